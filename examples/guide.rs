@@ -437,7 +437,11 @@ fn draw(folder: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     for &stage in Stage::value_variants() {
         if let Some(map) = Subject::build(stage, &articles)?.map()? {
             let title = format!("The price list, {}", stage.name());
-            let style = MapStyle::new().title(title).path_to(args.nodes / 2);
+            let style = MapStyle {
+                title,
+                path_to: Some(args.nodes / 2),
+                ..MapStyle::default()
+            };
             let path = folder.join(format!("guide-{}.svg", stage.name()));
             std::fs::write(&path, map.to_svg(&style))?;
             println!("{}: {}\n{map}\n", stage.name(), path.display());

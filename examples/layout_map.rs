@@ -105,7 +105,12 @@ fn save<T: TreeNode<Link = Box<T>> + Unpin>(
 ) -> Result<(), Box<dyn Error>> {
     let map = map(root, T::children)?;
     println!("{title}: {}\n{map}\n", path.display());
-    let style = MapStyle::new().title(title).path_to(goal);
+    let path_to = Some(goal);
+    let style = MapStyle {
+        title,
+        path_to,
+        ..MapStyle::default()
+    };
     std::fs::write(path, map.to_svg(&style))?;
     Ok(())
 }

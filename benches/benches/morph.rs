@@ -8,7 +8,7 @@
 
 use ccmalloc::CcMalloc;
 use ccmodel::Layout;
-use ccmorph::{LayoutChoice, Morph};
+use ccmorph::Morph;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use measure::keys;
 use measure::structures::Structure;
@@ -31,18 +31,18 @@ fn morphs<S: Structure>(criterion: &mut Criterion, name: &str, structure: &S) {
         bencher.iter_with_large_drop(|| structure.copy());
     });
     for layout in [
-        LayoutChoice::Auto,
-        Layout::DepthFirst.into(),
-        Layout::BreadthFirst.into(),
-        Layout::SubtreeCluster { block_bytes: 64 }.into(),
-        Layout::VanEmdeBoas.into(),
-        Layout::Hierarchical.into(),
-        Layout::ClusterVanEmdeBoas { block_bytes: 64 }.into(),
-        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
+        None,
+        Some(Layout::DepthFirst),
+        Some(Layout::BreadthFirst),
+        Some(Layout::SubtreeCluster { block_bytes: 64 }),
+        Some(Layout::VanEmdeBoas),
+        Some(Layout::Hierarchical),
+        Some(Layout::ClusterVanEmdeBoas { block_bytes: 64 }),
+        Some(Layout::ClusterVanEmdeBoas { block_bytes: 4096 }),
     ] {
         let id = match layout {
-            LayoutChoice::Fixed(layout) => BenchmarkId::from_parameter(layout),
-            _ => BenchmarkId::from_parameter("auto"),
+            Some(layout) => BenchmarkId::from_parameter(layout),
+            None => BenchmarkId::from_parameter("auto"),
         };
         let morph = Morph::new().layout(layout);
         group.bench_function(id, |bencher| {

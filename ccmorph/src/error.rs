@@ -55,62 +55,69 @@ pub enum MorphError {
 
 impl fmt::Display for MorphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use MorphError as E;
         match self {
-            MorphError::NotCcMalloc => f.write_str(
+            E::NotCcMalloc => write!(
+                f,
                 "the global allocator does not place objects where they are asked for; declare \
                  `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = \
-                 ccmalloc::CcMalloc::new();`",
+                 ccmalloc::CcMalloc::new();`"
             ),
-            MorphError::OutOfMemory { bytes } => {
+            E::OutOfMemory { bytes } => {
                 write!(
                     f,
                     "no room for {bytes} bytes of new places, or of lists of nodes"
                 )
             }
-            MorphError::NodeTooLarge {
-                node_bytes: bytes,
-                node_bytes_max: max,
-            } => write!(
-                f,
-                "nodes of {bytes} bytes cannot be placed, {max} is the most"
-            ),
-            MorphError::SharedNode => {
-                f.write_str("a node was reached twice: the structure is no tree")
-            }
-            MorphError::TwoHeaps => f.write_str("the nodes are in more than one heap"),
-            MorphError::ColourShare => {
-                f.write_str("the share of the sets for hot nodes must be between 0 and 1")
-            }
-            MorphError::ColourRoom {
-                node_bytes: bytes,
-                room_bytes: room,
-            } => write!(
-                f,
-                "a node of {bytes} bytes does not fit into the {room} of its colour"
-            ),
-            MorphError::ColourWay {
-                way_bytes: bytes,
-                way_bytes_max: max,
-            } => write!(
-                f,
-                "ways of {bytes} bytes cannot be coloured, {max} is the most"
-            ),
-            MorphError::IndexTooNarrow { index } => {
+            E::NodeTooLarge {
+                node_bytes,
+                node_bytes_max,
+            } => {
                 write!(
                     f,
-                    "the type of an index cannot hold {index}, the new number of its node"
+                    "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most"
                 )
             }
-            MorphError::InvalidMachine => {
-                f.write_str("the machine to predict for does not pass its check")
+            E::SharedNode => write!(f, "a node was reached twice: the structure is no tree"),
+            E::TwoHeaps => write!(f, "the nodes are in more than one heap"),
+            E::ColourShare => {
+                write!(
+                    f,
+                    "the share of the sets for hot nodes must be between 0 and 1"
+                )
             }
-            MorphError::TooManyNodes => {
+            E::ColourRoom {
+                node_bytes,
+                room_bytes,
+            } => {
+                write!(
+                    f,
+                    "a node of {node_bytes} bytes does not fit into the {room_bytes} of its colour"
+                )
+            }
+            E::ColourWay {
+                way_bytes,
+                way_bytes_max,
+            } => {
+                write!(
+                    f,
+                    "ways of {way_bytes} bytes cannot be coloured, {way_bytes_max} is the most"
+                )
+            }
+            E::TooManyNodes => {
                 write!(
                     f,
                     "a structure of {} nodes or more cannot be morphed",
                     u32::MAX
                 )
             }
+            E::IndexTooNarrow { index } => {
+                write!(
+                    f,
+                    "the type of an index cannot hold {index}, the new number of its node"
+                )
+            }
+            E::InvalidMachine => write!(f, "the machine to predict for does not pass its check"),
         }
     }
 }

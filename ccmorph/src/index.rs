@@ -12,11 +12,6 @@
 //!
 //! A panic in the walk leaves the slice as it was, except for what the traversal itself changed.
 //! Nothing after it can panic.
-//!
-//! Children may be shared, and cycles are fine: the first path on which a node is reached,
-//! breadth-first from the roots, makes it a child. Parents and other indices are
-//! [references](IndexVisit::reference), which are renumbered and do not affect the order. Nodes
-//! that cannot be reached go to the end of the slice; they are visited, as they may hold indices.
 
 mod link;
 mod permutation;
@@ -28,121 +23,43 @@ pub use permutation::Permutation;
 
 use crate::error::MorphError;
 use crate::map::Map;
-use crate::plan::{LayoutChoice, Operation, Settings};
+use crate::morph::Morph;
+use crate::plan::Settings;
 use crate::report::{Clock, Report};
-use ccmodel::{Machine, PageSize};
 use plan::Slice;
 use std::fmt;
 use walk::{Walk, Weigh};
 
-/// A morph of nodes that lie in a slice and have numbers for links.
-///
-/// # Examples
-///
-/// ```
-/// use ccmorph::IndexMorph;
-///
-/// const NONE: u32 = u32::MAX;
-/// struct Node { key: u64, left: u32, right: u32, parent: u32 }
-///
-/// // A search tree whose root came last.
-/// let node = |key, left, right, parent| Node { key, left, right, parent };
-/// let mut nodes = vec![node(3, NONE, NONE, 2), node(1, NONE, NONE, 2), node(2, 1, 0, NONE)];
-/// let mut root = 2;
-/// let report = IndexMorph::new().run(&mut nodes, &mut root, |node, visit| {
-///     visit.child(&mut node.left);
-///     visit.child(&mut node.right);
-///     visit.reference(&mut node.parent);
-/// })?;
-/// assert_eq!((report.morph.nodes, report.reached, root), (3, 3, 0));
-/// let left = &nodes[nodes[root as usize].left as usize];
-/// assert_eq!((left.key, left.parent), (1, root));
-/// # Ok::<(), ccmorph::MorphError>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-#[must_use = "a morph does nothing before `run`"]
-pub struct IndexMorph<'m> {
-    settings: Settings<'m>,
-    first_index: usize,
-}
-
-impl Default for IndexMorph<'_> {
-    fn default() -> Self {
-        IndexMorph::new()
-    }
-}
-
-impl<'m> IndexMorph<'m> {
-    /// Creates a morph in the layout that the model chooses among those that suit a slice, for this
-    /// machine and pages of 4 KiB. The first node of the slice has the index 0.
-    pub fn new() -> IndexMorph<'m> {
-        IndexMorph {
-            settings: Settings {
-                pages: Some(PageSize::Small4K),
-                ..Settings::default()
-            },
-            first_index: 0,
-        }
-    }
-
-    /// Sets the layout.
-    ///
-    /// A slice has no gaps. Where 64 bytes hold a number of whole nodes, a node from the end of the
-    /// order fills each gap of the layout. Otherwise the nodes behind a gap move up, and clusters
-    /// lose their alignment. [`LayoutChoice::Auto`] takes no layout that loses it.
-    pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> IndexMorph<'m> {
-        self.settings.layout = layout.into();
-        self
-    }
-
-    /// As [`Morph::operation`](crate::Morph::operation).
-    pub fn operation(mut self, operation: Operation) -> IndexMorph<'m> {
-        self.settings.operation = Some(operation);
-        self
-    }
-
-    /// As [`Morph::machine`](crate::Morph::machine).
-    pub fn machine(mut self, machine: &'m Machine) -> IndexMorph<'m> {
-        self.settings.machine = Some(machine);
-        self
-    }
-
-    /// As [`Morph::predict`](crate::Morph::predict). Nodes that cannot be reached do not count.
-    pub fn predict(mut self, predict: bool) -> IndexMorph<'m> {
-        self.settings.predict = predict;
-        self
-    }
-
-    /// Chooses and predicts for a slice in pages of this size. A slice does not tell which pages
-    /// its allocator got.
-    pub fn pages(mut self, pages: PageSize) -> IndexMorph<'m> {
-        self.settings.pages = Some(pages);
-        self
-    }
-
-    /// Sets the index of the first node of the slice, which is 0 by default.
+impl Morph<'_> {
+    /// Sets the index of the first node of a [slice](Morph::run_slice), which is 0 by default.
     ///
     /// Use 1 for nodes that are counted from one, as with [`NonZero`](std::num::NonZero), or for a
-    /// slice without the dummy at index 0: `run(&mut nodes[1..], ..)`. Use any number for a part of
-    /// a larger slice. Indices outside of the part mean "no node" and stay as they are.
-    pub fn first_index(mut self, index: usize) -> IndexMorph<'m> {
-        self.first_index = index;
+    /// slice without the dummy at index 0: `run_slice(&mut nodes[1..], ..)`. Use any number for a
+    /// part of a larger slice. Indices outside of the part mean "no node" and stay as they are.
+    pub fn first_index(mut self, index: usize) -> Self {
+        self.settings.first_index = index;
         self
     }
 
-    /// Moves all nodes of the slice, and rewrites `roots` and all indices that `traverse` shows.
+    /// Moves all nodes of a slice that have numbers for links, and rewrites `roots` and all indices
+    /// that `traverse` shows. Works under any allocator.
     ///
     /// `roots` are the indices by which the program enters the structure, such as the heads of a
     /// chained hash table. `traverse` is called once for each node and shows its indices; see
-    /// [`IndexVisit`]. Nodes below the roots come first, breadth-first, then those that cannot be
-    /// reached, in the order of the slice.
+    /// [`IndexVisit`]. Children may be shared, and cycles are fine. Nodes below the roots come
+    /// first, breadth-first, then those that cannot be reached, in the order of the slice.
     ///
     /// Only the numbers of the nodes change. [`IndexReport::permutation`] translates indices that
     /// are kept elsewhere. If the first node of the slice is the first root, it stays there.
     ///
     /// An index outside of the slice means "no node", be it `None`, `u32::MAX` or -1. If 0 means
     /// "no node" because the root is at 0, show the root first. If a dummy is at 0, leave it out:
-    /// [`first_index(1)`](IndexMorph::first_index).
+    /// [`first_index(1)`](Morph::first_index).
+    ///
+    /// A slice has no gaps. Where 64 bytes hold a number of whole nodes, a node from the end of the
+    /// order fills each gap of the layout. Otherwise the nodes behind a gap move up, and clusters
+    /// lose their alignment; the model chooses no layout that loses it. [Colours](Morph::colour)
+    /// are not used. Nodes that cannot be reached do not count in predictions.
     ///
     /// Takes at most O(n log n) time and some ten cache misses a node, most of which overlap. While
     /// it runs it takes 52 bytes a node, 20 for each index that names a node, and 8 for a weight.
@@ -158,7 +75,30 @@ impl<'m> IndexMorph<'m> {
     /// # Panics
     ///
     /// When `traverse` or `weigh` does. The slice is then as it was.
-    pub fn run<T, R, F>(
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use ccmorph::Morph;
+    ///
+    /// const NONE: u32 = u32::MAX;
+    /// struct Node { key: u64, left: u32, right: u32, parent: u32 }
+    ///
+    /// // A search tree whose root came last.
+    /// let node = |key, left, right, parent| Node { key, left, right, parent };
+    /// let mut nodes = vec![node(3, NONE, NONE, 2), node(1, NONE, NONE, 2), node(2, 1, 0, NONE)];
+    /// let mut root = 2;
+    /// let report = Morph::new().run_slice(&mut nodes, &mut root, |node, visit| {
+    ///     visit.child(&mut node.left);
+    ///     visit.child(&mut node.right);
+    ///     visit.reference(&mut node.parent);
+    /// })?;
+    /// assert_eq!((report.morph.nodes, report.reached, root), (3, 3, 0));
+    /// let left = &nodes[nodes[root as usize].left as usize];
+    /// assert_eq!((left.key, left.parent), (1, root));
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
+    pub fn run_slice<T, R, F>(
         &self,
         nodes: &mut [T],
         roots: &mut R,
@@ -168,19 +108,16 @@ impl<'m> IndexMorph<'m> {
         R: Indices + ?Sized,
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
-        self.run_with(nodes, roots, &mut traverse, None)
+        run(&self.settings, nodes, roots, &mut traverse, None)
     }
 
-    /// As [`run`](IndexMorph::run), for operations that do not end at each node equally often.
-    ///
-    /// `weigh` returns how many operations end at a node, as for
-    /// [`Morph::run_weighted`](crate::Morph::run_weighted). Weights of nodes that cannot be reached
-    /// do not count.
+    /// As [`run_slice`](Morph::run_slice), with weights as for
+    /// [`run_weighted`](Morph::run_weighted). Those of nodes that cannot be reached do not count.
     ///
     /// # Errors
     ///
-    /// Those of [`run`](IndexMorph::run).
-    pub fn run_weighted<T, R, F, W>(
+    /// Those of [`run_slice`](Morph::run_slice).
+    pub fn run_slice_weighted<T, R, F, W>(
         &self,
         nodes: &mut [T],
         roots: &mut R,
@@ -192,70 +129,22 @@ impl<'m> IndexMorph<'m> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
         W: FnMut(&T) -> f64,
     {
-        self.run_with(nodes, roots, &mut traverse, Some(&mut weigh))
+        run(
+            &self.settings,
+            nodes,
+            roots,
+            &mut traverse,
+            Some(&mut weigh),
+        )
     }
 
-    /// As [`run_weighted`](IndexMorph::run_weighted), from counts of accesses: an operation counts
-    /// at each node on its path.
+    /// Says where the nodes of a slice lie, without moving any. O(n log n).
     ///
     /// # Errors
     ///
-    /// Those of [`run`](IndexMorph::run).
-    pub fn run_weighted_by_accesses<T, R, F, W>(
-        &self,
-        nodes: &mut [T],
-        roots: &mut R,
-        traverse: F,
-        accesses: W,
-    ) -> Result<IndexReport, MorphError>
-    where
-        R: Indices + ?Sized,
-        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
-        W: FnMut(&T) -> f64,
-    {
-        let mut morph = *self;
-        morph.settings.weights_are_accesses = true;
-        morph.run_weighted(nodes, roots, traverse, accesses)
-    }
-
-    fn run_with<T, R, F>(
-        &self,
-        nodes: &mut [T],
-        roots: &mut R,
-        traverse: &mut F,
-        weigh: Option<Weigh<'_, T>>,
-    ) -> Result<IndexReport, MorphError>
-    where
-        R: Indices + ?Sized,
-        F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
-    {
-        let slice = Slice::of(nodes)?;
-        self.settings.check()?;
-        let mut clock = Clock::start();
-        let mut walk = Walk::run(
-            &mut *nodes,
-            self.first_index,
-            |visit| visit.child(roots),
-            traverse,
-            weigh,
-        );
-        let traverse = clock.lap();
-        let mut report = plan::plan(&self.settings, &mut walk, slice)?;
-        let times = &mut report.morph.times;
-        (times.traverse, times.plan) = (traverse, clock.lap());
-        walk.renumber(&report.permutation)
-            .map_err(|index| MorphError::IndexTooNarrow { index })?;
-        report.permutation.apply(nodes);
-        times.relocate = clock.lap();
-        Ok(report)
-    }
-
-    /// Says where the nodes of the slice lie, without moving any. O(n log n).
-    ///
-    /// # Errors
-    ///
-    /// [`MorphError::TooManyNodes`] and [`MorphError::NodeTooLarge`], as [`run`](IndexMorph::run).
-    pub fn map<T, R, F>(
+    /// [`MorphError::TooManyNodes`] and [`MorphError::NodeTooLarge`], as
+    /// [`run_slice`](Morph::run_slice).
+    pub fn map_slice<T, R, F>(
         &self,
         nodes: &mut [T],
         roots: &mut R,
@@ -266,18 +155,37 @@ impl<'m> IndexMorph<'m> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
     {
         let slice = Slice::of(nodes)?;
-        let first = self.first_index;
-        let walk = Walk::run(
-            nodes,
-            first,
-            |visit| visit.child(roots),
-            &mut traverse,
-            None,
-        );
+        let walk = Walk::run(nodes, self.settings.first_index, roots, &mut traverse, None);
         let addresses = slice.addresses_of(walk.order());
         Map::new(walk.parents(), addresses, slice.node_bytes())
             .map_err(|_| MorphError::TooManyNodes)
     }
+}
+
+fn run<T, R, F>(
+    settings: &Settings<'_>,
+    nodes: &mut [T],
+    roots: &mut R,
+    traverse: &mut F,
+    weigh: Option<Weigh<'_, T>>,
+) -> Result<IndexReport, MorphError>
+where
+    R: Indices + ?Sized,
+    F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
+{
+    let slice = Slice::of(nodes)?;
+    settings.check()?;
+    let mut clock = Clock::start();
+    let mut walk = Walk::run(&mut *nodes, settings.first_index, roots, traverse, weigh);
+    let traverse = clock.lap();
+    let mut report = plan::plan(settings, &mut walk, slice)?;
+    let times = &mut report.morph.times;
+    (times.traverse, times.plan) = (traverse, clock.lap());
+    walk.renumber(&report.permutation)
+        .map_err(|index| MorphError::IndexTooNarrow { index })?;
+    report.permutation.apply(nodes);
+    times.relocate = clock.lap();
+    Ok(report)
 }
 
 /// What a morph of an index tree did.

@@ -56,13 +56,13 @@
 //!
 #![doc = include_str!("structures.md")]
 //!
-//! `Rc` and `Arc` do not move: others may point to what they hold, and the standard library does
-//! not say where their counts are. Use boxes, with raw pointers for the other references. Nodes
-//! have to be `Unpin`: see [`Movable`].
+//! `Rc` and `Arc` do not move: others may point to what they hold. Use boxes, with raw pointers for
+//! the other references. Nodes have to be `Unpin`: see [`Movable`].
 //!
 //! For plain boxes the global allocator has to be [`ccmalloc::CcMalloc`]. Under another one the
 //! morph returns [`MorphError::NotCcMalloc`] and changes nothing, unless it [accepts any
-//! allocator](Morph::under_any_allocator).
+//! allocator](Morph::under_any_allocator). [`Morph::run_slice`] permutes nodes in a slice that have
+//! numbers for links, under any allocator, in safe code.
 //!
 //! # Which layout, and when
 //!
@@ -73,9 +73,6 @@
 //! guide, `docs/ccmorph.md` in the repository, has an example for each kind of structure, and what
 //! to do about each error.
 //!
-//! [`IndexMorph`] permutes nodes in a slice that have numbers for links, under any allocator, in
-//! safe code. Shared children, cycles and parent indices are fine.
-//!
 //! # Why this is safe
 //!
 //! A traversal gets a node as `&'a mut T` and shows links as `&'a mut`, for any `'a`. It cannot
@@ -84,8 +81,7 @@
 //! box by one at a better address. In detail:
 //!
 //! * a traversal may hide links (their nodes stay), and may change a node before showing its links.
-//!   It is called once for each node;
-//! * one that panics does so before anything has moved;
+//!   It is called once for each node, and one that panics does so before anything has moved;
 //! * safe code cannot show a node twice or make a cycle, because a box has one owner. For raw
 //!   pointers both are errors ([`MorphError::SharedNode`]);
 //! * pointers back that are shown follow their nodes; code that dereferences others is responsible
@@ -130,13 +126,13 @@ pub use any::{Any, any};
 pub use ccmodel::{CacheGeometry, Gain, Layout, Machine, PageSize};
 pub use colour::ColourReport;
 pub use error::MorphError;
-pub use index::{IndexMorph, IndexReport, IndexVisit, Indices, NodeIndex, Permutation};
+pub use index::{IndexReport, IndexVisit, Indices, NodeIndex, Permutation};
 pub use link::{Link, Movable};
 pub use links::{Back, TreeNode, back};
 pub use map::{Map, MapStyle, MappedNode, Piece, map};
 pub use morph::{Morph, ccmorph};
 pub use nearness::Nearness;
-pub use plan::{LayoutChoice, Operation};
+pub use plan::Operation;
 pub use pointers::{Place, Pointers};
 pub use raw::{RawStructure, RawVisit};
 pub use report::{Outcome, PhaseTimes, Report, Verdict};

@@ -20,10 +20,9 @@ use std::ptr::NonNull;
 /// default), that crate's `Box<T, CcMalloc>` and `Box<T, &Heap>`.
 ///
 /// `Box<T>` moves within the global allocator, which has to be [`CcMalloc`](ccmalloc::CcMalloc) to
-/// place nodes; the others work in any program. All boxes of a structure are of one kind, and of
-/// one heap, or the morph gives [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps).
-///
-/// This trait cannot be implemented outside of this crate.
+/// place nodes; the others work in any program. All boxes of a structure are of one kind and heap,
+/// or the morph gives [`MorphError::TwoHeaps`](crate::MorphError::TwoHeaps). No other crate can
+/// implement this trait.
 pub trait Link: OwningPointer<Target = Self::Node> {
     /// What the link owns.
     type Node;
@@ -53,7 +52,7 @@ pub trait Link: OwningPointer<Target = Self::Node> {
 ///
 /// A generic node is `Unpin` if its parameters are, and one that holds a `Box<_, &Heap>` only if
 /// the heap is `'static`. A node that does not point into itself says so safely: `impl<K> Unpin for
-/// Node<K> {}`, `impl Unpin for Node<'_> {}`.
+/// Node<K> {}`.
 ///
 /// [`PhantomPinned`]: std::marker::PhantomPinned
 #[diagnostic::on_unimplemented(
@@ -106,10 +105,17 @@ pub unsafe trait OwningPointer: Sized {
 /// # Safety
 ///
 /// [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null or
-/// a fresh allocation for the layout asked for, which [`free`](Home::free) takes back.
-pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
+/// a fresh allocation for the layout asked for, which [`free`](Home::free) of a copy takes back. If
+/// the type is also an `Allocator`, that allocates and frees the same objects.
+pub unsafe trait Home: Copy + fmt::Debug {
     /// What chooses places in this allocator's memory.
     type Placer: Placer;
+
+    /// Whether both are the same allocator: always true for a type with one value.
+    fn is(self, other: Self) -> bool {
+        let _ = other;
+        true
+    }
 
     /// Room for `bytes`, or `None` when there is no memory.
     fn reserve(self, bytes: usize) -> Option<Self::Placer>;
@@ -145,9 +151,9 @@ pub unsafe trait Home: Copy + PartialEq + fmt::Debug {
 ///
 /// # Safety
 ///
-/// - [`alloc_at`](Placer::alloc_at) and the others return null or a fresh allocation for the layout
-///   asked for, as if by [`Home::alloc`] of the home that this is used with.
-/// - [`alloc_each`](Placer::alloc_each) returns no more than there are places.
+/// All methods return null or a fresh allocation for the layout asked for, as if by [`Home::alloc`]
+/// of the home that this is used with. [`alloc_each`](Placer::alloc_each) returns no more than
+/// there are places.
 pub unsafe trait Placer {
     /// An allocation that lies at `address(offset)` if possible, or elsewhere, or null when there
     /// is no memory.
@@ -225,7 +231,7 @@ unsafe impl<T> OwningPointer for Box<T> {
 }
 
 /// The home of `Box<T>`: the program's global allocator, whichever it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Global;
 
 // SAFETY: all go to `std::alloc`; `free_each` goes to `CcMalloc` only if the program has declared
@@ -252,12 +258,11 @@ unsafe impl Home for Global {
         if ccmalloc::is_declared_global() {
             // SAFETY: the caller's promise; the global allocator's objects are `CcMalloc`'s, as the
             // program has declared.
-            unsafe { free_each_of_ccmalloc(objects, layout) };
-        } else {
-            for object in objects {
-                // SAFETY: the caller's promise.
-                unsafe { self.free(object, layout) };
-            }
+            return unsafe { free_each_of_ccmalloc(objects, layout) };
+        }
+        for object in objects {
+            // SAFETY: the caller's promise.
+            unsafe { self.free(object, layout) };
         }
     }
 }
@@ -327,63 +332,29 @@ impl CcRegion {
     }
 }
 
-/// An allocator whose boxes are links.
-///
-/// # Safety
-///
-/// Copies of a value allocate in, and free to, the home that it returns.
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-pub unsafe trait InHome: Copy {
-    /// The allocator as a home.
-    type Home: Home;
-
-    /// The allocator as a home.
-    fn home(self) -> Self::Home;
-}
-
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: the allocator is its home.
-unsafe impl InHome for CcMalloc {
-    type Home = CcMalloc;
-
-    fn home(self) -> CcMalloc {
-        CcMalloc
-    }
-}
-
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: the home is this heap.
-unsafe impl<'h> InHome for &'h Heap {
-    type Home = InHeap<'h>;
-
-    fn home(self) -> InHeap<'h> {
-        InHeap(self)
-    }
-}
-
 /// Boxes of one version of the `allocator-api2` crate.
 macro_rules! boxes {
     ($feature:literal, $module:ident, $version:ident) => {
         #[cfg(feature = $feature)]
         mod $module {
-            use super::{InHome, Link, Movable, OwningPointer};
+            use super::{Home, Link, Movable, OwningPointer};
             use $version::{alloc::Allocator, boxed::Box};
 
-            impl<T, A: Allocator + InHome> Link for Box<T, A> {
+            impl<T, A: Allocator + Home> Link for Box<T, A> {
                 type Node = T;
             }
 
-            impl<T: Unpin, A: Allocator + InHome> Movable for Box<T, A> {}
+            impl<T: Unpin, A: Allocator + Home> Movable for Box<T, A> {}
 
-            // SAFETY: the box owns an allocation of its allocator's home for its contents' layout;
+            // SAFETY: the box owns an allocation of its allocator for its contents' layout;
             // `point_to` writes a box made of the new node and the same allocator.
-            unsafe impl<T, A: Allocator + InHome> OwningPointer for Box<T, A> {
+            unsafe impl<T, A: Allocator + Home> OwningPointer for Box<T, A> {
                 type Target = T;
-                type Home = A::Home;
+                type Home = A;
 
                 #[inline]
-                fn home(&self) -> A::Home {
-                    Box::allocator(self).home()
+                fn home(&self) -> A {
+                    *Box::allocator(self)
                 }
 
                 #[inline]
@@ -438,36 +409,28 @@ unsafe impl Home for CcMalloc {
     }
 }
 
-/// The home of `Box<T, &Heap>`, equal for the same heap.
 #[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-#[derive(Clone, Copy, Debug)]
-pub struct InHeap<'h>(&'h Heap);
-
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-impl PartialEq for InHeap<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
-    }
-}
-
-#[cfg(any(feature = "allocator-api2", feature = "allocator-api2-04"))]
-// SAFETY: all three go to one heap, which the value borrows.
-unsafe impl<'h> Home for InHeap<'h> {
+// SAFETY: all go to one heap, which the value borrows.
+unsafe impl<'h> Home for &'h Heap {
     type Placer = HeapRegion<'h>;
 
+    fn is(self, other: Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+
     fn reserve(self, bytes: usize) -> Option<HeapRegion<'h>> {
-        HeapRegion::reserve(self.0, bytes)
+        HeapRegion::reserve(self, bytes)
     }
 
     unsafe fn alloc(self, layout: Layout) -> *mut u8 {
-        (self.0.alloc(layout, None)).map_or(std::ptr::null_mut(), NonNull::as_ptr)
+        Heap::alloc(self, layout, None).map_or(std::ptr::null_mut(), NonNull::as_ptr)
     }
 
     unsafe fn free(self, object: *mut u8, layout: Layout) {
         if let Some(object) = NonNull::new(object) {
             // SAFETY: allocated in this heap for this layout, and not used any more (the caller's
             // promise). Emptying the heap takes `&mut Heap`, and this borrow lasts.
-            unsafe { self.0.dealloc(object, layout) };
+            unsafe { self.dealloc(object, layout) };
         }
     }
 }

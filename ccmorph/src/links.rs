@@ -21,7 +21,7 @@ macro_rules! boxes {
         #[cfg(feature = $feature)]
         impl<T, A> Links for $version::boxed::Box<T, A>
         where
-            A: $version::alloc::Allocator + crate::link::InHome,
+            A: $version::alloc::Allocator + crate::link::Home,
         {
             type Link = Self;
 

@@ -1,16 +1,13 @@
 //! Where the nodes of a structure lie, as numbers and as a picture.
 //!
-//! A map has each node's address, depth and parent. It says which nodes share a block, which edges
-//! leave it, and how many pages a search touches. [`Map::to_svg`] draws it.
-//!
-//! [`map`] makes a map of boxes, [`IndexMorph::map`](crate::IndexMorph::map) of nodes in a slice,
+//! [`map`] makes a map of boxes, [`Morph::map_slice`](crate::Morph::map_slice) of nodes in a slice,
 //! and [`Map::new`] of anything else that has addresses, under any allocator.
 
 mod svg;
 
 pub use svg::MapStyle;
 
-use crate::collect::{Collected, collect};
+use crate::collect::collect;
 use crate::error::MorphError;
 use crate::link::Link;
 use crate::size::extent_of_sizes;
@@ -56,17 +53,16 @@ where
     R: Links<Link = L> + ?Sized,
     F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
 {
-    let collected = collect(root, &mut traverse, None)?;
     let node_bytes = size_of::<L::Node>();
-    let (parents, addresses, node_bytes) = match &collected {
-        Some(Collected { nodes, parents, .. }) => {
+    let map = match collect(root, &mut traverse, None)? {
+        Some(nodes) => {
             let mean = extent_of_sizes(&nodes.sizes(), false);
             let node_bytes = mean.map_or(node_bytes, |mean| mean.bytes as usize);
-            (&parents[..], nodes.addresses(), node_bytes)
+            Map::new(&nodes.found().parents, nodes.addresses(), node_bytes)
         }
-        None => (&[][..], Vec::new(), node_bytes),
+        None => Map::new(&[], Vec::new(), node_bytes),
     };
-    Map::new(parents, addresses, node_bytes).map_err(|_| MorphError::TooManyNodes)
+    map.map_err(|_| MorphError::TooManyNodes)
 }
 
 /// Where the nodes of a structure lay when the map was made.

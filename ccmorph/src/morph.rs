@@ -1,22 +1,20 @@
 //! The entry points for boxes, and the phases of a morph.
 
 use crate::any::{Unshown, any};
-use crate::collect::{Collected, Nodes, Weigh, collect};
+use crate::collect::{Nodes, Weigh, collect};
 use crate::colour::{ColourChoice, Matched};
 use crate::error::MorphError;
 use crate::link::{Home, Link, Movable, Placer};
 use crate::nearness::Distances;
-use crate::plan::{LayoutChoice, Operation, Plan, Settings, pages};
-use crate::relocate::{Elsewhere, NewPlaces};
+use crate::plan::{Operation, Plan, Settings, pages};
+use crate::relocate::NewPlaces;
 use crate::report::{Clock, Outcome, PhaseTimes, Report};
 use crate::size::{extent_of_sizes, node_extent};
 use crate::visit::{AnyLinks, Links, Visit};
-use ccmodel::{CacheGeometry, Machine, NodeExtent, PageSize};
+use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the
-/// best on this machine.
-///
-/// Shorthand for [`Morph::new().run(root, traverse)`](Morph::run), which says more.
+/// best on this machine: [`Morph::new().run(root, traverse)`](Morph::run).
 ///
 /// # Errors
 ///
@@ -55,36 +53,34 @@ where
 /// assert!(report.near_after.same_64 > 700);
 /// # Ok::<(), ccmorph::MorphError>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[must_use = "a morph does nothing before `run`"]
 pub struct Morph<'m> {
-    settings: Settings<'m>,
-    elsewhere: Elsewhere,
-}
-
-impl Default for Morph<'_> {
-    fn default() -> Self {
-        Morph::new()
-    }
+    pub(crate) settings: Settings<'m>,
 }
 
 impl<'m> Morph<'m> {
     /// The layout chosen by the model, for this machine; no colours, no predictions, and `CcMalloc`
     /// as the global allocator of plain boxes.
     pub fn new() -> Morph<'m> {
-        Morph {
-            settings: Settings::default(),
-            elsewhere: Elsewhere::Refuse,
-        }
+        Morph::default()
     }
 
-    /// Sets the layout.
-    pub fn layout(mut self, layout: impl Into<LayoutChoice>) -> Morph<'m> {
+    /// Sets the layout; `None`, the default, leaves the choice to the model.
+    ///
+    /// The model takes [preorder](Layout::Preorder) for a [walk](Operation::Walk). Otherwise it
+    /// takes what [`ccmodel::choose_layout`] or, with weights, [`ccmodel::choose_layout_weighted`]
+    /// chooses for searches: [depth-first](Layout::DepthFirst) order for lists, hash chains and
+    /// most nodes above a block, and mostly [hierarchical](Layout::Hierarchical) for the rest.
+    /// [`Report::basis`] says what the choice rests on. Where one operation reads a good part of a
+    /// cache, predictions have too few misses, before and after alike:
+    /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
+    pub fn layout(mut self, layout: impl Into<Option<Layout>>) -> Morph<'m> {
         self.settings.layout = layout.into();
         self
     }
 
-    /// Sets what the program does with the structure. The [layout](LayoutChoice::Auto), the
+    /// Sets what the program does with the structure. The layout, the
     /// [predictions](Morph::predict) and the report are then for this operation.
     ///
     /// Without it the layout is one for searches, and the report gives no verdict: whether a
@@ -101,10 +97,25 @@ impl<'m> Morph<'m> {
         self
     }
 
+    /// Chooses for nodes in pages of this size. By default, boxes of 8 MiB or more count as being
+    /// in huge pages, and [slices](Morph::run_slice) in pages of 4 KiB: a slice does not tell which
+    /// pages its allocator got.
+    pub fn pages(mut self, pages: PageSize) -> Morph<'m> {
+        self.settings.pages = Some(pages);
+        self
+    }
+
     /// Sets whether to predict the cost of an operation before and after. The default is not to. A
     /// prediction is O(n) and takes about as long as the rest of the morph.
     pub fn predict(mut self, predict: bool) -> Morph<'m> {
         self.settings.predict = predict;
+        self
+    }
+
+    /// Sets whether weights are counts of accesses: an operation then counts at each node on its
+    /// path, and not only where it ends, which is the default.
+    pub fn weights_are_accesses(mut self, are: bool) -> Morph<'m> {
+        self.settings.weights_are_accesses = are;
         self
     }
 
@@ -115,9 +126,6 @@ impl<'m> Morph<'m> {
     /// the rest leaves the hot part free. It pays for a small part of a structure that is in
     /// constant use while the rest streams through the cache, and rarely for searches.
     /// [`Report::colour`] says what each level gains and loses.
-    ///
-    /// The morph returns [`MorphError::ColourShare`] for a share outside of 0 to 1, and
-    /// [`MorphError::ColourRoom`] where the share has no room for a node.
     pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: None,
@@ -146,7 +154,7 @@ impl<'m> Morph<'m> {
     /// Nodes are then allocated in the order of the layout, and lie wherever the allocator puts
     /// them. [`Report::placed`] and [`Report::near_after`] tell the result.
     pub fn under_any_allocator(mut self) -> Morph<'m> {
-        self.elsewhere = Elsewhere::Accept;
+        self.settings.any_allocator = true;
         self
     }
 
@@ -166,7 +174,7 @@ impl<'m> Morph<'m> {
     /// While it runs it needs memory for a second set of nodes and 28 to 40 bytes a node for lists
     /// ([`Report::lists_bytes`]); a link outside of the node that shows it takes 4 more, a pointer
     /// back 16, a weight 8 to 16. [Predictions](Morph::predict) double that. The stack does not
-    /// grow with the structure. [Depth-first](crate::Layout::DepthFirst) order is the cheapest.
+    /// grow with the structure. [Depth-first](Layout::DepthFirst) order is the cheapest.
     ///
     /// # Errors
     ///
@@ -180,8 +188,8 @@ impl<'m> Morph<'m> {
     /// - [`MorphError::OutOfMemory`] when there is no memory for the new places or the lists of
     ///   nodes and pointers. For other lists the process ends, as when a `Vec` cannot grow.
     /// - [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check.
-    /// - With [colours](Morph::colour), [`MorphError::ColourShare`], [`MorphError::ColourRoom`] and
-    ///   [`MorphError::ColourWay`].
+    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share outside of 0 to 1,
+    ///   [`MorphError::ColourRoom`] where it has no room for a node, and [`MorphError::ColourWay`].
     ///
     /// # Panics
     ///
@@ -216,11 +224,10 @@ impl<'m> Morph<'m> {
 
     /// As [`run`](Morph::run), for operations that do not end at each node equally often.
     ///
-    /// `weigh` returns how many operations end at a node, in any unit, such as a count taken over a
-    /// while. It is called once for each node, before `traverse`. Negative weights and NaN count as
-    /// 0. [`Layout::Weighted`](crate::Layout::Weighted) is made for weights. For counts of
-    /// *accesses*, which a node also gets from operations that pass it, see
-    /// [`run_weighted_by_accesses`](Morph::run_weighted_by_accesses).
+    /// `weigh` returns how many operations end at a node, or [pass or end
+    /// there](Morph::weights_are_accesses), in any unit, such as a count taken over a while. It is
+    /// called once for each node, before `traverse`. Negative weights and NaN count as 0.
+    /// [`Layout::Weighted`] is made for weights.
     ///
     /// # Errors
     ///
@@ -238,29 +245,6 @@ impl<'m> Morph<'m> {
         W: FnMut(&L::Node) -> f64,
     {
         self.run_with(root, &mut traverse, Some(&mut weigh), Home::reserve)
-    }
-
-    /// As [`run_weighted`](Morph::run_weighted), from counts of accesses: an operation counts at
-    /// each node on its path.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Morph::run).
-    pub fn run_weighted_by_accesses<L, R, F, W>(
-        &self,
-        root: &mut R,
-        traverse: F,
-        accesses: W,
-    ) -> Result<Report, MorphError>
-    where
-        L: Movable,
-        R: Links<Link = L> + ?Sized,
-        F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
-        W: FnMut(&L::Node) -> f64,
-    {
-        let mut morph = *self;
-        morph.settings.weights_are_accesses = true;
-        morph.run_weighted(root, traverse, accesses)
     }
 
     /// As [`run`](Morph::run), but orders the nodes by their keys. Nodes with equal keys keep the
@@ -331,10 +315,10 @@ impl<'m> Morph<'m> {
             keys.push(key(node));
             (keys.len() - 1) as f64
         };
-        let Some(mut collected) = self.collect(root, &mut traverse, Some(&mut weigh))? else {
+        let Some(mut nodes) = self.collect(root, &mut traverse, Some(&mut weigh))? else {
             return Ok(self.report_of_nothing::<L>());
         };
-        let numbers = std::mem::take(&mut collected.weights);
+        let numbers = std::mem::take(&mut nodes.weights);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -345,7 +329,7 @@ impl<'m> Morph<'m> {
         order.sort_by(|&a, &b| key_of(a).cmp(&key_of(b)));
         // No code of the user's runs from here on.
         drop(keys);
-        self.run_collected(collected, order, Home::reserve)
+        self.run_collected(nodes, order, Home::reserve)
     }
 
     /// Morphs if the model predicts that it pays: an operation gets at least
@@ -371,24 +355,19 @@ impl<'m> Morph<'m> {
         R: Links<Link = L> + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
-        let Some(collected) = self.collect(root, &mut traverse, None)? else {
+        let Some(nodes) = self.collect(root, &mut traverse, None)? else {
             return Ok(Outcome::Empty);
         };
-        let (nodes, weights) = (&collected.nodes, &collected.weights);
-        let Some(node) = self.extent(nodes)? else {
+        let Some(node) = self.extent(&nodes)? else {
             return Ok(Outcome::Empty);
         };
-        let addresses = nodes.addresses();
-        let gain = Plan::gain(&self.settings, &collected.parents, weights, addresses, node)?;
+        let (parents, addresses) = (&nodes.found().parents, nodes.addresses());
+        let gain = Plan::gain(&self.settings, parents, &nodes.weights, addresses, node)?;
         if !gain.is_worthwhile(operations) {
             return Ok(Outcome::NotWorthwhile { gain });
         }
-        let report = Box::new(self.run_collected(collected, Vec::new(), Home::reserve)?);
+        let report = Box::new(self.run_collected(nodes, Vec::new(), Home::reserve)?);
         Ok(Outcome::Morphed { report, gain })
-    }
-
-    pub(crate) fn settings(&self) -> &Settings<'m> {
-        &self.settings
     }
 
     /// Morphs into places that come from what `reserve` returns.
@@ -405,7 +384,7 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
         match self.collect(root, traverse, weigh)? {
-            Some(collected) => self.run_collected(collected, Vec::new(), reserve),
+            Some(nodes) => self.run_collected(nodes, Vec::new(), reserve),
             None => Ok(self.report_of_nothing::<L>()),
         }
     }
@@ -414,13 +393,13 @@ impl<'m> Morph<'m> {
         Report::of_nothing(self.settings.layout_of_nothing(), size_of::<L::Node>())
     }
 
-    /// Collects all nodes, if any can move, and measures the time.
+    /// Collects all nodes, if any can move.
     fn collect<'a, L, R, F>(
         &self,
         root: &'a mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, L::Node>>,
-    ) -> Result<Option<Collected<'a, L::Home>>, MorphError>
+    ) -> Result<Option<Nodes<'a, L::Home>>, MorphError>
     where
         L: Link + 'a,
         R: Links<Link = L> + ?Sized,
@@ -430,36 +409,27 @@ impl<'m> Morph<'m> {
         if node_extent(std::alloc::Layout::new::<L::Node>())?.is_none() {
             return Ok(None);
         }
-        let mut clock = Clock::start();
-        let mut collected = collect(root, traverse, weigh)?;
-        if let Some(collected) = &mut collected {
-            collected.time = clock.lap();
-        }
-        Ok(collected)
+        collect(root, traverse, weigh)
     }
 
     /// Runs the phases after the collection. `order` names each node once, or is empty where the
     /// settings decide. Not generic over the type of the nodes.
     pub(crate) fn run_collected<H: Home>(
         &self,
-        collected: Collected<'_, H>,
+        mut nodes: Nodes<'_, H>,
         order: Vec<u32>,
         reserve: Reserve<H>,
     ) -> Result<Report, MorphError> {
-        let Collected {
-            nodes,
-            parents,
-            weights,
-            time,
-        } = collected;
         let mut times = PhaseTimes {
-            traverse: time,
+            traverse: nodes.time,
             ..PhaseTimes::default()
         };
         let mut clock = Clock::start();
         let Some(node) = self.extent(&nodes)? else {
             return Ok(Report::of_nothing(self.settings.layout_of_nothing(), 0));
         };
+        let weights = std::mem::take(&mut nodes.weights);
+        let parents = &nodes.found().parents;
         let mut plan = Plan::make(&self.settings, parents, weights, order, node)?;
         if nodes.are_of_kinds() {
             plan.pack(&nodes.sizes());
@@ -468,31 +438,33 @@ impl<'m> Morph<'m> {
         times.plan = clock.lap();
 
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
-        let reserve = |bytes| reserve(nodes.home, bytes);
+        let home = nodes.home;
+        let reserve = |bytes| reserve(home, bytes);
         let (places, huge_pages) = match plan.way_to_match() {
             None => {
                 let bytes = usize::try_from(room_bytes).map_err(|_| out_of_memory)?;
                 let placer = reserve(bytes).ok_or(out_of_memory)?;
-                self.allocate(&mut plan, &nodes, placer, room_bytes)?
+                self.allocate(&mut plan, nodes, placer, room_bytes)?
             }
             Some(way_bytes) => {
                 let placer = Matched::reserve(plan.placement(), node, way_bytes, reserve)
                     .ok_or(out_of_memory)?;
-                self.allocate(&mut plan, &nodes, placer, room_bytes)?
+                self.allocate(&mut plan, nodes, placer, room_bytes)?
             }
         };
         times.allocate = clock.lap();
 
+        let nodes = places.nodes();
         let (predicted_before, predicted_after) = plan.predictions(
             &self.settings,
             || nodes.addresses(),
-            || places.addresses(),
+            || (0..nodes.len()).map(|v| places.address(v)).collect(),
             pages(huge_pages),
         );
         let mut report = Report {
             nodes: nodes.len() - nodes.staying(),
             span_bytes,
-            lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes(),
+            lists_bytes: nodes.list_bytes() + places.list_bytes() + plan.list_bytes,
             placed: places.as_asked(),
             operation: plan.operation,
             colour: plan.colour_report(&self.settings, huge_pages),
@@ -508,10 +480,9 @@ impl<'m> Morph<'m> {
             let before = Distances::along(walk, |v| nodes.address(v));
             (before, Distances::along(walk, |v| places.address(v)))
         });
-        let parents = plan.into_parents();
+        drop(plan);
         times.plan += clock.lap();
-        // SAFETY: the parents that came with these nodes, which the plan has not changed.
-        let moved = unsafe { places.move_in(nodes, &parents) };
+        let moved = places.move_in();
         let (before, after) = walked.unwrap_or(moved);
         times.relocate = clock.lap();
         report.edges = before.count();
@@ -531,16 +502,17 @@ impl<'m> Morph<'m> {
     }
 
     /// New places for all nodes, and whether huge pages were asked for under them.
-    fn allocate<H: Home>(
+    fn allocate<'a, H: Home>(
         &self,
         plan: &mut Plan,
-        nodes: &Nodes<'_, H>,
+        nodes: Nodes<'a, H>,
         mut placer: impl Placer,
         room_bytes: u64,
-    ) -> Result<(NewPlaces<H>, bool), MorphError> {
+    ) -> Result<(NewPlaces<'a, H>, bool), MorphError> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
-        let room = (plan.take_offsets(), room_bytes);
-        let places = NewPlaces::allocate(room, plan.node, nodes, &mut placer, self.elsewhere)?;
+        let (room, stride_bytes) = ((plan.take_offsets(), room_bytes), plan.node.stride_bytes());
+        let accepts = self.settings.any_allocator;
+        let places = NewPlaces::allocate(nodes, room, stride_bytes, &mut placer, accepts)?;
         Ok((places, huge_pages))
     }
 }

@@ -32,43 +32,23 @@ impl std::fmt::Display for Operation {
     }
 }
 
-/// Which layout a morph uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LayoutChoice {
-    /// [Preorder](Layout::Preorder) for a [walk](Operation::Walk). Otherwise the layout that
-    /// [`ccmodel::choose_layout`] or, with weights, [`ccmodel::choose_layout_weighted`] takes for
-    /// searches.
-    ///
-    /// That is [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above
-    /// a block, and mostly [hierarchical](Layout::Hierarchical) for the rest.
-    /// [`Report::basis`](crate::Report::basis) says what the choice rests on. Where one operation
-    /// reads a good part of a cache, predictions have too few misses, before and after alike:
-    /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
-    #[default]
-    Auto,
-    /// The given layout.
-    Fixed(Layout),
-}
-
-impl From<Layout> for LayoutChoice {
-    fn from(layout: Layout) -> LayoutChoice {
-        LayoutChoice::Fixed(layout)
-    }
-}
-
 /// The settings of a morph.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings<'m> {
-    pub(crate) layout: LayoutChoice,
+    /// `None` for the one that the model chooses.
+    pub(crate) layout: Option<Layout>,
     pub(crate) operation: Option<Operation>,
     pub(crate) machine: Option<&'m Machine>,
-    /// The pages that the choice supposes; `None` to go by the size of the structure.
+    /// The pages to choose and predict for; `None` to go by what is known of the places.
     pub(crate) pages: Option<PageSize>,
     pub(crate) predict: bool,
     /// Whether weights count all operations that pass a node, rather than those that end there.
     pub(crate) weights_are_accesses: bool,
     pub(crate) colour: Option<ColourChoice>,
+    pub(crate) any_allocator: bool,
+    /// Whether the nodes lie in a slice, which has no gaps, and the index of its first node.
+    pub(crate) in_slice: bool,
+    pub(crate) first_index: usize,
 }
 
 impl Settings<'_> {
@@ -91,10 +71,7 @@ impl Settings<'_> {
 
     /// What a report on no nodes names as its layout.
     pub(crate) fn layout_of_nothing(&self) -> Layout {
-        match self.layout {
-            LayoutChoice::Fixed(layout) => layout,
-            LayoutChoice::Auto => Layout::DepthFirst,
-        }
+        self.layout.unwrap_or(Layout::DepthFirst)
     }
 }
 
@@ -103,11 +80,8 @@ pub(crate) struct Plan {
     pub(crate) operation: Option<Operation>,
     /// The nodes in the order of the operation, where that is a walk.
     walk: Vec<u32>,
-    /// The structure, where it is still needed; else its parents are `parents`.
+    /// The structure, where predictions or colours need it.
     shape: Option<Shape>,
-    parents: Vec<u32>,
-    /// Whether there has never been a shape; the placement is then [`Placement::depth_first`]'s.
-    is_short: bool,
     pub(crate) node: NodeExtent,
     /// By node number how often operations end there, or empty for equally often.
     weights: Vec<f64>,
@@ -123,89 +97,105 @@ pub(crate) struct Plan {
     pub(crate) ranked_for: Option<PageSize>,
     /// What the choice rests on, if there was one.
     pub(crate) basis: Option<Basis>,
+    /// What the lists took, in bytes. Offsets become places and are counted there.
+    pub(crate) list_bytes: u64,
 }
 
 impl Plan {
     /// A placement of nodes, with nothing else known.
-    fn new(
-        operation: Option<Operation>,
-        node: NodeExtent,
-        (layout, placement): (Layout, Placement),
-    ) -> Plan {
+    fn new(operation: Option<Operation>, node: NodeExtent, placed: (Layout, Placement)) -> Plan {
         Plan {
             operation,
             walk: Vec::new(),
             shape: None,
-            parents: Vec::new(),
-            is_short: false,
             node,
             weights: Vec::new(),
-            layout,
-            placement,
+            layout: placed.0,
+            placement: placed.1,
             coloured: None,
             end_bytes: None,
             ranking: Vec::new(),
             ranked_for: None,
             basis: None,
+            list_bytes: 0,
         }
     }
 
     /// Decides where the nodes go: in the given order, or, if it is empty, as the settings say. Not
     /// generic, so compiled once.
+    ///
+    /// `parents` has by node number the parent, or [`NO_NODE`](ccmodel::NO_NODE) for roots.
     pub(crate) fn make(
         settings: &Settings<'_>,
-        mut parents: Vec<u32>,
+        parents: &[u32],
         mut weights: Vec<f64>,
         order: Vec<u32>,
         node: NodeExtent,
     ) -> Result<Plan, MorphError> {
         let has_order = !order.is_empty();
         let operation = (settings.operation).or(has_order.then_some(Operation::Walk));
-        if operation != Some(Operation::Walk) && !has_order {
-            parents = match Plan::depth_first(settings, parents, &weights, node) {
-                Ok(plan) => return Ok(plan),
-                Err(parents) => parents,
-            };
+        let is_walk = operation == Some(Operation::Walk);
+        let pages = settings.pages(parents.len(), node);
+        let needs_shape = has_order
+            || is_walk
+            || settings.predict
+            || settings.colour.is_some()
+            || !weights.is_empty();
+        if !needs_shape && let Some(placement) = depth_first(settings, parents, node) {
+            let is_choice = settings.layout.is_none();
+            return Ok(Plan {
+                ranked_for: is_choice.then_some(pages),
+                basis: is_choice.then_some(Basis::Chains),
+                ..Plan::new(operation, node, (Layout::DepthFirst, placement))
+            });
         }
         // Parents come before their children by construction, so only their number can be wrong.
-        let shape = Shape::from_parent_vec(parents).map_err(|_| MorphError::TooManyNodes)?;
-        if settings.weights_are_accesses && !weights.is_empty() {
-            weights = ccmodel::ends_of_accesses(&shape, &weights);
-        }
-        let pages = settings.pages(shape.len(), node);
+        let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
+        weights = ends(settings, &shape, weights);
         let machine = settings.machine_or_this();
-        let walk = match operation {
-            Some(Operation::Walk) if has_order => order.clone(),
-            Some(Operation::Walk) => shape.preorder(),
-            _ => Vec::new(),
+        let walk = match is_walk {
+            true if has_order => order.clone(),
+            true => shape.preorder(),
+            false => Vec::new(),
+        };
+        let place = |layout: Layout| match &weights[..] {
+            [] => (layout, layout.place(&shape, node)),
+            weights => (layout, layout.place_weighted(&shape, node, weights)),
         };
         let mut ranked = (Vec::new(), None, None);
         let placed = match settings.layout {
             _ if has_order => (Layout::Preorder, Placement::in_order(&order, node)),
-            LayoutChoice::Auto if operation == Some(Operation::Walk) => {
-                (Layout::Preorder, Placement::in_order(&walk, node))
-            }
-            LayoutChoice::Fixed(layout) if weights.is_empty() => {
-                (layout, layout.place(&shape, node))
-            }
-            LayoutChoice::Fixed(layout) => (layout, layout.place_weighted(&shape, node, &weights)),
-            LayoutChoice::Auto => {
-                let choice = if weights.is_empty() {
-                    ccmodel::choose_layout(&shape, node, pages, machine)
-                } else {
-                    ccmodel::choose_layout_weighted(&shape, node, &weights, pages, machine)
+            Some(layout) => place(layout),
+            None if is_walk => (Layout::Preorder, Placement::in_order(&walk, node)),
+            None => {
+                let mut choice = match &weights[..] {
+                    [] => ccmodel::choose_layout(&shape, node, pages, machine),
+                    weights => {
+                        ccmodel::choose_layout_weighted(&shape, node, weights, pages, machine)
+                    }
                 };
+                let keeps = |layout| !settings.in_slice || keeps_clusters(layout, node);
+                choice.ranking.retain(|&(layout, _)| keeps(layout));
+                let best = choice.ranking.first().map(|&(layout, _)| layout);
                 ranked = (choice.ranking, Some(pages), Some(choice.basis));
-                (choice.layout, choice.placement)
+                if keeps(choice.layout) {
+                    (choice.layout, choice.placement)
+                } else {
+                    let all = [Layout::Hierarchical, Layout::VanEmdeBoas];
+                    let without = all.into_iter().find(|&layout| keeps(layout));
+                    place(best.or(without).unwrap_or(Layout::VanEmdeBoas))
+                }
             }
         };
         let (ranking, ranked_for, basis) = ranked;
+        let list_bytes = shape.len() * SHAPE_NODE_BYTES + weights.capacity() * size_of::<f64>();
         let mut plan = Plan {
             walk,
             weights,
             ranking,
             ranked_for,
             basis,
+            list_bytes: list_bytes as u64,
             ..Plan::new(operation, node, placed)
         };
         if let Some(colour) = settings.colour.as_ref().filter(|_| !has_order) {
@@ -214,40 +204,8 @@ impl Plan {
         // What is not needed any more is memory for the new places.
         if settings.predict || plan.coloured.is_some() {
             plan.shape = Some(shape);
-        } else {
-            plan.parents = shape.into_parents();
         }
         Ok(plan)
-    }
-
-    /// The short path that needs only parents: depth-first order that is asked for, or of lists in
-    /// level order. Returns the parents if it does not apply.
-    fn depth_first(
-        settings: &Settings<'_>,
-        parents: Vec<u32>,
-        weights: &[f64],
-        node: NodeExtent,
-    ) -> Result<Plan, Vec<u32>> {
-        let is_chains = match settings.layout {
-            LayoutChoice::Fixed(Layout::DepthFirst) => false,
-            LayoutChoice::Auto if Shape::are_chains_in_level_order(&parents) => true,
-            _ => return Err(parents),
-        };
-        let needs_shape = settings.predict || settings.colour.is_some() || !weights.is_empty();
-        let placement = (!needs_shape)
-            .then(|| Placement::depth_first(&parents, node))
-            .flatten();
-        let Some(placement) = placement else {
-            return Err(parents);
-        };
-        let pages = settings.pages(parents.len(), node);
-        Ok(Plan {
-            parents,
-            is_short: true,
-            ranked_for: is_chains.then_some(pages),
-            basis: is_chains.then_some(Basis::Chains),
-            ..Plan::new(settings.operation, node, (Layout::DepthFirst, placement))
-        })
     }
 
     /// Packs nodes of different sizes in the order of the plan for nodes of their mean size. With
@@ -258,8 +216,8 @@ impl Plan {
         if self.coloured.is_some() {
             return;
         }
-        self.is_short = false;
         let mut offsets = self.placement.offsets().to_vec();
+        self.list_bytes = (self.list_bytes).max((offsets.len() * SHAPE_NODE_BYTES) as u64);
         let mut order: Vec<u32> = (0..).take(offsets.len()).collect();
         order.sort_unstable_by_key(|&v| offsets[v as usize]);
         let mut end = 0;
@@ -300,16 +258,6 @@ impl Plan {
         (room_bytes, room_bytes - extent.0.min(room_bytes))
     }
 
-    /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
-    pub(crate) fn into_parents(self) -> Vec<u32> {
-        self.shape.map_or(self.parents, Shape::into_parents)
-    }
-
-    /// By node number: the parent, [`NO_NODE`](ccmodel::NO_NODE) for roots.
-    pub(crate) fn parents(&self) -> &[u32] {
-        (self.shape.as_ref()).map_or(&self.parents[..], Shape::parents)
-    }
-
     /// What a morph of nodes at these addresses brings and costs.
     pub(crate) fn gain(
         settings: &Settings<'_>,
@@ -321,15 +269,10 @@ impl Plan {
         let before = Placement::from_offsets(addresses);
         let pages = settings.pages(parents.len(), node);
         let machine = settings.machine_or_this();
-        if settings.layout == LayoutChoice::Auto
-            && matches!(settings.operation, None | Some(Operation::Search))
+        if settings.layout.is_none() && matches!(settings.operation, None | Some(Operation::Search))
         {
             let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
-            let ends = if settings.weights_are_accesses && !weights.is_empty() {
-                ccmodel::ends_of_accesses(&shape, weights)
-            } else {
-                weights.to_vec()
-            };
+            let ends = ends(settings, &shape, weights.to_vec());
             let weights = (!ends.is_empty()).then_some(&ends[..]);
             let gain = ccmodel::morph_gain(&shape, &before, node, weights, pages, machine);
             return Ok(gain);
@@ -339,19 +282,15 @@ impl Plan {
             colour: None,
             ..*settings
         };
-        let parents = parents.to_vec();
         let plan = Plan::make(&settings, parents, weights.to_vec(), Vec::new(), node)?;
-        let cost_ns = ccmodel::morph_cost(plan.parents().len(), node, pages, machine);
+        let cost_ns = ccmodel::morph_cost(parents.len(), node, pages, machine);
         let shape = plan.shape.as_ref().ok_or(MorphError::TooManyNodes)?;
         // Offsets say nothing of the sets that the new nodes will share.
         let mut machine = machine.clone();
         machine.hierarchy = None;
-        let predict = |placement: &Placement| plan.predict(shape, placement, pages, &machine);
-        Ok(Gain::new(
-            predict(&before),
-            predict(&plan.placement),
-            cost_ns,
-        ))
+        let predict = |placement| plan.predict(shape, placement, pages, &machine);
+        let (before, after) = (predict(&before), predict(&plan.placement));
+        Ok(Gain::new(before, after, cost_ns))
     }
 
     /// The nodes in the order of the operation, where that is a walk.
@@ -367,24 +306,20 @@ impl Plan {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        let accesses = if let Some(walk) = self.walk() {
-            Some(Accesses::in_order(
+        let node_bytes = self.node.bytes;
+        let accesses = match self.walk() {
+            Some(walk) => Some(Accesses::in_order(
                 shape,
                 placement,
-                self.node.bytes,
+                node_bytes,
                 walk.to_vec(),
-            ))
-        } else if shape.is_chains() && self.operation != Some(Operation::Path) {
+            )),
             // Searches in one list read in one order, which `Accesses` know.
-            let weights = Some(self.weights.as_slice()).filter(|weights| !weights.is_empty());
-            Some(Accesses::searches(
-                shape,
-                placement,
-                self.node.bytes,
-                weights,
-            ))
-        } else {
-            None
+            None if shape.is_chains() && self.operation != Some(Operation::Path) => {
+                let weights = Some(&self.weights[..]).filter(|weights| !weights.is_empty());
+                Some(Accesses::searches(shape, placement, node_bytes, weights))
+            }
+            None => None,
         };
         if let Some(accesses) = accesses {
             return Predictor::of(&accesses).predict_accesses(&accesses, pages, machine);
@@ -533,13 +468,67 @@ impl Plan {
         let placement = Placement::from_offsets(addresses);
         Some(self.predict(shape, &placement, pages, settings.machine_or_this()))
     }
+}
 
-    /// The size of the lists, in bytes. Offsets become places and are counted there.
-    pub(crate) fn list_bytes(&self) -> u64 {
-        let node_bytes = if self.is_short { 4 } else { 12 };
-        let nodes = self.parents().len();
-        (nodes * node_bytes + self.weights.capacity() * size_of::<f64>()) as u64
+/// What a [`Shape`] takes for a node.
+const SHAPE_NODE_BYTES: usize = 12;
+
+/// Weights as counts of operations that end at the nodes.
+fn ends(settings: &Settings<'_>, shape: &Shape, weights: Vec<f64>) -> Vec<f64> {
+    if settings.weights_are_accesses && !weights.is_empty() {
+        ccmodel::ends_of_accesses(shape, &weights)
+    } else {
+        weights
     }
+}
+
+/// The short path that needs only parents: depth-first order that was asked for, or of lists in
+/// level order.
+fn depth_first(settings: &Settings<'_>, parents: &[u32], node: NodeExtent) -> Option<Placement> {
+    match settings.layout {
+        Some(Layout::DepthFirst) => Placement::depth_first(parents, node),
+        None if Shape::are_chains_in_level_order(parents) => Placement::depth_first(parents, node),
+        _ => None,
+    }
+}
+
+/// A cache line.
+const BLOCK_BYTES: u64 = 64;
+
+/// Whether blocks hold a number of whole nodes, so that nodes in a slice can fill gaps.
+pub(crate) fn fills_blocks(node_bytes: u64) -> bool {
+    node_bytes > 0 && BLOCK_BYTES.is_multiple_of(node_bytes)
+}
+
+/// Whether a layout depends on where blocks begin.
+pub(crate) fn has_clusters(layout: Layout) -> bool {
+    !matches!(
+        layout,
+        Layout::Random { .. }
+            | Layout::DepthFirst
+            | Layout::Preorder
+            | Layout::BreadthFirst
+            | Layout::VanEmdeBoas
+    )
+}
+
+/// Whether the clusters of a layout keep their borders in a slice: its gaps can be filled, or,
+/// between nodes of this size and but for the ends of segments, there are none.
+fn keeps_clusters(layout: Layout, node: NodeExtent) -> bool {
+    const BYTES: u64 = 2 * 4096;
+    const NODES_MIN: u64 = 4;
+    if fills_blocks(node.stride_bytes()) || !has_clusters(layout) {
+        return true;
+    }
+    // A chain over some pages shows it. Of nodes of up to 4096 bytes, what is looked at lies in one
+    // segment; larger ones are not kept to segments.
+    let nodes = (BYTES / node.stride_bytes()).max(NODES_MIN);
+    let parents = std::iter::once(ccmodel::NO_NODE).chain(0..);
+    let parents = parents.take(usize::try_from(nodes).unwrap_or(usize::MAX));
+    Shape::from_parent_vec(parents.collect()).is_ok_and(|chain| {
+        let last = layout.place(&chain, node).offsets().iter().max().copied();
+        last == Some((nodes - 1) * node.stride_bytes())
+    })
 }
 
 /// Smaller structures do not ask for huge pages: rounding up to 2 MiB costs too much memory.

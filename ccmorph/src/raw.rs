@@ -3,17 +3,18 @@
 //! The caller promises what the borrow checker proves for [`Morph::run`]. A node that is reached
 //! twice is still an error.
 
-use crate::collect::Collected;
+use crate::collect::Nodes;
 use crate::error::MorphError;
 use crate::link::{CcRegion, Global, Home};
 use crate::morph::Morph;
 use crate::prefetch;
-use crate::report::{Clock, Report};
+use crate::report::Report;
 use crate::size::node_extent;
 use crate::visit::{Addresses, Collector, ErasedLink, Seen, Shown};
 use ccmodel::NO_NODE;
 use std::alloc::Layout;
 use std::marker::PhantomData;
+use std::time::Instant;
 
 /// What a traversal of raw pointers shows the places of links and of pointers back to.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl<T> RawVisit<'_, T> {
         }
     }
 
-    /// The place of a pointer that owns nothing, and follows the node that it points to, if any.
+    /// The place of a pointer that owns nothing, and follows the node that it points to.
     ///
     /// # Safety
     ///
@@ -90,8 +91,7 @@ impl Morph<'_> {
     ///
     /// Costs what [`run`](Morph::run) does, and for each node a lookup in a table of addresses,
     /// which takes a few bits a node where nodes lie close together. Pointers other than those to
-    /// the parent take a hash table of all nodes, and a lookup each: expected O(1), and a cache
-    /// miss or two.
+    /// the parent take a hash table of all nodes, and a lookup each.
     ///
     /// # Safety
     ///
@@ -124,10 +124,10 @@ impl Morph<'_> {
     where
         F: FnMut(*mut T, &mut RawVisit<'_, T>),
     {
-        self.settings().check()?;
+        self.settings.check()?;
         let layout = Layout::new::<T>();
         node_extent(layout)?;
-        let mut clock = Clock::start();
+        let begin = Instant::now();
         let (mut collector, mut seen) = (Collector::new(), Seen::new(layout.size()));
         let mut visit = RawVisit {
             collector: &mut collector,
@@ -156,10 +156,9 @@ impl Morph<'_> {
         // SAFETY: links, nodes and pointers are what the caller promises until this returns; the
         // nodes' addresses are different, which `seen` has found; a link is a raw pointer. Nodes
         // are numbered in level order and show their pointers in the order of their numbers.
-        let mut collected =
-            unsafe { Collected::new(Global, (layout, ErasedLink::RAW), found, true) };
-        collected.time = clock.lap();
-        self.run_collected(collected, Vec::new(), Home::reserve)
+        let mut nodes = unsafe { Nodes::new(Global, (layout, ErasedLink::RAW), found, true) };
+        nodes.time = begin.elapsed();
+        self.run_collected(nodes, Vec::new(), Home::reserve)
     }
 
     /// Moves the nodes of a [`RawStructure`], which must be complete.
@@ -174,7 +173,7 @@ impl Morph<'_> {
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and those of
     /// [`RawStructure::check`]. The structure is then as it was.
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
-        self.settings().check()?;
+        self.settings.check()?;
         structure.check()?;
         let layout = structure.layout;
         node_extent(layout)?;
@@ -183,8 +182,8 @@ impl Morph<'_> {
             .finish(layout, Some(structure.numbers))?;
         // SAFETY: as the methods of `RawStructure` ask for until this returns; the nodes' addresses
         // are different, which `numbers` has found; a link is a raw pointer.
-        let collected = unsafe { Collected::new(Unsized, (layout, ErasedLink::RAW), found, false) };
-        self.run_collected(collected, Vec::new(), Home::reserve)
+        let nodes = unsafe { Nodes::new(Unsized, (layout, ErasedLink::RAW), found, false) };
+        self.run_collected(nodes, Vec::new(), Home::reserve)
     }
 }
 
@@ -266,7 +265,7 @@ impl RawStructure {
     ///
     /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.collector.set_link(number, link.cast());
+        self.collector.lists_mut().set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
@@ -330,7 +329,7 @@ impl RawStructure {
 }
 
 /// The home of objects that are freed without their size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 struct Unsized;
 
 // SAFETY: all three go to `CcMalloc`, whose objects `raw::deallocate` frees whatever their size.

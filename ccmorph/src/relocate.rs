@@ -9,10 +9,7 @@
 //!    in it get the addresses of their nodes;
 //! 3. the old places are freed.
 //!
-//! A raw link may lie in another node than the one that showed it. Step 1 updates it there, and
-//! step 2 copies it with that node. Step 2 is one pass: siblings are adjacent in the order of the
-//! numbers, so each place is waited for once. For other orders (a
-//! [`RawStructure`](crate::RawStructure)) and for several types, step 1 writes all links. Nodes too
+//! Where nodes are not in level order, or of several types, step 1 writes all links. Nodes too
 //! large for a place stay, and their links keep their address.
 //!
 //! # The aliasing argument
@@ -27,71 +24,52 @@
 
 mod levels;
 
-use crate::collect::{Nodes, Outside};
+use crate::collect::Nodes;
 use crate::error::MorphError;
 use crate::link::{Home, Placer};
 use crate::nearness::Distances;
 use crate::prefetch;
-use crate::size::NodeSize;
-use ccmodel::{NO_NODE, NodeExtent};
-use levels::Levels;
-use std::alloc::Layout;
-
-/// What to do when a place lies elsewhere than it was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Elsewhere {
-    /// Give up.
-    Refuse,
-    /// Take it. Places are then allocated one after the other in the order of the layout.
-    Accept,
-}
+use ccmodel::NO_NODE;
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
 /// Invariants: `order` is empty, which stands for all numbers in turn, or names each node once. For
-/// the first `allocated` nodes of it, `places[v]` is an uninitialised allocation of `home` for the
-/// layout that [`layout_of`] returns, owned by this value, and different for each `v`; or, where it
-/// returns none, the place of `v`, which stays. The address of any other place is the offset for
-/// its node. Outside of [`allocate`](NewPlaces::allocate), all are allocated.
+/// the first `allocated` nodes of it, `places[v]` is an uninitialised allocation of `nodes.home`
+/// for the node's layout, owned by this value, and different for each `v`; or the place of `v`, if
+/// it stays. The address of any other place is the offset for its node. Outside of
+/// [`allocate`](NewPlaces::allocate), all are allocated.
 #[derive(Debug)]
-pub(crate) struct NewPlaces<H: Home> {
-    home: H,
-    layout: Layout,
-    /// By node number, where not all nodes are of this layout.
-    sizes: Vec<NodeSize>,
+pub(crate) struct NewPlaces<'a, H: Home> {
+    nodes: Nodes<'a, H>,
     order: Vec<u32>,
     places: Vec<*mut u8>,
     allocated: usize,
     as_asked: bool,
 }
 
-impl<H: Home> NewPlaces<H> {
-    /// Allocates a place for each node, below `room_bytes`; those that stay keep theirs. `node` is
-    /// the extent that the offsets are for.
+impl<'a, H: Home> NewPlaces<'a, H> {
+    /// Allocates a place for each node, below `room_bytes`; those that stay keep theirs.
     ///
-    /// `placer` must allocate what `nodes.home` does. The list of offsets becomes that of the
-    /// places, as touching fresh memory is expensive.
+    /// `placer` must allocate what `nodes.home` does. A place elsewhere than at its offset is an
+    /// error, unless `accepts_elsewhere`: the rest is then allocated one after the other in the
+    /// order of the layout. The list of offsets becomes that of the places, as touching fresh
+    /// memory is expensive.
     pub(crate) fn allocate(
+        nodes: Nodes<'a, H>,
         (offsets, room_bytes): (Vec<u64>, u64),
-        node: NodeExtent,
-        nodes: &Nodes<'_, H>,
+        stride_bytes: u64,
         placer: &mut impl Placer,
-        elsewhere: Elsewhere,
-    ) -> Result<NewPlaces<H>, MorphError> {
-        let (home, layout, sizes) = (nodes.home, nodes.layout(), nodes.sizes());
-        let is_one_type = sizes.is_empty();
+        accepts_elsewhere: bool,
+    ) -> Result<NewPlaces<'a, H>, MorphError> {
+        let (layout, is_one_type) = (nodes.layout(), !nodes.are_of_kinds());
         assert!(
             !is_one_type || layout.size() > 0,
             "nodes of no size need no place"
         );
-        let is_packed =
-            is_one_type && placer.can_fill() && is_packed(&offsets, node.stride_bytes());
         assert_eq!(offsets.len(), nodes.len(), "an offset for each node");
         let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
         let mut new = NewPlaces {
-            home,
-            layout,
-            sizes,
+            nodes,
             order: Vec::new(),
             places: (offsets.into_iter())
                 .map(|offset| std::ptr::without_provenance_mut(place(offset)))
@@ -100,23 +78,24 @@ impl<H: Home> NewPlaces<H> {
             as_asked: true,
         };
         let count = new.places.len();
-        if is_one_type {
-            // SAFETY: the size is not zero (asserted); the offsets are packed, as was found above.
-            if is_packed && unsafe { placer.fill(layout, &mut new.places) } {
-                new.allocated = count;
-            } else {
-                // SAFETY: as above.
-                new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
-            }
+        if !is_one_type {
+            new.order = by_offset(&new.places, room_bytes, stride_bytes);
+        } else if placer.can_fill()
+            && is_packed(&new.places, stride_bytes)
+            // SAFETY: the size is not zero (asserted); the offsets are packed.
+            && unsafe { placer.fill(layout, &mut new.places) }
+        {
+            new.allocated = count;
         } else {
-            new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
+            // SAFETY: as above.
+            new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
         }
         // One by one, as the first may tell why there are no more. Asking for all again could take
         // as long each time: a wrapper of the allocator may never give them together.
         while new.allocated < count {
             let v = new.nth(new.allocated);
-            let Some(layout) = layout_of(&new.sizes, layout, v) else {
-                new.places[v] = nodes.shown()[v].node;
+            let Some(layout) = new.nodes.layout_of(v) else {
+                new.places[v] = new.nodes.found().shown[v].node;
                 new.allocated += 1;
                 continue;
             };
@@ -126,28 +105,32 @@ impl<H: Home> NewPlaces<H> {
                 unsafe { placer.alloc_at(offset, layout) }
             } else {
                 // SAFETY: as above.
-                unsafe { home.alloc(layout) }
+                unsafe { new.nodes.home.alloc(layout) }
             };
             if place.is_null() {
                 return Err(MorphError::OutOfMemory { bytes: room_bytes });
             }
             let is_elsewhere = new.as_asked && place != placer.address(offset);
-            if is_elsewhere && elsewhere == Elsewhere::Accept {
+            if is_elsewhere && accepts_elsewhere {
                 new.as_asked = false;
                 if new.allocated == 0 && is_one_type {
                     // Nothing lies where it should, so only the order of the layout is left. This
                     // place is the first.
-                    new.order = by_offset(&new.places, room_bytes, node.stride_bytes());
+                    new.order = by_offset(&new.places, room_bytes, stride_bytes);
                 }
             }
             let v = new.nth(new.allocated);
             new.places[v] = place;
             new.allocated += 1;
-            if is_elsewhere && elsewhere == Elsewhere::Refuse {
+            if is_elsewhere && !accepts_elsewhere {
                 return Err(MorphError::NotCcMalloc);
             }
         }
         Ok(new)
+    }
+
+    pub(crate) fn nodes(&self) -> &Nodes<'a, H> {
+        &self.nodes
     }
 
     /// The node whose place is allocated after `count` others.
@@ -165,11 +148,6 @@ impl<H: Home> NewPlaces<H> {
         self.places[v].addr() as u64
     }
 
-    /// By node number: where the node will lie.
-    pub(crate) fn addresses(&self) -> Vec<u64> {
-        (0..self.places.len()).map(|v| self.address(v)).collect()
-    }
-
     /// What the lists take, in bytes.
     pub(crate) fn list_bytes(&self) -> u64 {
         (size_of_val(&self.order[..]) + size_of_val(&self.places[..])) as u64
@@ -177,108 +155,71 @@ impl<H: Home> NewPlaces<H> {
 
     /// Moves each node to its new place and frees the old one. Cannot fail, and runs no user code.
     /// Returns the distances of parents and children before and after.
-    ///
-    /// # Safety
-    ///
-    /// - `parents` are those of these nodes: by number the node that showed the link, a smaller
-    ///   one, or [`NO_NODE`].
-    ///
-    /// # Panics
-    ///
-    /// When these places are not for as many nodes of this layout and home, or the parents are not
-    /// theirs. Nothing has moved then.
-    pub(crate) unsafe fn move_in(
-        mut self,
-        nodes: Nodes<'_, H>,
-        parents: &[u32],
-    ) -> (Distances, Distances) {
-        assert_eq!(self.layout, nodes.layout(), "places of another layout");
-        assert_eq!(self.home, nodes.home, "places of another allocator");
-        assert_eq!(self.places.len(), nodes.len(), "places for other nodes");
-        assert_eq!(self.allocated, nodes.len(), "a node without a place");
-        assert_eq!(parents.len(), nodes.len(), "not all nodes have a parent");
-        assert!(self.sizes == nodes.sizes(), "places of other sizes");
-        if let Outside::Numbers(outside) = nodes.outside() {
-            assert!(
-                levels::are_parents(&nodes, parents, outside),
-                "other parents than the nodes came with"
-            );
-        }
+    pub(crate) fn move_in(mut self) -> (Distances, Distances) {
         // From here on the places belong to the links.
         self.allocated = 0;
         let places = std::mem::take(&mut self.places);
-
-        write_outside(&nodes, &places);
-        let distances = match nodes.outside() {
-            Outside::Numbers(_) => {
-                let levels = Levels::new(&nodes, parents, &places);
-                // SAFETY: nodes are in level order (`Outside`) and these are their parents
-                // (asserted). The places are allocations of their home for their layout (asserted)
-                // that only this list knows.
-                unsafe { levels.copy() }
-            }
-            Outside::All => copy_all(&nodes, &self.sizes, parents, &places),
-        };
-        let old = nodes.shown().iter().map(|shown| shown.node);
-        if self.sizes.is_empty() {
-            // SAFETY: allocations of this home for this layout, not of size zero (asserted in
-            // `allocate`). No link holds one any longer, and the values have moved out.
-            unsafe { self.home.free_each(old, self.layout) };
+        let nodes = &self.nodes;
+        write_outside(nodes, &places);
+        let distances = if nodes.are_in_levels() {
+            // SAFETY: all three are those of nodes in levels. The places are allocations of their
+            // home for their layout that only this list knows (invariant).
+            unsafe { levels::copy(nodes.found(), nodes.layout(), nodes.link(), &places) }
         } else {
+            copy_all(nodes, &places)
+        };
+        let old = nodes.found().shown.iter().map(|shown| shown.node);
+        if nodes.are_of_kinds() {
             for (v, object) in old.enumerate() {
-                if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
-                    // SAFETY: as above, of the node's own layout.
-                    unsafe { self.home.free(object, layout) };
+                if let Some(layout) = nodes.layout_of(v) {
+                    // SAFETY: an allocation of this home for this layout, which is not empty. No
+                    // link holds it any longer, and the value has moved out.
+                    unsafe { nodes.home.free(object, layout) };
                 }
             }
+        } else {
+            // SAFETY: as above; the size is not zero (asserted in `allocate`).
+            unsafe { nodes.home.free_each(old, nodes.layout()) };
         }
         distances
     }
 }
 
-impl<H: Home> Drop for NewPlaces<H> {
+impl<H: Home> Drop for NewPlaces<'_, H> {
     fn drop(&mut self) {
         for v in (0..self.allocated).map(|count| self.nth(count)) {
-            if let Some(layout) = layout_of(&self.sizes, self.layout, v) {
+            if let Some(layout) = self.nodes.layout_of(v) {
                 // SAFETY: allocated by this home for this layout and owned by this value
                 // (invariant).
-                unsafe { self.home.free(self.places[v], layout) };
+                unsafe { self.nodes.home.free(self.places[v], layout) };
             }
         }
     }
-}
-
-/// The layout of a node's place: that of its size, if sizes are known, or else `layout`; `None` for
-/// nodes that stay.
-#[inline]
-fn layout_of(sizes: &[NodeSize], layout: Layout, v: usize) -> Option<Layout> {
-    sizes.get(v).map_or(Some(layout), |size| size.layout())
 }
 
 /// Writes the links and pointers that do not lie in the node that showed them.
 fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
-    let shown = nodes.shown();
+    let found = nodes.found();
     let write = |v: usize, later: Option<usize>| {
-        if let Some(later) = later.and_then(|later| shown.get(later)) {
+        if let Some(later) = later.and_then(|later| found.shown.get(later)) {
             prefetch::object(later.link, nodes.link().bytes);
         }
         // SAFETY: `point_to` is for this link, which is borrowed for 'a, unused since it was shown,
         // and disjoint from all others (invariant of `Nodes`). The place is an allocation of the
-        // same home (asserted by the caller) for the node's layout that only this list knows; it is
-        // initialised before anything looks through the link. Or the node stays, and this is the
+        // same home (invariant of `NewPlaces`) for the node's layout that only this list knows; it
+        // is initialised before anything looks through the link. Or the node stays, and this is the
         // place that the link holds.
-        unsafe { nodes.link_of(v).point_to(shown[v].link, places[v]) };
+        unsafe { nodes.link_of(v).point_to(found.shown[v].link, places[v]) };
     };
-    match nodes.outside() {
-        Outside::Numbers(numbers) => {
-            for (at, &v) in numbers.iter().enumerate() {
-                let later = numbers.get(at + prefetch::AHEAD);
-                write(v as usize, later.map(|&later| later as usize));
-            }
+    if nodes.are_in_levels() {
+        for (at, &v) in found.outside.iter().enumerate() {
+            let later = found.outside.get(at + prefetch::AHEAD);
+            write(v as usize, later.map(|&later| later as usize));
         }
-        Outside::All => (0..shown.len()).for_each(|v| write(v, Some(v + prefetch::AHEAD))),
+    } else {
+        (0..nodes.len()).for_each(|v| write(v, Some(v + prefetch::AHEAD)));
     }
-    for pointer in nodes.pointers() {
+    for pointer in &found.pointers {
         // SAFETY: the place is borrowed for 'a and holds a raw pointer, which may be overwritten
         // (invariant of `Nodes`).
         unsafe { pointer.place.write(places[pointer.target as usize]) };
@@ -286,44 +227,40 @@ fn write_outside<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) {
 }
 
 /// Copies all nodes to their new places. Links and pointers have been written.
-fn copy_all<H: Home>(
-    nodes: &Nodes<'_, H>,
-    sizes: &[NodeSize],
-    parents: &[u32],
-    places: &[*mut u8],
-) -> (Distances, Distances) {
-    debug_assert!(nodes.pointers_inside().is_empty(), "pointers left to write");
-    let shown = nodes.shown();
+fn copy_all<H: Home>(nodes: &Nodes<'_, H>, places: &[*mut u8]) -> (Distances, Distances) {
+    let found = nodes.found();
     for (v, &to) in places.iter().enumerate() {
         let later = v + prefetch::AHEAD;
-        if let (Some(shown), Some(&to)) = (shown.get(later), places.get(later)) {
+        if let (Some(shown), Some(&to)) = (found.shown.get(later), places.get(later)) {
             prefetch::object(shown.node, nodes.layout().size());
             prefetch::object(to, nodes.layout().size());
         }
-        let bytes = layout_of(sizes, nodes.layout(), v).map_or(0, |layout| layout.size());
+        let bytes = nodes.layout_of(v).map_or(0, |layout| layout.size());
         // SAFETY: the old place may be read (invariant of `Nodes`), and `to` is another allocation:
         // both are valid for this many bytes and do not overlap. Nothing is copied of a node that
         // stays. A bitwise copy that leaves the source unused is a move.
-        unsafe { shown[v].node.copy_to_nonoverlapping(to, bytes) };
+        unsafe { found.shown[v].node.copy_to_nonoverlapping(to, bytes) };
     }
     (
-        Distances::of(parents, |v| nodes.address(v)),
-        Distances::of(parents, |v| places[v].addr() as u64),
+        Distances::of(&found.parents, |v| nodes.address(v)),
+        Distances::of(&found.parents, |v| places[v].addr() as u64),
     )
 }
 
-/// Whether these are packed offsets of objects of `stride_bytes`, in any order: each at a multiple
-/// of the stride from the begin of its segment, each segment but the last full. O(n).
-fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
+/// Whether the addresses of `places` are packed offsets of objects of `stride_bytes`, in any order:
+/// each at a multiple of the stride from the begin of its segment, each segment but the last full.
+/// O(n).
+fn is_packed(places: &[*mut u8], stride_bytes: u64) -> bool {
     const SEGMENT_BYTES: u64 = ccmodel::Layout::SEGMENT_BYTES;
     if !(1..=SEGMENT_BYTES).contains(&stride_bytes) {
         return false;
     }
-    let (nodes, in_segment) = (offsets.len() as u64, SEGMENT_BYTES / stride_bytes);
+    let (nodes, in_segment) = (places.len() as u64, SEGMENT_BYTES / stride_bytes);
     // Exact where both factors are below 2^16, and dividing costs more than all the rest.
     let inverse = (1u64 << 32) / stride_bytes + 1;
-    let mut seen = vec![0u64; offsets.len().div_ceil(64)];
-    for &offset in offsets {
+    let mut seen = vec![0u64; places.len().div_ceil(64)];
+    places.iter().all(|place| {
+        let offset = place.addr() as u64;
         let (segment, rest) = (offset / SEGMENT_BYTES, offset % SEGMENT_BYTES);
         let place = (rest * inverse) >> 32;
         // Below 2^64, as no segment holds more nodes than bytes.
@@ -336,12 +273,10 @@ fn is_packed(offsets: &[u64], stride_bytes: u64) -> bool {
             return false;
         };
         let bit = 1 << (index % 64);
-        if *word & bit != 0 {
-            return false;
-        }
+        let is_new = *word & bit == 0;
         *word |= bit;
-    }
-    true
+        is_new
+    })
 }
 
 /// All node numbers by ascending offset, the addresses of `places`. O(n) where at most one node

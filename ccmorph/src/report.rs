@@ -49,7 +49,7 @@ pub struct Report {
     /// The layout used; [`Preorder`](Layout::Preorder) also where the program
     /// [gave the order](crate::Morph::run_ordered_by).
     pub layout: Layout,
-    /// The predictions under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), the layout taken
+    /// The predictions where the model chose the layout: the layout taken
     /// first, then the best first; see [`basis`](Report::basis). Empty otherwise.
     pub ranking: Vec<(Layout, Prediction)>,
     /// The pages that the ranking assumes, by the size of the nodes.
@@ -57,7 +57,7 @@ pub struct Report {
     /// [`predicted_before`](Report::predicted_before) and
     /// [`predicted_after`](Report::predicted_after) are for the actual pages.
     pub ranked_for: Option<PageSize>,
-    /// Under [`LayoutChoice::Auto`](crate::LayoutChoice::Auto), what the choice rests on.
+    /// What the model's choice rests on, if it chose the layout.
     pub basis: Option<Basis>,
     /// The use of a cache's colours, when [asked for](crate::Morph::colour).
     pub colour: Option<ColourReport>,

@@ -2,8 +2,7 @@
 //!
 //! # Why showing a link proves that the node may move
 //!
-//! The thesis's `ccmorph` made its caller promise that nothing else points into the structure. Here
-//! the borrow checker proves it. A traversal has the type
+//! A traversal has the type
 //!
 //! ```text
 //! for<'a> FnMut(&'a mut T, &mut dyn FnMut(&'a mut dyn Links<Link = Box<T>>))
@@ -82,8 +81,7 @@ use std::alloc::Layout;
 /// collection of them.
 ///
 /// Implement it for a type that holds links, such as a hash table's bucket: `show` each field that
-/// holds links, and pass pointers to [`Visitor::pointers`]. No implementation can be unsound, see
-/// [the traversal's contract](crate#why-this-is-safe).
+/// holds links, and pass pointers to [`Visitor::pointers`]. No implementation can be unsound.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` holds no links to nodes of one type",
     label = "holds no boxes of the nodes that are morphed",
@@ -91,7 +89,7 @@ use std::alloc::Layout;
             `ccmorph::TreeNode` for each type, and call `Morph::run_any(&mut root)`, or show them \
             by `visit(ccmorph::any(&mut field))`",
     note = "for pointers that own nothing: `visit(ccmorph::back(&mut field))`",
-    note = "`Rc` and `Arc` do not move: own each node by a `Box`, or use `ccmorph::IndexMorph`"
+    note = "`Rc` and `Arc` do not move: own each node by a `Box`, or use `Morph::run_slice`"
 )]
 pub trait Links {
     /// The kind of link.
@@ -109,7 +107,7 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 /// A type that owns nodes of any types, such as the type of a field marked `#[child]`.
 ///
 /// [`#[derive(TreeNode)]`](macro@crate::TreeNode) implements it. By hand, show the fields; no
-/// implementation can be unsound, see [the traversal's contract](crate#why-this-is-safe).
+/// implementation can be unsound.
 ///
 /// | type | what moves |
 /// |---|---|
@@ -174,7 +172,7 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
     note = "for `Box<dyn Trait>`: make `ccmorph::AnyLinks` a supertrait of the trait",
     note = "for `Rc` and `Arc`, which do not move: own each node by a `Box` and mark the other \
             references, as raw pointers, `#[pointer]`; or keep the nodes in a `Vec` and use \
-            `ccmorph::IndexMorph`",
+            `ccmorph::Morph::run_slice`",
     note = "for a collection of another crate: `#[child(each)]`, which calls its `iter_mut`",
     note = "for a box with an allocator: write it out in the field's type, as in \
             `Option<Box<Node, &Heap>>`; the derive does not see through a type alias, and all \
@@ -325,14 +323,12 @@ fn push<T>(list: &mut Vec<T>, entry: T, error: &mut Option<MorphError>) {
 /// What a traversal has shown so far.
 ///
 /// Invariants: those of [`Nodes`](crate::collect::Nodes), except that the last nodes may lack an
-/// entry of `each`. Nodes without a kind are of the type of the traversal. `lists` has the parents
-/// of [`Collected`](crate::collect::Collected).
+/// entry of `each`. Nodes without a kind are of the type of the traversal.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     error: Option<MorphError>,
-    /// The node whose visit it is, [`NO_NODE`] for the root's.
+    /// The node being visited and where it lies; [`NO_NODE`] and null for the root's visit.
     visited: u32,
-    /// Where that node lies; for comparisons.
     visited_node: *const u8,
     lists: Lists,
     each: Vec<Each<'a>>,
@@ -377,9 +373,8 @@ impl<'a> Collector<'a> {
         &self.lists
     }
 
-    /// Changes the place of a link. Panics when there is no node of this number.
-    pub(crate) fn set_link(&mut self, number: u32, link: *mut ()) {
-        self.lists.set_link(number, link);
+    pub(crate) fn lists_mut(&mut self) -> &mut Lists {
+        &mut self.lists
     }
 
     /// What the node with this number is, if its type is not that of the traversal.
@@ -494,6 +489,8 @@ impl<'a> Collector<'a> {
             self.known = pointers.ok_or(out_of_memory)?;
         }
         if !is_one_type {
+            // All links and pointers are written before a node moves, so it does not matter which
+            // lie in which node.
             let more = self.lists.len() - self.each.len();
             let entries = self.each.try_reserve(more);
             (entries.and(self.known.try_reserve(self.inside.len()))).map_err(|_| out_of_memory)?;
@@ -501,8 +498,6 @@ impl<'a> Collector<'a> {
             for each in self.each.iter_mut().filter(|each| each.kind.is_none()) {
                 each.size = NodeSize::of(layout);
             }
-            // All links and pointers are written before a node moves, so it does not matter which
-            // lie in which node.
             self.known.append(&mut self.inside);
         }
         let (shown, parents) = self.lists.into_parts();
@@ -539,7 +534,7 @@ impl<'a, H: Home> OfOneType<'a, H> {
         let (all, layout) = (&mut self.collector, Layout::new::<L::Node>());
         let inside = all.lies_in_visited::<L>(place.addr(), layout);
         // The uncommon cases are in another function, so that this one needs no stack.
-        if self.home == Some(home) && inside && all.lists.has_room() {
+        if self.home.is_some_and(|known| known.is(home)) && inside && all.lists.has_room() {
             // SAFETY: there is room.
             unsafe { all.lists.push_within(shown, all.visited) };
         } else {
@@ -554,7 +549,7 @@ impl<'a, H: Home> OfOneType<'a, H> {
         let (all, layout) = (&mut self.collector, Layout::new::<L::Node>());
         if let Some(kind) = kind {
             all.push_kind(shown, layout, kind);
-        } else if *self.home.get_or_insert(home) == home {
+        } else if self.home.get_or_insert(home).is(home) {
             all.push_shown(shown, all.lies_in_visited::<L>(shown.link.addr(), layout));
         } else {
             all.fail(MorphError::TwoHeaps);

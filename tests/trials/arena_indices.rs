@@ -1,8 +1,8 @@
-//! Arenas with indices, as of the crate slotmap: no page showed how `IndexMorph` takes them.
+//! Arenas with indices, as of the crate slotmap: no page showed how `Morph::run_slice` takes them.
 
 #![expect(clippy::cast_possible_truncation, reason = "a few thousand nodes")]
 
-use ccmorph::{IndexMorph, Permutation};
+use ccmorph::{Morph, Permutation};
 
 /// A key: where the slot is, and which of the values that it has had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,8 +78,8 @@ impl Arena {
 
     /// Lays the slots out below `root`; the permutation translates keys that are kept elsewhere.
     fn morph(&mut self, root: &mut Key) -> Permutation {
-        let report = IndexMorph::new()
-            .run(&mut self.slots, &mut root.index, |slot, visit| {
+        let report = Morph::new()
+            .run_slice(&mut self.slots, &mut root.index, |slot, visit| {
                 match &mut slot.state {
                     State::Used {
                         children, parent, ..

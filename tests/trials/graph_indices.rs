@@ -1,8 +1,8 @@
-//! Graphs with indices, as of the crate petgraph: no page showed how `IndexMorph` takes them.
+//! Graphs with indices, as of the crate petgraph: no page showed how `Morph::run_slice` takes them.
 
 #![expect(clippy::cast_possible_truncation, reason = "a few thousand nodes")]
 
-use ccmorph::IndexMorph;
+use ccmorph::Morph;
 
 const NONE: u32 = u32::MAX;
 
@@ -36,8 +36,8 @@ impl Graph {
             .into_iter()
             .zip(std::mem::take(&mut self.nodes))
             .collect();
-        let report = IndexMorph::new()
-            .run(&mut nodes, root, |(ends, _), visit| visit.child(ends))
+        let report = Morph::new()
+            .run_slice(&mut nodes, root, |(ends, _), visit| visit.child(ends))
             .unwrap();
         self.nodes = nodes.into_iter().map(|(_, node)| node).collect();
         let new_of = |node: u32| report.permutation.new_of(node as usize) as u32;

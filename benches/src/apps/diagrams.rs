@@ -10,12 +10,12 @@
 //! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first
 //! order, so that five fit a cache block, and a walk meets one of them in most blocks that it
 //! touches. It takes nodes in any order, as long as the terminals come first and the root comes
-//! last, so the change takes the nodes out, has [`IndexMorph`] permute them, and puts them back.
-//! Shared nodes, which a diagram is full of, lie with the first of their parents.
+//! last, so the change takes the nodes out, has [`Morph::run_slice`] permute them, and puts them
+//! back. Shared nodes, which a diagram is full of, lie with the first of their parents.
 
 use crate::rng::Rng;
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
-use ccmorph::{IndexMorph, Layout};
+use ccmorph::{Layout, Morph};
 
 use super::outcome;
 use crate::programs::{Checksum, Outcome, Scale};
@@ -43,10 +43,10 @@ pub(super) fn morph(diagram: Bdd) -> Bdd {
         })
         .collect();
     let mut root = TERMINALS;
-    let report = IndexMorph::new()
+    let report = Morph::new()
         .first_index(TERMINALS)
         .layout(Layout::SubtreeCluster { block_bytes: 64 })
-        .run(&mut links, &mut root, |(_, links), visit| {
+        .run_slice(&mut links, &mut root, |(_, links), visit| {
             visit.child(links);
         })
         .expect("a usize can hold any index");

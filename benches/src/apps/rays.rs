@@ -8,16 +8,16 @@
 //! have nothing in common, as those of diffuse light have not, and other than those of a camera.
 //!
 //! The crate keeps its nodes in a public vector, in depth-first order, linked by index:
-//! `IndexMorph` puts them into an order in which a path from the root touches fewer pages. Nodes
-//! have 80 bytes, more than a cache block, so there is nothing to gain by putting two of them into
-//! one. The time of the morph counts.
+//! `Morph::run_slice` puts them into an order in which a path from the root touches fewer pages.
+//! Nodes have 80 bytes, more than a cache block, so there is nothing to gain by putting two of them
+//! into one. The time of the morph counts.
 
 use crate::rng::Rng;
 use bvh::aabb::{Aabb, Bounded};
 use bvh::bounding_hierarchy::BHShape;
 use bvh::bvh::{Bvh, BvhNode};
 use bvh::ray::Ray;
-use ccmorph::{IndexMorph, Layout};
+use ccmorph::{Layout, Morph};
 use nalgebra::{Point3, Vector3};
 
 use super::outcome;
@@ -27,9 +27,9 @@ use crate::programs::{Checksum, Outcome, Scale};
 pub(super) fn morph(hierarchy: &mut Bvh<f32, 3>) {
     // The crate begins there.
     let mut root = 0_usize;
-    let report = IndexMorph::new()
+    let report = Morph::new()
         .layout(Layout::VanEmdeBoas)
-        .run(&mut hierarchy.nodes, &mut root, |node, visit| match node {
+        .run_slice(&mut hierarchy.nodes, &mut root, |node, visit| match node {
             BvhNode::Leaf { parent_index, .. } => visit.reference(parent_index),
             BvhNode::Node {
                 parent_index,

@@ -14,7 +14,7 @@
 //! | coloured B-tree, 512 B nodes | 512 B | the same; the size that suits today's memory better |
 //! | C-tree | as the binary trees | clusters of 64 B, half of the first cache for the top |
 //! | C-tree without colours | the same | in clusters of 64 B |
-//! | binary tree as the model lays it out | the same | [`LayoutChoice::Auto`] |
+//! | binary tree as the model lays it out | the same | the model's choice |
 //!
 //! The C-tree is the thesis's (section 2.2.3): an ordinary search tree whose nodes a morph lays
 //! out, those of a subtree in one block and the top of the tree where nothing evicts it.
@@ -25,7 +25,7 @@
 use ccmodel::{
     CacheGeometry, Colouring, Layout, Machine, NodeExtent, PageSize, Placement, Predictor, Shape,
 };
-use ccmorph::{LayoutChoice, Morph, MorphError, Report, TreeNode as _};
+use ccmorph::{Morph, MorphError, Report, TreeNode as _};
 
 use super::btree::InCoreBTree;
 use super::chain::{Chain, Searched, thread_ns};
@@ -98,7 +98,7 @@ pub fn rows(effort: &Effort) -> Result<Vec<Row>, Failure> {
 /// Those of [`Morph::run`].
 pub fn binary_tree(
     keys: usize,
-    layout: LayoutChoice,
+    layout: Option<Layout>,
     coloured: bool,
 ) -> Result<(Tree<u64>, Report), MorphError> {
     fn balanced(low: u64, high: u64) -> Option<Box<Node<u64>>> {
@@ -137,7 +137,7 @@ fn subjects(keys: usize) -> Result<Vec<Subject>, Failure> {
         (DEPTH_FIRST, Layout::DepthFirst.into(), false),
         (C_TREE, CLUSTERS.into(), true),
         (UNCOLOURED, CLUSTERS.into(), false),
-        (AUTO, LayoutChoice::Auto, false),
+        (AUTO, None, false),
     ] {
         let (tree, report) = binary_tree(keys, layout, coloured)?;
         if structure == AUTO {

@@ -6,7 +6,7 @@
 //!
 //! ```compile_fail,E0499
 //! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
 //!     visit.child(&mut node[0]);
 //!     visit.reference(&mut node[0]);
 //! });
@@ -14,7 +14,7 @@
 //!
 //! ```compile_fail,E0506
 //! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
 //!     visit.child(&mut node[0]);
 //!     node[0] = 7;
 //! });
@@ -22,7 +22,7 @@
 //!
 //! ```compile_fail,E0597
 //! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::IndexMorph::new().run(&mut nodes, &mut 0_u32, |node, visit| {
+//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
 //!     let mut copy = node[0];
 //!     visit.child(&mut copy);
 //! });

@@ -9,9 +9,9 @@
 //!   still begin with blocks. Else everything behind a gap moves up.
 //! * **Borders are met.** If some nodes after the first there is a border of 256 bytes, as many
 //!   nodes from the end of an order of clusters come first; the same once in 64 KiB, where layouts
-//!   begin again. The orders without clusters are exactly what their names say.
-//! * **Auto takes only layouts that survive it**: those without gaps for nodes of this size, unless
-//!   gaps can be filled. Clusters of 64 bytes lose their borders when nodes of 24 bytes move up.
+//!   begin again.
+//! * **The model chooses only among layouts that survive it.** Clusters of 64 bytes lose their
+//!   borders when nodes of 24 bytes move up.
 //!
 //! No order mends a slice of 32-byte nodes that begins 16 bytes behind a border.
 //! `#[repr(align(32))]` on a node of 32 bytes, likewise 16 and 64, lets vectors begin where a whole
@@ -21,7 +21,7 @@ use super::walk::Walk;
 use super::{IndexReport, Permutation};
 use crate::error::MorphError;
 use crate::nearness::Distances;
-use crate::plan::{LayoutChoice, Plan, Settings};
+use crate::plan::{Plan, Settings, fills_blocks, has_clusters};
 use crate::report::Report;
 use ccmodel::{Layout, NO_NODE, NodeExtent, PageSize, Placement, Shape};
 
@@ -51,7 +51,14 @@ pub(super) fn plan(
         };
         return Ok(report(walk, order, nothing));
     };
-    let plan = choose(settings, live_parents, weights, node, slice)?;
+    let pages = settings.pages.unwrap_or(PageSize::Small4K);
+    let settings = &Settings {
+        pages: Some(pages),
+        colour: None,
+        in_slice: true,
+        ..*settings
+    };
+    let plan = Plan::make(settings, live_parents, weights, Vec::new(), node)?;
 
     // A node that was not reached hangs below another one that was not.
     let other_parents = others.iter().map(|parent| match *parent {
@@ -60,9 +67,9 @@ pub(super) fn plan(
     });
     let others = Shape::from_parent_vec(other_parents.collect());
     let others = others.map_err(|_| MorphError::TooManyNodes)?;
-    let rest = by_place(&Layout::DepthFirst.place(&others, node), node)
-        .into_iter()
-        .filter(|&number| number != NO_NODE)
+    let rest = others
+        .preorder()
+        .iter()
         .map(|number| number + first_other)
         .collect();
     let mut order = slice.order(plan.layout, plan.placement(), node, rest);
@@ -75,7 +82,6 @@ pub(super) fn plan(
     }
 
     let (before, after) = (slice.addresses_of(walk.order()), slice.addresses(&order));
-    let pages = settings.pages.unwrap_or(PageSize::Small4K);
     let predict = |addresses: &[u64]| plan.predict_at(settings, addresses[..live].to_vec(), pages);
     let (predicted_before, predicted_after) = (predict(&before), predict(&after));
     let distances = |addresses: &[u64]| match plan.walk() {
@@ -86,7 +92,7 @@ pub(super) fn plan(
     let morph = Report {
         nodes: parents.len(),
         span_bytes: parents.len() as u64 * slice.node_bytes as u64,
-        lists_bytes: walk.list_bytes() + plan.list_bytes(),
+        lists_bytes: walk.list_bytes() + plan.list_bytes,
         operation: plan.operation,
         ranking: plan.ranking.clone(),
         ranked_for: plan.ranked_for,
@@ -110,43 +116,6 @@ fn report(walk: &Walk<'_>, order: Vec<u32>, morph: Report) -> IndexReport {
     }
 }
 
-/// The plan for the nodes that are reached. [`LayoutChoice::Auto`] takes only what a slice can
-/// keep.
-fn choose(
-    settings: &Settings<'_>,
-    parents: &[u32],
-    weights: Vec<f64>,
-    node: NodeExtent,
-    slice: Slice,
-) -> Result<Plan, MorphError> {
-    let make = |settings: &Settings<'_>, weights| {
-        Plan::make(settings, parents.to_vec(), weights, Vec::new(), node)
-    };
-    if settings.layout != LayoutChoice::Auto {
-        return make(settings, weights);
-    }
-    let survives = |layout| slice.fills_blocks() || is_gap_free(layout, node);
-    let mut plan = make(settings, weights.clone())?;
-    plan.ranking.retain(|&(layout, _)| survives(layout));
-    if survives(plan.layout) {
-        return Ok(plan);
-    }
-    let ranked = plan.ranking.first().map(|&(layout, _)| layout);
-    let layout = ranked.unwrap_or(match survives(Layout::Hierarchical) {
-        true => Layout::Hierarchical,
-        false => Layout::VanEmdeBoas,
-    });
-    let fixed = Settings {
-        layout: layout.into(),
-        ..*settings
-    };
-    let mut fixed = make(&fixed, weights)?;
-    (fixed.ranking, fixed.ranked_for, fixed.basis) = (plan.ranking, plan.ranked_for, plan.basis);
-    Ok(fixed)
-}
-
-/// A cache line.
-const BLOCK_BYTES: usize = 64;
 /// About what an access to memory brings in: the border that orders begin at.
 const BORDER_BYTES: u64 = 256;
 
@@ -200,9 +169,8 @@ impl Slice {
         addresses
     }
 
-    /// Whether blocks hold a number of whole nodes.
     fn fills_blocks(&self) -> bool {
-        self.node_bytes > 0 && BLOCK_BYTES.is_multiple_of(self.node_bytes)
+        fills_blocks(self.node_bytes as u64)
     }
 
     /// The numbers by place, for nodes of one size that a layout has placed so; those of `rest`
@@ -282,39 +250,6 @@ fn fill_gaps(order: &mut Vec<u32>) {
             at += 1;
         }
     }
-}
-
-/// Whether a layout depends on where blocks begin.
-fn has_clusters(layout: Layout) -> bool {
-    !matches!(
-        layout,
-        Layout::Random { .. }
-            | Layout::DepthFirst
-            | Layout::Preorder
-            | Layout::BreadthFirst
-            | Layout::VanEmdeBoas
-    )
-}
-
-/// Whether a layout with clusters of up to a page leaves no gaps between nodes of this size, but
-/// for the ends of segments. Layouts without clusters do not depend on them.
-fn is_gap_free(layout: Layout, node: NodeExtent) -> bool {
-    const BYTES: u64 = 2 * 4096;
-    const NODES_MIN: u64 = 4;
-    if !has_clusters(layout) {
-        return true;
-    }
-    // A chain over some pages shows it. Of nodes of up to 4096 bytes, what is looked at lies in one
-    // segment; larger ones are not kept to segments.
-    let nodes = (BYTES / node.stride_bytes()).max(NODES_MIN);
-    let parents: Vec<u32> = std::iter::once(NO_NODE)
-        .chain(0..)
-        .take(usize::try_from(nodes).unwrap_or(usize::MAX))
-        .collect();
-    Shape::from_parents(&parents).is_ok_and(|chain| {
-        let last = layout.place(&chain, node).offsets().iter().max().copied();
-        last == Some((nodes - 1) * node.stride_bytes())
-    })
 }
 
 /// The numbers by their places, one stride each, with [`NO_NODE`] where the layout leaves one free.

@@ -1,6 +1,6 @@
 //! The walk over an index tree: which node hangs where, and each place that holds an index.
 
-use super::link::{IndexVisit, NodeIndex};
+use super::link::{IndexVisit, Indices, NodeIndex};
 use super::permutation::Permutation;
 use crate::prefetch;
 use ccmodel::NO_NODE;
@@ -32,18 +32,19 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Visits each node once: those below the roots that `show_roots` shows, breadth-first, then
+    /// Visits each node once: those below the roots, breadth-first, then
     /// the rest, breadth-first from each node on that no other one has shown by then. O(n).
     ///
     /// `nodes` has fewer than [`NO_NODE`] items. `weigh` is called for a node before `traverse` is.
-    pub(super) fn run<T, F>(
+    pub(super) fn run<T, R, F>(
         nodes: &'a mut [T],
         first_index: usize,
-        show_roots: impl FnOnce(&mut IndexVisit<'_, 'a>),
+        roots: &'a mut R,
         traverse: &mut F,
         mut weigh: Option<Weigh<'_, T>>,
     ) -> Walk<'a>
     where
+        R: Indices + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut T, &'w mut IndexVisit<'v, 'n>),
     {
         let mut walk = Walk {
@@ -60,7 +61,7 @@ impl<'a> Walk<'a> {
             first: nodes.as_ptr(),
             nodes: nodes.iter_mut().map(Some).collect(),
         };
-        show_roots(&mut walk.below(NO_NODE));
+        walk.below(NO_NODE).child(roots);
         walk.visit_pending(&mut nodes, 0, traverse, &mut weigh);
         walk.reached = walk.order.len();
         for at in (0..NO_NODE).take(walk.number_at.len()) {

@@ -23,28 +23,28 @@ use std::fmt::Write as _;
 /// ```
 /// # use ccmorph::{Map, MapStyle};
 /// # let map = Map::new(&[u32::MAX, 0, 0], vec![0, 24, 4096], 24).unwrap();
-/// let svg = map.to_svg(&MapStyle::new().title("as allocated").path_to(2));
+/// let title = "as allocated".to_owned();
+/// let svg = map.to_svg(&MapStyle { title, path_to: Some(2), ..MapStyle::default() });
 /// assert!(svg.starts_with("<svg "));
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a style draws nothing by itself"]
 pub struct MapStyle {
-    title: String,
-    block_bytes: u64,
-    pages_max: usize,
-    edges_max: usize,
-    path_to: Option<u32>,
+    /// The first line; empty by default.
+    pub title: String,
+    /// The size of a block, a cell of the picture: 64 by default. Rounded down to a power of two;
+    /// 16 at least, and 1024 at most.
+    pub block_bytes: u64,
+    /// The number of pages, 36 by default. Those of the [path](MapStyle::path_to) come first, then
+    /// those that searches touch most often.
+    pub pages_max: usize,
+    /// The number of lines for edges, 4000 by default. Those of the smallest depth come first.
+    pub edges_max: usize,
+    /// The node to which the path from the root is drawn, which a search takes; none by default.
+    pub path_to: Option<u32>,
 }
 
 impl Default for MapStyle {
     fn default() -> Self {
-        MapStyle::new()
-    }
-}
-
-impl MapStyle {
-    /// Blocks of 64 bytes, up to 36 pages and 4000 edges, no title and no path.
-    pub fn new() -> MapStyle {
         MapStyle {
             title: String::new(),
             block_bytes: 64,
@@ -52,38 +52,6 @@ impl MapStyle {
             edges_max: 4000,
             path_to: None,
         }
-    }
-
-    /// Sets the first line.
-    pub fn title(mut self, title: impl Into<String>) -> MapStyle {
-        self.title = title.into();
-        self
-    }
-
-    /// Sets the size of a block: a cell of the picture. Rounded down to a power of two; 16 at
-    /// least, and 1024 at most.
-    pub fn block_bytes(mut self, bytes: u64) -> MapStyle {
-        self.block_bytes = 1 << bytes.clamp(16, ROW_BYTES).ilog2();
-        self
-    }
-
-    /// Limits the number of pages. Those of the [path](MapStyle::path_to) come first, then those
-    /// that searches touch most often.
-    pub fn pages(mut self, pages_max: usize) -> MapStyle {
-        self.pages_max = pages_max;
-        self
-    }
-
-    /// Limits the number of lines for edges. Those of the smallest depth come first.
-    pub fn edges(mut self, edges_max: usize) -> MapStyle {
-        self.edges_max = edges_max;
-        self
-    }
-
-    /// Draws the path from the root to this node, which a search takes.
-    pub fn path_to(mut self, number: u32) -> MapStyle {
-        self.path_to = Some(number);
-        self
     }
 }
 
@@ -105,6 +73,7 @@ const PANEL_WIDTH: f64 = 4.0 * GROUP_WIDTH + 3.0 * GROUP_GAP;
 const PANEL_HEIGHT: f64 = 4.0 * ROW_HEIGHT + 3.0 * ROW_GAP;
 const PANEL_GAP: f64 = 16.0;
 const HEADER_HEIGHT: f64 = 96.0;
+const SCALE_WIDTH: f64 = 160.0;
 const WIDTH: f64 = 2.0 * MARGIN + COLUMNS as f64 * PANEL_WIDTH + (COLUMNS - 1) as f64 * PANEL_GAP;
 /// The colours of depths, from the root to the deepest: the scale `viridis` (S. van der Walt and
 /// N. Smith, 2015, in the public domain), which is also clear in print and to colour-blind readers.
@@ -137,6 +106,7 @@ impl Map {
 struct Drawing<'m> {
     map: &'m Map,
     style: &'m MapStyle,
+    block_bytes: u64,
     path: Vec<MappedNode>,
     /// The position of each page that is shown.
     panels: BTreeMap<u64, usize>,
@@ -146,6 +116,9 @@ struct Drawing<'m> {
     colours: usize,
     text: String,
 }
+
+/// The left, top, right and bottom of a rectangle.
+type Corners = [f64; 4];
 
 macro_rules! put {
     ($self:ident, $($format:tt)*) => {{
@@ -177,6 +150,7 @@ impl<'m> Drawing<'m> {
         Drawing {
             map,
             style,
+            block_bytes: 1 << style.block_bytes.clamp(16, ROW_BYTES).ilog2(),
             path,
             panels: shown.into_iter().zip(0..).collect(),
             pages: pages.len(),
@@ -202,7 +176,7 @@ impl<'m> Drawing<'m> {
         );
         self.header(&title);
         self.legend();
-        let (in_page, between_pages) = self.edges();
+        let [in_page, between_pages] = self.edges();
         self.pages();
         self.line(&between_pages, BETWEEN_PAGES, OF_MANY);
         self.nodes();
@@ -228,8 +202,7 @@ impl<'m> Drawing<'m> {
     }
 
     fn header(&mut self, title: &str) {
-        let (map, block_bytes) = (self.map, self.style.block_bytes);
-        self.label((MARGIN, 30.0), 18, title);
+        let (map, block_bytes) = (self.map, self.block_bytes);
         let counts = format!(
             "{} nodes of {} B in {} blocks of {block_bytes} B and {} pages",
             map.len(),
@@ -237,7 +210,6 @@ impl<'m> Drawing<'m> {
             map.pieces(block_bytes).count(),
             self.pages
         );
-        self.label((MARGIN, 50.0), 12, &counts);
         let shares = format!(
             "edges that stay in a block {:.1}%, in {GROUP_BYTES} B {:.1}%, in a page {:.1}%; \
              {} leave their block",
@@ -246,7 +218,6 @@ impl<'m> Drawing<'m> {
             map.share_within(PAGE_BYTES),
             map.edges() - map.edges_within(block_bytes)
         );
-        self.label((MARGIN, 67.0), 12, &shares);
         let mut searches = format!(
             "the path to a node touches {:.1} blocks in {:.1} pages on average",
             map.touched_by_search(block_bytes),
@@ -261,29 +232,31 @@ impl<'m> Drawing<'m> {
                 counted(map.touched_on_path(goal.number, PAGE_BYTES), "page")
             );
         }
-        self.label((MARGIN, 84.0), 12, &searches);
+        self.label((MARGIN, 30.0), 18, title);
+        for (y, line) in [(50.0, counts), (67.0, shares), (84.0, searches)] {
+            self.label((MARGIN, y), 12, &line);
+        }
     }
 
     /// The scale of depths, and the kinds of lines.
     fn legend(&mut self) {
-        const SCALE_WIDTH: f64 = 160.0;
         let left = WIDTH - MARGIN - SCALE_WIDTH;
         let step = SCALE_WIDTH / self.colours as f64;
         let mut scale = vec![String::new(); self.colours];
         for (colour, part) in scale.iter_mut().enumerate() {
             let x = left + step * colour as f64;
-            rect(part, (x, 16.0), (x + step + 0.3, 26.0));
+            rect(part, [x, 16.0, x + step + 0.3, 26.0]);
         }
         self.bars(scale);
         let deepest = self.levels.saturating_sub(1);
         self.label((left, 38.0), 11, &format!("depth 0 to {deepest}"));
         let lines = [
-            (IN_PAGE, "edge within a page"),
-            (BETWEEN_PAGES, "edge between pages"),
-            (ON_PATH, "one path to a node"),
+            (50.0, IN_PAGE, "edge within a page"),
+            (64.0, BETWEEN_PAGES, "edge between pages"),
+            (78.0, ON_PATH, "one path to a node"),
         ];
         let kinds = if self.path.is_empty() { 2 } else { 3 };
-        for (y, (stroke, name)) in [50.0, 64.0, 78.0].into_iter().zip(lines).take(kinds) {
+        for (y, stroke, name) in lines.into_iter().take(kinds) {
             self.line(&format!("M{left:.1} {y}h24"), stroke, 1.0);
             self.label((left + 30.0, y + 4.0), 11, name);
         }
@@ -291,12 +264,11 @@ impl<'m> Drawing<'m> {
 
     /// A panel for each page, all cells empty.
     fn pages(&mut self) {
-        let (mut cells, block_bytes) = (String::new(), self.style.block_bytes);
-        for offset in (0..PAGE_BYTES).step_by(usize::try_from(block_bytes).unwrap_or(64)) {
+        let mut cells = String::new();
+        for block in 0..PAGE_BYTES / self.block_bytes {
             rect(
                 &mut cells,
-                self.in_panel(offset),
-                self.in_panel_end(offset, block_bytes),
+                self.cell(block * self.block_bytes, self.block_bytes),
             );
         }
         put!(
@@ -313,22 +285,21 @@ impl<'m> Drawing<'m> {
         let map = self.map;
         let first_page = (map.pieces(PAGE_BYTES).next()).map_or(0, |page| page.address());
         for piece in map.pieces(PAGE_BYTES) {
-            let Some(&panel) = self.panels.get(&(piece.address() / PAGE_BYTES)) else {
-                continue;
-            };
-            let (x, y) = corner(panel);
-            let label = format!(
-                "page {} · {} · {} out",
-                (piece.address() - first_page) / PAGE_BYTES,
-                counted(piece.nodes().len() as u64, "node"),
-                counted(piece.edges_leaving() as u64, "edge")
-            );
-            self.label((x, y - 4.0), 10, &label);
+            if let Some(&panel) = self.panels.get(&(piece.address() / PAGE_BYTES)) {
+                let (x, y) = corner(panel);
+                let label = format!(
+                    "page {} · {} · {} out",
+                    (piece.address() - first_page) / PAGE_BYTES,
+                    counted(piece.nodes().len() as u64, "node"),
+                    counted(piece.edges_leaving() as u64, "edge")
+                );
+                self.label((x, y - 4.0), 10, &label);
+            }
         }
     }
 
     fn nodes(&mut self) {
-        let block_bytes = self.style.block_bytes;
+        let block_bytes = self.block_bytes;
         let mut bars = vec![String::new(); self.colours];
         for node in self.map.nodes() {
             let bars = &mut bars[node.depth as usize * self.colours / self.levels];
@@ -339,17 +310,10 @@ impl<'m> Drawing<'m> {
             for block in first_block..end_block.min(end.div_ceil(block_bytes)) {
                 let first = node.address.max(block * block_bytes);
                 let last = end.min((block * block_bytes).saturating_add(block_bytes));
-                if let Some(&panel) = self.panels.get(&(first / PAGE_BYTES)) {
-                    let (x, y) = corner(panel);
-                    let (left, top) = self.in_panel(first % PAGE_BYTES);
-                    let (right, bottom) = self.in_panel_end(first % PAGE_BYTES, last - first);
+                if let Some([left, top, right, bottom]) = self.bar(first, last - first) {
                     // A small gap between nodes that touch.
                     let right = if last == end { right - 0.8 } else { right };
-                    rect(
-                        bars,
-                        (x + left, y + top + 1.0),
-                        (x + right, y + bottom - 1.0),
-                    );
+                    rect(bars, [left, top + 1.0, right, bottom - 1.0]);
                 }
             }
         }
@@ -367,23 +331,21 @@ impl<'m> Drawing<'m> {
 
     /// Lines for the edges that leave a block if both ends are shown: within a page, and between
     /// pages.
-    fn edges(&self) -> (String, String) {
-        let (mut in_page, mut between_pages) = (String::new(), String::new());
+    fn edges(&self) -> [String; 2] {
+        let mut lines = [String::new(), String::new()];
         let ends = self.map.nodes().filter_map(|node| {
             let parent = self.map.node(node.parent?);
-            let leaves = !self.map.is_with_parent(&node, self.style.block_bytes);
+            let leaves = !self.map.is_with_parent(&node, self.block_bytes);
             leaves.then_some((node, self.middle(&parent)?, self.middle(&node)?))
         });
         for (node, (x, y), (to_x, to_y)) in ends.take(self.style.edges_max) {
-            let is_in_page = self.map.is_with_parent(&node, PAGE_BYTES);
-            let lines = if is_in_page {
-                &mut in_page
-            } else {
-                &mut between_pages
-            };
-            let _ = write!(lines, "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}");
+            let is_between = !self.map.is_with_parent(&node, PAGE_BYTES);
+            let _ = write!(
+                lines[usize::from(is_between)],
+                "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}"
+            );
         }
-        (in_page, between_pages)
+        lines
     }
 
     fn path(&mut self) {
@@ -416,38 +378,29 @@ impl<'m> Drawing<'m> {
 
     /// The middle of a node, or of its part in the block in which it begins, if that is shown.
     fn middle(&self, node: &MappedNode) -> Option<(f64, f64)> {
-        let (x, y) = corner(*self.panels.get(&(node.address / PAGE_BYTES))?);
-        let offset = node.address % PAGE_BYTES;
-        let block_bytes = self.style.block_bytes;
-        let bytes = self.node_bytes().min(block_bytes - offset % block_bytes);
-        let (left, top) = self.in_panel(offset);
-        let (right, bottom) = self.in_panel_end(offset, bytes);
-        Some((
-            x + f64::midpoint(left, right),
-            y + f64::midpoint(top, bottom),
-        ))
+        let in_block = self.block_bytes - node.address % self.block_bytes;
+        let [left, top, right, bottom] = self.bar(node.address, self.node_bytes().min(in_block))?;
+        Some((f64::midpoint(left, right), f64::midpoint(top, bottom)))
     }
 
-    /// The upper left corner of the memory at this offset in a page.
-    fn in_panel(&self, offset: u64) -> (f64, f64) {
+    /// Where `bytes` at an address, which end in the same block, are drawn, if their page is shown.
+    fn bar(&self, address: u64, bytes: u64) -> Option<Corners> {
+        let (x, y) = corner(*self.panels.get(&(address / PAGE_BYTES))?);
+        let [left, top, right, bottom] = self.cell(address % PAGE_BYTES, bytes);
+        Some([x + left, y + top, x + right, y + bottom])
+    }
+
+    /// The same for an offset in a page, in its panel.
+    fn cell(&self, offset: u64, bytes: u64) -> Corners {
         let (row, column) = (offset / ROW_BYTES, offset % ROW_BYTES);
-        let block_bytes = self.style.block_bytes;
+        let block_bytes = self.block_bytes;
+        let block_width = GROUP_WIDTH * block_bytes as f64 / GROUP_BYTES as f64;
+        let byte_width = (block_width - CELL_GAP) / block_bytes as f64;
         let (block, group) = (column / block_bytes, column / GROUP_BYTES.max(block_bytes));
-        let in_block = (column % block_bytes) as f64 / block_bytes as f64;
-        let width = self.block_width();
-        let x = block as f64 * width + group as f64 * GROUP_GAP + in_block * (width - CELL_GAP);
-        (x, row as f64 * (ROW_HEIGHT + ROW_GAP))
-    }
-
-    /// The lower right corner of `bytes` at an offset, which end in the same block.
-    fn in_panel_end(&self, offset: u64, bytes: u64) -> (f64, f64) {
-        let (x, y) = self.in_panel(offset);
-        let share = bytes as f64 / self.style.block_bytes as f64;
-        (x + share * (self.block_width() - CELL_GAP), y + ROW_HEIGHT)
-    }
-
-    fn block_width(&self) -> f64 {
-        GROUP_WIDTH * self.style.block_bytes as f64 / GROUP_BYTES as f64
+        let in_block = (column % block_bytes) as f64 * byte_width;
+        let x = block as f64 * block_width + group as f64 * GROUP_GAP + in_block;
+        let y = row as f64 * (ROW_HEIGHT + ROW_GAP);
+        [x, y, x + bytes as f64 * byte_width, y + ROW_HEIGHT]
     }
 }
 
@@ -467,7 +420,7 @@ fn corner(panel: usize) -> (f64, f64) {
 }
 
 /// Adds a rectangle to a path.
-fn rect(path: &mut String, (left, top): (f64, f64), (right, bottom): (f64, f64)) {
+fn rect(path: &mut String, [left, top, right, bottom]: Corners) {
     let (width, height) = (right - left, bottom - top);
     let _ = write!(
         path,
@@ -477,9 +430,9 @@ fn rect(path: &mut String, (left, top): (f64, f64), (right, bottom): (f64, f64))
 
 /// Text for an XML document. Control characters and others that XML forbids become U+FFFD.
 fn escape(text: &str) -> String {
-    let is_allowed =
-        |letter: char| !letter.is_control() && !matches!(letter, '\u{fffe}' | '\u{ffff}');
-    let text = text.replace(|letter| !is_allowed(letter), "\u{fffd}");
+    let is_forbidden =
+        |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    let text = text.replace(is_forbidden, "\u{fffd}");
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

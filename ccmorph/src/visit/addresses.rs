@@ -12,8 +12,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// The numbers of these nodes, all of which lie at different addresses. O(n). `None` where
-    /// there is no memory.
+    /// The numbers of these nodes, all at different addresses. `None` where there is no memory.
     pub(crate) fn of(nodes: &[Shown]) -> Option<Addresses> {
         let mut addresses = Addresses::default();
         addresses.numbers.try_reserve(nodes.len()).ok()?;
@@ -35,8 +34,7 @@ impl Addresses {
         self.numbers.get(&pointer.addr()).copied()
     }
 
-    /// Those of `others`, places with what they hold, that point to nodes, and `known`. `None`
-    /// where there is no memory.
+    /// `known`, and those of `others` that point to nodes. `None` where there is no memory.
     pub(crate) fn add_targets(
         &self,
         others: Vec<(*mut *mut u8, *mut u8)>,
@@ -44,13 +42,11 @@ impl Addresses {
     ) -> Option<Vec<Pointer>> {
         // In the same memory, as both kinds of entries are of one size.
         const { assert!(size_of::<Pointer>() == size_of::<(*mut *mut u8, *mut u8)>()) };
-        let mut pointers: Vec<Pointer> = others
-            .into_iter()
-            .filter_map(|(place, held)| {
-                let target = self.number(held)?;
-                Some(Pointer { place, target })
-            })
-            .collect();
+        let pointer = |(place, held): (_, *mut u8)| {
+            let target = self.number(held)?;
+            Some(Pointer { place, target })
+        };
+        let mut pointers: Vec<Pointer> = others.into_iter().filter_map(pointer).collect();
         pointers.try_reserve(known.len()).ok()?;
         pointers.append(&mut known);
         Some(pointers)
@@ -92,7 +88,7 @@ impl Hasher for Fibonacci {
 ///
 /// Different nodes begin at least a node's size apart, so a bit for each such range tells them
 /// apart: the size, rounded down to a power of two. Where nodes lie side by side, an entry of 128
-/// bits serves a hundred of them, and the table of a million nodes fits into a second-level cache.
+/// bits serves a hundred of them.
 #[derive(Debug)]
 pub(crate) struct Seen {
     /// A bit stands for 2 to the power of this many bytes.

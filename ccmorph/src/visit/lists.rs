@@ -9,10 +9,8 @@ use std::collections::TryReserveError;
 const FIRST: usize = 64;
 /// By what factor a list grows until it has room for [`LARGE`] entries, and doubles from then on.
 ///
-/// Doubling from the start would copy each entry of a small structure once more than it is written:
-/// a twentieth of a morph's instructions, and half of its misses in a direct-mapped cache. Larger
-/// lists an allocator moves by changing the mapping of their pages. Memory that is only reserved
-/// costs next to nothing.
+/// Doubling from the start would copy each entry of a small structure once more: a twentieth of a
+/// morph's instructions. An allocator moves larger lists by changing the mapping of their pages.
 const STEP: usize = 32;
 const LARGE: usize = FIRST * STEP * STEP;
 
@@ -28,12 +26,7 @@ pub(crate) struct Lists {
 }
 
 impl Lists {
-    /// Adds a node.
-    ///
-    /// # Errors
-    ///
-    /// [`MorphError::TooManyNodes`], and [`MorphError::OutOfMemory`] when the lists cannot grow.
-    /// Nothing is added then.
+    /// Adds a node, or nothing when the lists cannot grow.
     #[inline]
     pub(crate) fn push(&mut self, shown: Shown, parent: u32) -> Result<(), MorphError> {
         if !self.has_room() {
@@ -87,13 +80,11 @@ impl Lists {
         self.shown.len()
     }
 
-    /// By node number.
     #[inline]
     pub(crate) fn shown(&self) -> &[Shown] {
         &self.shown
     }
 
-    /// By node number.
     #[inline]
     pub(crate) fn parents(&self) -> &[u32] {
         &self.parents

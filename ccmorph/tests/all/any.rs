@@ -282,52 +282,33 @@ fn nodes_too_large_stay_and_what_they_own_moves() {
 }
 
 #[test]
-fn nothing_and_nodes_of_no_size_are_skipped() {
+fn nothing_and_nodes_of_no_size_are_skipped_and_vectors_keep_their_capacity() {
     struct Empty;
     impl AnyLinks for Empty {}
     #[derive(TreeNode)]
-    struct Node {
-        #[child]
-        empty: Box<Empty>,
-        #[child]
-        many: Vec<Empty>,
-        #[child]
-        none: Vec<Node>,
-        #[child]
-        slice: Box<[Node]>,
-    }
-    let node = |slice| Node {
-        empty: Box::new(Empty),
-        many: (0..3).map(|_| Empty).collect(),
-        none: Vec::new(),
-        slice,
-    };
-    let mut root = Box::new(node(Box::new([node(Box::new([]))])));
-    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 2);
-    assert!(matches!(*root.empty, Empty));
-    assert_eq!(
-        (root.many.len(), root.none.len(), root.slice.len()),
-        (3, 0, 1)
+    struct Node(
+        u8,
+        #[child] Box<Empty>,
+        #[child] Vec<Empty>,
+        #[child] Vec<Node>,
+        #[child] Box<[Node]>,
     );
+    let node = |key, kids, slice| Node(key, Box::new(Empty), vec![Empty, Empty], kids, slice);
+    let leaf = |key| node(key, Vec::new(), Box::new([]));
+    let mut root = node(1, Vec::with_capacity(10), Box::new([leaf(0)]));
+    root.3.push(leaf(2));
+    let before = root.3.as_ptr();
+    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 2);
+    assert_ne!(root.3.as_ptr(), before);
+    assert_eq!((root.3.len(), root.3.capacity(), root.3[0].0), (1, 10, 2));
+    assert_eq!((root.2.len(), root.4.len(), root.4[0].0), (2, 1, 0));
+    root.3.extend((3..100).map(leaf));
+    root.3.truncate(20);
+    root.3.shrink_to_fit();
+    assert!(root.3.iter().map(|node| node.0).eq(2..22) && root.0 == 1);
     let nothing = Morph::new().run_any(&mut None::<Box<Node>>).unwrap();
     assert_eq!(nothing.nodes, 0);
     assert_eq!(Morph::new().run_any(&mut [Empty, Empty]).unwrap().nodes, 0);
-}
-
-#[test]
-fn vectors_keep_their_capacity() {
-    #[derive(TreeNode)]
-    struct Node(u8, #[child] Vec<Node>);
-    let mut root = Node(1, Vec::with_capacity(10));
-    root.1.push(Node(2, Vec::new()));
-    let before = root.1.as_ptr();
-    assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 1);
-    assert_ne!(root.1.as_ptr(), before);
-    assert_eq!((root.1.len(), root.1.capacity(), root.1[0].0), (1, 10, 2));
-    root.1.extend((3..100).map(|key| Node(key, Vec::new())));
-    root.1.truncate(20);
-    root.1.shrink_to_fit();
-    assert!(root.1.iter().map(|node| node.0).eq(2..22) && root.0 == 1);
 }
 
 #[test]
@@ -429,58 +410,17 @@ fn a_long_chain_of_types_needs_no_stack() {
 
 #[test]
 fn links_of_another_type_stay_of_that_type_beside_any() {
-    /// Shows links to nodes of any types first, which are none here, and then its own.
-    struct Bucket(Option<Box<Other>>, Option<Box<Other>>);
-    impl Links for Bucket {
+    struct Other([u64; 16]);
+    impl AnyLinks for Other {}
+    /// Shows links to nodes of any types first, which are none here, and then its own. Its pointer
+    /// may be to any node.
+    struct List(Option<Box<Other>>, Option<Box<Other>>, *mut Other);
+    impl Links for List {
         type Link = Box<Other>;
         fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Other>>) {
             any::<_, Box<Other>>(&mut self.0).show(visitor);
             self.1.show(visitor);
-        }
-    }
-    impl AnyLinks for Bucket {
-        fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
-            visitor.links(self);
-        }
-    }
-    struct Other([u64; 16]);
-    impl AnyLinks for Other {}
-    struct Node {
-        bucket: Bucket,
-        next: Option<Box<Node>>,
-    }
-
-    let mut root = None;
-    for key in 0..10 {
-        let bucket = Bucket(None, Some(Box::new(Other([key; 16]))));
-        root = Some(Box::new(Node { bucket, next: root }));
-    }
-    let mut visited = 0;
-    let report = ccmorph(&mut root, |node: &mut Node, visit| {
-        visited += 1;
-        visit(any(&mut node.bucket));
-        visit(&mut node.next);
-    });
-    assert_eq!((report.unwrap().nodes, visited), (20, 10));
-    let nodes = std::iter::successors(root.as_deref(), |node| node.next.as_deref());
-    for (node, key) in nodes.zip((0..10).rev()) {
-        assert!(node.bucket.0.is_none());
-        assert_eq!(node.bucket.1.as_ref().unwrap().0, [key; 16]);
-    }
-}
-
-#[test]
-fn pointers_beside_links_of_another_type_follow() {
-    #[expect(dead_code, reason = "larger than what shows the links")]
-    struct Other([u64; 32]);
-    impl AnyLinks for Other {}
-    /// Where there is no link, its pointer may be to any node.
-    struct List(Option<Box<Other>>, *mut Other);
-    impl Links for List {
-        type Link = Box<Other>;
-        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Other>>) {
-            self.0.show(visitor);
-            visitor.pointers(&mut self.1);
+            visitor.pointers(&mut self.2);
         }
     }
     impl AnyLinks for List {
@@ -493,39 +433,53 @@ fn pointers_beside_links_of_another_type_follow() {
         up: *const Node,
         /// Of the size of a node, and so behind it or nearly so.
         lists: Option<Box<[List; 2]>>,
-        more: u64,
+        more: [u64; 3],
     }
 
     const { assert!(size_of::<Node>() == size_of::<[List; 2]>()) };
-    let new = |up: *const Node| {
+    let new = |key, up: *const Node| {
         let mut new = Box::new(Node {
             next: None,
             up,
             lists: None,
-            more: 7,
+            more: [key; 3],
         });
-        new.lists = Some(Box::new([(); 2].map(|()| List(None, up as *mut Other))));
+        let other = (key % 2 == 0).then(|| Box::new(Other([key; 16])));
+        let lists = [
+            List(None, other, up as *mut Other),
+            List(None, None, up as *mut Other),
+        ];
+        new.lists = Some(Box::new(lists));
         new
     };
-    let mut root = new(null());
+    let mut root = new(0, null());
     let mut last = &mut root;
-    for _ in 0..100 {
+    for key in 1..=100 {
         let up: *const Node = &raw const **last;
-        last = last.next.insert(new(up));
+        last = last.next.insert(new(key, up));
     }
+    let mut visited = 0;
     let report = ccmorph(&mut root, |node: &mut Node, visit| {
+        visited += 1;
         for list in node.lists.iter_mut().flat_map(|lists| &mut **lists) {
             visit(any(list));
         }
         visit(back(&mut node.up));
         visit(&mut node.next);
     });
-    assert_eq!(report.unwrap().nodes, 101);
-    let mut at = &*root;
+    assert_eq!((report.unwrap().nodes, visited), (101 + 51, 101));
+    let (mut at, mut key) = (&*root, 0);
     while let Some(next) = at.next.as_deref() {
-        assert!(std::ptr::eq(next.up, at) && next.more == 7);
-        let mut lists = next.lists.iter().flat_map(|lists| &**lists);
-        assert!(lists.all(|list| std::ptr::eq(list.1.cast(), at)));
+        key += 1;
+        assert!(std::ptr::eq(next.up, at) && next.more == [key; 3]);
+        let lists = next.lists.as_deref().unwrap();
+        assert!(
+            lists
+                .iter()
+                .all(|list| std::ptr::eq(list.2.cast(), at) && list.0.is_none())
+        );
+        let other = lists[0].1.as_ref().map(|other| other.0);
+        assert_eq!(other, (key % 2 == 0).then_some([key; 16]));
         at = next;
     }
 }

@@ -1,10 +1,9 @@
 //! Index trees against a model: the same graph under another numbering, and nothing else.
 
-use crate::tree::LAYOUTS;
+use crate::tree::choices;
 use ccmodel::{Basis, Layout, Level, LevelKind, Machine};
 use ccmorph::{
-    IndexMorph, IndexReport, IndexVisit, Indices, LayoutChoice, MorphError, NodeIndex, Operation,
-    PageSize, Verdict,
+    IndexReport, IndexVisit, Indices, Morph, MorphError, NodeIndex, Operation, PageSize, Verdict,
 };
 use quickcheck::{Arbitrary, Gen, quickcheck};
 use std::cell::Cell;
@@ -26,14 +25,7 @@ struct Node<const BYTES: usize> {
 struct Links {
     links: Vec<(Vec<u32>, Option<NonZeroU32>, i64)>,
     roots: Vec<u32>,
-    choice: LayoutChoice,
-}
-
-/// Every layout, and the choice among them.
-fn choices() -> Vec<LayoutChoice> {
-    let mut choices = LAYOUTS.map(LayoutChoice::from).to_vec();
-    choices.push(LayoutChoice::Auto);
-    choices
+    choice: Option<Layout>,
 }
 
 impl Arbitrary for Links {
@@ -118,8 +110,8 @@ fn morph_and_check<const BYTES: usize>(graph: &Links) -> bool {
     let before: Vec<Node<BYTES>> = graph.nodes();
     let (mut after, mut roots) = (before.clone(), graph.roots.clone());
     let mut visits = vec![0; before.len()];
-    let morph = IndexMorph::new().layout(graph.choice);
-    let result = morph.run(&mut after, &mut roots, |node, visit| {
+    let morph = Morph::new().layout(graph.choice);
+    let result = morph.run_slice(&mut after, &mut roots, |node, visit| {
         visits[node.name] += 1;
         show(node, visit);
     });
@@ -161,7 +153,7 @@ quickcheck! {
         let (mut after, mut roots) = (before.clone(), graph.roots.clone());
         let mut calls_left = call % (before.len() + 1);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            IndexMorph::new().run(&mut after, &mut roots, |node, visit| {
+            Morph::new().run_slice(&mut after, &mut roots, |node, visit| {
                 visit.child(&mut node.children);
                 if calls_left == 0 {
                     std::panic::resume_unwind(Box::new("on purpose"));
@@ -182,30 +174,17 @@ quickcheck! {
         let before: Vec<Node<9>> = graph.nodes();
         let (mut after, mut roots) = (before.clone(), graph.roots.clone());
         let (weighed, visited) = (Cell::new(0), Cell::new(0));
-        let traverse = |node: &mut Node<9>| {
-            visited.set(visited.get() + 1);
-            assert_eq!(weighed.replace(node.name), node.name, "weighed before it is visited");
-        };
         let weigh = |node: &Node<9>| {
             weighed.set(node.name);
             weights.get(node.name).copied().unwrap_or(1.0)
         };
-        let show: for<'a> fn(&'a mut Node<9>, &mut IndexVisit<'_, 'a>) = |node, visit| {
+        let morph = Morph::new().layout(graph.choice).weights_are_accesses(by_accesses);
+        let result = morph.run_slice_weighted(&mut after, &mut roots, |node, visit| {
+            visited.set(visited.get() + 1);
+            assert_eq!(weighed.get(), node.name, "weighed before it is visited");
             visit.child(&mut node.children);
             visit.reference(&mut node.other);
-        };
-        let morph = IndexMorph::new().layout(graph.choice);
-        let result = if by_accesses {
-            morph.run_weighted_by_accesses(&mut after, &mut roots, |node, visit| {
-                traverse(node);
-                show(node, visit);
-            }, weigh)
-        } else {
-            morph.run_weighted(&mut after, &mut roots, |node, visit| {
-                traverse(node);
-                show(node, visit);
-            }, weigh)
-        };
+        }, weigh);
         let report = result.unwrap();
         let unmoved = |nodes: &[Node<9>]| -> Vec<Node<9>> {
             nodes.iter().map(|node| Node { last: None, ..node.clone() }).collect()
@@ -223,10 +202,10 @@ quickcheck! {
         let old = slice.clone();
         let mut root: [u16; 0] = [];
         let to = to.min(slice.len());
-        let report = IndexMorph::new()
+        let report = Morph::new()
             .first_index(from)
             .layout(Layout::VanEmdeBoas)
-            .run(&mut slice[from..to], &mut root, |node, visit| visit.child(&mut node.1))
+            .run_slice(&mut slice[from..to], &mut root, |node, visit| visit.child(&mut node.1))
             .unwrap();
         let new_of = |index: usize| match index.checked_sub(from) {
             Some(at) if index < to => from + report.permutation.new_of(at),
@@ -287,18 +266,12 @@ fn a_search_tree_in_every_layout() {
     // With so few caches, no structure counts as small.
     let machine = Machine::thesis();
     for choice in choices() {
-        let morph = IndexMorph::new().machine(&machine).layout(choice);
-        let report = morph.run(&mut nodes, &mut root, show_leaf).unwrap();
+        let morph = Morph::new().machine(&machine).layout(choice);
+        let report = morph.run_slice(&mut nodes, &mut root, show_leaf).unwrap();
         let counts = (report.morph.nodes, report.reached, report.morph.edges);
-        assert_eq!(
-            (counts, report.morph.node_bytes),
-            ((20_000, 20_000, 19_999), 24)
-        );
-        assert_eq!(
-            report.morph.near_after.same_64,
-            edges_in_blocks(&nodes),
-            "{choice:?}"
-        );
+        assert_eq!(counts, (20_000, 20_000, 19_999));
+        let near = (report.morph.node_bytes, report.morph.near_after.same_64);
+        assert_eq!(near, (24, edges_in_blocks(&nodes)), "{choice:?}");
         // In order, with the parents checked on the way.
         let (mut found, mut stack, mut at, mut up) = (Vec::new(), Vec::new(), root, u32::MAX);
         while at != u32::MAX || !stack.is_empty() {
@@ -312,7 +285,7 @@ fn a_search_tree_in_every_layout() {
             (up, at) = (at, nodes[at as usize].kids[1]);
         }
         assert_eq!(found, sorted);
-        if choice == LayoutChoice::Auto {
+        if choice.is_none() {
             assert!(matches!(report.morph.basis, Some(Basis::Sample { .. })));
             assert!(report.morph.ranking[1..].is_sorted_by(|a, b| a.1.ns <= b.1.ns));
             assert_eq!(report.morph.ranking[0].0, report.morph.layout);
@@ -334,7 +307,7 @@ fn the_operation_decides_layout_and_verdict() {
     let (mut nodes, mut root) = search_tree(scattered(20_000));
     let cache = Level::new("cache", LevelKind::Data, 64, 65_536.0, 10.0);
     let machine = Machine::new("one cache", Machine::thesis().search, vec![cache]).unwrap();
-    let morph = IndexMorph::new().machine(&machine).predict(true);
+    let morph = Morph::new().machine(&machine).predict(true);
     let walk = morph.operation(Operation::Walk);
     let random = Layout::Random { seed: 1 };
     for (morph, verdict) in [
@@ -344,7 +317,10 @@ fn the_operation_decides_layout_and_verdict() {
         (walk.layout(random), Verdict::Worse),
         (walk, Verdict::Better),
     ] {
-        let report = morph.run(&mut nodes, &mut root, show_leaf).unwrap().morph;
+        let report = morph
+            .run_slice(&mut nodes, &mut root, show_leaf)
+            .unwrap()
+            .morph;
         assert_eq!(report.verdict(), verdict, "{report}");
     }
     // The root has the least key. In preorder, its one child comes behind it.
@@ -363,17 +339,16 @@ fn the_path_of_all_operations_is_contiguous() {
         path.push(nodes[at as usize].key);
     }
     assert!(path.len() > 10);
-    let morph = IndexMorph::new().layout(Layout::DepthFirst);
-    let ends = |node: &Leaf| if node.key == leaf { 3.0 } else { f64::NAN };
-    let accesses = |node: &Leaf| if path.contains(&node.key) { 7.0 } else { 0.0 };
-    for (how, is_contiguous) in [(0, false), (1, true), (2, true)] {
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    let on_path = |node: &Leaf| if path.contains(&node.key) { 7.0 } else { 0.0 };
+    let end = |node: &Leaf| if node.key == leaf { 3.0 } else { f64::NAN };
+    // With equal weights the heaviest subtree comes first.
+    let weighings: [&dyn Fn(&Leaf) -> f64; 3] = [&|_| 1.0, &end, &on_path];
+    for (how, weigh) in weighings.into_iter().enumerate() {
+        let (are_accesses, is_contiguous) = (how == 2, how > 0);
         let (mut nodes, mut root) = (nodes.clone(), root);
-        let report = match how {
-            // Without weights the heaviest subtree comes first.
-            0 => morph.run(&mut nodes, &mut root, show_leaf),
-            1 => morph.run_weighted(&mut nodes, &mut root, show_leaf, ends),
-            _ => morph.run_weighted_by_accesses(&mut nodes, &mut root, show_leaf, accesses),
-        };
+        let morph = morph.weights_are_accesses(are_accesses);
+        let report = morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, weigh);
         assert!(!report.unwrap().permutation.is_identity());
         let first = nodes.iter().map(|node| node.key).take(path.len());
         assert_eq!(first.eq(path.iter().copied()), is_contiguous);
@@ -381,16 +356,16 @@ fn the_path_of_all_operations_is_contiguous() {
 }
 
 #[test]
-fn auto_takes_no_layout_whose_clusters_lose_their_borders() {
+fn the_model_chooses_no_layout_whose_clusters_lose_their_borders() {
     // 24 bytes: clusters of 64 would leave a quarter of the memory free, which a slice cannot.
     let (mut nodes, mut root) = search_tree(scattered(50_000));
     let machine = Machine::thesis();
-    let morph = IndexMorph::new().machine(&machine);
+    let morph = Morph::new().machine(&machine);
     let weigh = |node: &Leaf| f64::from(u8::from(node.key.is_multiple_of(7)));
     for weighted in [false, true] {
         let report = match weighted {
-            true => morph.run_weighted(&mut nodes, &mut root, show_leaf, weigh),
-            false => morph.run(&mut nodes, &mut root, show_leaf),
+            true => morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, weigh),
+            false => morph.run_slice(&mut nodes, &mut root, show_leaf),
         };
         let ranking = report.unwrap().morph.ranking;
         let offered: Vec<Layout> = ranking.iter().map(|&(layout, _)| layout).collect();
@@ -412,8 +387,7 @@ fn edges_in_blocks(nodes: &[Leaf]) -> usize {
 
 #[test]
 fn clusters_begin_with_blocks_where_nodes_can() {
-    // Three nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete
-    // clusters.
+    // Nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete clusters.
     #[derive(Clone, Copy)]
     #[repr(align(16))]
     struct Small {
@@ -423,25 +397,19 @@ fn clusters_begin_with_blocks_where_nodes_can() {
     #[repr(align(4096))]
     struct Page([Small; 1 << 12]);
 
-    let nodes = 4000;
-    let none = Small {
-        kids: [u32::MAX; 2],
-        key: 0,
-    };
-    let mut page = Box::new(Page([none; 1 << 12]));
+    let small = |key, kids| Small { kids, key };
+    let mut page = Box::new(Page([small(0, [0; 2]); 1 << 12]));
     let share = |shift: usize| {
-        let slice = &mut page.0[shift..][..nodes];
+        let slice = &mut page.0[shift..][..4000];
         for (at, node) in (0..).zip(slice.iter_mut()) {
             let kids = [2 * at + 1, 2 * at + 2];
-            *node = Small {
-                kids: kids.map(|kid| if kid < 4000 { kid } else { u32::MAX }),
-                key: u64::from(at),
-            };
+            let kids = kids.map(|kid| if kid < 4000 { kid } else { u32::MAX });
+            *node = small(u64::from(at), kids);
         }
         let mut root = 0_u16;
-        let report = IndexMorph::new()
-            .layout(Layout::SubtreeCluster { block_bytes: 64 })
-            .run(slice, &mut root, |node, visit| visit.child(&mut node.kids))
+        let morph = Morph::new().layout(Layout::SubtreeCluster { block_bytes: 64 });
+        let report = morph
+            .run_slice(slice, &mut root, |node, visit| visit.child(&mut node.kids))
             .unwrap();
         assert_eq!((root, slice[0].key), (0, 0));
         report.morph.near_after.same_64 as f64 / report.morph.edges as f64
@@ -457,18 +425,16 @@ fn nodes_that_cannot_be_reached_go_to_the_end() {
     let mut nodes: Vec<(char, u8)> = "abcdef".chars().zip([9, 0, 1, 4, 3, 9]).collect();
     // c -> b -> a; d and e are a cycle of their own; f is alone.
     let mut root = 2_u8;
-    let report = IndexMorph::new()
-        .layout(Layout::DepthFirst)
-        .run(&mut nodes, &mut root, |node, visit| {
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    let report = morph
+        .run_slice(&mut nodes, &mut root, |node, visit| {
             visit.child(&mut node.1);
         })
         .unwrap();
     let counts = (report.morph.nodes, report.reached, report.morph.edges);
     assert_eq!((counts, root), ((6, 3, 3), 0));
-    assert_eq!(
-        nodes,
-        [('c', 1), ('b', 2), ('a', 9), ('d', 4), ('e', 3), ('f', 9)]
-    );
+    let moved = [('c', 1), ('b', 2), ('a', 9), ('d', 4), ('e', 3), ('f', 9)];
+    assert_eq!(nodes, moved);
 }
 
 #[test]
@@ -499,10 +465,10 @@ fn all_kinds_of_indices() {
         node('w', 77, 0, &[]),
     ];
     let mut roots = (NonZeroU8::new(3), [Some(2_usize), None]);
-    let report = IndexMorph::new()
+    let report = Morph::new()
         .first_index(1)
         .layout(Layout::BreadthFirst)
-        .run(&mut nodes, &mut roots.0, |node, visit| {
+        .run_slice(&mut nodes, &mut roots.0, |node, visit| {
             visit.child(&mut node.id);
             visit.child(node.cell.get_mut());
             visit.reference(&mut node.boxed);
@@ -527,8 +493,8 @@ fn an_index_that_is_too_narrow_is_refused() {
     (0..299_u16).for_each(|at| nodes[usize::from(at) + 1].1 = at);
     nodes[0].3 = 7;
     let before = nodes.clone();
-    let morph = IndexMorph::new().layout(Layout::DepthFirst);
-    let result = morph.run(&mut nodes, &mut 299_u32, |node, visit| {
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    let result = morph.run_slice(&mut nodes, &mut 299_u32, |node, visit| {
         visit.child(&mut node.1);
         if node.0 == 0 {
             visit.reference(&mut node.3);
@@ -541,31 +507,30 @@ fn an_index_that_is_too_narrow_is_refused() {
     assert_eq!(nodes, before);
     // No number above the largest one.
     let mut nodes = [(0, usize::MAX), (1, usize::MAX - 1), (2, usize::MAX)];
-    let result = IndexMorph::new()
+    let result = Morph::new()
         .first_index(usize::MAX - 1)
         .layout(Layout::Random { seed: 1 })
-        .run(&mut nodes, &mut [0_usize; 0], |node, visit| {
+        .run_slice(&mut nodes, &mut [0_usize; 0], |node, visit| {
             visit.reference(&mut node.1);
         });
-    let is_right = match result {
+    assert!(match result {
         Ok(report) => report.permutation.new_of(0) < 2,
         Err(error) => matches!(error, MorphError::IndexTooNarrow { .. }),
-    };
-    assert!(is_right);
+    });
 }
 
 #[test]
 fn nothing_no_bytes_and_one() {
     let none: &mut [u32] = &mut [];
-    let report = IndexMorph::new()
-        .run(none, &mut 0_u32, |node, visit| visit.child(node))
+    let report = Morph::new()
+        .run_slice(none, &mut 0_u32, |node, visit| visit.child(node))
         .unwrap();
     assert!(report.permutation.is_empty() && report.permutation.is_identity());
     report.permutation.apply::<String>(&mut []);
 
     let mut calls = 0;
-    let report = IndexMorph::new()
-        .run(&mut [(); 5], &mut 3_i8, |(), _visit| calls += 1)
+    let report = Morph::new()
+        .run_slice(&mut [(); 5], &mut 3_i8, |(), _visit| calls += 1)
         .unwrap()
         .morph;
     assert_eq!(
@@ -575,21 +540,20 @@ fn nothing_no_bytes_and_one() {
 
     // Its own child.
     let mut one = [0_u64];
-    let report = IndexMorph::new()
+    let report = Morph::new()
         .pages(PageSize::Huge2M)
-        .run(&mut one, &mut None::<u8>, |node, visit| visit.child(node))
+        .run_slice(&mut one, &mut None::<u8>, |node, visit| visit.child(node))
         .unwrap();
     assert_eq!((one, report.morph.nodes, report.reached), ([0], 1, 0));
 }
 
 #[test]
-fn a_machine_that_cannot_be_is_refused() {
+fn an_invalid_machine_is_refused() {
     let mut machine = Machine::thesis();
     machine.levels[0].block_bytes = 48;
     let mut nodes = [1_u32, 0];
-    let result = IndexMorph::new()
-        .machine(&machine)
-        .run(&mut nodes, &mut 0_u32, |node, visit| visit.child(node));
+    let morph = Morph::new().machine(&machine);
+    let result = morph.run_slice(&mut nodes, &mut 0_u32, |node, visit| visit.child(node));
     assert_eq!(result.unwrap_err(), MorphError::InvalidMachine);
     assert_eq!(nodes, [1, 0]);
 }
@@ -598,8 +562,8 @@ fn a_machine_that_cannot_be_is_refused() {
 #[should_panic(expected = "a permutation of 2 items cannot be applied to 3")]
 fn a_permutation_knows_its_length() {
     let mut nodes = [1_u32, 0];
-    let report = IndexMorph::default()
-        .run(&mut nodes, &mut 1_u32, |node, visit| visit.child(node))
+    let report = Morph::default()
+        .run_slice(&mut nodes, &mut 1_u32, |node, visit| visit.child(node))
         .unwrap();
     report.permutation.apply(&mut [1, 2, 3]);
 }
@@ -611,9 +575,9 @@ fn a_chain_of_a_million_nodes_and_again() {
     let mut links: Vec<u32> = (0..nodes).map(|at| (at + 7) % nodes).collect();
     let mut root = 5;
     for layout in [Layout::VanEmdeBoas, Layout::DepthFirst] {
-        let report = IndexMorph::new()
+        let report = Morph::new()
             .layout(layout)
-            .run(&mut links, &mut root, |link, visit| visit.child(link))
+            .run_slice(&mut links, &mut root, |link, visit| visit.child(link))
             .unwrap();
         assert_eq!((report.reached, report.morph.edges), (1_000_000, 999_999));
     }

@@ -3,11 +3,11 @@
 
 use crate::traversals::assert_same;
 use crate::tree::{
-    LAYOUTS, Link, Node, Picture, alive, build, find, insert, keys_up_to, morph_checked,
+    LAYOUTS, Link, Node, Picture, alive, build, choices, find, insert, keys_up_to, morph_checked,
 };
 use allocator_api2::boxed::Box as ApiBox;
 use ccmalloc::Heap;
-use ccmorph::{Layout, LayoutChoice, Machine, Morph, Outcome, TreeNode};
+use ccmorph::{Layout, Machine, Morph, Outcome, TreeNode};
 use quickcheck::{Arbitrary, Gen, quickcheck};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -20,17 +20,15 @@ enum Op {
     Prune(u32),
     /// Takes the subtree at a key out, and hangs a single node with the key back.
     Replace(u32),
-    Morph(LayoutChoice),
+    Morph(Option<Layout>),
     /// Morphs the subtree at a key alone.
-    MorphBelow(u32, LayoutChoice),
+    MorphBelow(u32, Option<Layout>),
 }
 
 impl Arbitrary for Op {
     fn arbitrary(g: &mut Gen) -> Op {
         let key = u32::from(u8::arbitrary(g));
-        let mut choices = LAYOUTS.map(LayoutChoice::from).to_vec();
-        choices.push(LayoutChoice::Auto);
-        let choice = *g.choose(&choices).unwrap();
+        let choice = *g.choose(&choices()).unwrap();
         match u8::arbitrary(g) % 16 {
             0..9 => Op::Insert(key),
             9 => Op::Prune(key),
@@ -234,7 +232,7 @@ fn a_morph_that_does_not_pay_is_not_done() {
     let token = Rc::new(());
     let mut root = build(&keys_up_to(100_000), &token, |key| key);
     let machine = Machine::thesis();
-    for layout in [LayoutChoice::Auto, Layout::VanEmdeBoas.into()] {
+    for layout in [None, Some(Layout::VanEmdeBoas)] {
         let shuffle = Morph::new().layout(Layout::Random { seed: 5 });
         shuffle.run(&mut root, Node::children).unwrap();
         let before = Picture::of(&root);

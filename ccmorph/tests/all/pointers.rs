@@ -1,7 +1,7 @@
 //! Pointers back: they follow the nodes that they point to, and only these.
 
 use crate::tree::LAYOUTS;
-use ccmorph::{Layout, LayoutChoice, Links, Morph, TreeNode, Visitor, back, ccmorph};
+use ccmorph::{Layout, Links, Morph, TreeNode, Visitor, back, ccmorph};
 use quickcheck::{TestResult, quickcheck};
 use std::cell::Cell;
 use std::ptr::{NonNull, null, null_mut};
@@ -224,10 +224,10 @@ fn a_list_of_a_million_items_needs_no_stack() {
     let values: Vec<u32> = (0..if cfg!(miri) { 100 } else { 1_000_000 }).collect();
     let mut list = List::of(&values);
     for choice in [
-        LayoutChoice::Auto,
-        Layout::SubtreeCluster { block_bytes: 64 }.into(),
-        Layout::VanEmdeBoas.into(),
-        Layout::ClusterVanEmdeBoas { block_bytes: 4096 }.into(),
+        None,
+        Some(Layout::SubtreeCluster { block_bytes: 64 }),
+        Some(Layout::VanEmdeBoas),
+        Some(Layout::ClusterVanEmdeBoas { block_bytes: 4096 }),
     ] {
         let report = Morph::new()
             .layout(choice)

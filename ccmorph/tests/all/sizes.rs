@@ -1,7 +1,7 @@
 //! Nodes of all sizes and alignments, in all layouts, and sizes that cannot be moved.
 
-use crate::tree::{LAYOUTS, alive, build, keys_up_to, morph_checked};
-use ccmorph::{Layout, LayoutChoice, Morph, MorphError, TreeNode};
+use crate::tree::{LAYOUTS, alive, build, choices, keys_up_to, morph_checked};
+use ccmorph::{Layout, Morph, MorphError, TreeNode};
 use quickcheck::quickcheck;
 use std::rc::Rc;
 
@@ -14,20 +14,16 @@ macro_rules! aligned {
 }
 aligned!(Align16 16, Align64 64, Align128 128, Align1024 1024, Align2048 2048);
 
-/// All layouts and `Auto` one after the other on one tree.
+/// All layouts and the model's choice one after the other on one tree.
 fn check<P: Clone + PartialEq + std::fmt::Debug + Unpin>(keys: &[u32], payload: impl Fn(u32) -> P) {
     let token = Rc::new(());
     let mut root = build(keys, &token, payload);
     let nodes = alive(&token);
-    for choice in LAYOUTS
-        .map(LayoutChoice::from)
-        .into_iter()
-        .chain([LayoutChoice::Auto])
-    {
+    for choice in choices() {
         let morph = Morph::new().layout(choice);
-        let report = morph_checked(&mut root, morph.predict(choice == LayoutChoice::Auto));
+        let report = morph_checked(&mut root, morph.predict(choice.is_none()));
         assert_eq!((report.nodes, alive(&token)), (nodes, nodes));
-        if choice == LayoutChoice::Auto && nodes > 0 {
+        if choice.is_none() && nodes > 0 {
             // Empty where nothing had to be compared.
             let best = report.ranking.first().map(|&(layout, _)| layout);
             assert!(best.is_none_or(|best| best == report.layout));

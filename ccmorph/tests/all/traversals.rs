@@ -2,8 +2,7 @@
 
 use crate::tree::{Link, Node, Picture, alive, build, keys_up_to};
 use ccmorph::{
-    Layout, LayoutChoice, Links, Machine, Morph, MorphError, PageSize, TreeNode, Visit, Visitor,
-    ccmorph,
+    Layout, Links, Machine, Morph, MorphError, PageSize, TreeNode, Visit, Visitor, ccmorph,
 };
 use quickcheck::quickcheck;
 use std::collections::BTreeMap;
@@ -297,12 +296,14 @@ fn weights_by_ends_and_by_accesses_say_the_same() {
     assert_eq!(report.unwrap().nodes, 3000);
     let by_ends = order(&root);
     let accesses = |node: &Node<u32>| f64::from(node.payload);
-    let report = morph.run_weighted_by_accesses(&mut root, Node::children, accesses);
+    let report = morph
+        .weights_are_accesses(true)
+        .run_weighted(&mut root, Node::children, accesses);
     assert_eq!(report.unwrap().nodes, 3000);
     assert_eq!(order(&root), by_ends);
     // Any number is accepted.
     for weight in [f64::NAN, f64::INFINITY, -1.0, f64::MAX] {
-        for choice in [LayoutChoice::Auto, Layout::Weighted.into()] {
+        for choice in [None, Some(Layout::Weighted)] {
             let morph = Morph::new().layout(choice);
             let report = morph.run_weighted(&mut root, Node::children, |_| weight);
             assert_eq!(report.unwrap().nodes, 3000);

@@ -19,6 +19,11 @@ pub(crate) const LAYOUTS: [Layout; 11] = [
     Layout::Random { seed: 11 },
 ];
 
+/// Every layout, and `None` for the model's choice.
+pub(crate) fn choices() -> Vec<Option<Layout>> {
+    LAYOUTS.into_iter().map(Some).chain([None]).collect()
+}
+
 /// A node of a search tree. The token counts nodes that are alive, the payload gives them a size
 /// and an alignment.
 #[derive(Debug, TreeNode)]

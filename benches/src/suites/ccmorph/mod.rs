@@ -10,7 +10,7 @@ mod regret;
 use std::collections::HashMap;
 
 use ccmodel::Layout;
-use ccmorph::{LayoutChoice, Morph, TreeNode};
+use ccmorph::{Morph, TreeNode};
 
 use super::predictions::{answer, tree_of};
 use super::{compare, pass};
@@ -277,7 +277,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
     }
     let chain = queries.chain(effort.lookups / 4);
     // A copy that is laid out by `counts`, and the layout that it has.
-    let weighted = |layout: LayoutChoice| {
+    let weighted = |layout: Option<Layout>| {
         allocate_from(Source::CcMalloc, || {
             let mut copy = tree.copy();
             let morph = Morph::new().layout(layout);
@@ -291,8 +291,8 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
         })
     };
 
-    let (by_weight, _) = weighted(Layout::Weighted.into());
-    let (chosen, chosen_layout) = weighted(LayoutChoice::Auto);
+    let (by_weight, _) = weighted(Some(Layout::Weighted));
+    let (chosen, chosen_layout) = weighted(None);
     let mut trees = vec![
         ("weighted".to_owned(), by_weight),
         ("chosen by weight".to_owned(), chosen),
