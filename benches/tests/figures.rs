@@ -1,67 +1,69 @@
-//! What the figures are made with: the B-tree against a set, the simulated machine against what can
-//! be counted by hand, and rows for every point.
+//! What the figures are made with: the B-tree against a set, the simulated machine against counts
+//! by hand, and rows for every point.
 //!
-//! `cargo test --workspace` leaves it out, because it needs the rivals:
-//! `cargo test -p measure --test figures`.
+//! Needs the rivals, so it is run by name: `cargo test -p measure --test figures`.
 
 use std::collections::BTreeSet;
 
 use ccmodel::{CacheGeometry, Colouring, Layout};
 use measure::figures::btree::{InCoreBTree, Word};
-use measure::figures::chain::{Chain, Searched as _, path};
-use measure::figures::searches::binary_tree;
+use measure::figures::searched::{Chain, Searched};
 use measure::figures::thesis::ThesisMachine;
-use measure::figures::{Effort, Kind, Row, draw, node_size, searches};
-use measure::search_tree::Node;
+use measure::figures::{Effort, FIGURES, Kind, Row, b_tree, binary_tree, draw};
+use measure::search_tree::{Node, Tree};
 use measure::source::SwitchAllocator;
 use quickcheck::{TestResult, quickcheck};
 
 #[global_allocator]
 static GLOBAL: SwitchAllocator = SwitchAllocator;
 
-/// Whether the tree is a B-tree of the set's keys, and answers as it does.
-fn is_the_set<W: Word>(tree: &InCoreBTree<W>, model: &BTreeSet<usize>, others: &[u16]) -> bool {
-    let nodes = tree.outline();
-    let (most, deepest) = (tree.node_keys_max(), nodes.iter().map(|node| node.1).max());
-    let keys: usize = nodes.iter().map(|node| node.0).sum();
-    let is_filled = |(index, &(count, _)): (usize, &(usize, usize))| {
-        count <= most && (index == 0 || count >= most / 2)
-    };
-    // Leaves are those of the greatest depth: as many as the inner nodes' keys ask for.
-    let inner = nodes.iter().filter(|node| Some(node.1) < deepest);
-    let inner_links: usize = inner.map(|node| node.0 + 1).sum();
-    keys == model.len()
-        && nodes.iter().enumerate().all(is_filled)
-        && inner_links + 1 == nodes.len()
-        && (model.iter().copied())
-            .chain(others.iter().map(|&key| usize::from(key)))
-            .all(|key| tree.get(W::new(key)).map(|key| key.value()) == model.get(&key).copied())
-}
-
-fn any_b_tree<W: Word>(keys: &[u16], others: &[u16], more_words: u8, share: u8) -> bool {
+/// Builds a B-tree with and without colours, and checks both against a set.
+fn is_a_set<W: Word>(keys: &[u16], others: &[u16], more_words: u8, share: u8) -> bool {
     let node_bytes =
         InCoreBTree::<W>::NODE_BYTES_MIN + usize::from(more_words % 40) * size_of::<W>();
-    let model: BTreeSet<usize> = keys.iter().map(|&key| usize::from(key)).collect();
-    let mut tree: InCoreBTree<W> =
-        InCoreBTree::new(node_bytes, keys.iter().map(|&key| usize::from(key)));
-    let before = tree.outline();
-    // A cache of 64 KiB ways, and a share that leaves both parts room.
+    let set: BTreeSet<usize> = keys.iter().copied().map(usize::from).collect();
+    // A cache with 64 KiB in a way, and a share that leaves both parts room.
     let geometry = CacheGeometry::new(1024, 64, 2).expect("it is one");
     let share = 0.1 + f64::from(share) / 320.0;
-    let is_right = is_the_set(&tree, &model, others);
-    tree.colour(Colouring::new(geometry, share).expect("a share"))
-        .expect("the nodes fit");
-    // The root is hot.
-    let mut first_read = None;
-    let _found = tree.get_watched(W::new(0), |offset| first_read = first_read.or(Some(offset)));
-    let is_hot = first_read.is_some_and(|offset| (offset as f64) < 65536.0 * share);
-    is_right && is_hot && tree.outline() == before && is_the_set(&tree, &model, others)
+    let colouring = Colouring::new(geometry, share).expect("a share");
+    [None, Some(colouring)].into_iter().all(|colouring| {
+        let keys = keys.iter().copied().map(usize::from);
+        let tree: InCoreBTree<W> =
+            InCoreBTree::new(node_bytes, keys, colouring).expect("the nodes fit");
+        let word = |key| W::try_from(key).expect("it is small");
+        let others = others.iter().copied().map(usize::from);
+        let answers = set.iter().copied().chain(others).all(|key| {
+            let expected = set.contains(&key).then(|| word(key));
+            tree.get(word(key)).copied() == expected
+        });
+        // All nodes but the root are half full.
+        let nodes = tree.words().len() * size_of::<W>() / node_bytes;
+        let is_filled = nodes <= 1 + set.len().saturating_sub(1) / (tree.node_keys_max() / 2);
+        // With colours there are gaps between nodes, and the root is hot.
+        let mut first_read = None;
+        let _found = tree.get_watched(word(0), |offset| {
+            first_read.get_or_insert(offset);
+        });
+        let is_hot = first_read.is_some_and(|offset| (offset as f64) < 65536.0 * share);
+        answers
+            && if colouring.is_none() {
+                is_filled
+            } else {
+                is_hot
+            }
+    })
+}
+
+fn binary(keys: usize, layout: Layout, coloured: bool) -> Tree<u64> {
+    binary_tree(keys, layout.into(), coloured)
+        .expect("there is memory")
+        .0
 }
 
 quickcheck! {
     fn b_trees_are_sets(keys: Vec<u16>, others: Vec<u16>, more_words: u8, share: u8) -> bool {
-        any_b_tree::<u32>(&keys, &others, more_words, share)
-            && any_b_tree::<u64>(&keys, &others, more_words, share)
+        is_a_set::<u32>(&keys, &others, more_words, share)
+            && is_a_set::<u64>(&keys, &others, more_words, share)
     }
 
     fn all_structures_walk_through_the_same_searches(
@@ -69,31 +71,45 @@ quickcheck! {
         seed: u64,
         count: u8
     ) -> TestResult {
-        let (keys, count) = (usize::from(keys), u64::from(count));
+        let (keys, searches) = (usize::from(keys), u64::from(count));
         if keys == 0 {
             return TestResult::discard();
         }
-        let layout = Layout::SubtreeCluster { block_bytes: 64 };
-        let (binary, _) = binary_tree(keys, layout.into(), true).expect("there is memory");
+        let tree = binary(keys, Layout::SubtreeCluster { block_bytes: 64 }, true);
+        let b_tree: InCoreBTree<u64> = b_tree(96, keys, None).expect("it has no colours");
+        let all = [Searched::binary("", tree), Searched::b_tree("", b_tree)];
         let begin = Chain::new(keys, seed);
-        let end = binary.follow(begin, count);
-        let tree: InCoreBTree<u64> = node_size::b_tree(96, keys);
-        let after = |chain: Chain, key| chain.after(key as u64);
-        let known = begin.known_keys(count).fold(begin, after);
-        let in_range = begin.known_keys(count).all(|key| key < keys);
-        TestResult::from_bool(in_range && tree.follow(begin, count) == end && known == end)
+        let known = || begin.known_keys().take(usize::from(count));
+        let end = known().fold(begin, |chain, key| chain.after(key as u64));
+        let in_range = known().all(|key| key < keys);
+        let mut ends = all.iter().map(|searched| searched.follow(begin, searches));
+        TestResult::from_bool(in_range && ends.all(|found| found == end))
     }
 }
 
 #[test]
-fn larger_trees_have_the_nodes_that_they_should() {
+fn larger_trees_have_all_keys_and_the_thesiss_nodes() {
     for node_bytes in [32, 96, 1024] {
-        let tree: InCoreBTree<u32> = node_size::b_tree(node_bytes, 5000);
-        assert!(is_the_set(&tree, &(0..5000).collect(), &[5000, u16::MAX]));
+        let tree: InCoreBTree<u32> = b_tree(node_bytes, 5000, None).expect("no colours");
+        assert!((0..5000).all(|key| tree.get(key) == Some(&key)));
+        assert_eq!([5000, u32::MAX].map(|key| tree.get(key)), [None, None]);
     }
-    // As the thesis has it: nodes of 64 B have 3 to 6 keys, and of 96 B 5 to 10.
-    assert_eq!(node_size::b_tree::<u32>(64, 100).node_keys_max(), 6);
-    assert_eq!(node_size::b_tree::<u32>(96, 100).node_keys_max(), 10);
+    // Nodes of 64 B have 3 to 6 keys, and of 96 B 5 to 10.
+    for (node_bytes, keys_max) in [(64, 6), (96, 10)] {
+        let tree: InCoreBTree<u32> = b_tree(node_bytes, 100, None).expect("no colours");
+        assert_eq!(tree.node_keys_max(), keys_max);
+    }
+}
+
+/// The nodes that a search for `key` reads, from the root down.
+fn path(tree: &Tree<u64>, key: u64) -> impl Iterator<Item = &Node<u64>> {
+    std::iter::successors(tree.root.as_deref(), move |node| {
+        let next = match key < node.key {
+            true => &node.left,
+            false => &node.right,
+        };
+        next.as_deref().filter(|_| key != node.key)
+    })
 }
 
 #[test]
@@ -132,18 +148,18 @@ fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
 #[test]
 fn a_search_reads_its_nodes_from_the_front() {
     // One node of four keys: a count, and keys and links up to where the search ends.
-    let tree: InCoreBTree<u32> = InCoreBTree::new(96, [10, 20, 30, 40].into_iter());
-    let read = |key: u32| {
+    let keys = [10, 20, 30, 40].into_iter();
+    let tree: InCoreBTree<u32> = InCoreBTree::new(96, keys, None).expect("no colours");
+    // 25: 30 is the first key that is larger, and the link before it is none.
+    for (key, found, reads) in [
+        (20, Some(&20), &[0, 12, 20][..]),
+        (25, None, &[0, 12, 20, 28, 24]),
+        (50, None, &[0, 12, 20, 28, 36, 40]),
+    ] {
         let mut offsets = Vec::new();
-        let found = tree
-            .get_watched(key, |offset| offsets.push(offset))
-            .copied();
-        (found, offsets)
-    };
-    assert_eq!(read(20), (Some(20), vec![0, 12, 20]));
-    // Not there: 30 is the first key that is larger, and the link before it is none.
-    assert_eq!(read(25), (None, vec![0, 12, 20, 28, 24]));
-    assert_eq!(read(50), (None, vec![0, 12, 20, 28, 36, 40]));
+        assert_eq!(tree.get_watched(key, |offset| offsets.push(offset)), found);
+        assert_eq!(offsets, reads);
+    }
 }
 
 #[test]
@@ -152,99 +168,64 @@ fn the_thesiss_machine_misses_what_it_should() {
         let mut machine = ThesisMachine::cold();
         addresses.iter().for_each(|&address| machine.read(address));
         let cost = machine.cost_of_each(1);
-        (
-            cost.reads,
-            cost.l1_misses,
-            cost.l2_misses,
-            cost.tlb_misses,
-            cost.cycles,
-        )
+        let misses = (cost.l1_misses, cost.l2_misses, cost.tlb_misses);
+        (cost.reads, misses, cost.cycles)
     };
-    // Cold: all miss. The same line of the first level again: a hit. Another one of the same line
-    // of the second: a first-level miss.
-    assert_eq!(cost(&[0]), (1.0, 1.0, 1.0, Some(1.0), 71.0));
-    assert_eq!(cost(&[0, 12]), (2.0, 1.0, 1.0, Some(1.0), 72.0));
-    assert_eq!(cost(&[0, 16]), (2.0, 2.0, 1.0, Some(1.0), 78.0));
-    // 16 KB apart evict each other from the first level, 1 MB apart from both.
-    assert_eq!(
-        cost(&[0, 16 << 10, 0]),
-        (3.0, 3.0, 2.0, Some(2.0), 3.0 + 18.0 + 128.0)
-    );
-    assert_eq!(cost(&[0, 1 << 20, 0]), (3.0, 3.0, 3.0, Some(2.0), 213.0));
+    for (addresses, expected) in [
+        // Cold: all miss. The same line of the first level again: a hit. Another one of the same
+        // line of the second: a first-level miss.
+        (&[0][..], (1.0, (1.0, 1.0, 1.0), 71.0)),
+        (&[0, 12], (2.0, (1.0, 1.0, 1.0), 72.0)),
+        (&[0, 16], (2.0, (2.0, 1.0, 1.0), 78.0)),
+        // 16 KB apart evict each other from the first level, 1 MB apart from both.
+        (&[0, 16 << 10, 0], (3.0, (3.0, 2.0, 2.0), 149.0)),
+        (&[0, 1 << 20, 0], (3.0, (3.0, 3.0, 2.0), 213.0)),
+    ] {
+        assert_eq!(cost(addresses), expected, "{addresses:?}");
+    }
     // 64 pages have a translation, of 65 in turns none.
-    let pages = |count: u64| -> Vec<u64> { (0..2 * count).map(|i| i % count * 8192).collect() };
-    assert_eq!(cost(&pages(64)).3, Some(64.0));
-    assert_eq!(cost(&pages(65)).3, Some(130.0));
+    for (pages, misses) in [(64, 64.0), (65, 130.0)] {
+        let addresses: Vec<u64> = (0..2 * pages).map(|i| i % pages * 8192).collect();
+        assert_eq!(cost(&addresses).1.2.to_bits(), f64::to_bits(misses));
+    }
 }
 
-/// As little as there can be.
-fn tiny() -> Effort {
-    Effort {
+#[test]
+fn figures_have_all_their_points_in_each_form() {
+    let tiny = Effort {
         searches_max: 100,
         long_runs: 1,
         short_runs: 1,
         node_size_keys: [255, 1023],
         search_keys: vec![1023],
-    }
-}
-
-/// How many rows are of this kind, all of which must make sense.
-fn count(rows: &[Row], kind: Kind) -> usize {
-    let of_kind = rows.iter().filter(|row| row.kind == kind);
-    of_kind
-        .inspect(|row| {
-            assert_eq!(row.ns.is_some(), kind == Kind::Measured, "{row:?}");
-            assert_eq!(row.cost.is_some(), kind != Kind::Measured, "{row:?}");
-            assert!(
-                row.height()
-                    .is_some_and(|height| height > 0.0 && height.is_finite()),
-                "{row:?}"
-            );
-        })
-        .count()
-}
-
-#[test]
-fn figures_have_all_their_points_in_each_form() {
-    let node_size = node_size::rows(&tiny()).expect("there is memory");
-    assert_eq!(
-        [Kind::Measured, Kind::Simulated, Kind::Model].map(|kind| count(&node_size, kind)),
-        [30, 30, 0]
-    );
-    let searches = searches::rows(&tiny()).expect("there is memory");
-    assert_eq!(
-        [Kind::Measured, Kind::Simulated, Kind::Model].map(|kind| count(&searches, kind)),
-        [14, 10, 4]
-    );
-
-    for rows in [node_size, searches] {
-        let lines = draw::json_lines(&rows);
+    };
+    for (figure, expected) in FIGURES.iter().zip([[30, 30], [14, 10]]) {
+        let rows = (figure.rows)(&tiny).expect("there is memory");
+        let of_kind = |kind| rows.iter().filter(|row: &&Row| row.kind == kind).count();
+        let kinds = [Kind::Measured, Kind::Simulated];
+        assert_eq!(kinds.map(of_kind), expected);
+        let (lines, table) = (draw::json_lines(&rows), draw::table(&rows));
         assert_eq!(lines.lines().count(), rows.len());
-        for line in lines.lines() {
+        for (row, line) in rows.iter().zip(lines.lines()) {
+            assert_eq!(row.ns.is_some(), row.kind == Kind::Measured, "{line}");
+            let height = row.height();
+            assert!(height > 0.0 && height.is_finite(), "{line}");
             let object: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
             assert!(
                 object["keys"].is_u64() && object["kind"].is_string(),
                 "{line}"
             );
             assert!(object["ns"].is_f64() != object["cycles"].is_f64(), "{line}");
+            assert!(table.contains(row.structure));
         }
-        let table = draw::table(&rows);
-        assert!(rows.iter().all(|row| table.contains(row.structure)));
-        let folder = std::env::temp_dir().join(format!("figures-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let path = folder.join("figure.svg");
-        draw::svg(&path, &rows).expect("it is drawn");
-        let svg = std::fs::read_to_string(&path).expect("it is there");
-        std::fs::remove_dir_all(&folder).expect("it goes");
+        let svg = draw::svg(&rows).expect("there are rows");
         assert!(svg.starts_with("<svg") && svg.contains("SIMULATED"));
-        assert!(
-            rows.iter().filter(|row| row.kind != Kind::Model).count()
-                <= svg.matches("<circle").count()
-        );
+        assert_eq!(svg.matches("<circle").count(), rows.len());
     }
+    assert!(draw::svg(&[]).is_err());
     let wrong = Effort {
         search_keys: vec![1000],
-        ..tiny()
+        ..tiny
     };
-    assert!(searches::rows(&wrong).is_err());
+    assert!((FIGURES[1].rows)(&wrong).is_err());
 }

@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
-use measure::output::charts::{self, Curves};
+use measure::output::charts;
 use measure::output::fill::fill;
 use measure::output::run::command;
-use measure::output::table::{html_table, markdown_table};
+use measure::output::table::markdown_table;
 use measure::output::{
-    Record, Run, Table, Watch, figure, file_name, pages, table_line, write_files,
+    Record, Run, Table, Watch, figure, file_name, json_line, pages, table_line, write_files,
 };
 use measure::rounds::{Count, Rounds, Spread};
 use measure::workload::{Comparison, best_first};
@@ -50,10 +50,8 @@ fn comparisons_have_medians_and_quartiles_of_their_rounds() {
     // Ratios by round: 3, 2, 5, 4, 1.
     let (ours, theirs) = ([1.0, 2.0, 1.0, 2.0, 4.0], [3.0, 4.0, 5.0, 8.0, 4.0]);
     let five = comparison("get_vs_btreemap", &ours, &theirs);
-    assert!(close(
-        &[five.ours, five.theirs, five.ratio],
-        &[2.0, 4.0, 2.0]
-    ));
+    let medians = [five.ours, five.theirs, five.ratio];
+    assert!(close(&medians, &[2.0, 4.0, 2.0]));
     assert_eq!(five.runs, 5);
     // Ratios, and the spread: least, quartiles, most.
     for (ratios, expected) in [
@@ -70,11 +68,8 @@ fn comparisons_have_medians_and_quartiles_of_their_rounds() {
     for ratios in [&[1.0][..], &[1.0, f64::NAN]] {
         assert_eq!(Spread::of(ratios.iter().copied()), None);
     }
-    assert_eq!(
-        comparison("a", &[1.0; 3], &[2.0; 2]).spread,
-        None,
-        "other rounds"
-    );
+    let other_rounds = comparison("a", &[1.0; 3], &[2.0; 2]);
+    assert_eq!(other_rounds.spread, None);
 
     let times = [4, 1, 3, 2].map(Duration::from_nanos);
     let rounds = Rounds::of_times(&times, 2);
@@ -97,7 +92,7 @@ fn json_has_the_documented_fields_and_comes_back() {
         theirs: 3.0,
         simulated: true,
     });
-    let line = comparison.json_line();
+    let line = json_line(&comparison);
     assert_eq!(
         line,
         concat!(
@@ -114,19 +109,16 @@ fn json_has_the_documented_fields_and_comes_back() {
         ours: f64::NAN,
         ..back.rows[0].clone()
     };
-    let back = Record::read(&broken.json_line()).expect("what is not a number comes back, too");
+    let back = Record::read(&json_line(&broken)).expect("null is read as no number");
     assert!(back.rows[0].ours.is_nan() && close(&[back.rows[0].theirs], &[4.0]));
 
+    // Lines of earlier versions are read, and written as they were.
     let old = concat!(
         r#"{"suite":"ctree","name":"a","ours":1.0,"theirs":2.0,"ratio":2.0,"#,
         r#""unit":"ns","rival":"b","runs":1}"#
     );
-    let record = Record::read(old).expect("lines of earlier versions are read");
-    assert_eq!(
-        record.rows[0].json_line(),
-        old,
-        "nothing is added to what has nothing"
-    );
+    let record = Record::read(old).expect("it is read");
+    assert_eq!(json_line(&record.rows[0]), old);
 }
 
 #[test]
@@ -149,10 +141,8 @@ fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
         ("[]", "line 1 "),
     ] {
         let error = Record::read(text).expect_err("this is no line of a report");
-        assert!(
-            error.starts_with("line 1 ") && error.contains(about),
-            "{error}"
-        );
+        let is_clear = error.starts_with("line 1 ") && error.contains(about);
+        assert!(is_clear, "{error}");
     }
 }
 
@@ -166,20 +156,14 @@ fn pages_load_nothing_and_text_does_not_break_out_of_them() {
     let picture = charts::bars("ctree", &record.rows_of("ctree"));
     for text in [&page, &picture] {
         for bad in [
-            "<script",
-            "<img",
-            "<b>",
-            "onerror=\"",
-            "\u{1b}",
-            "@import",
-            "url(",
-            "<link",
+            "<script", "<img", "<b>", "\u{1b}", "@import", "url(", "<link",
         ] {
             assert!(!text.contains(bad), "{bad} in {text}");
         }
     }
     assert!(page.contains("<meta name=\"viewport\" content=\"width=device-width"));
-    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    assert_eq!(page.matches("<svg").count(), 1);
+    assert_eq!(page.matches("</svg>").count(), 1);
     let markdown = pages::markdown(&record);
     assert!(!markdown.contains("<img") && markdown.contains("\\|"));
     let name = file_name("../Lookup <n> against size");
@@ -219,29 +203,32 @@ fn points_are_sorted_into_curves_and_lines() {
     ];
     let rows = rows.map(|(name, ours, theirs)| comparison(name, &[ours], &[theirs]));
     let record = record(rows.into());
-    let curves = record.curves_of("ctree");
-    let names: Vec<_> = curves.iter().map(|curves| curves.name.as_str()).collect();
-    assert_eq!(names, ["lookup", "walk"]);
-    let [(first, points), (second, others)] = curves[0].lines.as_slice() else {
+    let curves = charts::curves(&record.rows_of("ctree"));
+    let titles: Vec<_> = curves.iter().map(|curves| curves.title.as_str()).collect();
+    assert_eq!(titles, ["lookup against size", "walk against size"]);
+    let [first, second] = curves[0].lines.as_slice() else {
         panic!("{curves:?}");
     };
-    assert_eq!((first.as_str(), second.as_str()), ("btreemap", "ctreemap"));
-    let [(n, measured, predicted), large] = points.as_slice() else {
-        panic!("{points:?}");
-    };
-    assert!(close(&[*n, *measured], &[1024.0, 20.0]) && predicted.is_nan());
-    assert!(close(
-        &[large.0, large.1, large.2],
-        &[f64::from(1 << 21), 310.0, 300.0]
-    ));
-    assert_eq!(others.len(), 1);
-    assert!(Curves::of(&[]).is_empty());
-    assert_eq!(record.bars_of("ctree").len(), 4, "points are no bars");
+    assert_eq!([&*first.name, &*second.name], ["btreemap", "ctreemap"]);
+    assert_eq!(first.points, [(1024.0, 20.0), (f64::from(1 << 21), 310.0)]);
+    assert_eq!(first.predicted, [(f64::from(1 << 21), 300.0)]);
+    assert_eq!(second.points.len(), 1);
+    assert!(charts::curves(&[]).is_empty());
 
-    let picture = charts::curves(&curves[0]);
+    let pictures = pages::pictures(&record, "ctree");
+    let files: Vec<&str> = pictures.iter().map(|(file, _)| file.as_str()).collect();
+    let expected = [
+        "ctree.svg",
+        "lookup-against-size.svg",
+        "walk-against-size.svg",
+    ];
+    assert_eq!(files, expected);
+    let picture = &pictures[1].1;
     assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
     assert!(picture.contains("btreemap (thin: predicted)"), "{picture}");
-    assert!(pages::html(&record).contains("lookup against size"));
+    let bars = &pictures[0].1;
+    assert!(!bars.contains("lookup_n10"), "points are no bars");
+    assert_eq!(pages::html(&record).matches("<svg").count(), 3);
 }
 
 #[test]
@@ -270,11 +257,10 @@ fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
         runs: vec![run],
         ..Record::default()
     };
-    assert!(pages::html(&unfinished).contains("did not finish"));
-    let text = pages::markdown(&unfinished);
-    assert!(text.contains("NOT complete: 1 of 2") && text.contains("get: answers differ"));
-    assert!(!text.contains("/some/"), "folders are this machine's");
-
+    for text in [pages::html(&unfinished), pages::markdown(&unfinished)] {
+        assert!(text.contains("NOT complete: 1 of 2") && text.contains("get: answers differ"));
+        assert!(!text.contains("/some/"), "folders stay on this machine");
+    }
     for (others, stolen, words) in [
         (0.01, 0.005, "quiet: other processes took 1.0%"),
         (0.0, 0.2, "not quiet"),
@@ -291,27 +277,31 @@ fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
 #[test]
 fn tables_align_figures_and_keep_bars_in_cells() {
     let figures = [0.934, 9.996, 23.44, 420.8, 4210.4];
-    assert_eq!(
-        figures.map(figure),
-        ["0.93", "10.00", "23.4", "420.8", "4210"]
-    );
+    let rounded = ["0.93", "10.00", "23.4", "420.8", "4210"];
+    assert_eq!(figures.map(figure), rounded);
     let line = table_line(&comparison("get_vs_btreemap", &[1.0, 2.0], &[3.0, 4.0]));
-    assert!(
-        line.starts_with("ctree/get_vs_btreemap ") && line.contains("2.25-2.75"),
-        "{line}"
-    );
+    let is_whole = line.starts_with("ctree/get_vs_btreemap ") && line.contains("2.25-2.75");
+    assert!(is_whole, "{line}");
     let header = ["what", "one"].map(String::from);
     let rows = [["a|b", "**1.5**"], ["c", ""]].map(|row| row.map(String::from).to_vec());
     assert_eq!(
         markdown_table(&header, &rows),
         "| what | one |\n|---|---:|\n| a\\|b | **1.5** |\n| c |  |\n"
     );
-    let html = html_table(&header, &rows);
-    assert!(
-        html.contains("<td class=\"n\"><strong>1.5</strong></td>"),
-        "{html}"
-    );
-    assert!(html.contains("<td>a|b</td>"), "{html}");
+    let mut with_table = record(vec![row("a", 1.0)]);
+    with_table.tables.push(Table {
+        suite: "ctree".to_owned(),
+        header: header.into(),
+        rows: rows.into(),
+        ..Table::default()
+    });
+    let html = pages::html(&with_table);
+    for cell in [
+        "<td style=\"text-align: right\"><strong>1.5</strong></td>",
+        "<td>a|b</td>",
+    ] {
+        assert!(html.contains(cell), "{html}");
+    }
 }
 
 fn filled(text: &str) -> Result<String, String> {
@@ -341,34 +331,26 @@ fn tables_between_marks_come_from_the_record() {
         "| `get_vs_brie` |",
     ];
     assert_eq!(lines.len(), 2 + begin.len(), "{first}");
+    let mut pairs = lines[2..].iter().zip(begin);
     assert!(
-        lines[2..]
-            .iter()
-            .zip(begin)
-            .all(|(line, begin)| line.starts_with(begin)),
+        pairs.all(|(line, begin)| line.starts_with(begin)),
         "{first}"
     );
     assert!(first.contains("Measured on 2026-11-21 by `report --quick`; commit 0123456789ab"));
-    assert_eq!(
-        filled(&first).as_ref(),
-        Ok(&first),
-        "a second time changes nothing"
-    );
+    let again = filled(&first).expect("the record has all rows");
+    assert_eq!(again, first, "a second time changes nothing");
     let all = filled("<!-- report: record/a.jsonl -->\n<!-- /report -->\n").expect("all rows");
-    assert_eq!(
-        all.lines().filter(|line| line.starts_with("| `")).count(),
-        3
-    );
+    assert_eq!(all.matches("\n| `").count(), 3);
 
     for (text, about) in [
         ("nothing\n", "no line begins with"),
         (
-            "a\n\n<!-- report: record/a.jsonl -->\n",
-            "line 3 lacks its \"<!-- /report -->\"",
+            "\n<!-- report: bad -->\n",
+            "line 2 lacks its \"<!-- /report -->\"",
         ),
         (
-            "<!-- report: record/a.jsonl\nget_many\n-->\n<!-- /report -->\n",
-            "called \"get_many\"",
+            "<!-- report: record/a.jsonl\nx\n-->\n<!-- /report -->\n",
+            "called \"x\"",
         ),
         (
             "<!-- report: missing -->\n<!-- /report -->\n",
@@ -391,18 +373,12 @@ fn files_are_written_whole_and_again() {
     }
     let entries = std::fs::read_dir(&out).expect("it is there");
     let names = entries.map(|entry| entry.expect("it can be read").file_name());
-    let mut names: Vec<String> = names
-        .map(|name| name.to_string_lossy().into_owned())
-        .collect();
+    let mut names: Vec<_> = names.collect();
     names.sort();
     let text = std::fs::read_to_string(out.join("report.jsonl")).expect("it is there");
     std::fs::remove_dir_all(&out).expect("it goes again");
-    assert_eq!(
-        names.join(" "),
-        "ctree.svg lookup-against-size.svg report.html report.jsonl report.md"
-    );
-    assert_eq!(
-        Record::read(&text).expect("it is a record").rows,
-        growing.rows
-    );
+    let expected = "ctree.svg lookup-against-size.svg report.html report.jsonl report.md";
+    assert_eq!(names.join(" ".as_ref()), expected);
+    let back = Record::read(&text).expect("it is a record");
+    assert_eq!(back.rows, growing.rows);
 }

@@ -1,4 +1,4 @@
-//! Makes the thesis's figures 2-6 and 2-7 again: tables, SVG pictures and JSON lines.
+//! Makes the thesis's figures 2-6 and 2-7: tables, SVG pictures and JSON lines.
 //!
 //! ```text
 //! cargo run --release -p measure --bin figures -- [2-6] [2-7] [--quick] [--json] [--keys N]...
@@ -7,11 +7,11 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use measure::figures::{Effort, Row, draw, node_size, searches};
+use measure::figures::{Effort, FIGURES, draw};
 use measure::source::SwitchAllocator;
 
 /// Binary trees come from `CcMalloc`, all else from the system.
@@ -24,7 +24,7 @@ static GLOBAL: SwitchAllocator = SwitchAllocator;
 struct Args {
     /// Which: 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is
     /// named
-    #[arg(value_name = "FIGURE", value_parser = [node_size::FIGURE, searches::FIGURE])]
+    #[arg(value_name = "FIGURE", value_parser = FIGURES.map(|figure| figure.name))]
     figures: Vec<String>,
 
     /// Small trees and few searches: some seconds, and figures that mean little
@@ -56,44 +56,37 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
-    let mut effort = if args.quick {
-        Effort::quick()
-    } else {
-        Effort::full()
+    let mut effort = match args.quick {
+        true => Effort::quick(),
+        false => Effort::full(),
     };
     if !args.keys.is_empty() {
         effort.search_keys.clone_from(&args.keys);
     }
-    let wanted =
-        |figure: &str| args.figures.is_empty() || args.figures.iter().any(|name| name == figure);
-    if wanted(node_size::FIGURE) {
-        finish(args, node_size::FIGURE, &node_size::rows(&effort)?)?;
+    for figure in FIGURES {
+        let name = figure.name;
+        if !args.figures.is_empty() && !args.figures.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        let rows = (figure.rows)(&effort)?;
+        let lines = draw::json_lines(&rows);
+        let table = draw::table(&rows);
+        let text = if args.json { &lines } else { &table };
+        match std::io::stdout().write_all(text.as_bytes()) {
+            // The reader went away, which is no reason to complain.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+            other => other?,
+        }
+        let named = |path: &PathBuf| {
+            let path = path.display().to_string();
+            move |error: std::io::Error| format!("{path}: {error}")
+        };
+        fs::create_dir_all(&args.out).map_err(named(&args.out))?;
+        for (extension, text) in [("jsonl", &lines), ("svg", &draw::svg(&rows)?)] {
+            let path = args.out.join(format!("figure-{name}.{extension}"));
+            fs::write(&path, text).map_err(named(&path))?;
+            eprintln!("figures: wrote {}", path.display());
+        }
     }
-    if wanted(searches::FIGURE) {
-        finish(args, searches::FIGURE, &searches::rows(&effort)?)?;
-    }
-    Ok(())
-}
-
-/// Prints the rows of a figure, and writes its files.
-fn finish(args: &Args, figure: &str, rows: &[Row]) -> Result<(), Box<dyn std::error::Error>> {
-    let lines = draw::json_lines(rows);
-    let text = if args.json {
-        lines.clone()
-    } else {
-        draw::table(rows)
-    };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        // The reader went away, which is no reason to complain.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        other => other?,
-    }
-    let file = |extension| args.out.join(format!("figure-{figure}.{extension}"));
-    let named = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    fs::create_dir_all(&args.out).map_err(|error| named(&args.out, &error))?;
-    let (json, svg) = (file("jsonl"), file("svg"));
-    fs::write(&json, lines).map_err(|error| named(&json, &error))?;
-    draw::svg(&svg, rows).map_err(|error| named(&svg, &error))?;
-    eprintln!("figures: wrote {} and {}", svg.display(), json.display());
     Ok(())
 }

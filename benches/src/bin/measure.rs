@@ -14,7 +14,9 @@ use ccmodel::counters::Counters;
 use clap::Parser;
 use measure::dispatch::DispatchAllocator;
 use measure::output::fill::fill;
-use measure::output::{Record, Watch, table_header, table_line, write_files, write_whole};
+use measure::output::{
+    Record, Watch, json_line, table_header, table_line, write_files, write_whole,
+};
 use measure::rivals::left_out;
 use measure::suites::{WORKLOADS, olden, select};
 use measure::worker::{run_workload, work};
@@ -70,7 +72,7 @@ fn run_alone(name: &str, effort: &Effort) -> Outcome {
     let workload = WORKLOADS.iter().find(|workload| workload.name == name);
     let workload = workload.ok_or_else(|| format!("there is no workload {name:?}"))?;
     for comparison in run_workload(workload, effort)? {
-        say(&comparison.json_line())?;
+        say(&json_line(&comparison))?;
     }
     Ok(())
 }
@@ -156,7 +158,7 @@ fn run(args: &Args, effort: &Effort, workloads: &[&'static Workload]) -> Outcome
         save(&watch, &mut record)?;
         for row in &rows {
             say(&match args.json {
-                true => row.json_line(),
+                true => json_line(row),
                 false => table_line(row),
             })?;
         }

@@ -1,11 +1,16 @@
-//! Pictures as SVG: ratios as bars, costs against sizes as curves.
+//! Pictures as SVG: ratios as bars, and lines over logarithmic axes.
+
+use std::ops::Range;
 
 use plotters::chart::ChartBuilder;
-use plotters::coord::combinators::IntoLogRange;
-use plotters::drawing::{DrawingAreaErrorKind, IntoDrawingArea};
+use plotters::coord::Shift;
+use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
+use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
 use plotters::element::{Circle, PathElement, Rectangle, Text};
 use plotters::prelude::SVGBackend;
 use plotters::style::{Color, IntoFont, RGBColor, ShapeStyle, WHITE};
+
+pub use plotters::chart::SeriesLabelPosition as Legend;
 
 use super::figure;
 use crate::workload::{Comparison, POINT_SUFFIX};
@@ -19,13 +24,14 @@ const INK: RGBColor = RGBColor(27, 33, 39);
 const BETTER: RGBColor = RGBColor(61, 143, 102);
 const WORSE: RGBColor = RGBColor(192, 106, 78);
 const UNDECIDED: RGBColor = RGBColor(169, 177, 186);
-const LINES: [RGBColor; 6] = [
+const LINES: [RGBColor; 7] = [
     RGBColor(47, 111, 181),
     RGBColor(181, 72, 47),
     RGBColor(47, 138, 87),
     RGBColor(128, 85, 168),
     RGBColor(168, 128, 31),
     RGBColor(59, 143, 156),
+    RGBColor(205, 130, 170),
 ];
 
 /// What drawing into a `String` can fail with.
@@ -59,28 +65,27 @@ fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), 
     let size = (WIDTH.unsigned_abs(), height.unsigned_abs());
     let area = SVGBackend::with_string(svg, size).into_drawing_area();
     area.fill(&WHITE)?;
-    let text = |text: String, place| Text::new(text, place, ("sans-serif", 12).into_font());
+    let text =
+        |text: &str, place| Text::new(printable(text), place, ("sans-serif", 12).into_font());
     area.draw(&text(
-        format!("{suite}: times better than each rival"),
+        &format!("{suite}: times better than each rival"),
         (8, 4),
     ))?;
     for tick in [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
         if (low..high).contains(&tick) {
             let line = vec![(x(tick), ROW_HEIGHT), (x(tick), height)];
             area.draw(&PathElement::new(line, INK.mix(0.25)))?;
-            area.draw(&text(format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16)))?;
+            area.draw(&text(&format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16)))?;
         }
     }
     for (row, top) in rows.iter().zip((ROW_HEIGHT..).step_by(ROW_HEIGHT as usize)) {
         let (ours, theirs) = (figure(row.ours), figure(row.theirs));
+        let (operation, rival, unit) = (row.operation(), &row.rival, &row.unit);
         let words = format!(
-            "{}, {}: {ours} : {theirs} {}, {:.2}×",
-            row.operation(),
-            row.rival,
-            row.unit,
+            "{operation}, {rival}: {ours} : {theirs} {unit}, {:.2}×",
             row.ratio
         );
-        area.draw(&text(printable(&words), (8, top + 3)))?;
+        area.draw(&text(&words, (8, top + 3)))?;
         let colour = match row.spread {
             Some(spread) if spread.straddles_one() => UNDECIDED,
             _ if row.ratio < 1.0 => WORSE,
@@ -96,139 +101,191 @@ fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), 
     area.present()
 }
 
-/// Costs against the size of a structure, in one picture: the same operation on several structures.
-/// Both axes are logarithmic.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Curves {
-    /// The beginning of the names of its comparisons: `lookup`.
-    pub name: String,
-    /// The unit of all values: `ns`.
-    pub unit: String,
-    /// The structures, in the order of the report, each with its points by ascending size.
-    pub lines: Vec<(String, Vec<Point>)>,
+/// Lines over two logarithmic axes.
+#[derive(Clone, Debug)]
+pub struct Lines {
+    /// The caption.
+    pub title: String,
+    /// What the horizontal axis has.
+    pub x_name: String,
+    /// What the vertical axis has.
+    pub y_name: String,
+    /// The powers of this number are marked on the horizontal axis.
+    pub x_base: f64,
+    /// Where the names of the lines stand.
+    pub legend: Legend,
+    /// The lines; the colour of each depends on its index.
+    pub lines: Vec<Line>,
 }
 
-/// The number of objects in a structure, and the measured and the predicted cost, which may be no
-/// number.
-pub type Point = (f64, f64, f64);
+/// Points by ascending x, all of them positive numbers.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its name.
+    pub name: String,
+    /// Drawn as a thick line with dots.
+    pub points: Vec<(f64, f64)>,
+    /// Drawn as a thin line.
+    pub predicted: Vec<(f64, f64)>,
+}
 
-/// Family, line and point of a row whose name is `FAMILY_nLOG2_LINE_vs_measured`, such as
-/// `lookup_n21_btreemap_vs_measured`. The prediction is `ours`, the measurement `theirs`.
-pub fn point(row: &Comparison) -> Option<(&str, &str, Point)> {
+/// Lines over sizes, for each family of rows. The name of such a row is
+/// `FAMILY_nLOG2_LINE_vs_measured`, such as `lookup_n21_btreemap_vs_measured`; the prediction is
+/// `ours`, the measurement `theirs`.
+pub fn curves(rows: &[&Comparison]) -> Vec<Lines> {
+    let mut all: Vec<Lines> = Vec::new();
+    for row in rows {
+        let Some((family, n, name)) = point(row) else {
+            continue;
+        };
+        let title = format!("{} against size", family.replace('_', " "));
+        let index = all.iter().position(|lines| lines.title == title);
+        let lines = match index {
+            Some(index) => &mut all[index].lines,
+            None => {
+                all.push(Lines {
+                    title,
+                    x_name: "elements".to_owned(),
+                    y_name: row.unit.clone(),
+                    x_base: 4.0,
+                    legend: Legend::UpperLeft,
+                    lines: Vec::new(),
+                });
+                &mut all.last_mut().expect("it was just added").lines
+            }
+        };
+        let index = lines.iter().position(|line| line.name == name);
+        let index = index.unwrap_or_else(|| {
+            lines.push(Line {
+                name: name.to_owned(),
+                points: Vec::new(),
+                predicted: Vec::new(),
+            });
+            lines.len() - 1
+        });
+        let line = &mut lines[index];
+        for (points, cost) in [
+            (&mut line.points, row.theirs),
+            (&mut line.predicted, row.ours),
+        ] {
+            if cost.is_finite() && cost > 0.0 {
+                points.push((n, cost));
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+        }
+    }
+    all
+}
+
+/// The family, the size and the line of a row that is a point of a curve.
+pub fn point(row: &Comparison) -> Option<(&str, f64, &str)> {
     let (family, rest) = row.name.strip_suffix(POINT_SUFFIX)?.split_once("_n")?;
     let (log2_n, line) = rest.split_once('_')?;
     let n = 1_u64.checked_shl(log2_n.parse().ok()?)?;
-    Some((family, line, (n as f64, row.theirs, row.ours)))
+    Some((family, n as f64, line))
 }
 
-impl Curves {
-    /// All curves of `rows`, each in the place of its first point.
-    pub fn of(rows: &[&Comparison]) -> Vec<Curves> {
-        let mut all: Vec<Curves> = Vec::new();
-        for row in rows {
-            let Some((family, line, point)) = point(row) else {
-                continue;
-            };
-            let index = all.iter().position(|curves| curves.name == family);
-            let index = index.unwrap_or_else(|| {
-                all.push(Curves {
-                    name: family.to_owned(),
-                    unit: row.unit.clone(),
-                    lines: Vec::new(),
-                });
-                all.len() - 1
-            });
-            let lines = &mut all[index].lines;
-            match lines.iter_mut().find(|(name, _)| name == line) {
-                Some((_, points)) => points.push(point),
-                None => lines.push((line.to_owned(), vec![point])),
-            }
-        }
-        for (_, points) in all.iter_mut().flat_map(|curves| &mut curves.lines) {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        all
-    }
-
-    /// The title of the picture.
-    pub fn title(&self) -> String {
-        format!("{} against size", self.name.replace('_', " "))
-    }
-}
-
-/// Measurements as lines with dots, predictions as thin lines of the same colour.
+/// Draws `charts` of `size` side by side, two or three in a row.
 ///
 /// # Panics
 /// Never: drawing into a `String` does not fail.
-pub fn curves(curves: &Curves) -> String {
+pub fn draw_all(charts: &[Lines], (width, height): (u32, u32)) -> String {
+    let columns = if charts.len() == 4 {
+        2
+    } else {
+        charts.len().clamp(1, 3)
+    };
+    let rows = charts.len().div_ceil(columns);
+    let times = |pixels: u32, count: usize| pixels * u32::try_from(count).unwrap_or(1);
     let mut svg = String::new();
-    draw_curves(&mut svg, curves).expect("a String takes all that is drawn");
+    let draw = |svg: &mut String| -> Result<(), Failure> {
+        let size = (times(width, columns), times(height, rows));
+        let root = SVGBackend::with_string(svg, size).into_drawing_area();
+        root.fill(&WHITE)?;
+        for (area, chart) in root.split_evenly((rows, columns)).iter().zip(charts) {
+            draw_lines(area, chart)?;
+        }
+        root.present()
+    };
+    draw(&mut svg).expect("a String takes all that is drawn");
     svg
 }
 
-fn draw_curves(svg: &mut String, curves: &Curves) -> Result<(), Failure> {
-    let points = || curves.lines.iter().flat_map(|(_, points)| points);
-    let (left, right) = ends(points().map(|point| point.0));
-    let (bottom, top) = ends(points().flat_map(|point| [point.1, point.2]));
-    let area = SVGBackend::with_string(svg, (WIDTH.unsigned_abs(), 480)).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .caption(printable(&curves.title()), ("sans-serif", 15).into_font())
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d((left..right).log_scale(), (bottom..top).log_scale())?;
-    chart
-        .configure_mesh()
-        .x_desc("elements, as powers of two")
-        .y_desc(printable(&curves.unit))
-        .x_label_formatter(&|n| format!("{:.1}", n.log2()))
-        .y_label_formatter(&|cost| figure(*cost))
+fn draw_lines(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Lines) -> Result<(), Failure> {
+    let points = || {
+        let lines = chart.lines.iter();
+        lines.flat_map(|line| line.points.iter().chain(&line.predicted))
+    };
+    let (across, up) = (
+        ends(points().map(|point| point.0)),
+        ends(points().map(|point| point.1)),
+    );
+    let x_marks = marks(&across, chart.x_base, &[1.0]);
+    let y_marks = marks(&up, 10.0, &[1.0, 1.5, 2.0, 3.0, 5.0]);
+    let label = |number: &f64| format!("{}", (number * 100.0).round() / 100.0);
+    let mut axes = ChartBuilder::on(area)
+        .caption(printable(&chart.title), ("sans-serif", 15))
+        .margin(8)
+        .margin_right(22)
+        .x_label_area_size(42)
+        .y_label_area_size(58)
+        .build_cartesian_2d(
+            across.log_scale().with_key_points(x_marks),
+            up.log_scale().with_key_points(y_marks),
+        )?;
+    axes.configure_mesh()
+        .x_desc(printable(&chart.x_name))
+        .y_desc(printable(&chart.y_name))
+        .x_label_formatter(&label)
+        .y_label_formatter(&label)
         .light_line_style(INK.mix(0.05))
         .bold_line_style(INK.mix(0.15))
+        .label_style(("sans-serif", 12))
         .draw()?;
-    let styles = LINES.into_iter().cycle().zip((40..).step_by(18));
-    for ((name, points), (colour, top)) in curves.lines.iter().zip(styles) {
+    let lines = chart.lines.iter().zip(LINES.into_iter().cycle());
+    for (line, colour) in lines.filter(|(line, _)| line.points.len() + line.predicted.len() > 0) {
         let style = ShapeStyle::from(&colour).stroke_width(2);
-        let measured: Vec<(f64, f64)> = points.iter().map(|point| (point.0, point.1)).collect();
-        let dots = measured
-            .iter()
-            .map(|&at| Circle::new(at, 3, style.filled()));
-        chart.draw_series(dots)?;
-        chart.draw_series([PathElement::new(measured, style)])?;
-        let predicted = points.iter().map(|point| (point.0, point.2));
-        let predicted: Vec<(f64, f64)> = predicted.filter(|point| point.1.is_finite()).collect();
-        let words = match predicted.is_empty() {
-            true => name.clone(),
-            false => format!("{name} (thin: predicted)"),
+        let dots = line.points.iter();
+        axes.draw_series(dots.map(|&point| Circle::new(point, 3, style.filled())))?;
+        let name = match line.predicted.is_empty() {
+            true => line.name.clone(),
+            false => format!("{} (thin: predicted)", line.name),
         };
-        chart.draw_series([PathElement::new(predicted, colour.mix(0.6))])?;
-        area.draw(&PathElement::new(
-            vec![(80, top + 6), (100, top + 6)],
-            style,
-        ))?;
-        let font = ("sans-serif", 12).into_font();
-        area.draw(&Text::new(printable(&words), (106, top), font))?;
+        axes.draw_series([PathElement::new(line.points.clone(), style)])?
+            .label(printable(&name))
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+        axes.draw_series([PathElement::new(line.predicted.clone(), colour.mix(0.6))])?;
     }
-    area.present()
+    if chart.lines.len() > 1 {
+        axes.configure_series_labels()
+            .position(chart.legend.clone())
+            .background_style(WHITE.mix(0.8))
+            .label_font(("sans-serif", 12))
+            .draw()?;
+    }
+    Ok(())
 }
 
-/// The ends of an axis over the positive ones of `numbers`, with a margin.
-fn ends(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
-    let usable = numbers.filter(|number| number.is_finite() && *number > 0.0);
-    let (low, high) = usable.fold((f64::INFINITY, 0.0_f64), |(low, high), number| {
+/// An axis around `numbers`.
+fn ends(numbers: impl Iterator<Item = f64>) -> Range<f64> {
+    let (low, high) = numbers.fold((f64::INFINITY, 0.0_f64), |(low, high), number| {
         (low.min(number), high.max(number))
     });
     match low > high {
-        true => (1.0, 10.0),
-        false => (low / 1.15, high * 1.15),
+        true => 1.0..10.0,
+        false => low * 0.88..high * 1.13,
     }
+}
+
+/// The multiples by `digits` of powers of `base` on an axis. Others would be drawn outside of it.
+fn marks(axis: &Range<f64>, base: f64, digits: &[f64]) -> Vec<f64> {
+    let powers = (-9..60).map(|power| base.powi(power));
+    let marks = powers.flat_map(|power| digits.iter().map(move |digit| digit * power));
+    marks.filter(|mark| axis.contains(mark)).collect()
 }
 
 /// `text` without control characters, which no XML document may hold.
 fn printable(text: &str) -> String {
-    text.replace(
-        |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}'),
-        " ",
-    )
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
+    text.replace(is_bad, " ")
 }

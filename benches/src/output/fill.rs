@@ -65,7 +65,6 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
     if wishes.is_empty() {
         wishes.push("*");
     }
-    let code = |name: &str| format!("`{name}`");
     let mut chosen: Vec<(&Comparison, String)> = Vec::new();
     for wish in wishes {
         let (name, words) = match wish.split_once('=') {
@@ -73,16 +72,14 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
             None => (wish, None),
         };
         let before = chosen.len();
-        let rows = record.rows.iter();
-        match name.strip_suffix('*') {
-            Some(beginning) => {
-                let rows = rows.filter(|row| row.name.starts_with(beginning));
-                chosen.extend(rows.map(|row| (row, code(&row.name))));
-            }
-            None => {
-                let title = words.map_or_else(|| code(name), str::to_owned);
-                let mut rows = rows.filter(|row| row.name == name);
-                chosen.extend(rows.next().map(|row| (row, title)));
+        for row in &record.rows {
+            let is_it = match name.strip_suffix('*') {
+                Some(beginning) => row.name.starts_with(beginning),
+                None => row.name == name,
+            };
+            if is_it {
+                let title = words.map_or_else(|| format!("`{}`", row.name), str::to_owned);
+                chosen.push((row, title));
             }
         }
         if chosen.len() == before {
@@ -109,11 +106,12 @@ fn origin(run: &Run) -> String {
         "" => String::new(),
         commit => format!("commit {commit}"),
     };
+    let day = run.date.split('T').next().unwrap_or_default();
     // The record says how quiet.
     let quietness = run.quietness();
     let quietness = quietness.split(':').next().unwrap_or_default();
     let fact = joined([
-        format!("Measured on {} by `{}`", run.day(), run.command),
+        format!("Measured on {day} by `{}`", run.command),
         commit,
         run.processors(),
         quietness.to_owned(),

@@ -1,7 +1,7 @@
-//! What a run of the report leaves: JSON lines, a table, a Markdown report, pictures, and a page.
+//! The output of `report`: JSON lines, a table, a Markdown report, pictures, and a page of HTML.
 //!
-//! Everything is made from the [`Record`], which is what `report.jsonl` holds. So `report --render`
-//! makes it again without measuring, also from several runs together.
+//! All of it is made from the [`Record`], which is what `report.jsonl` holds, so `report --render`
+//! makes it again without measuring.
 
 pub mod charts;
 pub mod fill;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-pub use record::Record;
+pub use record::{Record, json_line};
 pub use run::{Run, Watch};
 pub use table::Table;
 
@@ -72,17 +72,14 @@ pub fn write_files(out: &Path, record: &Record) -> io::Result<()> {
     write_whole(&out.join("report.md"), &pages::markdown(record))?;
     write_whole(&out.join("report.html"), &pages::html(record))?;
     for suite in record.suites() {
-        let bars = charts::bars(suite, &record.bars_of(suite));
-        write_whole(&out.join(file_name(suite)), &bars)?;
-        for curves in record.curves_of(suite) {
-            let path = out.join(file_name(&curves.title()));
-            write_whole(&path, &charts::curves(&curves))?;
+        for (file, svg) in pages::pictures(record, suite) {
+            write_whole(&out.join(file), &svg)?;
         }
     }
     Ok(())
 }
 
-/// Replaces the file `path`. It is whole at any time, also when the program is interrupted.
+/// Replaces the file `path`, which is whole at all times.
 ///
 /// # Errors
 /// When a file beside it cannot be written or renamed.

@@ -1,7 +1,8 @@
-//! The report as a Markdown file, and as one page of HTML: words, pictures and tables, no script,
-//! nothing to load.
+//! The report as a Markdown file, and the same as one page of HTML that loads nothing.
 
-use super::table::{escape, html_table, markdown_cell, markdown_table};
+use pulldown_cmark::{Options, Parser, html::push_html};
+
+use super::table::{markdown_cell, markdown_table};
 use super::{Record, charts, figure, file_name};
 use crate::workload::Comparison;
 
@@ -18,9 +19,9 @@ fn about(suite: &str) -> &'static str {
         }
         "ccmorph" => {
             "A structure as each allocator left it, against the same structure after one morph in \
-             the layout that the model chose; all are asked the same, in turns. auto_regret is \
-             the best measured layout's time over that of the model's choice, so 1 is the best \
-             possible. morph_vs_clone is the time of a morph against that of a recursive copy."
+             the layout that the model chose. auto_regret is the best measured layout's time over \
+             that of the model's choice, so 1 is the best possible. morph_vs_clone is the time of \
+             a morph against that of a recursive copy."
         }
         "ctree" => {
             "Ordered maps and sets with the same keys, each workload in a young process served by \
@@ -38,8 +39,7 @@ fn about(suite: &str) -> &'static str {
              building included, with hints or morphs, against the best of the allocators without, \
              or with _vs_heaps the best of those that take memory back. fresh is a young heap; \
              aged one in which other objects were allocated and half of them freed before. Rows \
-             with _sim in their names are cycles simulated for the thesis's machine, not \
-             measured."
+             with _sim in their names are cycles simulated for the thesis's machine, not measured."
         }
         "scaling" => {
             "Two threads against one, and costs as a structure grows. A ratio of scalings says \
@@ -53,20 +53,17 @@ fn about(suite: &str) -> &'static str {
     }
 }
 
-/// What holds for all figures.
+/// What holds for all figures and pictures.
 const ABOUT_ALL: &str = "A ratio above 1 means that ours is better. Figures are medians over \
     rounds in which ours and the rivals took turns, with their answers checked in each. The \
     range beside a ratio is the middle half of the ratios of single rounds: how much the run \
     disagrees with itself, not how far another machine will differ. Where 1 lies inside, the run \
-    does not say which is better.";
+    does not say which is better.\n\n\
+    Bars begin at 1 on a logarithmic axis: to the right ours is better, to the left worse. The \
+    thin line is the middle half of the rounds; a bar is grey when 1 lies inside.";
 
-/// How to read the pictures of ratios.
-const ABOUT_BARS: &str = "Bars begin at 1 on a logarithmic axis: to the right ours is better, to \
-    the left worse. The thin line is the middle half of the rounds; a bar is grey when 1 lies \
-    inside.";
-
-/// The columns and lines of a table of comparisons; a column in which no row has anything to say is
-/// left out. `title` makes the first cell from a name.
+/// The columns and lines of a table of comparisons, without empty columns. `title` makes the first
+/// cell from a name.
 pub fn comparisons(
     rows: &[&Comparison],
     title: impl Fn(&str) -> String,
@@ -103,27 +100,37 @@ pub fn comparisons(
     (header.collect(), lines.collect())
 }
 
+/// The pictures of a suite as SVG, with the names of their files: ratios as bars, and curves.
+pub fn pictures(record: &Record, suite: &str) -> Vec<(String, String)> {
+    let rows = record.rows_of(suite);
+    let ratios = rows.iter().filter(|row| charts::point(row).is_none());
+    let ratios: Vec<&Comparison> = ratios.copied().collect();
+    let curves = charts::curves(&rows);
+    let curves = curves.iter().map(|lines| {
+        let svg = charts::draw_all(std::slice::from_ref(lines), (760, 480));
+        (file_name(&lines.title), svg)
+    });
+    let bars = (file_name(suite), charts::bars(suite, &ratios));
+    std::iter::once(bars).chain(curves).collect()
+}
+
 /// `record` as Markdown, with the pictures beside it.
 pub fn markdown(record: &Record) -> String {
-    let mut text = format!("# Report\n\n{ABOUT_ALL}\n");
+    let mut text = format!("# Ours against the rivals\n\n{ABOUT_ALL}\n");
     for run in &record.runs {
-        text.push('\n');
+        text += "\n## Run\n\n";
         for (name, fact) in run.facts() {
             text += &format!("- {name}: {}\n", markdown_cell(&fact));
         }
     }
     for suite in record.suites() {
-        text += &format!("\n## {suite}\n\n");
-        if !about(suite).is_empty() {
-            text += &format!("{}\n\n", about(suite));
-        }
-        text += &format!("![ratios]({})\n\n", file_name(suite));
-        for curve in record.curves_of(suite) {
-            let title = curve.title();
-            text += &format!("![{title}]({})\n\n", file_name(&title));
+        text += &format!("\n## {}\n\n{}\n\n", markdown_cell(suite), about(suite));
+        for (file, _) in pictures(record, suite) {
+            text += &format!("![{file}]({file})\n\n");
         }
         for table in record.tables.iter().filter(|table| table.suite == suite) {
-            let (title, explanation) = (&table.title, &table.explanation);
+            let [title, explanation] =
+                [&table.title, &table.explanation].map(|it| markdown_cell(it));
             let table = markdown_table(&table.header, &table.rows);
             text += &format!("**{title}** {explanation}\n\n{table}\n");
         }
@@ -133,42 +140,22 @@ pub fn markdown(record: &Record) -> String {
     text
 }
 
-const STYLE: &str = "body{margin:0 auto;max-width:50rem;padding:1rem;font-family:sans-serif}\
-    svg{max-width:100%;height:auto}.wide{overflow-x:auto}table{border-collapse:collapse}\
-    td,th{padding:.2rem .6rem .2rem 0;text-align:left;white-space:nowrap}.n{text-align:right}";
+const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+    <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+    <title>Ours against the rivals</title><style>\
+    body{margin:0 auto;max-width:50rem;padding:1rem;font-family:sans-serif}\
+    svg{max-width:100%;height:auto}table{border-collapse:collapse;display:block;overflow-x:auto}\
+    td,th{padding:.2rem .6rem .2rem 0;text-align:left;white-space:nowrap}</style></head><body>\n";
 
-/// `record` as a page.
+/// [`markdown`] as a page, with the pictures inside.
 pub fn html(record: &Record) -> String {
-    let mut text = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <title>Ours against the rivals</title><style>{STYLE}</style></head><body>\n\
-         <h1>Ours against the rivals</h1>\n<p>{ABOUT_ALL}</p>\n<p>{ABOUT_BARS}</p>\n"
-    );
-    for run in &record.runs {
-        if !run.is_complete() {
-            text += "<p><strong>This run did not finish.</strong></p>\n";
-        }
-        text += "<ul>";
-        for (name, fact) in run.facts() {
-            text += &format!("<li>{name}: {}</li>", escape(&fact));
-        }
-        text += "</ul>\n";
-    }
+    let mut page = HEAD.to_owned();
+    let text = markdown(record);
+    push_html(&mut page, Parser::new_ext(&text, Options::ENABLE_TABLES));
     for suite in record.suites() {
-        let about = escape(about(suite));
-        text += &format!("<h2>{}</h2>\n<p>{about}</p>\n", escape(suite));
-        for curves in record.curves_of(suite) {
-            text += &charts::curves(&curves);
+        for (file, svg) in pictures(record, suite) {
+            page = page.replace(&format!("<img src=\"{file}\" alt=\"{file}\" />"), &svg);
         }
-        for table in record.tables.iter().filter(|table| table.suite == suite) {
-            let (title, explanation) = (escape(&table.title), escape(&table.explanation));
-            text += &format!("<h3>{title}</h3><p>{explanation}</p>");
-            text += &html_table(&table.header, &table.rows);
-        }
-        text += &charts::bars(suite, &record.bars_of(suite));
-        let (header, lines) = comparisons(&record.rows_of(suite), str::to_owned);
-        text += &html_table(&header, &lines);
     }
-    text + "</body></html>\n"
+    page + "</body></html>\n"
 }

@@ -1,40 +1,37 @@
 //! The rows of one or several runs, and their JSON form.
 //!
-//! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then a comparison each,
-//! and tables, `{"table": ..}`. Files that were written one after the other into one file are one
-//! record of several runs.
+//! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then the comparisons, and
+//! tables, `{"table": ..}`. Several such files, one after the other, are a record of several runs.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::charts::{self, Curves};
 use super::{Run, Table, figure};
 use crate::workload::Comparison;
 
-fn json(value: &impl Serialize) -> String {
+/// One line of JSON, without its end.
+///
+/// # Panics
+/// Never: strings and numbers have a JSON form.
+pub fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings and numbers have a JSON form")
 }
 
 impl Comparison {
-    /// As one line of JSON, without its end.
-    pub fn json_line(&self) -> String {
-        json(self)
-    }
-
     /// What is measured: the part of the name before the rival's.
     pub fn operation(&self) -> &str {
         let parts = self.name.rsplit_once("_vs_");
         parts.map_or(self.name.as_str(), |(operation, _)| operation)
     }
 
-    /// The quartiles of the rounds' ratios, `1.71-1.92`; nothing where there is no spread.
+    /// The quartiles of the rounds' ratios, `1.71-1.92`; empty without a spread.
     pub fn middle_half(&self) -> String {
-        self.spread.map_or_else(String::new, |spread| {
-            format!("{:.2}-{:.2}", spread.lower, spread.upper)
-        })
+        let quartiles =
+            |spread: crate::rounds::Spread| format!("{:.2}-{:.2}", spread.lower, spread.upper);
+        self.spread.map_or_else(String::new, quartiles)
     }
 
-    /// The events beside the times, in words; nothing where there are none.
+    /// The events beside the times, in words.
     pub fn counts_in_words(&self) -> String {
         let counts = self.counts.iter().map(|count| {
             let how = if count.simulated { " (simulated)" } else { "" };
@@ -57,10 +54,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Reads the lines of files, one after the other.
-    ///
-    /// Of two rows of the same suite and name the later one counts, so that part of a record can be
-    /// measured again.
+    /// Reads the lines of files, one after the other. Of two rows of the same suite and name the
+    /// later one counts, so that part of a record can be measured again.
     ///
     /// # Errors
     /// The first line that is no JSON object of a known form, in words.
@@ -89,7 +84,7 @@ impl Record {
         Ok(())
     }
 
-    /// Adds `row`, in place of an earlier one with its suite and name if there is one.
+    /// Adds `row`, in place of an earlier one with its suite and name.
     pub fn add(&mut self, row: Comparison) {
         let same = |other: &&mut Comparison| other.suite == row.suite && other.name == row.name;
         match self.rows.iter_mut().find(same) {
@@ -100,19 +95,13 @@ impl Record {
 
     /// All of it as JSON, one object a line.
     pub fn json_lines(&self) -> String {
-        let runs = self
-            .runs
-            .iter()
-            .map(|run| format!("{{\"report\":{}}}", json(run)));
-        let rows = self.rows.iter().map(Comparison::json_line);
-        let tables = self
-            .tables
-            .iter()
-            .map(|table| format!("{{\"table\":{}}}", json(table)));
-        runs.chain(rows)
-            .chain(tables)
-            .map(|line| line + "\n")
-            .collect()
+        let runs = self.runs.iter();
+        let runs = runs.map(|run| format!("{{\"report\":{}}}", json_line(run)));
+        let rows = self.rows.iter().map(json_line);
+        let tables = self.tables.iter();
+        let tables = tables.map(|table| format!("{{\"table\":{}}}", json_line(table)));
+        let lines = runs.chain(rows).chain(tables);
+        lines.map(|line| line + "\n").collect()
     }
 
     /// The suites, each once, in the order of their first rows.
@@ -129,17 +118,5 @@ impl Record {
     /// The rows of one suite.
     pub fn rows_of(&self, suite: &str) -> Vec<&Comparison> {
         self.rows.iter().filter(|row| row.suite == suite).collect()
-    }
-
-    /// The rows of one suite that are ratios of their own, and not points of a curve.
-    pub fn bars_of(&self, suite: &str) -> Vec<&Comparison> {
-        let mut rows = self.rows_of(suite);
-        rows.retain(|row| charts::point(row).is_none());
-        rows
-    }
-
-    /// The curves that the rows of one suite are points of.
-    pub fn curves_of(&self, suite: &str) -> Vec<Curves> {
-        Curves::of(&self.rows_of(suite))
     }
 }

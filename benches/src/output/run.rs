@@ -63,7 +63,7 @@ pub struct Run {
 const QUIET_SHARE: f64 = 0.03;
 
 impl Run {
-    /// How quiet the machine was, in words; nothing when that was not recorded.
+    /// How quiet the machine was, in words; empty when that was not recorded.
     pub fn quietness(&self) -> String {
         let loads = match (self.load_before, self.load_after) {
             (Some([before, ..]), Some([after, ..])) => format!(
@@ -92,18 +92,13 @@ impl Run {
         self.finished == self.workloads && self.failures.is_empty()
     }
 
-    /// The day on which it began.
-    pub fn day(&self) -> &str {
-        self.date.split('T').next().unwrap_or_default()
-    }
-
     /// `2 virtual processors of AMD EPYC`.
     pub fn processors(&self) -> String {
         let kind = if self.virtualised { "virtual " } else { "" };
         format!("{} {kind}processors of {}", self.processors, self.processor)
     }
 
-    /// Everything about it that a reader should know, as names and texts.
+    /// What a reader should know about it, as names and texts.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let memory = match self.memory_bytes {
             0 => String::new(),
@@ -120,13 +115,10 @@ impl Run {
             self.system.clone(),
             pages,
         ];
-        let (finished, seconds) = (self.finished, self.seconds);
+        let (finished, all, seconds) = (self.finished, self.workloads, self.seconds);
         let state = match self.is_complete() {
             true => format!("complete, {seconds:.0} s"),
-            false => {
-                let all = self.workloads;
-                format!("NOT complete: {finished} of {all} workloads in {seconds:.0} s")
-            }
+            false => format!("NOT complete: {finished} of {all} workloads in {seconds:.0} s"),
         };
         let mut facts = vec![
             ("date", self.date.clone()),
@@ -139,17 +131,13 @@ impl Run {
             ("run", state),
         ];
         facts.extend(self.notes.iter().map(|note| ("note", note.clone())));
-        facts.extend(
-            self.failures
-                .iter()
-                .map(|failure| ("failure", failure.clone())),
-        );
+        facts.extend(self.failures.iter().map(|it| ("failure", it.clone())));
         facts.retain(|(_, text)| !text.is_empty());
         facts
     }
 }
 
-/// Those of `texts` that say something, in one.
+/// Those of `texts` that are not empty, in one.
 pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
     let said: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
     said.join("; ")
@@ -160,7 +148,7 @@ pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
 pub struct Watch {
     started: Instant,
     times: Option<ProcessorTime>,
-    /// What is known of it, but for what changes with time.
+    /// What is known of it, without what changes with time.
     pub run: Run,
 }
 
@@ -168,30 +156,27 @@ impl Watch {
     /// Gathers the facts, which takes some milliseconds, and starts the clock.
     pub fn start(arguments: impl Iterator<Item = String>, workloads: usize) -> Self {
         let topology = Topology::this();
-        let caches = topology
-            .data_caches()
+        let caches = topology.data_caches();
+        let caches = caches
             .filter(|cache| matches!(cache.kind, CacheKind::Data | CacheKind::Unified))
-            .map(|cache| format!("{} L{}", bytes(cache.size_bytes), cache.level))
-            .collect();
+            .map(|cache| format!("{} L{}", bytes(cache.size_bytes), cache.level));
+        let names = |counters: Counters| {
+            let names: Vec<&str> = counters.events().map(|event| event.name()).collect();
+            names.join(", ")
+        };
         let run = Run {
             date: output_of("date", &["-u", "+%Y-%m-%dT%H:%M:%SZ"]),
             command: command(arguments),
             commit: commit(),
             compiler: output_of("rustc", &["--version"]),
             system: system_name(),
+            caches: caches.collect(),
             processor: topology.cpu_name.value,
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             virtualised: topology.virtualised.value,
-            caches,
             memory_bytes: topology.memory_bytes.value,
             huge_pages: topology.huge_pages.value.to_string(),
-            counters: match Counters::new() {
-                Ok(counters) => {
-                    let names: Vec<&str> = counters.events().map(|event| event.name()).collect();
-                    names.join(", ")
-                }
-                Err(error) => error.to_string(),
-            },
+            counters: Counters::new().map_or_else(|error| error.to_string(), names),
             load_before: load_average(),
             workloads,
             ..Run::default()
@@ -223,8 +208,8 @@ impl Watch {
     }
 }
 
-/// The command line `arguments`, the first of which is the program, without folders: they are this
-/// machine's, and records go elsewhere.
+/// The command line `arguments` without the path of the program, which comes first, and without
+/// `--out`: records leave this machine.
 pub fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut command = String::from("report");
     let mut arguments = arguments.skip(1);
@@ -241,21 +226,13 @@ pub fn command(arguments: impl Iterator<Item = String>) -> String {
 
 /// A number of bytes in the largest unit that leaves no fraction.
 fn bytes(bytes: u64) -> String {
-    let units = [
-        (1 << 30, "GiB"),
-        (1 << 20, "MiB"),
-        (1 << 10, "KiB"),
-        (1, "B"),
-    ];
-    let unit = units
-        .into_iter()
-        .find(|(size, _)| bytes.is_multiple_of(*size));
-    let (size, name) = unit.unwrap_or((1, "B"));
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.iter().find(|(size, _)| bytes.is_multiple_of(*size));
+    let (size, name) = unit.unwrap_or(&(1, "B"));
     format!("{} {name}", bytes / size)
 }
 
-/// The commit of the folder that this program was built from, as far as git tells: `9116c7f4a0d2`,
-/// with a `+` when files that git knows have been changed.
+/// The commit of the sources: `9116c7f4a0d2`, with a `+` when tracked files differ from it.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let sources = ["-C", env!("CARGO_MANIFEST_DIR")];
@@ -267,12 +244,12 @@ fn commit() -> String {
     commit + mark
 }
 
-/// What a program prints, without the end of its last line; nothing when it does not run or fails.
+/// What a program prints; empty when it does not run or fails.
 fn output_of(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    output
-        .ok()
-        .filter(|output| output.status.success())
-        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        .unwrap_or_default()
+    match Command::new(program).args(arguments).output() {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        }
+        _ => String::new(),
+    }
 }
