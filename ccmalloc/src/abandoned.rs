@@ -1,68 +1,69 @@
-//! Heaps whose threads have ended: they wait on a lock-free stack for a thread that takes them
+//! Arenas whose threads have ended: they wait on a lock-free stack for a thread that takes them
 //! over.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::bin::HEAP_ALIGN_BYTES;
-use crate::heap::{ALL_HEAPS, Heap, Own};
+use crate::arena::{ALL_ARENAS, Arena, Own};
+use crate::bin::ARENA_ALIGN_BYTES;
 use crate::protocol::{Linked, TaggedStack};
 use crate::sys;
 
-/// How many heaps one thread looks through for memory before it maps more.
-const RECLAIM_HEAPS_MAX: usize = 64;
+/// How many arenas one thread looks through for memory before it maps more.
+const RECLAIM_ARENAS_MAX: usize = 64;
 
-/// Heaps whose threads have ended. Invariant: a heap is on it when no thread owns it.
-static ABANDONED: TaggedStack<Heap> = TaggedStack::new();
+/// Arenas whose threads have ended. Invariant: an arena is on it when no thread owns it.
+static ABANDONED: TaggedStack<Arena> = TaggedStack::new();
 
-impl Linked for Heap {
+impl Linked for Arena {
     fn link(&self) -> &AtomicPtr<Self> {
         &self.next_abandoned
     }
 }
 
 impl Own<'static> {
-    /// A heap for this thread: one whose thread has ended, or a new one. `None` when the OS refuses
-    /// memory.
+    /// An arena for this thread: one whose thread has ended, or a new one. `None` when the OS
+    /// refuses memory.
     pub(crate) fn acquire() -> Option<Self> {
-        if let Some(heap) = ABANDONED.pop() {
-            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off
+        if let Some(arena) = ABANDONED.pop() {
+            // SAFETY: it was on the stack of abandoned arenas, so no thread owned it, and it is off
             // the stack now.
-            let own = unsafe { Own::new(heap) };
+            let own = unsafe { Own::new(arena) };
             own.collect_remote();
             return Some(own);
         }
         Self::map()
     }
 
-    /// A new heap. `None` when the OS refuses memory.
+    /// A new arena. `None` when the OS refuses memory.
     pub(crate) fn map() -> Option<Self> {
-        // Not written to: zero bytes are `Heap::new()`, and a thread touches the bins of the
+        // Not written to: zero bytes are `Arena::new()`, and a thread touches the bins of the
         // classes that it uses.
-        let place: NonNull<Heap> = sys::map_aligned(size_of::<Heap>(), HEAP_ALIGN_BYTES)?.cast();
+        let place: NonNull<Arena> = sys::map_aligned(size_of::<Arena>(), ARENA_ALIGN_BYTES)?.cast();
         // SAFETY: freshly mapped, aligned, valid as all zero bytes are, and never unmapped.
-        let heap: &'static Heap = unsafe { place.as_ref() };
-        let mut head = ALL_HEAPS.load(Ordering::Relaxed);
+        let arena: &'static Arena = unsafe { place.as_ref() };
+        let mut head = ALL_ARENAS.load(Ordering::Relaxed);
         loop {
-            heap.next_heap.store(head, Ordering::Relaxed);
+            arena.next_arena.store(head, Ordering::Relaxed);
             let new = place.as_ptr();
-            match ALL_HEAPS.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
+            match ALL_ARENAS.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
+            {
                 Ok(_) => break,
                 Err(now) => head = now,
             }
         }
         // SAFETY: nothing else refers to it but readers of the counters.
-        Some(unsafe { Own::new(heap) })
+        Some(unsafe { Own::new(arena) })
     }
 
-    /// Gives the heap up at the end of its thread: what is empty goes back to the OS, the rest
+    /// Gives the arena up at the end of its thread: what is empty goes back to the OS, the rest
     /// waits for another thread.
     pub(crate) fn abandon(self) {
         self.collect_remote();
         self.trim();
-        // SAFETY: heaps are mapped by `map`, aligned to 32 KiB, for ever; this one is this
+        // SAFETY: arenas are mapped by `map`, aligned to 32 KiB, for ever; this one is this
         // thread's, and on no stack.
-        unsafe { ABANDONED.push(self.heap()) };
+        unsafe { ABANDONED.push(self.arena()) };
     }
 }
 
@@ -75,14 +76,14 @@ impl Own<'_> {
     }
 }
 
-/// Gives back to the OS what other threads have freed in heaps without a thread: called before more
-/// memory is mapped.
+/// Gives back to the OS what other threads have freed in arenas without a thread: called before
+/// more memory is mapped.
 pub(crate) fn reclaim() {
-    ABANDONED.visit(RECLAIM_HEAPS_MAX, |heap| {
-        if !heap.dirty.0.is_empty() {
-            // SAFETY: it was on the stack of abandoned heaps, so no thread owned it, and it is off
+    ABANDONED.visit(RECLAIM_ARENAS_MAX, |arena| {
+        if !arena.dirty.0.is_empty() {
+            // SAFETY: it was on the stack of abandoned arenas, so no thread owned it, and it is off
             // the stack now.
-            let own = unsafe { Own::new(heap) };
+            let own = unsafe { Own::new(arena) };
             own.collect_remote();
             own.trim();
         }

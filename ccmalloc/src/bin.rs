@@ -8,8 +8,8 @@ use crate::size_class::CLASSES;
 
 /// Bytes of a bin; a power of two, so that a class's number leads to its bin by a shift.
 pub(crate) const BIN_BYTES: usize = 512;
-/// Alignment of a heap: the address of a bin leads to its heap and to its class.
-pub(crate) const HEAP_ALIGN_BYTES: usize = 32 * 1024;
+/// Alignment of an arena: the address of a bin leads to its arena and to its class.
+pub(crate) const ARENA_ALIGN_BYTES: usize = 32 * 1024;
 /// Bytes of a bin in front of the objects at hand.
 const BIN_HEADER_BYTES: usize = 2 * size_of::<usize>();
 /// Bytes of a place for an object at hand.
@@ -19,11 +19,11 @@ const PLACES: usize = (BIN_BYTES - BIN_HEADER_BYTES) / PLACE_BYTES;
 /// [`Bin::top`] when every place is filled.
 const TOP_FULL: usize = (PLACES - 1) * PLACE_BYTES;
 
-const _: () = assert!(CLASSES * BIN_BYTES <= HEAP_ALIGN_BYTES);
+const _: () = assert!(CLASSES * BIN_BYTES <= ARENA_ALIGN_BYTES);
 
 /// Where a class allocates from at the moment: the free objects at hand.
 ///
-/// Invariant: each object at hand starts in a slab of this class and heap, whose kind is `ACTIVE`
+/// Invariant: each object at hand starts in a slab of this class and arena, whose kind is `ACTIVE`
 /// or `LISTED`; its bit is clear, and it is at hand once.
 #[repr(C, align(512))]
 pub(crate) struct Bin {

@@ -1,19 +1,19 @@
-//! Consistency of a heap's metadata, for tests.
+//! Consistency of an arena's metadata, for tests.
 
 use core::ptr::null;
 
+use crate::arena::Own;
 use crate::chunk::{Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::geometry::CHUNK_SLOTS;
-use crate::heap::Own;
 use crate::list::Listed;
 use crate::size_class::Class;
 
 impl Own<'_> {
-    /// Goes through all metadata of the heap and reports the first contradiction. For tests.
+    /// Goes through all metadata of the arena and reports the first contradiction. For tests.
     pub(crate) fn check(self) -> Result<(), &'static str> {
         for (index, (active, list)) in self.active_slab.iter().zip(&self.partial).enumerate() {
             let class = Class::from_index(index);
-            // SAFETY: null or a slab of one of this heap's mapped chunks.
+            // SAFETY: null or a slab of one of this arena's mapped chunks.
             if let Some(slab) = unsafe { active.get().as_ref() }
                 && slab.tag() != self.slab_tag(class, kind::ACTIVE)
             {
@@ -60,7 +60,7 @@ impl Own<'_> {
             }
         }
         let mut desc = self.open.get();
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
             // SAFETY: an open chunk is mapped.
             let Some(chunk) = (unsafe { open.chunk.get().as_ref() }) else {

@@ -25,7 +25,7 @@ use core::cell::Cell;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::bin::{BIN_BYTES, Bin, HEAP_ALIGN_BYTES};
+use crate::bin::{ARENA_ALIGN_BYTES, BIN_BYTES, Bin};
 use crate::geometry::{
     CHUNK_BYTES, CHUNK_PAGES, CHUNK_SLOTS, GRANULE_BYTES, MAP_WORDS, PAGE_BYTES, SLOT_BYTES,
     SLOT_PAGES, chunk_base, slot_index,
@@ -62,21 +62,21 @@ impl Tag {
     /// Of an unused slot.
     pub(crate) const FREE: Tag = Tag(0);
 
-    /// Of a slot without a class of the heap at this address.
+    /// Of a slot without a class of the arena at this address.
     #[inline]
-    pub(crate) fn new(heap: usize, kind: usize) -> Self {
-        Tag(heap | kind)
+    pub(crate) fn new(arena: usize, kind: usize) -> Self {
+        Tag(arena | kind)
     }
 
-    /// Of a slab of `class` of the heap at this address.
+    /// Of a slab of `class` of the arena at this address.
     #[inline]
-    pub(crate) fn of_slab(heap: usize, class: Class, kind: usize) -> Self {
-        Tag(heap | (class.index() * BIN_BYTES) | kind)
+    pub(crate) fn of_slab(arena: usize, class: Class, kind: usize) -> Self {
+        Tag(arena | (class.index() * BIN_BYTES) | kind)
     }
 
     /// Returns the slot's kind if the slot is a slab of `bin` (or has no class, and `bin` is the
-    /// first of its heap), else at least [`BIN_BYTES`]. A result of at most [`kind::LISTED`] proves
-    /// a slab of `bin`.
+    /// first of its arena), else at least [`BIN_BYTES`]. A result of at most [`kind::LISTED`]
+    /// proves a slab of `bin`.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()
@@ -97,13 +97,13 @@ impl Tag {
     /// The class of a slab.
     #[inline]
     pub(crate) fn class(self) -> Class {
-        Class::from_index(self.0 % HEAP_ALIGN_BYTES / BIN_BYTES)
+        Class::from_index(self.0 % ARENA_ALIGN_BYTES / BIN_BYTES)
     }
 
     /// Address of the owner.
     #[inline]
     pub(crate) fn owner(self) -> usize {
-        self.0 & !(HEAP_ALIGN_BYTES - 1)
+        self.0 & !(ARENA_ALIGN_BYTES - 1)
     }
 }
 
@@ -366,7 +366,7 @@ impl<'a> SlotRef<'a> {
         // Set when the chunk got its first co-location slot, and constant from then on.
         let ends = self.chunk.ends.get();
         debug_assert!(!ends.is_null());
-        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the heap
+        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps, in memory of the arena
         // that is never unmapped.
         unsafe { &*ends.add(self.slot) }
     }

@@ -9,7 +9,7 @@
 //! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page
 //!    *tied* to the hint's, which took what did not fit before;
 //! 4. an *opening*: the place where anything starts that has no neighbour to join, beside what was
-//!    freed last or on the heap's current opening page. Where blocks are reserved, the hint's page
+//!    freed last or on the arena's current opening page. Where blocks are reserved, the hint's page
 //!    is tied to the opening's, when it lies in the same chunk.
 //!
 //! `Closest` lets objects cross the border of two blocks; the thesis's policy leaves gaps there. It
@@ -25,13 +25,13 @@ mod openings;
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering;
 
+use crate::arena::Own;
 use crate::bits;
 use crate::chunk::{SlotRef, kind, map_word, page_index};
 use crate::geometry::{
     BLOCK_BYTES, BLOCK_GRANULES, CHUNK_SLOTS, GRANULE_BYTES, PAGE_BYTES, PAGE_GRANULES, SLOT_PAGES,
     chunk_base, slot_offset,
 };
-use crate::heap::Own;
 use crate::outcome::{Outcome, count};
 use crate::pages::{Pages, Run, Word, granules_of};
 use crate::policy::{Policy, reserved};
@@ -119,7 +119,7 @@ impl Request {
     }
 }
 
-/// A co-location page of the calling thread's heap.
+/// A co-location page of the calling thread's arena.
 #[derive(Clone, Copy)]
 struct Page<'a> {
     pages: Pages<'a>,
@@ -150,7 +150,7 @@ impl<'a> Page<'a> {
         1 << self.in_slot
     }
 
-    /// Whether the heap has listed it for openings.
+    /// Whether the arena has listed it for openings.
     #[inline]
     fn is_listed(self) -> bool {
         self.pages.slot().slab().listed_pages.get() & self.bit() != 0
@@ -181,26 +181,26 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// The pages of the co-location slot of this heap that contains `address`, which may be
+    /// The pages of the co-location slot of this arena that contains `address`, which may be
     /// anything.
     #[inline]
     pub(crate) fn pages_containing(self, address: usize) -> Option<Pages<'a>> {
-        if !registry::is_chunk_of(address, self.heap()) {
+        if !registry::is_chunk_of(address, self.arena()) {
             return None;
         }
-        // SAFETY: a chunk of this heap, which only this thread unmaps.
+        // SAFETY: a chunk of this arena, which only this thread unmaps.
         let slot: SlotRef<'a> = unsafe { SlotRef::containing(address) };
-        // SAFETY: the tag says that it is a co-location slot of this heap.
+        // SAFETY: the tag says that it is a co-location slot of this arena.
         (slot.slab().tag() == self.tag(kind::COLOCATED)).then(|| unsafe { Pages::of(slot) })
     }
 
-    /// Whether `address`, which may be anything, lies in a co-location slot of this heap.
+    /// Whether `address`, which may be anything, lies in a co-location slot of this arena.
     #[inline]
     pub(crate) fn is_colocated(self, address: usize) -> bool {
         self.page_containing(address).is_some()
     }
 
-    /// The co-location page of this heap that contains `address`, which may be anything.
+    /// The co-location page of this arena that contains `address`, which may be anything.
     #[inline]
     fn page_containing(self, address: usize) -> Option<Page<'a>> {
         let pages = self.pages_containing(address)?;
@@ -221,7 +221,7 @@ impl<'a> Own<'a> {
             .unwrap_or_else(|| self.alloc_on_opening(Request::new(bytes, align), policy))
     }
 
-    /// As [`alloc_near`](Self::alloc_near), if `hint` lies on a co-location page of this heap.
+    /// As [`alloc_near`](Self::alloc_near), if `hint` lies on a co-location page of this arena.
     ///
     /// The common case in one go: an object of no more than a block, near a hint in the 512 bytes
     /// around it whose map is one word.
@@ -241,7 +241,7 @@ impl<'a> Own<'a> {
             }
         }
         let page = self.page_containing(hint)?;
-        // SAFETY: in a co-location slot of this heap.
+        // SAFETY: in a co-location slot of this arena.
         let object = unsafe { take_in_word(hint, request, policy, true) };
         if object.is_null() {
             return Some(self.alloc_out_of_word(page, hint, request, policy));
@@ -269,8 +269,8 @@ impl<'a> Own<'a> {
         {
             return null_mut();
         }
-        // SAFETY: the run is on a co-location page of this heap, by the invariant of `run_end`; and
-        // so is the hint.
+        // SAFETY: the run is on a co-location page of this arena, by the invariant of `run_end`;
+        // and so is the hint.
         let (word, hint_word) = unsafe { (Word::containing(place), map_word(hint)) };
         let (free, bit) = (word.free(), place / GRANULE_BYTES % 64);
         // The run is shorter than a word: an object precedes it.
@@ -298,7 +298,7 @@ impl<'a> Own<'a> {
         if bit == 0 {
             return;
         }
-        // SAFETY: in the same word as the object, on a co-location page of this heap.
+        // SAFETY: in the same word as the object, on a co-location page of this arena.
         let free = unsafe { Word::containing(next) }.free();
         let granules = (!(free >> bit)).trailing_zeros() as usize;
         self.run_next.set(next);
@@ -416,7 +416,7 @@ impl<'a> Own<'a> {
     }
 
     /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot
-    /// of this heap, aligned, and crosses no slot. Null otherwise.
+    /// of this arena, aligned, and crosses no slot. Null otherwise.
     pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
         let run = Run {
             first: slot_offset(address) / GRANULE_BYTES,
@@ -442,7 +442,7 @@ impl<'a> Own<'a> {
     /// size).
     ///
     /// # Safety
-    /// - `slot` contains `address`, and is a co-location slot of this heap.
+    /// - `slot` contains `address`, and is a co-location slot of this arena.
     pub(crate) unsafe fn resize_colocated(
         self,
         slot: SlotRef<'a>,
@@ -463,7 +463,7 @@ impl<'a> Own<'a> {
     /// Bytes of the co-located object at `address`. Aborts with a message when none is there.
     ///
     /// # Safety
-    /// - `slot` contains `address`, and is a co-location slot of this heap.
+    /// - `slot` contains `address`, and is a co-location slot of this arena.
     pub(crate) unsafe fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
         // SAFETY: by the caller's promise.
         unsafe { Pages::of(slot) }.object(address, None).granules * GRANULE_BYTES
@@ -473,7 +473,7 @@ impl<'a> Own<'a> {
     /// (`None`: whatever its size).
     ///
     /// # Safety
-    /// - `slot` contains `address`, and is a co-location slot of this heap.
+    /// - `slot` contains `address`, and is a co-location slot of this arena.
     #[inline]
     pub(crate) unsafe fn free_colocated(
         self,
@@ -510,14 +510,14 @@ impl<'a> Own<'a> {
         self.settle_pages(pages, run.pages());
     }
 
-    /// Checks the maps of all co-location slots, and what the heap knows of them. For tests.
+    /// Checks the maps of all co-location slots, and what the arena knows of them. For tests.
     pub(crate) fn check_pages(self) -> Result<(), &'static str> {
         let mut listed_slots = 0;
         let mut desc = self.inventory.descs.get();
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(made) = unsafe { desc.as_ref() } {
             desc = made.next_made.get();
-            // SAFETY: null, or a chunk of this heap, which is mapped as long as the descriptor
+            // SAFETY: null, or a chunk of this arena, which is mapped as long as the descriptor
             // names it.
             let Some(chunk) = (unsafe { made.chunk.get().as_ref() }) else {
                 continue;
@@ -537,7 +537,7 @@ impl<'a> Own<'a> {
             && (next / (64 * GRANULE_BYTES) != (end - 1) / (64 * GRANULE_BYTES)
                 || self.pages_containing(next).is_none())
         {
-            return Err("the latest run is in no word of a co-location page of this heap");
+            return Err("the latest run is in no word of a co-location page of this arena");
         }
         Ok(())
     }
@@ -548,7 +548,7 @@ impl<'a> Own<'a> {
 /// What does not `join` a neighbour begins at a block of its own under [`Policy::NewBlock`].
 ///
 /// # Safety
-/// - `near` lies in a co-location page of the calling thread's heap.
+/// - `near` lies in a co-location page of the calling thread's arena.
 #[inline(always)]
 unsafe fn take_in_word(near: usize, request: Request, policy: Policy, join: bool) -> *mut u8 {
     if !request.fits_block() {

@@ -1,7 +1,7 @@
 //! [`debug_assert!`] as an allocator needs it: it ends the process, where the standard library's
 //! panics.
 //!
-//! A global allocator must not unwind, and a panic allocates its message, from the heap that was
+//! A global allocator must not unwind, and a panic allocates its message, from the arena that was
 //! found broken. So a failed assertion prints one line to stderr and aborts, as misuse does.
 
 /// Aborts with a message unless the condition holds, in builds with debug assertions.

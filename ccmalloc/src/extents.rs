@@ -6,7 +6,7 @@
 //!
 //! Three limits bound them: [`EXTENTS`] extents, [`kept_bytes_max`] bytes, and
 //! [`DECAY_MILLISECONDS`] since the last part became free, checked when a slot or a chunk of the
-//! heap becomes free.
+//! arena becomes free.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::geometry::CHUNK_BYTES;
 use crate::sys;
 
-/// How many extents a heap keeps.
+/// How many extents an arena keeps.
 const EXTENTS: usize = 24;
 /// How long memory is kept that no request takes.
 pub(crate) const DECAY_MILLISECONDS: usize = 500;
@@ -38,8 +38,8 @@ const NO_EXTENT: Extent = Extent {
     freed_at: 0,
 };
 
-/// What a heap keeps. Invariant: the extents are whole mappings of this process, or parts of them,
-/// unused, disjoint, in no registry.
+/// What an arena keeps. Invariant: the extents are whole mappings of this process, or parts of
+/// them, unused, disjoint, in no registry.
 pub(crate) struct Extents([Cell<Extent>; EXTENTS]);
 
 impl Extents {
@@ -93,10 +93,10 @@ impl Extents {
     }
 }
 
-/// Bytes that all heaps keep.
+/// Bytes that all arenas keep.
 pub(crate) static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of chunks that all heaps have mapped.
+/// Bytes of chunks that all arenas have mapped.
 pub(crate) static CHUNK_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);
 /// Bytes of mappings of single objects.
 pub(crate) static LARGE_BYTES_MAPPED: AtomicUsize = AtomicUsize::new(0);

@@ -33,8 +33,8 @@ use core::marker::PhantomData;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 
+use crate::arena::{Arena, Own};
 use crate::chunk::{SlotRef, kind};
-use crate::heap::{Heap as CoreHeap, Own};
 use crate::large::{self, Contents};
 use crate::outcome::{OUTCOMES, counts};
 use crate::policy::{Policy, default_policy};
@@ -108,7 +108,7 @@ use crate::thread;
 /// ```
 pub struct Heap {
     /// A core that this value owns: it is on no stack, and no other value has it.
-    core: &'static CoreHeap,
+    core: &'static Arena,
     /// `None`: the process's default, at the time of each allocation.
     policy: Option<Policy>,
     /// The core's counters when this heap got it.
@@ -140,7 +140,7 @@ impl Heap {
     }
 
     fn make(policy: Option<Policy>) -> Option<Self> {
-        let core = Own::acquire_core()?.heap();
+        let core = Own::acquire_core()?.arena();
         Some(Self {
             core,
             policy,

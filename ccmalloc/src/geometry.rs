@@ -2,7 +2,7 @@
 //! block.
 //!
 //! ```text
-//! chunk  2 MiB, aligned to its size          owned by one heap
+//! chunk  2 MiB, aligned to its size          owned by one arena
 //!  └ slot 64 KiB, 32 a chunk                 slot 0 holds metadata, 1..=31 hold objects
 //!     └ page 4 KiB, 16 a slot                (co-location pages: hints are served within one)
 //!        └ block 64 B, 64 a page             the unit between memory and cache

@@ -10,12 +10,12 @@ use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::Ordering;
 
+use crate::arena::Own;
 use crate::chunk::{SlotRef, kind};
 use crate::extents::{Chunks, LARGE_BYTES_MAPPED, used_bytes};
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
-use crate::heap::Own;
 use crate::mapping::Mapping;
 use crate::registry::{self, Owner};
 use crate::sys;
@@ -184,7 +184,7 @@ pub(crate) enum Place<'a> {
 pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
     let start = chunk_base(address);
     match registry::owner(address) {
-        Owner::Heap(_) => {
+        Owner::Arena(_) => {
             // SAFETY: the registry says that it is a chunk; the caller, that it stays.
             let slot = unsafe { SlotRef::containing(address) };
             if slot.slab().tag().kind() != kind::SPAN || slot_offset(address) != span_offset(slot) {
@@ -315,7 +315,7 @@ pub(crate) unsafe fn resize(
                     bytes: record.bytes(),
                     entry: Entry::Held(record),
                 };
-                // SAFETY: a whole mapping of this heap, used by the caller alone.
+                // SAFETY: a whole mapping of this arena, used by the caller alone.
                 unsafe { mapping.resize(Some(own), offset, new_bytes, align) }
             });
             let Some((base, mapped)) = resized else {

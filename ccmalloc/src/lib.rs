@@ -6,7 +6,7 @@
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
 // | `sys`, `debug_assert`, `extents` | the operating system, and memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
-// | `heap` | all metadata of one arena |
+// | `arena` | all metadata of one arena |
 // | `registry`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
 // | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
 // | `thread` | from a thread to its arena; every request |
@@ -106,7 +106,7 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | arena | all memory and metadata of one thread or one [`Heap`]: the struct `heap::Heap` |
+//! | arena | all memory and metadata of one thread or one [`Heap`] |
 //! | chunk | 2 MiB from the OS: metadata, and 31 *slots* of 64 KiB |
 //! | slab | a slot with objects of one size class |
 //! | span | 1 to 15 slots with one large object |
@@ -117,19 +117,19 @@
 //! | opening | an empty block for a hinted object that has no neighbour to join |
 //!
 //! An allocation without a hint: `thread::alloc` looks the size class up, takes an object off the
-//! bin's free list, and sets its bit in the map of live objects (`Heap::pop`); if the list is
+//! bin's free list, and sets its bit in the map of live objects (`Arena::pop`); if the list is
 //! empty, `Own::refill` fills it from a slab's map. A free: the masked address gives the chunk's
 //! metadata; the slab's tag says that it is this thread's, and the object's bit is cleared and the
-//! object put on the free list (`Heap::push`). Neither uses an atomic read-modify-write, and
+//! object put on the free list (`Arena::push`). Neither uses an atomic read-modify-write, and
 //! neither touches the object. A remote free goes to `free_remote`.
 //!
 //! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a chunk
-//! of this heap, and the slot's tag whether in a co-location page. It reads the page's free map
+//! of this arena, and the slot's tag whether in a co-location page. It reads the page's free map
 //! (one cache line), and takes the hint's block, else another on its page by the [`Policy`], else
 //! (where blocks are reserved) a tied page, else a new block.
 //!
 //! The modules' documentation has the details: `geometry` (units), `chunk` (where metadata lies),
-//! `heap` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of
+//! `arena` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of
 //! objects), `remote` and `protocol` (remote frees), `registry` (membership), `large`, `slots` and
 //! `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of the program's).
 //! `docs/ccmalloc.md` in the repository explains each abort message.
@@ -190,6 +190,7 @@ mod abandoned;
     feature = "nightly"
 ))]
 mod adapters;
+mod arena;
 mod bin;
 mod bits;
 mod check;
@@ -199,7 +200,6 @@ mod extents;
 mod first_class;
 mod geometry;
 mod global;
-mod heap;
 mod hint;
 mod large;
 mod list;

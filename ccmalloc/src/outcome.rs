@@ -24,7 +24,7 @@ pub(crate) fn count(placed: &[AtomicU64; OUTCOMES], outcome: Outcome) {
     }
 }
 
-/// The values of a heap's counters.
+/// The values of an arena's counters.
 pub(crate) fn counts(placed: &[AtomicU64; OUTCOMES]) -> [u64; OUTCOMES] {
     placed.each_ref().map(|count| count.load(Ordering::Relaxed))
 }

@@ -74,14 +74,14 @@ impl<'a> Word<'a> {
     /// same time.
     ///
     /// # Safety
-    /// - `address` lies in a co-location slot of the calling thread's heap, which stays one during
+    /// - `address` lies in a co-location slot of the calling thread's arena, which stays one during
     ///   `'a`.
     #[inline(always)]
     pub(crate) unsafe fn containing(address: usize) -> Self {
         // SAFETY: the slot is not the first of its chunk, and the chunk is mapped during `'a`: only
-        // this thread unmaps the chunks of its heap.
+        // this thread unmaps the chunks of its arena.
         let (free, slot) = unsafe { (map_word(address), SlotRef::containing(address)) };
-        // SAFETY: a co-location slot of this thread's heap, in which `address` lies.
+        // SAFETY: a co-location slot of this thread's arena, in which `address` lies.
         let ends = unsafe { slot.end_word(address) };
         Self { free, ends }
     }
@@ -446,7 +446,7 @@ fn first_granule(address: usize) -> usize {
     slot_offset(address) / GRANULE_BYTES
 }
 
-/// The object at `address`, which another thread's heap owns. Aborts with a message when its size
+/// The object at `address`, which another thread's arena owns. Aborts with a message when its size
 /// is not that of `bytes`.
 ///
 /// Whether an object starts there is for the owner to check: the neighbours are the owner's.

@@ -26,11 +26,11 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
+use crate::arena::{Own, check_live};
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
-use crate::heap::{Own, check_live};
 use crate::large;
 use crate::pages::others_run;
 use crate::policy::Policy;
@@ -91,23 +91,23 @@ pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
 #[inline(always)]
 pub unsafe fn deallocate(object: *mut u8) {
     let address = object.addr();
-    let heap = thread::fast();
-    if registry::is_chunk_of(address, heap) {
-        // SAFETY: a chunk of the calling thread's heap (no chunk is NO_HEAP's), which no other code
-        // unmaps.
+    let arena = thread::fast();
+    if registry::is_chunk_of(address, arena) {
+        // SAFETY: a chunk of the calling thread's arena (no chunk is NO_ARENA's), which no other
+        // code unmaps.
         let slot = unsafe { SlotRef::containing(address) };
         let tag = slot.slab().tag();
         if tag.kind() <= kind::LISTED && tag != Tag::FREE {
-            // SAFETY: the slot's tag is this heap's, and says ACTIVE or LISTED.
-            let bin = unsafe { heap.bin_of(tag) };
-            // SAFETY: this thread's heap, and as above.
-            unsafe { heap.push(bin, address, tag.kind()) };
+            // SAFETY: the slot's tag is this arena's, and says ACTIVE or LISTED.
+            let bin = unsafe { arena.bin_of(tag) };
+            // SAFETY: this thread's arena, and as above.
+            unsafe { arena.push(bin, address, tag.kind()) };
             return;
         }
         if tag.kind() == kind::COLOCATED {
-            // SAFETY: the slot's tag is this heap's.
-            let own = unsafe { Own::new(heap) };
-            // SAFETY: the slot of this address, a co-location slot of this heap by its tag.
+            // SAFETY: the slot's tag is this arena's.
+            let own = unsafe { Own::new(arena) };
+            // SAFETY: the slot of this address, a co-location slot of this arena by its tag.
             return unsafe { own.free_colocated(slot, address, None) };
         }
     }
@@ -149,7 +149,7 @@ unsafe fn deallocate_slow(object: *mut u8) {
 }
 
 enum Found<'a> {
-    /// A slot of some heap's chunk.
+    /// A slot of some arena's chunk.
     Slot(SlotRef<'a>),
     /// A mapping of one object, of this many bytes from the object's start on.
     Mapping(usize),
@@ -161,7 +161,7 @@ enum Found<'a> {
 fn find<'a>(address: usize) -> Option<Found<'a>> {
     match registry::owner(address) {
         // The first slot of a chunk is metadata.
-        Owner::Heap(_) if address - chunk_base(address) >= SLOT_BYTES => {
+        Owner::Arena(_) if address - chunk_base(address) >= SLOT_BYTES => {
             // SAFETY: a chunk, by the registry. Its owner may unmap it only when no object is left
             // in it, and the caller promises that there is one at `address`.
             Some(Found::Slot(unsafe { SlotRef::containing(address) }))
@@ -204,7 +204,8 @@ unsafe fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     match tag.kind() {
         _ if tag == Tag::FREE => sys::die("not allocated, or freed before:", address),
         kind::COLOCATED => match thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag) {
-            // SAFETY: `slot` contains `address`, and is a co-location slot of this heap by its tag.
+            // SAFETY: `slot` contains `address`, and is a co-location slot of this arena by its
+            // tag.
             Some(own) => unsafe { own.colocated_bytes(slot, address) },
             None => {
                 // SAFETY: a co-location slot by its tag, and the caller's object is live.
@@ -249,7 +250,7 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
                     let own = thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own
                         && aligned
-                        // SAFETY: as above, and a co-location slot of this heap by its tag.
+                        // SAFETY: as above, and a co-location slot of this arena by its tag.
                         && unsafe { own.resize_colocated(slot, address, None, new_bytes) }
                     {
                         return object;

@@ -3,13 +3,13 @@
 use core::alloc::Layout;
 use core::marker::PhantomData;
 
+use crate::arena::Own;
 use crate::chunk::SlotRef;
 use crate::first_class::Heap;
 use crate::geometry::{GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, slot_offset};
 use crate::global::is_declared_global;
-use crate::heap::Own;
 use crate::pages::{Pages, Run, granules_of};
-use crate::thread::{self, Ambient, AmbientGuard, own_heap};
+use crate::thread::{self, Ambient, AmbientGuard, own_arena};
 
 /// Room for objects at offsets of the caller's choice: what a re-layouter needs.
 ///
@@ -55,7 +55,7 @@ impl Region {
     #[must_use]
     pub fn reserve(bytes: usize) -> Option<Region> {
         Some(Region {
-            segments: Segments::reserve(own_heap()?, bytes)?,
+            segments: Segments::reserve(own_arena()?, bytes)?,
             _not_send: PhantomData,
         })
     }
@@ -100,7 +100,7 @@ impl Region {
         if is_declared_global() {
             return self.cc_alloc_each(layout, places);
         }
-        let Some(own) = own_heap() else { return 0 };
+        let Some(own) = own_arena() else { return 0 };
         let ambient = AmbientGuard::set(Ambient::At(0));
         let allocated = (self.segments).claim_each(own, layout, places, |place| {
             ambient.set_again(Ambient::Ready(place.addr(), layout));
@@ -128,7 +128,7 @@ impl Region {
     /// [`cc_alloc_at`](Region::cc_alloc_at).
     #[must_use]
     pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
-        own_heap().map_or(0, |own| {
+        own_arena().map_or(0, |own| {
             (self.segments).claim_each(own, layout, places, Claim::Taken)
         })
     }
@@ -147,7 +147,7 @@ impl Region {
     #[must_use]
     pub unsafe fn cc_fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         // SAFETY: the caller's promise.
-        own_heap().is_some_and(|own| unsafe { self.segments.fill(own, layout, places) })
+        own_arena().is_some_and(|own| unsafe { self.segments.fill(own, layout, places) })
     }
 
     /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the
@@ -159,7 +159,7 @@ impl Region {
             return core::ptr::null_mut();
         }
         let place = self.segments.place(offset, layout);
-        let object = own_heap().map_or(core::ptr::null_mut(), |own| {
+        let object = own_arena().map_or(core::ptr::null_mut(), |own| {
             own.claim_at(place, layout.size(), layout.align())
         });
         if object.is_null() {
@@ -171,7 +171,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Some(own) = own_heap() {
+        if let Some(own) = own_arena() {
             self.segments.settle(own);
         }
     }

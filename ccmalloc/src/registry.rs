@@ -7,14 +7,14 @@
 //!
 //! The thread that maps or unmaps a chunk writes its entry. Another thread that reads it at the
 //! same time sees the old or the new entry. Both are harmless: a hint reads a chunk's memory only
-//! if the entry is the reader's *own* heap, which only the owner changes; for a free, the caller
+//! if the entry is the reader's *own* arena, which only the owner changes; for a free, the caller
 //! promises that the object is live, so the chunk is mapped.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use crate::arena::Arena;
 use crate::geometry::{BLOCK_BYTES, CHUNK_BYTES, PAGE_BLOCKS, PAGE_BYTES, chunk_base};
-use crate::heap::Heap;
 use crate::mapping::Mapping;
 use crate::sys;
 
@@ -27,7 +27,7 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
     1 << 14
 };
 
-/// The low bits of an entry: 0 for a heap's address, else one of these.
+/// The low bits of an entry: 0 for an arena's address, else one of these.
 const KIND: usize = 3;
 /// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object
 /// starts, in blocks; the rest is its length in pages.
@@ -49,8 +49,8 @@ static ROOT: [AtomicPtr<Leaf>; ROOT_ENTRIES] = [const { AtomicPtr::new(null_mut(
 pub(crate) enum Owner {
     /// Not this allocator.
     Foreign,
-    /// A chunk of this heap.
-    Heap(*const Heap),
+    /// A chunk of this arena.
+    Arena(*const Arena),
     /// The first chunk of a mapping of one object, of this many pages.
     LargeStart {
         /// Length of the mapping in pages.
@@ -107,7 +107,8 @@ pub(crate) fn owner(address: usize) -> Owner {
     let Some(entry) = entry(address) else {
         return Owner::Foreign;
     };
-    // Acquire pairs with the release in `set`: a reader that finds a heap also sees it initialised.
+    // Acquire pairs with the release in `set`: a reader that finds an arena also sees it
+    // initialised.
     let value = entry.load(Ordering::Acquire);
     match value & KIND {
         _ if value == 0 => Owner::Foreign,
@@ -119,16 +120,16 @@ pub(crate) fn owner(address: usize) -> Owner {
             distance: value >> 2,
         },
         LARGE_HELD => Owner::LargeHeld(core::ptr::with_exposed_provenance(value & !KIND)),
-        _ => Owner::Heap(core::ptr::with_exposed_provenance(value)),
+        _ => Owner::Arena(core::ptr::with_exposed_provenance(value)),
     }
 }
 
-/// Whether `address` lies in a chunk of `heap`. Any value may be asked about. Two dependent loads.
+/// Whether `address` lies in a chunk of `arena`. Any value may be asked about. Two dependent loads.
 #[inline]
-pub(crate) fn is_chunk_of(address: usize, heap: *const Heap) -> bool {
-    // A heap's address is an entry of its own: the low bits are zero. Nothing is read through it,
+pub(crate) fn is_chunk_of(address: usize, arena: *const Arena) -> bool {
+    // An arena's address is an entry of its own: the low bits are zero. Nothing is read through it,
     // so relaxed is enough.
-    entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == heap.addr())
+    entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == arena.addr())
 }
 
 /// Whether `address` lies in a chunk or in a large mapping. Any value may be asked about.
@@ -136,7 +137,7 @@ pub(crate) fn contains(address: usize) -> bool {
     let start = address & !(CHUNK_BYTES - 1);
     match owner(address) {
         Owner::Foreign => false,
-        Owner::Heap(_) => true,
+        Owner::Arena(_) => true,
         Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
         // The first chunk's entry has the length; nothing is there any more if another thread has
         // just freed the mapping.
@@ -149,10 +150,11 @@ pub(crate) fn contains(address: usize) -> bool {
     }
 }
 
-/// Whether `address` lies in a chunk or in a large mapping of `heap`. Any value may be asked about.
-pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
+/// Whether `address` lies in a chunk or in a large mapping of `arena`. Any value may be asked
+/// about.
+pub(crate) fn is_in_heap(address: usize, arena: &Arena) -> bool {
     let holder = match owner(address) {
-        Owner::Heap(owner) => return core::ptr::eq(owner, heap),
+        Owner::Arena(owner) => return core::ptr::eq(owner, arena),
         Owner::LargeInside { distance } => chunk_base(address).checked_sub(distance * CHUNK_BYTES),
         Owner::LargeHeld(_) => Some(chunk_base(address)),
         Owner::LargeStart { .. } | Owner::Foreign => None,
@@ -160,7 +162,7 @@ pub(crate) fn is_in_heap(address: usize, heap: &Heap) -> bool {
     holder.is_some_and(|start| match owner(start) {
         Owner::LargeHeld(mapping) => {
             // SAFETY: as in `mapped_bytes`.
-            unsafe { &*mapping }.is_in(&heap.inventory) && contains(address)
+            unsafe { &*mapping }.is_in(&arena.inventory) && contains(address)
         }
         _ => false,
     })
@@ -173,13 +175,13 @@ pub(crate) fn mapped_bytes(start: usize) -> usize {
         // SAFETY: an entry holds the address of a record, exposed when it was entered; records are
         // metadata, which is never unmapped, and are shared through cells and atomics only.
         Owner::LargeHeld(mapping) => unsafe { &*mapping }.bytes(),
-        Owner::Foreign | Owner::Heap(_) | Owner::LargeInside { .. } => 0,
+        Owner::Foreign | Owner::Arena(_) | Owner::LargeInside { .. } => 0,
     }
 }
 
-/// Records `heap` as the owner of the chunk at `chunk`. `false` when the table cannot grow.
-pub(crate) fn insert_chunk(chunk: usize, heap: *const Heap) -> bool {
-    set(chunk, heap.expose_provenance())
+/// Records `arena` as the owner of the chunk at `chunk`. `false` when the table cannot grow.
+pub(crate) fn insert_chunk(chunk: usize, arena: *const Arena) -> bool {
+    set(chunk, arena.expose_provenance())
 }
 
 /// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at

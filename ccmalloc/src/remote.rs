@@ -1,9 +1,9 @@
-//! Objects that another thread than their heap's frees.
+//! Objects that another thread than their arena's frees.
 //!
 //! A remote free sets the object's bit in the slot's remote map, and announces the slot on the
-//! heap's stack of dirty chunks. The owner takes the stack, and merges the remote maps of the slots
-//! into its maps, when a class has no free objects, hints need a new page, a span is asked for, or
-//! its thread ends. [`protocol`](crate::protocol) proves that it finds every bit.
+//! arena's stack of dirty chunks. The owner takes the stack, and merges the remote maps of the
+//! slots into its maps, when a class has no free objects, hints need a new page, a span is asked
+//! for, or its thread ends. [`protocol`](crate::protocol) proves that it finds every bit.
 //!
 //! After it has set the bit, the freeing thread touches only the chunk's descriptor: the chunk may
 //! be unmapped. A bit that is set already is a double free, and so is one that the owner finds
@@ -12,13 +12,13 @@
 
 use core::ops::ControlFlow;
 
+use crate::arena::{Arena, Own};
 use crate::chunk::{SlotRef, kind};
-use crate::heap::{Heap, Own};
 use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
-/// Leaves an object of another heap to that heap. Costs one atomic read-modify-write if the slot
+/// Leaves an object of another arena to that arena. Costs one atomic read-modify-write if the slot
 /// is announced already, up to three if not, and more where threads compete. `bit` is the number
 /// of the object's first granule in its slot, 0 for a span.
 ///
@@ -26,9 +26,9 @@ use crate::sys;
 /// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is
 /// the same (<https://github.com/rust-lang/rust/issues/55005>).
 pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
-    // The fast path would have noticed a tag of its own heap; any other may be a stranger's bytes,
+    // The fast path would have noticed a tag of its own arena; any other may be a stranger's bytes,
     // read as if they were a tag.
-    if registry::owner(address) != Owner::Heap(core::ptr::with_exposed_provenance(owner)) {
+    if registry::owner(address) != Owner::Arena(core::ptr::with_exposed_provenance(owner)) {
         sys::die("free of a pointer to nothing allocated:", address);
     }
     // Read before the bit is set: from then on the chunk may be gone.
@@ -39,12 +39,12 @@ pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: 
     {
         sys::die("double free of", address);
     }
-    let heap: *const Heap = core::ptr::with_exposed_provenance(owner);
-    // SAFETY: a tag names a heap, and heaps live for ever.
-    if let Some(heap) = unsafe { heap.as_ref() } {
-        // SAFETY: descriptors live for ever, and a chunk's names the heap that the chunk is tagged
+    let arena: *const Arena = core::ptr::with_exposed_provenance(owner);
+    // SAFETY: a tag names an arena, and arenas live for ever.
+    if let Some(arena) = unsafe { arena.as_ref() } {
+        // SAFETY: descriptors live for ever, and a chunk's names the arena that the chunk is tagged
         // with.
-        unsafe { heap.dirty.0.announce(desc, number) };
+        unsafe { arena.dirty.0.announce(desc, number) };
     }
 }
 
@@ -67,7 +67,7 @@ impl<'a> Own<'a> {
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
         self.dirty.0.collect(|desc, slot| {
-            // SAFETY: null or this heap's chunk, which is mapped as long as the descriptor names
+            // SAFETY: null or this arena's chunk, which is mapped as long as the descriptor names
             // it. Read again for each slot: taking one slot's frees in may unmap the chunk.
             match unsafe { desc.chunk.get().as_ref() } {
                 Some(chunk) => {
@@ -94,7 +94,7 @@ impl<'a> Own<'a> {
             return;
         }
         if tag.kind() == kind::COLOCATED {
-            // SAFETY: by its tag, a co-location slot of this heap.
+            // SAFETY: by its tag, a co-location slot of this arena.
             let pages = unsafe { Pages::of(slot) };
             return self.settle_pages(pages, pages.absorb());
         }

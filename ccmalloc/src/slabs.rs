@@ -8,10 +8,10 @@ use core::cell::Cell;
 use core::ops::Range;
 use core::ptr::{null, null_mut};
 
+use crate::arena::Own;
 use crate::bin::{Bin, FILL_MAX};
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
-use crate::heap::Own;
 use crate::list::Listed;
 use crate::size_class::Class;
 
@@ -26,7 +26,7 @@ impl<'a> Own<'a> {
     pub(crate) fn alloc_class(self, class: Class) -> *mut u8 {
         loop {
             // SAFETY: `Own` is the proof.
-            let object = unsafe { self.heap().pop(class) };
+            let object = unsafe { self.arena().pop(class) };
             if !object.is_null() {
                 return object;
             }
@@ -57,12 +57,12 @@ impl<'a> Own<'a> {
         };
         loop {
             // The active slab, if there is one, has no free object left.
-            // SAFETY: null or a slab of one of this heap's mapped chunks: an active slab is never
+            // SAFETY: null or a slab of one of this arena's mapped chunks: an active slab is never
             // released.
             if let Some(slab) = unsafe { active_slab.get().as_ref() } {
                 slab.set_tag(self.slab_tag(class, kind::FULL));
             }
-            // SAFETY: null or a slab in this heap's list, and these are mapped: release takes a
+            // SAFETY: null or a slab in this arena's list, and these are mapped: release takes a
             // slab off the list first.
             let slab = match unsafe { partial.get().as_ref() } {
                 Some(slab) => {
@@ -98,7 +98,7 @@ impl<'a> Own<'a> {
         ) else {
             return false;
         };
-        // SAFETY: null or a slab of one of this heap's mapped chunks, by the heap's invariant.
+        // SAFETY: null or a slab of one of this arena's mapped chunks, by the arena's invariant.
         let Some(slab) = (unsafe { slab.get().as_ref() }) else {
             return false;
         };
@@ -127,10 +127,10 @@ impl<'a> Own<'a> {
     /// Gives the slab's slot back to its chunk when no object is left in it and no class allocates
     /// from it.
     ///
-    /// `address` lies in the slot, which is a slab of this heap.
+    /// `address` lies in the slot, which is a slab of this arena.
     #[inline(never)]
     pub(crate) fn release_if_empty(self, address: usize) {
-        // SAFETY: a chunk of this heap, which only this thread unmaps.
+        // SAFETY: a chunk of this arena, which only this thread unmaps.
         let slot = unsafe { SlotRef::containing(address) };
         if !has_witness(slot) {
             self.release_if_no_witness(slot);
@@ -172,15 +172,15 @@ impl<'a> Own<'a> {
     /// Frees an object of a slab that was full: the slab goes back into its class's list.
     pub(crate) fn push_full(self, slot: SlotRef<'a>, address: usize) {
         self.link_partial(slot.slab());
-        let bin = self.heap().bin(slot.slab().tag().class());
+        let bin = self.arena().bin(slot.slab().tag().class());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
-        unsafe { self.heap().push(bin, address, kind::LISTED) };
+        unsafe { self.arena().push(bin, address, kind::LISTED) };
     }
 
     /// Lets go of the active slabs that hold no object.
     pub(crate) fn trim_slabs(self) {
         for (active_slab, bin) in self.active_slab.iter().zip(&self.bins) {
-            // SAFETY: null or a slab of one of this heap's mapped chunks.
+            // SAFETY: null or a slab of one of this arena's mapped chunks.
             let Some(slab) = (unsafe { active_slab.get().as_ref() }) else {
                 continue;
             };

@@ -1,22 +1,22 @@
-//! Chunks of a heap, and the slots that they are dealt out in.
+//! Chunks of an arena, and the slots that they are dealt out in.
 
 use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
+use crate::arena::Own;
 use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
 use crate::extents::{CHUNK_BYTES_MAPPED, Chunks, DECAY_MILLISECONDS, used_bytes};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
-use crate::heap::Own;
 use crate::large::HUGE_FROM_USED_BYTES;
 use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// A heap with this many chunks asks for huge pages. All of a huge page is resident from the first
-/// object on, which is much for a small program.
+/// An arena with this many chunks asks for huge pages. All of a huge page is resident from the
+/// first object on, which is much for a small program.
 const HUGE_FROM_CHUNKS: usize = 4;
-/// The same for a heap with hinted objects, or in a large process ([`HUGE_FROM_USED_BYTES`]).
+/// The same for an arena with hinted objects, or in a large process ([`HUGE_FROM_USED_BYTES`]).
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
@@ -32,7 +32,7 @@ const META_BYTES: usize = 64 * 1024;
 impl<'a> Own<'a> {
     /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its maps are zero.
     pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
-        // SAFETY: null or descriptors of this heap, which live for ever.
+        // SAFETY: null or descriptors of this arena, which live for ever.
         let (open, spare) = unsafe { (self.open.get().as_ref(), self.spare.get().as_ref()) };
         let has_used = |desc: &&ChunkDesc| desc.free_slots.get() & desc.used_slots.get() != 0;
         // Memory that has been used before comes first: a fresh slot adds to what the process has.
@@ -55,7 +55,7 @@ impl<'a> Own<'a> {
         let mut other_room = None;
         let mut desc = self.open.get();
         for _ in 0..SPAN_CHUNKS_TRIED {
-            // SAFETY: null or a descriptor of this heap, which lives for ever.
+            // SAFETY: null or a descriptor of this arena, which lives for ever.
             let Some(open) = (unsafe { desc.as_ref() }) else {
                 break;
             };
@@ -83,7 +83,7 @@ impl<'a> Own<'a> {
         let taken = slots_mask(slot, count);
         desc.free_slots.set(desc.free_slots.get() & !taken);
         if desc.free_slots.get() == 0 {
-            desc.unlink_from(&self.heap().open);
+            desc.unlink_from(&self.arena().open);
         }
         // SAFETY: a chunk with free slots is mapped.
         let chunk = unsafe { desc.chunk.get().as_ref() }?;
@@ -113,7 +113,7 @@ impl<'a> Own<'a> {
         desc.freed_at.set(now);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
-            desc.link_before(&self.heap().open);
+            desc.link_before(&self.arena().open);
         }
         desc.free_slots.set(desc.free_slots.get() | mask);
         if desc.free_slots.get() == ALL_SLOTS {
@@ -139,7 +139,7 @@ impl<'a> Own<'a> {
         self.purged_at.set(now);
         self.extents.decay(now);
         let mut desc = self.open.get();
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
             desc = open.links.next.get();
             let idle = open.free_slots.get() & open.used_slots.get();
@@ -174,7 +174,7 @@ impl<'a> Own<'a> {
     /// pays and the chunk `may_be_huge`.
     fn map_chunk(self, may_be_huge: bool) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
-            // SAFETY: a descriptor of this heap, which lives for ever.
+            // SAFETY: a descriptor of this arena, which lives for ever.
             Some(desc) => unsafe { desc.as_ref() },
             None => {
                 let place: NonNull<ChunkDesc> = self.alloc_meta(size_of::<ChunkDesc>())?.cast();
@@ -208,7 +208,7 @@ impl<'a> Own<'a> {
         // Objects are found from addresses by masking: the chunk's provenance is picked up from
         // here.
         let base = start.as_ptr().expose_provenance();
-        if !registry::insert_chunk(base, self.heap()) {
+        if !registry::insert_chunk(base, self.arena()) {
             // SAFETY: taken above, and in no use.
             unsafe { sys::unmap(start, CHUNK_BYTES) };
             return None;
@@ -224,13 +224,13 @@ impl<'a> Own<'a> {
         desc.huge.set(huge);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
-        desc.link_before(&self.heap().open);
+        desc.link_before(&self.arena().open);
         Some(desc)
     }
 
     /// Lets go of a chunk without objects.
     fn release_chunk(self, desc: &ChunkDesc) {
-        desc.unlink_from(&self.heap().open);
+        desc.unlink_from(&self.arena().open);
         if core::ptr::eq(self.spare.get(), desc) {
             self.spare.set(null());
         }
@@ -244,7 +244,7 @@ impl<'a> Own<'a> {
     ///
     /// # Safety
     /// - No object in the chunk is used any more.
-    /// - No list, no active slab and no bin of the heap refers to the chunk or its descriptor from
+    /// - No list, no active slab and no bin of the arena refers to the chunk or its descriptor from
     ///   now on.
     pub(crate) unsafe fn return_chunk(self, desc: &ChunkDesc) {
         let Some(chunk) = NonNull::new(desc.chunk.get().cast_mut()) else {
@@ -282,7 +282,7 @@ impl<'a> Own<'a> {
     /// kept.
     pub(crate) fn trim_chunks(self) {
         let mut desc = self.open.get();
-        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
             desc = open.links.next.get();
             if open.free_slots.get() == ALL_SLOTS {

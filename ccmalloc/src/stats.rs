@@ -4,8 +4,8 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arena::{ALL_ARENAS, Arena};
 use crate::extents::{CHUNK_BYTES_MAPPED, KEPT_BYTES, LARGE_BYTES_MAPPED};
-use crate::heap::{ALL_HEAPS, Heap};
 use crate::outcome::{OUTCOMES, counts};
 use crate::thread;
 
@@ -143,7 +143,7 @@ impl fmt::Display for PlacementReport {
 /// ```
 #[must_use]
 pub fn watch() -> Watch {
-    let placed = thread::own_heap().map(|own| &own.heap().placed);
+    let placed = thread::own_arena().map(|own| &own.arena().placed);
     Watch {
         placed,
         before: placed.map_or([0; OUTCOMES], counts),
@@ -154,7 +154,7 @@ pub fn watch() -> Watch {
 /// The counts of the thread since [`watch`] was called.
 #[derive(Debug)]
 pub struct Watch {
-    /// The counters of the thread's heap. `None` if there was no memory for one.
+    /// The counters of the thread's arena. `None` if there was no memory for one.
     placed: Option<&'static [AtomicU64; OUTCOMES]>,
     before: [u64; OUTCOMES],
     /// The counts are those of the thread that made it.
@@ -176,8 +176,8 @@ impl Watch {
 #[must_use]
 pub fn placement() -> PlacementReport {
     let mut sums = [0u64; OUTCOMES];
-    for heap in heaps() {
-        for (sum, count) in sums.iter_mut().zip(counts(&heap.placed)) {
+    for arena in arenas() {
+        for (sum, count) in sums.iter_mut().zip(counts(&arena.placed)) {
             *sum += count;
         }
     }
@@ -211,18 +211,18 @@ pub fn stats() -> Stats {
         chunk_bytes: CHUNK_BYTES_MAPPED.load(Ordering::Relaxed),
         large_bytes: LARGE_BYTES_MAPPED.load(Ordering::Relaxed),
         kept_bytes: KEPT_BYTES.load(Ordering::Relaxed),
-        heaps: heaps().count(),
+        heaps: arenas().count(),
     }
 }
 
-/// All heaps there ever were.
-fn heaps() -> impl Iterator<Item = &'static Heap> {
-    let mut next = ALL_HEAPS.load(Ordering::Acquire);
+/// All arenas there ever were.
+fn arenas() -> impl Iterator<Item = &'static Arena> {
+    let mut next = ALL_ARENAS.load(Ordering::Acquire);
     core::iter::from_fn(move || {
-        // SAFETY: the list holds null or heaps, which are initialised before they are published and
-        // live for ever.
-        let heap: &'static Heap = unsafe { next.as_ref() }?;
-        next = heap.next_heap.load(Ordering::Acquire);
-        Some(heap)
+        // SAFETY: the list holds null or arenas, which are initialised before they are published
+        // and live for ever.
+        let arena: &'static Arena = unsafe { next.as_ref() }?;
+        next = arena.next_arena.load(Ordering::Acquire);
+        Some(arena)
     })
 }

@@ -16,14 +16,14 @@
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::heap::Own;
+use crate::arena::Own;
 use crate::sys;
 
 /// How much of a value is searched for a pointer: as much as a cache block holds.
 const BYTES_SEARCHED: usize = 64;
 const WORD_BYTES: usize = size_of::<usize>();
 
-/// The address that `hint` means in the heap `own`: the argument of `Own::alloc_near`.
+/// The address that `hint` means in the arena `own`: the argument of `Own::alloc_near`.
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn target<T: ?Sized>(own: Option<Own<'_>>, hint: &T) -> usize {

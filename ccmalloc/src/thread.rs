@@ -1,9 +1,9 @@
-//! From a thread to its heap, and the dispatch of every request.
+//! From a thread to its arena, and the dispatch of every request.
 //!
-//! A thread has two pointers to heaps. `own` is its heap, once it has one. The fast paths use
-//! `fast`: `own`, or [`NO_HEAP`] before the first allocation, after the thread-local state is gone,
-//! and while an *ambient* request is in force ([`near`](crate::near),
-//! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_HEAP` every fast path falls through to
+//! A thread has two pointers to arenas. `own` is its arena, once it has one. The fast paths use
+//! `fast`: `own`, or [`NO_ARENA`] before the first allocation, after the thread-local state is
+//! gone, and while an *ambient* request is in force ([`near`](crate::near),
+//! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_ARENA` every fast path falls through to
 //! its slow path, which looks at the ambient request: so hints cost other allocations no
 //! instruction.
 
@@ -28,9 +28,9 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 
+use crate::arena::{Arena, NO_ARENA, Own, check_live, check_start};
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{GRANULE_BYTES, slot_offset};
-use crate::heap::{Heap, NO_HEAP, Own, check_live, check_start};
 use crate::large::{self, Contents, Place};
 use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
@@ -38,7 +38,7 @@ use crate::remote::free_remote;
 use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
 use crate::sys;
 use crate::target::target;
-use local::{fast_heap, with_thread};
+use local::{fast_arena, with_thread};
 
 /// What every allocation of the thread is asked to do at the moment.
 #[derive(Clone, Copy)]
@@ -59,9 +59,9 @@ pub(crate) enum Ambient {
 /// `local::with_thread`.
 #[repr(C)]
 pub(crate) struct Thread {
-    /// Never null, and never dangling: [`NO_HEAP`] or this thread's heap.
-    pub(crate) fast: Cell<*const Heap>,
-    own: Cell<*const Heap>,
+    /// Never null, and never dangling: [`NO_ARENA`] or this thread's arena.
+    pub(crate) fast: Cell<*const Arena>,
+    own: Cell<*const Arena>,
     ambient: Cell<Ambient>,
 }
 
@@ -69,7 +69,7 @@ impl Thread {
     /// At the start of a thread.
     pub(crate) const fn new() -> Self {
         Self {
-            fast: Cell::new(&raw const NO_HEAP),
+            fast: Cell::new(&raw const NO_ARENA),
             own: Cell::new(null()),
             ambient: Cell::new(Ambient::None),
         }
@@ -78,43 +78,43 @@ impl Thread {
 
 /// What the fast paths use.
 #[inline]
-pub(crate) fn fast() -> &'static Heap {
-    // SAFETY: the field's invariant; heaps live for ever.
-    unsafe { &*fast_heap() }
+pub(crate) fn fast() -> &'static Arena {
+    // SAFETY: the field's invariant; arenas live for ever.
+    unsafe { &*fast_arena() }
 }
 
-/// This thread's heap, if it has one.
+/// This thread's arena, if it has one.
 #[inline]
 pub(crate) fn existing() -> Option<Own<'static>> {
-    // SAFETY: `own` is null or this thread's heap, set by `own_heap`, and heaps live for ever.
-    with_thread(|thread| unsafe { thread.own.get().as_ref().map(|heap| Own::new(heap)) })
+    // SAFETY: `own` is null or this thread's arena, set by `own_arena`, and arenas live for ever.
+    with_thread(|thread| unsafe { thread.own.get().as_ref().map(|arena| Own::new(arena)) })
 }
 
-/// This thread's heap; acquires one first if need be. `None` when the OS refuses memory.
-pub(crate) fn own_heap() -> Option<Own<'static>> {
+/// This thread's arena; acquires one first if need be. `None` when the OS refuses memory.
+pub(crate) fn own_arena() -> Option<Own<'static>> {
     if let Some(own) = existing() {
         return Some(own);
     }
     let own = Own::acquire()?;
     with_thread(|thread| {
-        thread.own.set(own.heap());
+        thread.own.set(own.arena());
         thread.set_ambient(thread.ambient.get());
     });
-    // After the heap is in place: registering may allocate.
-    sys::on_thread_exit((&raw const *own.heap()).cast(), at_thread_exit);
+    // After the arena is in place: registering may allocate.
+    sys::on_thread_exit((&raw const *own.arena()).cast(), at_thread_exit);
     Some(own)
 }
 
 /// The destructor of the thread's key. Later destructors may allocate again: the thread then gets
-/// another heap, and this runs once more, up to the OS's limit on rounds.
+/// another arena, and this runs once more, up to the OS's limit on rounds.
 ///
 /// # Safety
 /// - Called by the OS alone, at the end of a thread.
-unsafe extern "C" fn at_thread_exit(_heap: *mut c_void) {
+unsafe extern "C" fn at_thread_exit(_arena: *mut c_void) {
     let Some(own) = existing() else { return };
     with_thread(|thread| {
         thread.own.set(null());
-        thread.fast.set(&raw const NO_HEAP);
+        thread.fast.set(&raw const NO_ARENA);
     });
     own.abandon();
 }
@@ -127,7 +127,7 @@ impl Thread {
         let own = self.own.get();
         self.fast.set(match ambient {
             Ambient::None if !own.is_null() => own,
-            _ => &raw const NO_HEAP,
+            _ => &raw const NO_ARENA,
         });
     }
 }
@@ -172,7 +172,7 @@ impl Drop for AmbientGuard {
 #[inline(always)]
 pub(crate) fn alloc(layout: Layout) -> *mut u8 {
     if let Some(class) = Class::for_common_layout(layout.size(), layout.align()) {
-        // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
+        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
         let object = unsafe { fast().pop(class) };
         if !object.is_null() {
             return object;
@@ -185,7 +185,7 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
 #[inline(always)]
 pub(crate) fn alloc_natural(bytes: usize) -> *mut u8 {
     if let Some(class) = Class::for_malloc(bytes) {
-        // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
+        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
         let object = unsafe { fast().pop(class) };
         if !object.is_null() {
             return object;
@@ -221,7 +221,7 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
     match ambient {
         Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
         Ambient::At(address) => {
-            let object = own_heap().map_or(null_mut(), |own| {
+            let object = own_arena().map_or(null_mut(), |own| {
                 own.claim_at(address, layout.size(), layout.align())
             });
             return if object.is_null() {
@@ -233,7 +233,7 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
         Ambient::None | Ambient::Ready(..) => {}
     }
     if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
-        // SAFETY: `fast` is the calling thread's heap or NO_HEAP.
+        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
         let object = unsafe { fast().pop(class) };
         if !object.is_null() {
             return object;
@@ -244,7 +244,7 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
 
 /// Allocates without regard to any hint.
 fn alloc_unhinted(layout: Layout) -> *mut u8 {
-    let Some(own) = own_heap() else {
+    let Some(own) = own_arena() else {
         return null_mut();
     };
     match Class::for_layout(layout.size(), layout.align()) {
@@ -284,7 +284,7 @@ pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 
 #[inline(never)]
 fn alloc_near_slow(layout: Layout, hint: usize, policy: Policy) -> *mut u8 {
     if existing().is_none()
-        && let Some(own) = own_heap()
+        && let Some(own) = own_arena()
     {
         let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
         if !object.is_null() {
@@ -327,12 +327,12 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
         }
         return;
     };
-    // Whatever the iterator does, this stays the thread's heap, or NO_HEAP, with which all frees go
-    // the slow way.
-    let heap = fast();
+    // Whatever the iterator does, this stays the thread's arena, or NO_ARENA, with which all frees
+    // go the slow way.
+    let arena = fast();
     for object in objects {
         // SAFETY: the caller's promise.
-        unsafe { dealloc_class(heap, object, layout, class) };
+        unsafe { dealloc_class(arena, object, layout, class) };
     }
 }
 
@@ -353,21 +353,21 @@ unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
 /// As [`dealloc`], for a layout that has a class.
 ///
 /// # Safety
-/// - As for [`dealloc`], `class` is that of the layout, and `heap` the calling thread's or
-///   [`NO_HEAP`].
+/// - As for [`dealloc`], `class` is that of the layout, and `arena` the calling thread's or
+///   [`NO_ARENA`].
 #[inline(always)]
-unsafe fn dealloc_class(heap: &'static Heap, object: *mut u8, layout: Layout, class: Class) {
+unsafe fn dealloc_class(arena: &'static Arena, object: *mut u8, layout: Layout, class: Class) {
     let address = object.addr();
     // Found by the size, not by the address: the next allocation of the class then need not wait
     // for the way from the address to here.
-    let bin = heap.bin(class);
+    let bin = arena.bin(class);
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(address) };
     let kind = slot.slab().tag().kind_for(bin);
     if kind <= kind::LISTED {
-        // SAFETY: a slab is never tagged with NO_HEAP, so `heap` is this thread's own; the tag says
-        // that the slab is of this bin, and ACTIVE or LISTED.
-        unsafe { heap.push(bin, address, kind) };
+        // SAFETY: a slab is never tagged with NO_ARENA, so `arena` is this thread's own; the tag
+        // says that the slab is of this bin, and ACTIVE or LISTED.
+        unsafe { arena.push(bin, address, kind) };
     } else {
         // SAFETY: as above.
         unsafe { dealloc_elsewhere(object, layout) };
@@ -394,13 +394,13 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
 /// - `slot` contains `address`.
 #[inline]
 pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
-    let heap = fast();
-    if slot.slab().tag() == Tag::new((&raw const *heap).addr(), kind::COLOCATED) {
-        // SAFETY: no slot is tagged with NO_HEAP, so the heap is this thread's own.
-        let own = unsafe { Own::new(heap) };
+    let arena = fast();
+    if slot.slab().tag() == Tag::new((&raw const *arena).addr(), kind::COLOCATED) {
+        // SAFETY: no slot is tagged with NO_ARENA, so the arena is this thread's own.
+        let own = unsafe { Own::new(arena) };
         let bytes = asked.map(|layout| layout.size());
         // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot of this
-        // heap.
+        // arena.
         return unsafe { own.free_colocated(slot, address, bytes) };
     }
     // SAFETY: the caller's promise.
@@ -417,8 +417,8 @@ unsafe fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>)
     unsafe { dealloc_small(existing(), slot, address, asked) };
 }
 
-/// Frees an object from slabs or co-location pages: at once if it is of the heap `mine`, else by
-/// leaving it to its heap. Without a layout, the object may also be a span.
+/// Frees an object from slabs or co-location pages: at once if it is of the arena `mine`, else by
+/// leaving it to its arena. Without a layout, the object may also be a span.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -444,7 +444,7 @@ pub(crate) unsafe fn dealloc_small(
             let bytes = asked.map(|layout| layout.size());
             if let Some(own) = own {
                 // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot
-                // of this heap.
+                // of this arena.
                 return unsafe { own.free_colocated(slot, address, bytes) };
             }
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
@@ -461,11 +461,11 @@ pub(crate) unsafe fn dealloc_small(
                 check_start(slot.slab(), address);
                 return free_remote(slot, owner, slot_offset(address) / GRANULE_BYTES, address);
             };
-            let bin = own.heap().bin(class);
+            let bin = own.arena().bin(class);
             match kind {
                 // SAFETY: the tag says that the slab is this thread's own, and of this class and
                 // kind.
-                kind::ACTIVE | kind::LISTED => unsafe { own.heap().push(bin, address, kind) },
+                kind::ACTIVE | kind::LISTED => unsafe { own.arena().push(bin, address, kind) },
                 _ => own.push_full(slot, address),
             }
         }
@@ -482,8 +482,8 @@ fn check_class(class: Class, address: usize, asked: Option<Layout>) {
     }
 }
 
-/// Frees the span whose first slot is `slot`: at once if its heap is `own`, else by leaving it to
-/// its heap.
+/// Frees the span whose first slot is `slot`: at once if its arena is `own`, else by leaving it to
+/// its arena.
 fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
     if slot_offset(address) != large::span_offset(slot) {
         sys::die("free of a pointer that is no object's:", address);
@@ -495,7 +495,7 @@ fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
 }
 
 /// Frees an object that has no class, of `bytes` (for callers that do not know: as many as may be
-/// used): at once if it is of the heap `mine` or of none, else by leaving it to its heap.
+/// used): at once if it is of the arena `mine` or of none, else by leaving it to its arena.
 ///
 /// # Safety
 /// - As for [`dealloc`].
@@ -523,7 +523,7 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, 
 /// Allocates zeroed memory. Null when out of memory.
 pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
     if Class::for_layout(layout.size(), layout.align()).is_none() {
-        return own_heap().map_or(null_mut(), |own| {
+        return own_arena().map_or(null_mut(), |own| {
             large::alloc(own, layout.size(), layout.align(), Contents::Zero)
         });
     }
@@ -585,7 +585,7 @@ pub(crate) unsafe fn resize(
 }
 
 /// Tries to give an object a new layout without copying it; what can be done only by its owner is
-/// tried if it is of the heap `mine`.
+/// tried if it is of the arena `mine`.
 ///
 /// When that cannot be, the object is as it was, and the error says what it had better be moved
 /// near, if anything.
@@ -625,7 +625,7 @@ pub(crate) unsafe fn resize_in_place(
                         let (address, old_bytes) = (object.addr(), Some(layout.size()));
                         if still_small
                             && aligned
-                            // SAFETY: the object's slot, a co-location slot of this heap by its
+                            // SAFETY: the object's slot, a co-location slot of this arena by its
                             // tag.
                             && unsafe { own.resize_colocated(slot, address, old_bytes, new_bytes) }
                         {
@@ -651,7 +651,7 @@ pub(crate) unsafe fn resize_in_place(
     Err(None)
 }
 
-/// Checks the calling thread's heap. For tests.
+/// Checks the calling thread's arena. For tests.
 pub(crate) fn check() -> Result<(), &'static str> {
     existing().map_or(Ok(()), |own| {
         own.collect_remote();
@@ -664,7 +664,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_starts_without_a_heap() {
+    fn a_thread_starts_without_an_arena() {
         // The library's own tests run under the system's allocator: a fresh thread has allocated
         // nothing here.
         std::thread::spawn(|| {

@@ -11,11 +11,9 @@
 //! | `free` | keeps `errno` |
 //!
 //! Left to the C library: `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info`, `malloc_stats`.
-//! They act on glibc's own arenas, which are empty then, and do no harm; nothing here could be set
-//! or reported by them in a way that a caller of theirs would understand. `ccmalloc_get_placement`
-//! is what there is instead. The aliases with two underscores, by which some old programs reach
-//! past an interposed `malloc`, lead here as well: otherwise such a program's objects would come
-//! from glibc and be freed here.
+//! They act on glibc's own arenas, which are empty then. The aliases with two underscores, by which
+//! some old programs bypass an interposed `malloc`, lead here as well: otherwise such a program's
+//! objects would come from glibc and be freed here.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

@@ -75,13 +75,10 @@ pub(crate) unsafe extern "C" fn ccfree(object: *mut c_void) {
 /// Sets the policy of calls that name none. Returns 0, or EINVAL when there is no such policy.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn ccmalloc_set_policy(policy: c_int) -> c_int {
-    match policy_of(policy) {
-        Some(policy) => {
-            allocator::set_default_policy(policy);
-            0
-        }
-        None => libc::EINVAL,
-    }
+    policy_of(policy).map_or(libc::EINVAL, |policy| {
+        allocator::set_default_policy(policy);
+        0
+    })
 }
 
 /// Leaves `blocks` of the 64 blocks of each page to hints at what lies on it.

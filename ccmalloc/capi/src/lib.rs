@@ -2,12 +2,9 @@
 //! programs that are linked with it or run with `LD_PRELOAD`. `include/ccmalloc.h` is the
 //! documentation for its users.
 //!
-//! Everything here is a thin layer over [`allocator::raw`], the part of the allocator that frees by
-//! the pointer alone: it translates null pointers and errors. Nothing panics, and a panic could not
-//! leave an `extern "C"` function anyhow. Nothing calls the exported functions: another library may
-//! have replaced any of them.
-//!
-//! `reorganize` is the C entry of `ccmorph`, which calls back and allocates like any program.
+//! A thin layer over [`allocator::raw`], which frees by the pointer alone: it translates null
+//! pointers and errors. Nothing panics. Nothing here calls the exported functions: another library
+//! may have replaced any of them. `reorganize` is the C entry of `ccmorph`.
 #![deny(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,18 +1,16 @@
 //! `ccmorph` for C: `ccmalloc.h`.
 //!
 //! The thesis's interface (T. Chilimbi, *Cache-Conscious Data Structures*, 1999, figure 4-1) has a
-//! function that tells a node's children and its parent, and no word on where in the node the
-//! pointers to these lie. To move a node one must change them, so their places are found out:
+//! function that returns a node's children and its parent, but does not say where in the node these
+//! pointers lie. A move must change them, so their places are found:
 //!
 //! ```text
 //! places(i) = the offsets at which every node that has an i-th child holds that child's address
 //! ```
 //!
 //! One offset remains for each `i` where nodes are structures of one type; more where a node holds
-//! the same pointer twice, and then all of them are changed. None remaining means that `next_node`
-//! computes what it returns, and nothing is moved.
-//!
-//! The root stays where it is: the figure's caller keeps its pointer to it.
+//! the same pointer twice, and then all of them are changed. If none remains, `next_node` computes
+//! what it returns, and nothing is moved. The root stays where it is: the caller keeps its pointer.
 
 use core::alloc::{Layout, LayoutError};
 use core::ffi::{c_double, c_int, c_void};
@@ -35,11 +33,11 @@ type NextNode = unsafe extern "C" fn(node: *mut c_void, i: c_int) -> *mut c_void
 ///
 /// # Safety
 /// - `root` is null or a live object of this library, all others that `next_node` leads to as well
-///   if they are in this library's memory; none is used by anybody else meanwhile.
+///   if they are in this library's memory; no other code uses them meanwhile.
 /// - `next_node` may be called with each of them and any `i` from 1 to `max_kids`, and -1. It
 ///   changes nothing.
-/// - No code uses pointers into the nodes afterwards, but the root and those that `next_node` told
-///   of.
+/// - No code uses pointers into the nodes afterwards, but the root and those that `next_node`
+///   returned.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccmorph(
     root: *mut c_void,
@@ -52,13 +50,8 @@ pub(crate) unsafe extern "C" fn ccmorph(
     color_const: c_double,
 ) -> c_int {
     let before = errno::get();
-    let cache = Cache {
-        sets: cache_sets,
-        block_bytes: cache_blk_size,
-        associativity: cache_associativity,
-        hot_share: color_const,
-    };
-    let result = match (cache.morph(), next_node) {
+    let cache = [cache_sets, cache_blk_size, cache_associativity];
+    let result = match (morph_for(cache, color_const), next_node) {
         (Some(morph), Some(next_node)) if max_kids >= 0 => {
             // SAFETY: the caller's promise.
             unsafe { reorganize(root.cast(), next_node, num_nodes, max_kids, morph) }
@@ -69,37 +62,25 @@ pub(crate) unsafe extern "C" fn ccmorph(
     result.err().unwrap_or(0)
 }
 
-/// The cache parameters, as in the thesis.
-struct Cache {
-    sets: usize,
-    block_bytes: usize,
-    associativity: usize,
-    /// The part of the sets that is for the first nodes alone.
-    hot_share: f64,
-}
-
-impl Cache {
-    /// The morph for these parameters; `None` when they make no sense.
-    fn morph(&self) -> Option<Morph<'static>> {
-        let mut morph = Morph::new();
-        if self.block_bytes != 0 {
-            let block_bytes = u32::try_from(self.block_bytes).ok()?;
-            if !block_bytes.is_power_of_two() || !(8..=65536).contains(&block_bytes) {
-                return None;
-            }
-            morph = morph.layout(ccmorph::Layout::SubtreeCluster { block_bytes });
-        }
-        if !(0.0..1.0).contains(&self.hot_share) {
+/// The morph for the thesis's cache parameters, `hot_share` being the part of the sets that is for
+/// the first nodes alone; `None` when they make no sense.
+fn morph_for([sets, block_bytes, ways]: [usize; 3], hot_share: f64) -> Option<Morph<'static>> {
+    let mut morph = Morph::new();
+    if block_bytes != 0 {
+        let block_bytes = u32::try_from(block_bytes).ok()?;
+        if !block_bytes.is_power_of_two() || !(8..=65536).contains(&block_bytes) {
             return None;
         }
-        if self.hot_share > 0.0 {
-            let [sets, block_bytes, ways] =
-                [self.sets, self.block_bytes, self.associativity].map(|number| number as u64);
-            let geometry = CacheGeometry::new(sets, block_bytes, ways).ok()?;
-            morph = morph.colour_for(geometry, self.hot_share);
-        }
-        Some(morph)
+        morph = morph.layout(ccmorph::Layout::SubtreeCluster { block_bytes });
     }
+    if !(0.0..1.0).contains(&hot_share) {
+        return None;
+    }
+    if hot_share > 0.0 {
+        let geometry = CacheGeometry::new(sets as u64, block_bytes as u64, ways as u64).ok()?;
+        morph = morph.colour_for(geometry, hot_share);
+    }
+    Some(morph)
 }
 
 /// # Safety
@@ -111,12 +92,10 @@ unsafe fn reorganize(
     max_kids: c_int,
     morph: Morph<'static>,
 ) -> Result<(), c_int> {
-    if root.is_null() {
-        return if num_nodes == 0 {
-            Ok(())
-        } else {
-            Err(libc::EINVAL)
-        };
+    if root.is_null() && num_nodes == 0 {
+        return Ok(());
+    } else if root.is_null() {
+        return Err(libc::EINVAL);
     }
     // SAFETY: the caller's promise.
     let found = unsafe { walk(root, next_node, num_nodes, max_kids) }?;
@@ -130,7 +109,7 @@ unsafe fn reorganize(
     morphed.map(drop).map_err(error_number)
 }
 
-/// What the C interface gives for an error.
+/// The error number for C.
 fn error_number(error: MorphError) -> c_int {
     match error {
         MorphError::OutOfMemory { .. } => libc::ENOMEM,
@@ -138,24 +117,24 @@ fn error_number(error: MorphError) -> c_int {
     }
 }
 
-/// What a walk over the structure met.
+/// The nodes that a walk over the structure met.
 ///
-/// Nodes are told by their index in breadth-first order: 0 for the root, which does not move, and
-/// `v + 1` for number `v` of the structure.
+/// They have indices in breadth-first order: 0 for the root, which does not move, and `v + 1` for
+/// number `v` of the structure.
 struct Found {
     root: *mut u8,
     /// All nodes but the root, as yet without their links and their size.
     structure: RawStructure,
     /// By number in the structure: which child of its parent the node is, from 1 on.
     which: Vec<u32>,
-    /// By index: what is told as the parent. It may end early, where nothing follows.
+    /// By index: what `next_node` returned as the parent. It may end early, where nothing follows.
     backs: Vec<*mut u8>,
     /// Whole words that each node has room for.
     node_words: usize,
-    /// The room that any node but the root has at least, in bytes.
+    /// The least room of a node other than the root, in bytes.
     room_bytes: usize,
-    /// The bits that are set in the address of any node but the root, or in its room in bytes: what
-    /// divides this, divides all of these.
+    /// The bits that are set in the address of any node but the root, or in its room in bytes: a
+    /// power of two that divides this divides all of these.
     extent_bits: usize,
 }
 
@@ -185,8 +164,8 @@ impl Found {
         self.structure.parent(number).map_or(0, index_of)
     }
 
-    /// What is told as a parent and is a node, with the index of who tells it. All else does not
-    /// move, wherever it is told from.
+    /// Each node that is the parent of another, after that one's index. What is no node does not
+    /// move.
     fn backs(&self) -> impl Iterator<Item = (usize, *mut u8)> {
         let backs = self.backs.iter().copied().enumerate();
         backs.filter(|&(_, to)| !to.is_null() && self.index(to).is_some())
@@ -204,10 +183,8 @@ impl Found {
     /// Size and alignment of the new places.
     ///
     /// The alignment is one that all nodes but the root have, so that what an `aligned_alloc` gave
-    /// them is kept. It is no larger than divides the room of each of them. An alignment that was
-    /// asked for does: the allocator gives room in multiples of it. And what just came about, such
-    /// as a node at each multiple of 4096, takes no memory then, as nodes without gaps between them
-    /// have it.
+    /// them is kept. It divides the room of each: a requested alignment does, because the allocator
+    /// gives room in multiples of it. Then no gaps between nodes are needed.
     fn layout(&self) -> Result<Layout, LayoutError> {
         if self.structure.is_empty() {
             // Nothing moves.
@@ -225,22 +202,20 @@ impl Found {
     /// - `places` are those of this structure.
     unsafe fn into_structure(mut self, places: &Places) -> Result<RawStructure, c_int> {
         let layout = self.layout().map_err(|_| libc::EINVAL)?;
-        // SAFETY: all nodes that move have room for this many bytes, and none had more of an
-        // alignment that anybody asked for.
+        // SAFETY: all nodes that move have room for this many bytes, and none had a larger
+        // alignment that was asked for.
         unsafe { self.structure.set_layout(layout) };
-        let place = |node: *mut u8, word| node.wrapping_add(word * WORD_BYTES).cast::<*mut u8>();
+        let words = |which: Which| places.get(which as usize).into_iter().flatten();
+        let place =
+            |node: *mut u8, word: u16| node.cast::<*mut u8>().wrapping_add(usize::from(word));
         for (number, &which) in (0..).zip(&self.which) {
-            let Some(parent) = self.node(self.parent(number)) else {
-                return Err(libc::EINVAL);
-            };
-            let mut words = places.offsets(which);
-            let Some(link) = words.next() else {
-                return Err(libc::EINVAL);
-            };
+            let parent = self.node(self.parent(number)).ok_or(libc::EINVAL)?;
+            let mut words = words(which);
+            let &link = words.next().ok_or(libc::EINVAL)?;
             // SAFETY: the link lies in the node's parent, where it was found to hold this address;
             // each node has one.
             unsafe { self.structure.set_link(number, place(parent, link)) };
-            for word in words {
+            for &word in words {
                 // SAFETY: a word of a live node that was found to hold this address, and of no
                 // other pointer, since each word holds one address.
                 unsafe { self.structure.pointer(place(parent, word)) };
@@ -250,14 +225,14 @@ impl Found {
             let (Some(from), Some(_)) = (self.node(index), self.index(to)) else {
                 continue;
             };
-            // What is told as the parent may be a child too: the words that are the child's are
-            // above.
-            let childs = self.which_child(index, to);
-            let is_childs = |word: &usize| childs.is_some_and(|child| places.has(child, *word));
-            for word in places.offsets(PARENT).filter(|word| !is_childs(word)) {
-                // SAFETY: a word of a live node that was found to hold this address, and is no
-                // child's: those hold others.
-                unsafe { self.structure.pointer(place(from, word)) };
+            // The parent may be a child too: the words that are the child's are above.
+            let child = self.which_child(index, to);
+            for &word in words(PARENT) {
+                if child.is_none_or(|child| !words(child).any(|&other| other == word)) {
+                    // SAFETY: a word of a live node that was found to hold this address, and is no
+                    // child's: those hold others.
+                    unsafe { self.structure.pointer(place(from, word)) };
+                }
             }
         }
         self.structure.check().map_err(error_number)?;
@@ -342,84 +317,41 @@ unsafe fn walk(
     Ok(found)
 }
 
-/// For each pointer, the words of a node that hold it: a bit each.
-struct Places(Vec<[u64; NODE_WORDS_MAX / 64]>);
+/// For each pointer, the words of a node that hold it, ascending.
+type Places = Vec<Vec<u16>>;
 
-impl Places {
-    /// The offsets of this pointer, in words, ascending.
-    fn offsets(&self, which: Which) -> impl Iterator<Item = usize> {
-        let bits = self.0.get(which as usize);
-        bits.into_iter()
-            .flatten()
-            .enumerate()
-            .flat_map(|(at, &bits)| {
-                (0..64)
-                    .filter(move |bit| bits >> bit & 1 == 1)
-                    .map(move |bit| at * 64 + bit)
-            })
-    }
-
-    /// Whether this pointer lies at that offset, in words.
-    fn has(&self, which: Which, word: usize) -> bool {
-        let bits = (self.0.get(which as usize)).and_then(|bits| bits.get(word / 64));
-        bits.is_some_and(|bits| bits >> (word % 64) & 1 == 1)
-    }
-
-    /// Keeps of a pointer's words those that hold `to` in this node; whether there are any.
-    ///
-    /// # Safety
-    /// - The node is live and has `node_words` words.
-    unsafe fn narrow(
-        &mut self,
-        which: Which,
-        (node, node_words): (*mut u8, usize),
-        to: *mut u8,
-    ) -> bool {
-        let Some(bits) = self.0.get_mut(which as usize) else {
-            return false;
-        };
-        let mut any = 0;
-        for (at, bits) in bits.iter_mut().enumerate() {
-            let mut rest = *bits;
-            while rest != 0 {
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                let word = at * 64 + bit;
-                // SAFETY: a word of a live node. To this side of the C interface, memory is made of
-                // bytes that hold values, padding too.
-                let holds =
-                    word < node_words && unsafe { node.cast::<*mut u8>().add(word).read() } == to;
-                if !holds {
-                    *bits &= !(1 << bit);
-                }
-            }
-            any |= *bits;
-        }
-        any != 0
-    }
-}
-
-/// Where nodes hold the pointers that `next_node` told of. EINVAL when there is one of which no
-/// word holds it in all nodes.
+/// Where nodes hold the pointers that `next_node` returned. EINVAL when there is one that no word
+/// holds in all nodes.
 ///
 /// # Safety
 /// - All nodes are live and have `node_words` words.
 unsafe fn find_places(found: &Found) -> Result<Places, c_int> {
-    // As many as nodes have, which may be far from what the caller allows for.
+    // As many as nodes have, which may be far fewer than the caller allows for.
     let pointers = found.which.iter().max().map_or(0, |&which| which as usize) + 1;
-    let mut places = Vec::new();
+    let mut places = Places::new();
     (places.try_reserve_exact(pointers)).map_err(|_| libc::ENOMEM)?;
-    places.resize(pointers, [u64::MAX; NODE_WORDS_MAX / 64]);
-    let mut places = Places(places);
+    places.resize(pointers, Vec::new());
     let nodes = (0..).zip(found.structure.nodes());
     let children = nodes
         .zip(&found.which)
         .map(|((number, &kid), &which)| (found.parent(number), which, kid));
     let backs = found.backs().map(|(index, to)| (index, PARENT, to));
     for (index, which, to) in children.chain(backs) {
-        let from = found.node(index).ok_or(libc::EINVAL)?;
-        // SAFETY: a live node of this many words (the caller's promise).
-        if !unsafe { places.narrow(which, (from, found.node_words), to) } {
+        let (Some(from), Some(words)) = (found.node(index), places.get_mut(which as usize)) else {
+            return Err(libc::EINVAL);
+        };
+        let holds = |&word: &u16| {
+            // SAFETY: a word of a live node. To this side of the C interface, memory is made of
+            // bytes that hold values, padding too.
+            to == unsafe { from.cast::<*mut u8>().add(usize::from(word)).read() }
+        };
+        if words.is_empty() {
+            (words.try_reserve_exact(found.node_words)).map_err(|_| libc::ENOMEM)?;
+            words.extend((0..).take(found.node_words).filter(holds));
+        } else {
+            words.retain(holds);
+        }
+        if words.is_empty() {
             return Err(libc::EINVAL);
         }
     }

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 /// The file that the environment named when the library was loaded.
 static FILE: OnceLock<OsString> = OnceLock::new();
 
-/// Whether the program was started with rights that its user does not have: his environment is then
-/// not to be trusted, whatever the program has done to its user and group numbers since.
+/// Whether the program was started with rights that its user does not have: the environment is then
+/// not to be trusted.
 fn is_privileged() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     // SAFETY: looks up what the process was started with; any number may be asked for.
@@ -20,8 +20,7 @@ fn is_privileged() -> bool {
     privileged
 }
 
-/// Notes the file. At the end of the process, other threads may be changing the environment, or the
-/// program may have freed it.
+/// Records the file. At the end of the process, other threads may be changing the environment.
 extern "C" fn read_environment() {
     if let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) {
         // No other code sets it.
@@ -46,7 +45,7 @@ extern "C" fn report_at_exit() {
         allocator::placement()
     );
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {
-        // There is no one left to tell of an error.
+        // An error cannot be reported any more.
         file.write_all(line.as_bytes()).ok();
     }
 }

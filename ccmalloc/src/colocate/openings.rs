@@ -11,16 +11,16 @@
 //! opening page, or is kept for a [`Region`](crate::Region). Where on a page an object goes is the
 //! parent module's business.
 //!
-//! The heap's list `roomy_slots` links the slots that have listed pages, the one with the latest
+//! The arena's list `roomy_slots` links the slots that have listed pages, the one with the latest
 //! such page first. Which pages these are, the slot's header says.
 
 use core::ptr::{null, null_mut};
 
 use super::{Page, ROOMY_BLOCKS, ROOMY_PAGES_TRIED, Request, take_in_word};
+use crate::arena::Own;
 use crate::bits;
 use crate::chunk::{EndMap, Slab, SlotRef, kind};
 use crate::geometry::{CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES, SLOT_PAGES};
-use crate::heap::Own;
 use crate::list::Listed;
 use crate::pages::Pages;
 use crate::policy::{Policy, reserved};
@@ -44,7 +44,7 @@ impl<'a> Own<'a> {
             && (policy == Policy::NewBlock && reserved() == 0 || self.has_openings(opening))
         {
             // SAFETY: the latest opening is on the opening page, in a co-location slot of this
-            // heap.
+            // arena.
             let object = unsafe { take_in_word(opening, request, policy, false) };
             if !object.is_null() {
                 self.latest_opening.set(object.addr());
@@ -103,7 +103,7 @@ impl<'a> Own<'a> {
         if reserved() > 0 && !page.has_openings() || self.is_reserved(page.pages.slot()) {
             return null_mut();
         }
-        // SAFETY: in a co-location slot of this heap.
+        // SAFETY: in a co-location slot of this arena.
         unsafe { take_in_word(freed, request, policy, false) }
     }
 
@@ -140,7 +140,7 @@ impl<'a> Own<'a> {
             next = slab.links().next.get();
             // SAFETY: as above.
             let slot: SlotRef<'a> = unsafe { slab.slot_ref() };
-            // SAFETY: listed slots are co-location slots of this heap.
+            // SAFETY: listed slots are co-location slots of this arena.
             let pages = unsafe { Pages::of(slot) };
             let mut listed = slab.listed_pages.get();
             while listed != 0 {
@@ -172,7 +172,7 @@ impl<'a> Own<'a> {
             desc.ends.set(place.cast().as_ptr());
             slot.update_ends();
         }
-        // SAFETY: the slot is this heap's, its chunk has end maps, and it is initialised at once.
+        // SAFETY: the slot is this arena's, its chunk has end maps, and it is initialised at once.
         let pages = unsafe { Pages::of(slot) };
         pages.init();
         for page in 0..SLOT_PAGES {
@@ -290,7 +290,7 @@ impl<'a> Own<'a> {
             self.unlist(slab, !0);
         }
         slab.listed_pages.set(listed | page.bit());
-        slab.link_before(&self.heap().roomy_slots);
+        slab.link_before(&self.arena().roomy_slots);
     }
 
     /// Takes `pages` (bit = page) of a slot that has listed pages off the list.
@@ -298,7 +298,7 @@ impl<'a> Own<'a> {
         let listed = slab.listed_pages.get() & !pages;
         slab.listed_pages.set(listed);
         if listed == 0 {
-            slab.unlink_from(&self.heap().roomy_slots);
+            slab.unlink_from(&self.arena().roomy_slots);
         }
     }
 
@@ -321,7 +321,7 @@ impl<'a> Own<'a> {
         // SAFETY: null or the header of a slot in the list, in a mapped chunk.
         while let Some(slab) = unsafe { next.as_ref() } {
             if slab.tag() != self.tag(kind::COLOCATED) || slab.listed_pages.get() == 0 {
-                return Err("a listed slot has no listed pages of this heap");
+                return Err("a listed slot has no listed pages of this arena");
             }
             if slab.links().prev.get() != previous || count == 0 {
                 return Err("the list of roomy slots is broken");
@@ -335,11 +335,11 @@ impl<'a> Own<'a> {
         }
         let opening = self.latest_opening.get();
         if opening != 0 && self.page_containing(opening).is_none_or(Page::is_listed) {
-            return Err("the opening page is listed, or no co-location page of this heap");
+            return Err("the opening page is listed, or no co-location page of this arena");
         }
         let fresh = self.fresh_page.get();
         if fresh != 0 && self.pages_containing(fresh).is_none() {
-            return Err("the fresh page is no co-location page of this heap");
+            return Err("the fresh page is no co-location page of this arena");
         }
         Ok(())
     }

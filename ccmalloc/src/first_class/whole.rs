@@ -7,12 +7,12 @@
 use core::ops::ControlFlow;
 use core::ptr::null;
 
+use crate::arena::{Arena, Own};
 use crate::geometry::CHUNK_BYTES;
-use crate::heap::{Heap as CoreHeap, Own};
 use crate::protocol::TaggedStack;
 
 /// Cores of dropped heaps.
-static IDLE: TaggedStack<CoreHeap> = TaggedStack::new();
+static IDLE: TaggedStack<Arena> = TaggedStack::new();
 
 impl Own<'static> {
     /// An empty core: one of a dropped heap, or a new one. `None` when the OS refuses memory.
@@ -29,7 +29,7 @@ impl Own<'static> {
     pub(super) fn retire_core(self) {
         // SAFETY: heaps are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
         // caller's, and on no stack.
-        unsafe { IDLE.push(self.heap()) };
+        unsafe { IDLE.push(self.arena()) };
     }
 
     /// Gives all chunks and mappings back to the OS, whatever they hold. Computes in O(chunks and
@@ -39,7 +39,7 @@ impl Own<'static> {
     /// - No object of the heap is used any more, nor freed.
     pub(super) unsafe fn release_all(self) {
         // Every field is named, so that a new one is not forgotten here.
-        let CoreHeap {
+        let Arena {
             bins,
             active_slab,
             partial,
@@ -62,8 +62,8 @@ impl Own<'static> {
             placed: _, // counts over the life of the process
             dirty,
             next_abandoned: _,
-            next_heap: _,
-        } = self.heap();
+            next_arena: _,
+        } = self.arena();
         // What others have freed is forgotten with the rest; but the descriptors leave the stack in
         // the order that keeps the protocol.
         dirty.0.collect(|_, _| ControlFlow::Continue(()));

@@ -5,9 +5,9 @@ use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::Ordering;
 
 use super::{Contents, map_object};
+use crate::arena::Own;
 use crate::extents::LARGE_BYTES_MAPPED;
 use crate::geometry::CHUNK_BYTES;
-use crate::heap::Own;
 use crate::list::Listed;
 use crate::mapping::Mapping;
 use crate::{registry, sys};
@@ -49,7 +49,7 @@ impl Own<'static> {
         if unused.get().is_null() {
             let place: NonNull<Mapping> = self.alloc_meta(size_of::<Mapping>())?.cast();
             // SAFETY: fresh metadata of this size, 64-byte aligned.
-            unsafe { place.write(Mapping::new(&self.heap().inventory)) };
+            unsafe { place.write(Mapping::new(&self.arena().inventory)) };
             unused.set(place.as_ptr());
         }
         // SAFETY: a record of this heap, initialised when it was made; metadata is never unmapped.

@@ -1,6 +1,6 @@
 //! The thread's state, where the linker puts it: plain thread-local storage.
 
-use crate::heap::Heap;
+use crate::arena::Arena;
 use crate::thread::Thread;
 
 thread_local! {
@@ -15,9 +15,9 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     THREAD.with(f)
 }
 
-/// The heap that the calling thread's fast paths use: `Thread::fast`.
+/// The arena that the calling thread's fast paths use: `Thread::fast`.
 #[inline(always)]
-pub(crate) fn fast_heap() -> *const Heap {
+pub(crate) fn fast_arena() -> *const Arena {
     // A pointer leaves the closure: a reference would be tested for null outside, as the sign of a
     // variable that is gone.
     THREAD.with(|thread| thread.fast.get())

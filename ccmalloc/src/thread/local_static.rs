@@ -14,10 +14,10 @@
 
 use core::arch::{asm, global_asm};
 
-use crate::heap::{Heap, NO_HEAP};
+use crate::arena::{Arena, NO_ARENA};
 use crate::thread::Thread;
 
-// As `Thread::new()`: its first field is the address of NO_HEAP, and zero is what the others start
+// As `Thread::new()`: its first field is the address of NO_ARENA, and zero is what the others start
 // with (the tests of `thread` compare).
 global_asm!(
     ".pushsection .tdata.ccmalloc_thread,\"awT\",@progbits",
@@ -31,7 +31,7 @@ global_asm!(
     ".zero {bytes} - 8",
     ".popsection",
     bytes = const size_of::<Thread>(),
-    no_heap = sym NO_HEAP,
+    no_heap = sym NO_ARENA,
 );
 
 const _: () = assert!(align_of::<Thread>() <= 8);
@@ -58,20 +58,20 @@ pub(crate) fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> R {
     f(unsafe { &*thread })
 }
 
-/// The heap that the calling thread's fast paths use: `Thread::fast`.
+/// The arena that the calling thread's fast paths use: `Thread::fast`.
 #[inline(always)]
-pub(crate) fn fast_heap() -> *const Heap {
-    let heap: *const Heap;
+pub(crate) fn fast_arena() -> *const Arena {
+    let arena: *const Arena;
     // SAFETY: reads the first field of the calling thread's copy of the variable above, which is
     // `fast` (`Thread` is `repr(C)`), and a constant of the link; writes nothing, and touches no
     // stack and no flags.
     unsafe {
         asm!(
-            "mov {heap}, qword ptr [rip + ccmalloc_thread_0_1@GOTTPOFF]",
-            "mov {heap}, qword ptr fs:[{heap}]",
-            heap = out(reg) heap,
+            "mov {arena}, qword ptr [rip + ccmalloc_thread_0_1@GOTTPOFF]",
+            "mov {arena}, qword ptr fs:[{arena}]",
+            arena = out(reg) arena,
             options(pure, readonly, nostack, preserves_flags),
         );
     }
-    heap
+    arena
 }

@@ -1,4 +1,4 @@
-//! A thread's heap: slabs of one size class each, and the chunks that they are cut from.
+//! A thread's arena: slabs of one size class each, and the chunks that they are cut from.
 //!
 //! A slab's map has a bit for each live object, at the granule where the object starts. Each class
 //! has a bin, whose free list is a small stack of addresses. Allocation takes an object off and
@@ -12,8 +12,8 @@
 //! constants to find the bit; a free and an allocation took 11 ns instead of 5.4. Without a free
 //! list, replacing random objects took twice as long.
 //!
-//! A heap belongs to one thread at a time. [`Own`] proves it: all methods that touch owner-only
-//! state are its own. Heaps are never unmapped: a heap whose thread has ended waits for another
+//! An arena belongs to one thread at a time. [`Own`] proves it: all methods that touch owner-only
+//! state are its own. Arenas are never unmapped: an arena whose thread has ended waits for another
 //! thread (`abandoned`). A [`Heap`](crate::Heap) of the program's has the same struct as its core
 //! (`first_class`).
 
@@ -44,7 +44,7 @@ pub(crate) struct Shared<T>(pub(crate) T);
 ///   `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
 /// - `open` lists exactly the chunks that have a free slot.
 #[repr(C, align(32768))]
-pub(crate) struct Heap {
+pub(crate) struct Arena {
     pub(crate) bins: [Bin; CLASSES],
     pub(crate) active_slab: [Cell<*const Slab>; CLASSES],
     pub(crate) partial: [Cell<*const Slab>; CLASSES],
@@ -67,12 +67,12 @@ pub(crate) struct Heap {
     /// The run: free granules behind an object that [`Policy::Closest`](crate::Policy::Closest) has
     /// placed last, from `run_next` to `run_end`, if they are still free. Invariant: if `run_next <
     /// run_end`, the bytes between them have their bits in one word of the map of a co-location
-    /// page of this heap; so `run_end` is reset before the page's slot is given back.
+    /// page of this arena; so `run_end` is reset before the page's slot is given back.
     pub(crate) run_next: Cell<usize>,
     pub(crate) run_end: Cell<usize>,
     /// An address on the opening page: of the latest opening, where to look for the next one. 0
     /// when there is no opening page. Invariant: the opening page lies in a co-location slot of
-    /// this heap, and is not listed.
+    /// this arena, and is not listed.
     pub(crate) latest_opening: Cell<usize>,
     /// The address of the latest co-located object that this thread has freed, with the lowest bit
     /// set if that may have left a block empty; 0 once that place has been looked at.
@@ -82,7 +82,7 @@ pub(crate) struct Heap {
     /// The next page of the fresh slot that has had no openings yet, or 0. It and the pages behind
     /// it in its slot are empty unless hints that point there were served.
     pub(crate) fresh_page: Cell<usize>,
-    /// What a heap must know to be dropped as a whole.
+    /// What an arena must know to be dropped as a whole.
     pub(crate) inventory: Inventory,
     /// Counters of placements; written by the owner, read by any thread.
     pub(crate) placed: [AtomicU64; OUTCOMES],
@@ -90,24 +90,25 @@ pub(crate) struct Heap {
     /// Chunks in which other threads have freed something: a stack that others push onto and the
     /// owner takes as a whole.
     pub(crate) dirty: Shared<DirtyStack<ChunkDesc>>,
-    /// Next in the stack of heaps without a thread.
-    pub(crate) next_abandoned: AtomicPtr<Heap>,
-    /// Next in the list of all heaps; set once.
-    pub(crate) next_heap: AtomicPtr<Heap>,
+    /// Next in the stack of arenas without a thread.
+    pub(crate) next_abandoned: AtomicPtr<Arena>,
+    /// Next in the list of all arenas; set once.
+    pub(crate) next_arena: AtomicPtr<Arena>,
 }
 
 // SAFETY: threads share the atomics and `placed`. Every cell is touched only through `Own`, which
-// exists on one thread at a time; the stack of abandoned heaps hands over with release and acquire.
-unsafe impl Sync for Heap {}
+// exists on one thread at a time; the stack of abandoned arenas hands over with release and
+// acquire.
+unsafe impl Sync for Arena {}
 
-/// The heap of no thread: nothing is at hand in any class, so that allocation falls through to the
+/// The arena of no thread: nothing is at hand in any class, so that allocation falls through to the
 /// slow path.
-pub(crate) static NO_HEAP: Heap = Heap::new();
+pub(crate) static NO_ARENA: Arena = Arena::new();
 
-/// All heaps there ever were.
-pub(crate) static ALL_HEAPS: AtomicPtr<Heap> = AtomicPtr::new(null_mut());
+/// All arenas there ever were.
+pub(crate) static ALL_ARENAS: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
 
-impl Heap {
+impl Arena {
     pub(crate) const fn new() -> Self {
         Self {
             bins: [const { Bin::new() }; CLASSES],
@@ -132,7 +133,7 @@ impl Heap {
             placed: [const { AtomicU64::new(0) }; OUTCOMES],
             dirty: Shared(DirtyStack::new()),
             next_abandoned: AtomicPtr::new(null_mut()),
-            next_heap: AtomicPtr::new(null_mut()),
+            next_arena: AtomicPtr::new(null_mut()),
         }
     }
 
@@ -146,11 +147,11 @@ impl Heap {
     /// The bin of a slab's class.
     ///
     /// # Safety
-    /// - `tag` is that of a slab of this heap.
+    /// - `tag` is that of a slab of this arena.
     #[inline]
     pub(crate) unsafe fn bin_of(&self, tag: Tag) -> &Bin {
         let bin: *const Bin = (&raw const *self).cast();
-        // SAFETY: a slab's tag is the address of a bin of its heap plus a kind.
+        // SAFETY: a slab's tag is the address of a bin of its arena plus a kind.
         unsafe { &*bin.with_addr(tag.bin_address()) }
     }
 
@@ -158,12 +159,12 @@ impl Heap {
     /// one word of a map touched, the object itself not.
     ///
     /// # Safety
-    /// - The calling thread owns the heap, or it is [`NO_HEAP`].
+    /// - The calling thread owns the arena, or it is [`NO_ARENA`].
     #[inline]
     pub(crate) unsafe fn pop(&self, class: Class) -> *mut u8 {
         let object = self.bin(class).take();
         if !object.is_null() {
-            // SAFETY: objects at hand lie in slabs of this heap, which are mapped, and only this
+            // SAFETY: objects at hand lie in slabs of this arena, which are mapped, and only this
             // thread, their owner, unmaps them.
             let word = unsafe { map_word(object.addr()) };
             // It was clear, by the invariant of `Bin`.
@@ -175,7 +176,7 @@ impl Heap {
     /// Gives the object at `address` back to its slab: about two dozen instructions.
     ///
     /// # Safety
-    /// - The calling thread owns the heap; `bin` is its bin for the class of the slab in which
+    /// - The calling thread owns the arena; `bin` is its bin for the class of the slab in which
     ///   `address` lies, and which is of the kind `kind`, `ACTIVE` or `LISTED`.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, bin: &Bin, address: usize, kind: usize) {
@@ -183,7 +184,7 @@ impl Heap {
         let word = unsafe { map_word(address) };
         let live = word.get();
         if live & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
-            // SAFETY: the address lies in a slab of this heap, whose chunk is mapped.
+            // SAFETY: the address lies in a slab of this arena, whose chunk is mapped.
             refuse(unsafe { SlotRef::containing(address) }.slab(), address);
         }
         let left = live & !granule_bit(address);
@@ -218,7 +219,7 @@ pub(crate) fn check_start(slab: &Slab, address: usize) {
 }
 
 /// Aborts with a message unless a live object of the slab starts at `address`. For a slab of
-/// another heap than `mine`, checks only that some object starts there.
+/// another arena than `mine`, checks only that some object starts there.
 #[inline]
 pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usize) {
     let slab = slot.slab();
@@ -233,18 +234,18 @@ pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usiz
     }
 }
 
-/// A heap in the hands of the thread that owns it.
+/// An arena in the hands of the thread that owns it.
 #[derive(Clone, Copy)]
 pub(crate) struct Own<'a> {
-    heap: &'a Heap,
+    arena: &'a Arena,
     _not_send: PhantomData<*const ()>,
 }
 
 impl core::ops::Deref for Own<'_> {
-    type Target = Heap;
+    type Target = Arena;
     #[inline]
-    fn deref(&self) -> &Heap {
-        self.heap
+    fn deref(&self) -> &Arena {
+        self.arena
     }
 }
 
@@ -252,30 +253,30 @@ impl<'a> Own<'a> {
     /// Asserts ownership.
     ///
     /// # Safety
-    /// - The calling thread owns `heap`.
+    /// - The calling thread owns `arena`.
     #[inline]
-    pub(crate) unsafe fn new(heap: &'a Heap) -> Self {
+    pub(crate) unsafe fn new(arena: &'a Arena) -> Self {
         Self {
-            heap,
+            arena,
             _not_send: PhantomData,
         }
     }
 
-    /// The heap.
+    /// The arena.
     #[inline]
-    pub(crate) fn heap(self) -> &'a Heap {
-        self.heap
+    pub(crate) fn arena(self) -> &'a Arena {
+        self.arena
     }
 
-    /// The tag of a slot of this heap that has no class and is used as `kind`.
+    /// The tag of a slot of this arena that has no class and is used as `kind`.
     #[inline]
     pub(crate) fn tag(self, kind: usize) -> Tag {
-        Tag::new((&raw const *self.heap).addr(), kind)
+        Tag::new((&raw const *self.arena).addr(), kind)
     }
 
-    /// The tag of a slab of `class` of this heap.
+    /// The tag of a slab of `class` of this arena.
     #[inline]
     pub(crate) fn slab_tag(self, class: Class, kind: usize) -> Tag {
-        Tag::of_slab((&raw const *self.heap).addr(), class, kind)
+        Tag::of_slab((&raw const *self.arena).addr(), class, kind)
     }
 }
