@@ -1,7 +1,6 @@
 //! Nodes of several types that own each other, such as statements and expressions.
 //!
-//! In a structure of one type, the type says what a link is and how to visit a node. Here each node
-//! carries its size, its alignment and a [`Kind`]: two functions that know its type.
+//! Each node carries its size, its alignment and a [`Kind`]: two functions that know its type.
 //!
 //! The safety argument is that of the module `visit`, with [`AnyLinks::show_any`] as the traversal:
 //! it borrows the node and each link for any lifetime `'a`. So links are disjoint, stay where they

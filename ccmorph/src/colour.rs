@@ -1,10 +1,8 @@
 //! Colouring in a morph: which cache, and places at addresses of the right colour.
 //!
 //! A placement has offsets, a colour depends on addresses. Within a segment of 64 KiB of a
-//! [`Region`](ccmalloc::Region) the two agree, since segments are aligned to their size. Where a
-//! way of the cache is larger, a segment of the offsets needs one of the region that falls into the
-//! same part of the way: more are reserved than are needed, and matched. The others go back
-//! untouched.
+//! [`Region`](ccmalloc::Region) the two agree. Where a way of the cache is larger, more segments
+//! are reserved than are needed, and matched; the others go back untouched.
 
 use crate::link::Placer;
 use ccmodel::{
@@ -34,8 +32,7 @@ pub struct ColourReport {
     /// Bytes of memory in gaps: none where these are whole pages.
     pub lost_bytes: u64,
     /// What an operation gains and loses at each level of the machine. `None` when the cache's ways
-    /// are larger than what is known to colour on the machine ([`Machine::colour_way_bytes`], a
-    /// page unless calibration found more).
+    /// are larger than [`Machine::colour_way_bytes`].
     pub gain: Option<ColourGain>,
 }
 

@@ -6,8 +6,9 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MorphError {
-    /// The program's global allocator is not `ccmalloc::CcMalloc`, so objects do not lie where they
-    /// are asked for.
+    /// Plain boxes do not lie where they are asked for: the program's global allocator is not
+    /// [`CcMalloc`](ccmalloc::CcMalloc), and that is not
+    /// [accepted](crate::Morph::under_any_allocator).
     NotCcMalloc,
     /// There is no memory, or no address space, for the new places, or for the lists of nodes and
     /// pointers.
@@ -15,7 +16,7 @@ pub enum MorphError {
         /// How many bytes the new places span, or the lists need at least.
         bytes: u64,
     },
-    /// The nodes are too large to be placed. A layout would gain nothing for them.
+    /// The nodes, all of one type, are larger than a page. A layout would gain nothing for them.
     NodeTooLarge {
         /// The size of a node, a multiple of its alignment.
         node_bytes: usize,

@@ -34,8 +34,7 @@ impl Morph<'_> {
     /// Sets the index of the first node of a [slice](Morph::run_slice), which is 0 by default.
     ///
     /// Use 1 for nodes that are counted from one, as with [`NonZero`](std::num::NonZero), or for a
-    /// slice without the dummy at index 0: `run_slice(&mut nodes[1..], ..)`. Use any number for a
-    /// part of a larger slice. Indices outside of the part mean "no node" and stay as they are.
+    /// slice without the dummy at index 0: `run_slice(&mut nodes[1..], ..)`.
     pub fn first_index(mut self, index: usize) -> Self {
         self.settings.first_index = index;
         self
@@ -52,9 +51,8 @@ impl Morph<'_> {
     /// Only the numbers of the nodes change. [`IndexReport::permutation`] translates indices that
     /// are kept elsewhere. If the first node of the slice is the first root, it stays there.
     ///
-    /// An index outside of the slice means "no node", be it `None`, `u32::MAX` or -1. If 0 means
-    /// "no node" because the root is at 0, show the root first. If a dummy is at 0, leave it out:
-    /// [`first_index(1)`](Morph::first_index).
+    /// An index outside of the slice means "no node", be it `None`, `u32::MAX` or -1, and stays as
+    /// it is. If 0 means "no node" because the root is at 0, show the root first.
     ///
     /// A slice has no gaps. Where 64 bytes hold a number of whole nodes, a node from the end of the
     /// order fills each gap of the layout. Otherwise the nodes behind a gap move up, and clusters
@@ -67,14 +65,10 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// [`MorphError::TooManyNodes`] for slices of `u32::MAX` nodes or more,
-    /// [`MorphError::IndexTooNarrow`] when an index cannot hold its new number (a `u8` in a slice
-    /// of 1000 nodes; a `NonZero` when the first index is 0), [`MorphError::NodeTooLarge`] for
-    /// nodes of 4 GiB, [`MorphError::InvalidMachine`]. The slice is then as it was.
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` or `weigh` does. The slice is then as it was.
+    /// [`MorphError::TooManyNodes`], [`MorphError::IndexTooNarrow`] (a `u8` in a slice of 1000
+    /// nodes; a `NonZero` when the first index is 0), [`MorphError::NodeTooLarge`] for nodes of 4
+    /// GiB, [`MorphError::InvalidMachine`]. The slice is then as it was, as it is when `traverse`
+    /// panics.
     ///
     /// # Examples
     ///
@@ -113,10 +107,6 @@ impl Morph<'_> {
 
     /// As [`run_slice`](Morph::run_slice), with weights as for
     /// [`run_weighted`](Morph::run_weighted). Those of nodes that cannot be reached do not count.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run_slice`](Morph::run_slice).
     pub fn run_slice_weighted<T, R, F, W>(
         &self,
         nodes: &mut [T],
@@ -139,11 +129,6 @@ impl Morph<'_> {
     }
 
     /// Says where the nodes of a slice lie, without moving any. O(n log n).
-    ///
-    /// # Errors
-    ///
-    /// [`MorphError::TooManyNodes`] and [`MorphError::NodeTooLarge`], as
-    /// [`run_slice`](Morph::run_slice).
     pub fn map_slice<T, R, F>(
         &self,
         nodes: &mut [T],
@@ -157,8 +142,7 @@ impl Morph<'_> {
         let slice = Slice::of(nodes)?;
         let walk = Walk::run(nodes, self.settings.first_index, roots, &mut traverse, None);
         let addresses = slice.addresses_of(walk.order());
-        Map::new(walk.parents(), addresses, slice.node_bytes())
-            .map_err(|_| MorphError::TooManyNodes)
+        Map::new(walk.parents(), addresses, slice.node_bytes).map_err(|_| MorphError::TooManyNodes)
     }
 }
 

@@ -82,16 +82,13 @@
 //!
 //! * a traversal may hide links (their nodes stay), and may change a node before showing its links.
 //!   It is called once for each node, and one that panics does so before anything has moved;
-//! * safe code cannot show a node twice or make a cycle, because a box has one owner. For raw
-//!   pointers both are errors ([`MorphError::SharedNode`]);
+//! * safe code cannot show a node twice or make a cycle, because a box has one owner;
 //! * pointers back that are shown follow their nodes; code that dereferences others is responsible
 //!   for them;
 //! * no destructor and no user code runs once the first node has moved;
 //! * places come from the global allocator, unless the program [has
 //!   declared](ccmalloc::declare_global) that it is `CcMalloc`, and are checked before anything
-//!   moves;
-//! * nodes that point into themselves take unsafe code, which opts out by not being `Unpin`
-//!   ([`Movable`]).
+//!   moves.
 //!
 //! The docs of the modules `visit`, `collect` and `relocate` have the full proof.
 //!
@@ -173,9 +170,7 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 /// struct Element<'text> {
 ///     name: &'text str,
 ///     #[child]
-///     first_child: Option<Box<Element<'text>>>,
-///     #[child]
-///     others: Vec<Box<Element<'text>>>,
+///     children: Vec<Box<Element<'text>>>,
 ///     #[parent]
 ///     parent: *const Element<'text>,
 /// }

@@ -1,8 +1,8 @@
 //! The kinds of links: boxes whose nodes can be moved.
 //!
-//! A kind of link determines its *home*, the allocator of its nodes: the program's global allocator
-//! for `Box<T>`, `CcMalloc` for `Box<T, CcMalloc>`, one heap for `Box<T, &Heap>`. A node moves
-//! within its home.
+//! A kind of link determines its *home*, the allocator of its nodes, within which they move: the
+//! program's global allocator for `Box<T>`, `CcMalloc` for `Box<T, CcMalloc>`, one heap for `Box<T,
+//! &Heap>`.
 
 #![expect(
     unnameable_types,
@@ -76,7 +76,7 @@ impl<T: Unpin> Movable for Box<T> {}
 pub unsafe trait OwningPointer: Sized {
     /// What the link points to.
     type Target;
-    /// Where the link's node was allocated.
+    /// The type of the allocator.
     type Home: Home;
     /// Whether the link is in memory what a thin pointer to its node is.
     const IS_POINTER: bool = false;
@@ -117,7 +117,7 @@ pub unsafe trait Home: Copy + fmt::Debug {
         true
     }
 
-    /// Room for `bytes`, or `None` when there is no memory.
+    /// Room for `bytes`, if there is memory.
     fn reserve(self, bytes: usize) -> Option<Self::Placer>;
 
     /// An object that may lie anywhere, or null.
@@ -184,8 +184,7 @@ pub unsafe trait Placer {
     ///
     /// # Safety
     ///
-    /// - The layout's size is not zero.
-    /// - The offsets are those of these objects, each once.
+    /// The layout's size is not zero. The offsets are those of these objects, each once.
     unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         let (_, _) = (layout, places);
         false
@@ -267,11 +266,10 @@ unsafe impl Home for Global {
     }
 }
 
-/// Frees objects of `CcMalloc`.
-///
 /// # Safety
 ///
-/// Each was allocated by `CcMalloc` for `layout`, is not used any more, and is not there twice.
+/// Each object was allocated by `CcMalloc` for `layout`, is not used any more, and is not there
+/// twice.
 unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
     // SAFETY: the caller's promise.
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };

@@ -20,14 +20,6 @@ use std::fmt;
 /// The traversal is the one of [`ccmorph`](crate::ccmorph()), which takes nodes as `&mut`; hence
 /// the mutable root. O(n log n); the map has 28 bytes a node.
 ///
-/// # Errors
-///
-/// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`].
-///
-/// # Panics
-///
-/// When `traverse` does.
-///
 /// # Examples
 ///
 /// ```
@@ -84,15 +76,11 @@ pub struct Map {
 
 impl Map {
     /// A map of nodes at `addresses`, which may be any numbers, each below `parents[v]`, or a root
-    /// where that is [`NO_NODE`]. O(n log n).
+    /// where that is [`NO_NODE`]. O(n log n). Panics unless there are as many addresses as parents.
     ///
     /// # Errors
     ///
     /// [`ShapeError`] when a parent's number is not below its child's, or there are too many nodes.
-    ///
-    /// # Panics
-    ///
-    /// When there are not as many addresses as parents.
     pub fn new(parents: &[u32], addresses: Vec<u64>, node_bytes: usize) -> Result<Map, ShapeError> {
         assert_eq!(
             parents.len(),
@@ -131,10 +119,7 @@ impl Map {
         self.depths.iter().max().map_or(0, |depth| depth + 1)
     }
 
-    /// The node of this number.
-    ///
-    /// # Panics
-    /// When there is none.
+    /// The node of this number. Panics when there is none.
     pub fn node(&self, number: u32) -> MappedNode {
         let parent = self.shape.parent(number);
         MappedNode {
@@ -152,11 +137,8 @@ impl Map {
             .map(|number| self.node(number))
     }
 
-    /// The path to a node: its root, and so on down to the node itself. O(depth).
-    ///
-    /// # Panics
-    ///
-    /// When there is no such node.
+    /// The path to a node: its root, and so on down to the node itself. O(depth). Panics when there
+    /// is no such node.
     pub fn path_to(&self, number: u32) -> Vec<MappedNode> {
         let up = |node: &MappedNode| node.parent.map(|parent| self.node(parent));
         let mut path: Vec<_> = std::iter::successors(Some(self.node(number)), up).collect();
@@ -197,11 +179,7 @@ impl Map {
     }
 
     /// How many different pieces of `bytes` hold the nodes on the path to this one. O(depth log
-    /// depth).
-    ///
-    /// # Panics
-    ///
-    /// When there is no such node.
+    /// depth). Panics when there is no such node.
     pub fn touched_on_path(&self, number: u32, bytes: u64) -> u64 {
         check_piece(bytes);
         // The first piece of each node and the one behind its last, in their order.

@@ -15,10 +15,6 @@ use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
 
 /// Lays the nodes below `root` out for the cache, in the layout that the model predicts to be the
 /// best on this machine: [`Morph::new().run(root, traverse)`](Morph::run).
-///
-/// # Errors
-///
-/// Those of [`Morph::run`]; the structure is then as it was.
 pub fn ccmorph<L, R, F>(root: &mut R, traverse: F) -> Result<Report, MorphError>
 where
     L: Movable,
@@ -83,8 +79,7 @@ impl<'m> Morph<'m> {
     /// Sets what the program does with the structure. The layout, the
     /// [predictions](Morph::predict) and the report are then for this operation.
     ///
-    /// Without it the layout is one for searches, and the report gives no verdict: whether a
-    /// program that walks the structure gains from such a layout is not known.
+    /// Without it the layout is one for searches, and the report gives no verdict.
     pub fn operation(mut self, operation: Operation) -> Morph<'m> {
         self.settings.operation = Some(operation);
         self
@@ -122,10 +117,10 @@ impl<'m> Morph<'m> {
     /// Reserves `hot_share` (from 0 to 1) of the first-level cache for the first nodes in traversal
     /// order, or, with weights, for the most accessed ones: thesis, section 2.2.2.
     ///
-    /// No other node of the structure maps to that part of the cache. It costs memory: each page of
-    /// the rest leaves the hot part free. It pays for a small part of a structure that is in
-    /// constant use while the rest streams through the cache, and rarely for searches.
-    /// [`Report::colour`] says what each level gains and loses.
+    /// No other node of the structure maps to that part of the cache, so each page of the rest
+    /// leaves the hot part free. It pays for a small part of a structure that is in constant use
+    /// while the rest streams through the cache, and rarely for searches. [`Report::colour`] says
+    /// what each level gains and loses.
     pub fn colour(mut self, hot_share: f64) -> Morph<'m> {
         self.settings.colour = Some(ColourChoice {
             geometry: None,
@@ -178,23 +173,9 @@ impl<'m> Morph<'m> {
     ///
     /// # Errors
     ///
-    /// The structure is then as it was.
-    ///
-    /// - [`MorphError::NotCcMalloc`] when plain boxes come from another global allocator than
-    ///   [`CcMalloc`](ccmalloc::CcMalloc) and that is not [accepted](Morph::under_any_allocator).
-    /// - [`MorphError::TwoHeaps`] when the boxes are in more than one [`Heap`](ccmalloc::Heap).
-    /// - [`MorphError::NodeTooLarge`] for nodes above 4096 bytes, and [`MorphError::TooManyNodes`]
-    ///   for `u32::MAX` nodes or more.
-    /// - [`MorphError::OutOfMemory`] when there is no memory for the new places or the lists of
-    ///   nodes and pointers. For other lists the process ends, as when a `Vec` cannot grow.
-    /// - [`MorphError::InvalidMachine`] when the [machine](Morph::machine) does not pass its check.
-    /// - With [colours](Morph::colour), [`MorphError::ColourShare`] for a share outside of 0 to 1,
-    ///   [`MorphError::ColourRoom`] where it has no room for a node, and [`MorphError::ColourWay`].
-    ///
-    /// # Panics
-    ///
-    /// When `traverse`, or another closure of this type's methods, does. The structure is then as
-    /// it was.
+    /// See [`MorphError`]. The structure is then as it was, as it is when `traverse` panics. Where
+    /// there is no memory for other lists than those of nodes and pointers, the process ends, as
+    /// when a `Vec` cannot grow.
     pub fn run<L, R, F>(&self, root: &mut R, mut traverse: F) -> Result<Report, MorphError>
     where
         L: Movable,
@@ -214,10 +195,6 @@ impl<'m> Morph<'m> {
     /// If the root is of one of the types, `run(&mut root, Node::children)` does the same. A node
     /// of another type has the weight or key of its owner. A node takes 28 bytes more for lists
     /// than in a structure of one type.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`] and [`MorphError::NodeTooLarge`].
     pub fn run_any<A: AnyLinks + ?Sized>(&self, root: &mut A) -> Result<Report, MorphError> {
         self.run::<Box<Unshown>, _, _>(any(root), |_, _| {})
     }
@@ -228,10 +205,6 @@ impl<'m> Morph<'m> {
     /// there](Morph::weights_are_accesses), in any unit, such as a count taken over a while. It is
     /// called once for each node, before `traverse`. Negative weights and NaN count as 0.
     /// [`Layout::Weighted`] is made for weights.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Morph::run).
     pub fn run_weighted<L, R, F, W>(
         &self,
         root: &mut R,
@@ -250,52 +223,11 @@ impl<'m> Morph<'m> {
     /// As [`run`](Morph::run), but orders the nodes by their keys. Nodes with equal keys keep the
     /// order of the traversal.
     ///
-    /// For structures whose order is not that of ownership, such as the list of a cache whose
-    /// entries a hash table owns. `key` is called once for each node, before `traverse`. The
-    /// operation is a [walk](Operation::Walk) in this order, unless [another](Morph::operation) was
-    /// set. [Layout](Morph::layout) and [colours](Morph::colour) are not used. O(n log n)
-    /// comparisons.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Morph::run).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[global_allocator]
-    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-    /// use ccmorph::{Morph, back};
-    /// use std::collections::HashMap;
-    /// use std::ptr::{self, null_mut};
-    ///
-    /// struct Entry { value: u32, next: *mut Entry }
-    ///
-    /// let mut entries = HashMap::new();
-    /// let mut newest = null_mut();
-    /// for value in 0..100 {
-    ///     let mut entry = Box::new(Entry { value, next: newest });
-    ///     newest = &raw mut *entry;
-    ///     entries.insert(value, entry);
-    /// }
-    /// // The place of each entry in the list.
-    /// let (mut place, mut at) = (HashMap::new(), newest.cast_const());
-    /// while !at.is_null() {
-    ///     place.insert(at, place.len());
-    ///     // SAFETY: an entry of the list, which `entries` owns.
-    ///     at = unsafe { (*at).next };
-    /// }
-    /// let report = Morph::new().run_ordered_by(
-    ///     &mut entries,
-    ///     |entry, visit| visit(back(&mut entry.next)),
-    ///     |entry| place[&ptr::from_ref(entry)],
-    /// )?;
-    /// assert_eq!(report.nodes, 100);
-    /// let (second, first) = (&*entries[&98], &*entries[&99]);
-    /// assert!(ptr::eq(first.next, second));
-    /// assert_eq!(ptr::from_ref(first).wrapping_add(1), ptr::from_ref(second));
-    /// # Ok::<(), ccmorph::MorphError>(())
-    /// ```
+    /// For structures whose order is not that of ownership, such as the list of an LRU cache whose
+    /// entries a hash table owns: the guide, `docs/ccmorph.md`, has an example. `key` is called
+    /// once for each node, before `traverse`. The operation is a [walk](Operation::Walk) in this
+    /// order, unless [another](Morph::operation) was set. [Layout](Morph::layout) and
+    /// [colours](Morph::colour) are not used. O(n log n) comparisons.
     pub fn run_ordered_by<L, R, F, K, O>(
         &self,
         root: &mut R,
@@ -339,11 +271,6 @@ impl<'m> Morph<'m> {
     /// For structures that keep changing: call it now and then with the number of operations
     /// expected until the next call. The unit is the operation that was [set](Morph::operation),
     /// else a search. The traversal and the prediction take about half the time of a morph.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`run`](Morph::run). [`MorphError::NotCcMalloc`], [`MorphError::OutOfMemory`] and
-    /// those of colours occur only when the morph is worthwhile.
     pub fn run_if_worthwhile<L, R, F>(
         &self,
         root: &mut R,

@@ -245,11 +245,6 @@ impl Plan {
         if let Some(end) = self.end_bytes {
             return (end, end);
         }
-        let nodes = u32::try_from(self.placement().len());
-        if let (Layout::DepthFirst, None, Ok(nodes)) = (self.layout, &self.coloured, nodes) {
-            let bytes = self.node.packed_bytes(nodes);
-            return (bytes, bytes);
-        }
         let mut extent = (u64::MAX, 0);
         for &offset in self.placement().offsets() {
             extent = (extent.0.min(offset), extent.1.max(offset));

@@ -1,18 +1,13 @@
 //! Pointers back: parent pointers, predecessors in lists, threads through a tree.
 //!
-//! They are raw pointers to nodes that they do not own, and follow when nodes move. A traversal
-//! shows them wrapped by [`back`](crate::back). Those that hold the address of a node that the
-//! traversal shows get its new address; all others, null and dangling ones too, stay as they are.
-//!
-//! Safe code cannot dereference a raw pointer, so changing one is safe. Code that does may rely on
-//! this: a pointer that was shown and held the address of a node holds afterwards the very pointer
-//! that the node's link holds.
+//! They are raw pointers to nodes that they do not own. A traversal shows them wrapped by
+//! [`back`](crate::back). Those that hold the address of a node that the traversal shows get the
+//! very pointer that the node's link holds afterwards; all others stay as they are.
 //!
 //! If no node moves (a morph that fails or does not pay, [`map`](crate::map), a panic), the
 //! pointers keep their addresses, but the walk has borrowed each node mutably. By Rust's aliasing
 //! rules (Stacked Borrows) that invalidates pointers derived from the boxes before: derive them
-//! from the links again, as after any other `&mut` to a node.
-//! [`Morph::run_raw`](crate::Morph::run_raw) borrows nothing.
+//! from the links again. [`Morph::run_raw`](crate::Morph::run_raw) borrows nothing.
 
 use crate::macros::collections;
 use std::cell::Cell;

@@ -1,7 +1,5 @@
-//! The entry for structures of raw pointers, which ownership proves nothing about.
-//!
-//! The caller promises what the borrow checker proves for [`Morph::run`]. A node that is reached
-//! twice is still an error.
+//! The entry for structures of raw pointers: the caller promises what the borrow checker proves for
+//! [`Morph::run`]. A node that is reached twice is still an error.
 
 use crate::collect::Nodes;
 use crate::error::MorphError;
@@ -110,12 +108,8 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`]
-    /// when a node is reached twice. The structure is then as it was.
-    ///
-    /// # Panics
-    ///
-    /// When `traverse` does. Nothing has moved then.
+    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`].
+    /// The structure is then as it was.
     pub unsafe fn run_raw<T, F>(
         &self,
         roots: &mut [*mut T],
@@ -161,7 +155,7 @@ impl Morph<'_> {
         self.run_collected(nodes, Vec::new(), Home::reserve)
     }
 
-    /// Moves the nodes of a [`RawStructure`], which must be complete.
+    /// Moves the nodes of a [`RawStructure`].
     ///
     /// # Safety
     ///
@@ -170,8 +164,7 @@ impl Morph<'_> {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and those of
-    /// [`RawStructure::check`]. The structure is then as it was.
+    /// As [`run_raw`](Morph::run_raw).
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings.check()?;
         structure.check()?;
@@ -189,7 +182,6 @@ impl Morph<'_> {
 
 /// A structure whose nodes are known by address and size alone, as in C: objects of
 /// [`CcMalloc`](ccmalloc::CcMalloc) that [`ccmalloc::raw::deallocate`] frees.
-/// `ccmalloc/capi/src/reorganize.rs` in the repository uses it for structures of C programs.
 #[derive(Debug)]
 pub struct RawStructure {
     layout: Layout,
@@ -211,7 +203,8 @@ impl RawStructure {
     }
 
     /// Adds a node and returns its number; numbers ascend by one. `None` for what
-    /// [`check`](RawStructure::check) returns as its error.
+    /// [`check`](RawStructure::check) returns as its error. Panics when no node has the number
+    /// `parent`.
     ///
     /// # Safety
     ///
@@ -223,11 +216,6 @@ impl RawStructure {
     ///   alignment that it keeps.
     /// - `link` is the place of the pointer that owns it, aligned, valid for reads and writes,
     ///   added once; it lies in a node or in memory that stays.
-    /// - `parent` is a number that this structure gave.
-    ///
-    /// # Panics
-    ///
-    /// When no node has the number `parent`.
     pub unsafe fn node(
         &mut self,
         node: *mut u8,
@@ -256,14 +244,11 @@ impl RawStructure {
     }
 
     /// Changes the place of the pointer that owns a node, where it is known only after the node.
+    /// Panics when no node has this number.
     ///
     /// # Safety
     ///
     /// `link` is as [`node`](RawStructure::node) asks for.
-    ///
-    /// # Panics
-    ///
-    /// When no node has this number.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
         self.collector.lists_mut().set_link(number, link.cast());
     }
@@ -291,12 +276,11 @@ impl RawStructure {
         self.collector.push_pointer(place, held, self.layout);
     }
 
-    /// Returns the error that the morph would return for what was added so far.
+    /// Whether all was added: no node twice, no more than can be numbered, and there was memory.
     ///
     /// # Errors
     ///
-    /// [`MorphError::SharedNode`] when a node was added twice, [`MorphError::TooManyNodes`],
-    /// [`MorphError::OutOfMemory`].
+    /// [`MorphError::SharedNode`], [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`].
     pub fn check(&self) -> Result<(), MorphError> {
         self.collector.check()
     }

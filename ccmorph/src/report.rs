@@ -49,13 +49,11 @@ pub struct Report {
     /// The layout used; [`Preorder`](Layout::Preorder) also where the program
     /// [gave the order](crate::Morph::run_ordered_by).
     pub layout: Layout,
-    /// The predictions where the model chose the layout: the layout taken
-    /// first, then the best first; see [`basis`](Report::basis). Empty otherwise.
+    /// The predictions where the model chose the layout: the layout taken, then the best first; see
+    /// [`basis`](Report::basis). Empty otherwise.
     pub ranking: Vec<(Layout, Prediction)>,
-    /// The pages that the ranking assumes, by the size of the nodes.
-    /// [`huge_pages`](Report::huge_pages) may differ; only
-    /// [`predicted_before`](Report::predicted_before) and
-    /// [`predicted_after`](Report::predicted_after) are for the actual pages.
+    /// The pages that the ranking assumes, by the size of the nodes. The other predictions are for
+    /// the [actual pages](Report::huge_pages).
     pub ranked_for: Option<PageSize>,
     /// What the model's choice rests on, if it chose the layout.
     pub basis: Option<Basis>,
@@ -111,14 +109,14 @@ impl Report {
     /// Whether the operation that was set is faster than before, by the predictions.
     ///
     /// [`Unknown`](Verdict::Unknown) without an [operation](crate::Morph::operation) or
-    /// [predictions](crate::Morph::predict), and where searches or paths touch so much of a cache
-    /// that predictions fail ([`Prediction::crowded_levels`]).
+    /// [predictions](crate::Morph::predict), and where these
+    /// [fail](Prediction::crowded_levels) for searches or paths.
     pub fn verdict(&self) -> Verdict {
-        let predicted = self
-            .predicted_before
-            .as_ref()
-            .zip(self.predicted_after.as_ref());
-        let (Some(operation), Some((before, after))) = (self.operation, predicted) else {
+        let (Some(operation), Some(before), Some(after)) = (
+            self.operation,
+            &self.predicted_before,
+            &self.predicted_after,
+        ) else {
             return Verdict::Unknown;
         };
         let is_crowded = |prediction: &Prediction| prediction.crowded_levels().next().is_some();

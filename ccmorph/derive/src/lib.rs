@@ -16,8 +16,7 @@
 //! }
 //! ```
 //!
-//! and an `impl AnyLinks` with `child(field_0).show(visitor)` and `visitor.pointers(field_1)`. An
-//! enum has an arm for each variant.
+//! and an `impl AnyLinks` with `child(field_0).show(visitor)` and `visitor.pointers(field_1)`.
 //!
 //! A macro does not know the field's type: `links` is the inherent method of `Child`, which returns
 //! the field, where the field implements `Links` for links of the type `Self::Link`; else that of a
@@ -56,18 +55,13 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
         count: 0,
         links: None,
     };
+    let mut arm = |path, fields| arm(path, fields, &mut children, &mut errors);
     let arms: Vec<Arm> = match &input.data {
-        Data::Struct(data) => vec![arm(quote!(Self), &data.fields, &mut children, &mut errors)],
+        Data::Struct(data) => vec![arm(quote!(Self), &data.fields)],
         Data::Enum(data) => (data.variants.iter())
             .map(|variant| {
-                errors.forbid_marks(&variant.attrs, "a variant");
                 let name = &variant.ident;
-                arm(
-                    quote!(Self::#name),
-                    &variant.fields,
-                    &mut children,
-                    &mut errors,
-                )
+                arm(quote!(Self::#name), &variant.fields)
             })
             .collect(),
         Data::Union(data) => {
@@ -76,6 +70,11 @@ fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
             return Err(Error::new(data.union_token.span, message));
         }
     };
+    if let Data::Enum(data) = &input.data {
+        for variant in &data.variants {
+            errors.forbid_marks(&variant.attrs, "a variant");
+        }
+    }
     if children.count == 0 {
         errors.push(Error::new(
             input.ident.span(),

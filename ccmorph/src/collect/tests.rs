@@ -45,12 +45,9 @@ struct Node {
     many: Vec<Box<Node>>,
     /// The nodes of these numbers.
     near: Vec<(usize, Known)>,
-    known: (usize, Known),
 }
 
 const _: () = assert!(size_of::<Hand>() == size_of::<usize>());
-
-const FIELDS: usize = 6;
 
 impl Node {
     fn new(key: usize, token: &Rc<()>) -> Box<Node> {
@@ -65,7 +62,6 @@ impl Node {
             cell: RefCell::new(None),
             many: Vec::new(),
             near: Vec::new(),
-            known: (key, Cell::new(None)),
         })
     }
 
@@ -122,8 +118,7 @@ impl Node {
     }
 }
 
-/// Shows fields in the order in which `order` leads through them; where it is odd, without those
-/// that hold links and come last.
+/// Shows fields in an order that `order` gives; where it is odd, often without the last links.
 fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order: usize) {
     node.visited = true;
     if order % 11 == 3
@@ -133,34 +128,27 @@ fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order:
         below.each_child_mut(&mut Node::set_inner);
         morph(&mut below.many, order + 1);
     }
-    let (mut hand, mut boxed) = (Some(&mut node.hand), node.boxed.each_mut().map(Some));
-    let (mut cell, mut many) = (Some(node.cell.get_mut()), Some(&mut node.many));
-    let (mut up, mut known) = (Some(&mut node.up), Some(&mut node.known.1));
-    let mut near: Option<Vec<&mut Known>> =
-        Some(node.near.iter_mut().map(|(_, known)| known).collect());
-    let step = [1, 5][order % 2];
-    for i in 0..FIELDS {
-        let is_hidden = order % 2 == 1 && order % 5 < 3 && i + 2 >= FIELDS;
-        match (order + i * step) % FIELDS {
-            0 if !is_hidden => visit(hand.take().expect("once")),
-            1 if !is_hidden => {
-                // The second first.
-                for hand in boxed.iter_mut().rev() {
-                    visit(hand.take().expect("once"));
-                }
-            }
-            2 if !is_hidden => visit(cell.take().expect("once")),
-            3 if !is_hidden => visit(many.take().expect("once")),
-            4 => {
-                visit(back(up.take().expect("once")));
-                visit(back(known.take().expect("once")));
-            }
-            5 => {
-                for known in near.take().expect("once") {
-                    visit(back(known));
-                }
-            }
-            _ => {}
+    let [first, second] = &mut *node.boxed;
+    let mut fields: Vec<(bool, &'a mut (dyn Links<Link = Box<Node>> + 'a))> = vec![
+        (true, &mut node.hand),
+        (true, second),
+        (true, first),
+        (true, node.cell.get_mut()),
+        (true, &mut node.many),
+        (false, back(&mut node.up)),
+    ];
+    for (_, known) in &mut node.near {
+        fields.push((false, back(known)));
+    }
+    let len = fields.len();
+    fields.rotate_left(order % len);
+    if order % 2 == 1 {
+        fields.reverse();
+    }
+    for (i, (owns, field)) in fields.into_iter().enumerate() {
+        let is_hidden = owns && order % 2 == 1 && order % 5 < 3 && i + 3 >= len;
+        if !is_hidden {
+            visit(field);
         }
     }
 }
@@ -199,8 +187,7 @@ fn tie(node: &mut Node, up: *const Node, places: &Places) {
     let pointer = |key| Cell::new(NonNull::new(places[&key].0.cast_mut()));
     (node.up, node.visited, node.is_inner) = (up, false, false);
     let (key, nodes) = (node.key, places.len());
-    node.known.1 = pointer(key);
-    let near = [0, key / 2, (key * 5 + 1) % nodes, nodes - 1];
+    let near = [key, 0, key / 2, (key * 5 + 1) % nodes, nodes - 1];
     node.near = near.map(|key| (key, pointer(key))).into();
     node.each_child_mut(&mut |child| tie(child, places[&key].0, places));
 }
@@ -210,7 +197,7 @@ fn look(node: &Node, up: *const Node, places: &Places) -> usize {
     let is_looked_at = node.visited && !node.is_inner;
     if is_looked_at {
         assert_eq!(node.up, up, "from node {}", node.key);
-        for (key, known) in node.near.iter().chain([&node.known]) {
+        for (key, known) in &node.near {
             let (place, is_inner) = places[key];
             let held = known.get().map(|node| node.as_ptr().cast_const());
             assert!(is_inner || held == Some(place), "{} to {key}", node.key);

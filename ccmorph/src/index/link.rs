@@ -1,8 +1,8 @@
 //! What holds the number of a node, and the traversal that shows it.
 //!
-//! The lifetimes are those of [`Links`](crate::Links), for the same reason: an index that was shown
-//! is borrowed until the end of the morph, so all of them can be rewritten at once, after the last
-//! call of user code. An index that was shown cannot be shown again, nor changed:
+//! The lifetimes are those of [`Links`](crate::Links): all indices are borrowed until the end of
+//! the morph, and rewritten after the last call of user code. An index that was shown cannot be
+//! shown again, nor changed:
 //!
 //! ```compile_fail,E0499
 //! # let mut nodes = [[1_u32, 2]; 3];
@@ -37,17 +37,12 @@ use std::num::NonZero;
 /// [`NonZero`] of them, and `Option` of all these.
 ///
 /// A number that no node of the slice has, such as `u32::MAX`, -1 or `None`, means "no node" and
-/// stays as it is.
-///
-/// This trait cannot be implemented elsewhere, so that reading and writing an index cannot panic. A
-/// type of your own that wraps an index implements [`Indices`] instead.
+/// stays as it is. The trait is sealed, so that reading and writing an index cannot panic. A type
+/// of your own that wraps an index implements [`Indices`] instead.
 pub trait NodeIndex: Slot {}
 
-/// Access to the integer. Sealed: public by name of the trait above only.
-#[expect(
-    unnameable_types,
-    reason = "a sealed trait, which no other crate may implement"
-)]
+/// Access to the integer.
+#[expect(unnameable_types, reason = "sealed: no other crate may implement it")]
 pub trait Slot {
     /// The number held; `None` when it cannot be that of a node.
     fn get(&self) -> Option<usize>;

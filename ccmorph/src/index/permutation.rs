@@ -50,16 +50,7 @@ impl Permutation {
         self.new_of.is_empty()
     }
 
-    /// Whether every item stays where it is. O(n).
-    pub fn is_identity(&self) -> bool {
-        (0..).zip(&self.new_of).all(|(old, &new)| old == new)
-    }
-
-    /// Where the item went that was at `old`.
-    ///
-    /// # Panics
-    ///
-    /// When `old` is not below [`len`](Permutation::len).
+    /// Where the item went that was at `old`. Panics when there was none.
     pub fn new_of(&self, old: usize) -> usize {
         self.new_of[old] as usize
     }
@@ -69,21 +60,9 @@ impl Permutation {
         self.new_of[old as usize]
     }
 
-    /// Where the item was that is at `new`.
-    ///
-    /// # Panics
-    ///
-    /// When `new` is not below [`len`](Permutation::len).
+    /// Where the item was that is at `new`. Panics when there is none.
     pub fn old_of(&self, new: usize) -> usize {
         self.old_of[new] as usize
-    }
-
-    /// The inverse. O(n).
-    pub fn inverse(&self) -> Permutation {
-        Permutation {
-            new_of: self.old_of.clone(),
-            old_of: self.new_of.clone(),
-        }
     }
 
     /// Brings `items` into the new order: what is at `old` goes to

@@ -123,7 +123,7 @@ const BORDER_BYTES: u64 = 256;
 #[derive(Clone, Copy)]
 pub(super) struct Slice {
     address: u64,
-    node_bytes: usize,
+    pub(super) node_bytes: usize,
     /// `None` when nodes have no bytes.
     extent: Option<NodeExtent>,
 }
@@ -147,11 +147,7 @@ impl Slice {
         })
     }
 
-    pub(super) fn node_bytes(&self) -> usize {
-        self.node_bytes
-    }
-
-    pub(super) fn address_of(&self, at: u32) -> u64 {
+    fn address_of(&self, at: u32) -> u64 {
         self.address + u64::from(at) * self.node_bytes as u64
     }
 
@@ -161,7 +157,7 @@ impl Slice {
     }
 
     /// By number: the address of each node when they lie in this order.
-    pub(super) fn addresses(&self, order: &[u32]) -> Vec<u64> {
+    fn addresses(&self, order: &[u32]) -> Vec<u64> {
         let mut addresses = vec![0; order.len()];
         for (at, &number) in (0..).zip(order) {
             addresses[number as usize] = self.address_of(at);
@@ -175,7 +171,7 @@ impl Slice {
 
     /// The numbers by place, for nodes of one size that a layout has placed so; those of `rest`
     /// come behind them.
-    pub(super) fn order(
+    fn order(
         &self,
         layout: Layout,
         placement: &Placement,
@@ -185,7 +181,15 @@ impl Slice {
         let mut order = by_place(placement, node);
         order.extend(rest);
         if self.fills_blocks() {
-            fill_gaps(&mut order);
+            // Each free place gets the node that is last, so that all others stay where they are.
+            let mut at = 0;
+            while let Some(&number) = order.get(at) {
+                if number == NO_NODE {
+                    order.swap_remove(at);
+                } else {
+                    at += 1;
+                }
+            }
         } else {
             order.retain(|&number| number != NO_NODE);
         }
@@ -237,18 +241,6 @@ impl Slice {
         // After this many nodes the distances repeat.
         let nodes = (0..BORDER_BYTES).find(is_border).unwrap_or(0);
         usize::try_from(nodes).unwrap_or(0)
-    }
-}
-
-/// Gives each free place the node that is last, so that all others stay where they are.
-fn fill_gaps(order: &mut Vec<u32>) {
-    let mut at = 0;
-    while let Some(&number) = order.get(at) {
-        if number == NO_NODE {
-            order.swap_remove(at);
-        } else {
-            at += 1;
-        }
     }
 }
 

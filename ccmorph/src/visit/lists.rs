@@ -13,67 +13,44 @@ const FIRST: usize = 64;
 /// morph's instructions. An allocator moves larger lists by changing the mapping of their pages.
 const STEP: usize = 32;
 const LARGE: usize = FIRST * STEP * STEP;
+const NODES_MAX: usize = NO_NODE as usize - 1;
 
 /// Links with the nodes that they own, and the parents of the nodes, by node number.
 ///
-/// Invariants: both lists are equally long; `room` is no more than the capacity of either, nor than
-/// the number of nodes that can be numbered.
+/// Both lists are equally long, and shorter than [`NO_NODE`].
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     shown: Vec<Shown>,
     parents: Vec<u32>,
-    room: usize,
 }
 
 impl Lists {
     /// Adds a node, or nothing when the lists cannot grow.
-    #[inline]
     pub(crate) fn push(&mut self, shown: Shown, parent: u32) -> Result<(), MorphError> {
-        if !self.has_room() {
-            self.make_room()?;
-        }
-        // SAFETY: there is room: there was, or it was made.
-        unsafe { self.push_within(shown, parent) };
-        Ok(())
-    }
-
-    /// Whether another node can be added as it is.
-    #[inline]
-    pub(crate) fn has_room(&self) -> bool {
-        self.shown.len() < self.room
-    }
-
-    /// Adds a node for which there is room.
-    ///
-    /// # Safety
-    ///
-    /// [`has_room`](Lists::has_room) is true.
-    #[inline]
-    pub(crate) unsafe fn push_within(&mut self, shown: Shown, parent: u32) {
-        // SAFETY: the list is shorter than `room`, and that is no more than its capacity
-        // (invariant).
-        unsafe { push_within(&mut self.shown, shown) };
-        // SAFETY: as above; both lists are equally long (invariant).
-        unsafe { push_within(&mut self.parents, parent) };
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self) -> Result<(), MorphError> {
         let nodes = self.shown.len();
-        let nodes_max = NO_NODE as usize - 1;
-        if nodes >= nodes_max {
+        if nodes >= NODES_MAX {
             return Err(MorphError::TooManyNodes);
         }
         let entry_bytes = size_of::<Shown>() + size_of::<u32>();
-        let out_of_memory = |_| MorphError::OutOfMemory {
-            bytes: ((nodes + 1) * entry_bytes) as u64,
-        };
-        try_reserve_one(&mut self.shown).map_err(out_of_memory)?;
-        try_reserve_one(&mut self.parents).map_err(out_of_memory)?;
-        let capacity = self.shown.capacity().min(self.parents.capacity());
-        self.room = capacity.min(nodes_max);
+        let bytes = ((nodes + 1) * entry_bytes) as u64;
+        let reserved = try_reserve_one(&mut self.shown).and(try_reserve_one(&mut self.parents));
+        reserved.map_err(|_| MorphError::OutOfMemory { bytes })?;
+        self.shown.push(shown);
+        self.parents.push(parent);
         Ok(())
+    }
+
+    /// Adds a node if there is room, and returns whether there was.
+    #[inline]
+    pub(crate) fn push_within(&mut self, shown: Shown, parent: u32) -> bool {
+        let has_room = self.shown.len() < self.shown.capacity()
+            && self.parents.len() < self.parents.capacity()
+            && self.shown.len() < NODES_MAX;
+        if has_room {
+            self.shown.push(shown);
+            self.parents.push(parent);
+        }
+        has_room
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -98,22 +75,6 @@ impl Lists {
     pub(crate) fn into_parts(self) -> (Vec<Shown>, Vec<u32>) {
         (self.shown, self.parents)
     }
-}
-
-/// Adds an entry without a look at the capacity, which takes longer than all else.
-///
-/// # Safety
-///
-/// The list's capacity is more than its length.
-#[inline]
-unsafe fn push_within<T>(list: &mut Vec<T>, entry: T) {
-    let len = list.len();
-    debug_assert!(len < list.capacity(), "{len} of {}", list.capacity());
-    // SAFETY: within the capacity, by the caller's promise.
-    unsafe { list.as_mut_ptr().add(len).write(entry) };
-    // SAFETY: no more than the capacity; the last entry was written just now, and the others were
-    // there.
-    unsafe { list.set_len(len + 1) };
 }
 
 /// Makes room for one more entry, or returns an error where there is no memory for it.

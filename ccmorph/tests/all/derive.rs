@@ -21,10 +21,11 @@ where
 #[test]
 fn generics_lifetimes_and_where_clauses_are_kept() {
     fn leaf(key: &str, text: &'static str) -> Option<Box<Generic<'static, String, u16, 2>>> {
+        let (key, values) = (key.to_owned(), [7; 2]);
         Some(Box::new(Generic {
-            key: key.to_owned(),
+            key,
             text,
-            values: [7; 2],
+            values,
             left: None,
             right: None,
         }))
@@ -44,13 +45,12 @@ fn generics_lifetimes_and_where_clauses_are_kept() {
 enum Expression {
     Number(f64),
     Nothing,
-    Negated(#[child] Box<Expression>),
     Binary {
         operator: char,
         #[child]
         sides: [Box<Expression>; 2],
     },
-    Call(String, #[child] Vec<Argument>),
+    Sum(char, #[child] Vec<Argument>),
     /// A variant of the name of an associated type.
     Link(#[child] Box<Expression>),
 }
@@ -63,13 +63,12 @@ impl Expression {
         match self {
             Expression::Number(number) => *number,
             Expression::Nothing => 0.0,
-            Expression::Negated(inner) => -inner.value(),
             Expression::Binary { operator, sides } => {
                 let [a, b] = sides.each_ref().map(|side| side.value());
                 if *operator == '+' { a + b } else { a * b }
             }
-            Expression::Call(name, arguments) => {
-                assert_eq!(name, "sum");
+            Expression::Sum(sign, arguments) => {
+                assert_eq!(*sign, 'Σ');
                 arguments
                     .iter()
                     .flatten()
@@ -86,11 +85,10 @@ fn enums_are_nodes() {
     let number = |n| Box::new(Expression::Number(n));
     let binary = |operator, sides| Box::new(Expression::Binary { operator, sides });
     let sum = binary('+', [number(2.0), number(3.0)]);
-    let call = Expression::Call("sum".to_owned(), vec![Some(sum), None, Some(number(4.0))]);
-    let link = Box::new(Expression::Link(Box::new(call)));
-    let mut root = binary('*', [link, Box::new(Expression::Negated(number(0.5)))]);
-    assert_eq!(root.value().to_bits(), (-4.5f64).to_bits());
-    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 9);
+    let sum = Expression::Sum('Σ', vec![Some(sum), None, Some(number(4.0))]);
+    let link = Box::new(Expression::Link(Box::new(sum)));
+    let mut root = binary('*', [link, number(-0.5)]);
+    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 8);
     assert_eq!(root.value().to_bits(), (-4.5f64).to_bits());
     let mut nothing = Box::new(Expression::Nothing);
     assert_eq!(
@@ -157,29 +155,25 @@ struct WithFew {
 
 #[test]
 fn collections_that_iterate_over_links_are_children() {
-    let node = |key| {
+    let node = |key, children, up| {
         Box::new(WithFew {
             key,
-            children: Few(Vec::new()),
-            up: None,
+            children: Few(children),
+            up,
             first: [null()],
         })
     };
-    let mut root = node(0);
-    root.children.0 = vec![node(1), node(2)];
+    let mut root = node(0, Vec::new(), None);
     let at = NonNull::from(&mut *root);
-    for child in root.children.iter_mut() {
-        child.up = Some(at);
-    }
+    root.children.0 = vec![node(1, Vec::new(), Some(at)), node(2, Vec::new(), Some(at))];
     root.first = [&raw const *root.children.0[0]];
     assert_eq!(ccmorph(&mut root, WithFew::children).unwrap().nodes, 3);
     assert_ne!(at, NonNull::from(&mut *root));
     assert!(std::ptr::eq(root.first[0], &raw const *root.children.0[0]));
-    let keys: Vec<u32> = root.children.0.iter().map(|child| child.key).collect();
-    assert_eq!((root.key, keys), (0, vec![1, 2]));
-    for child in &root.children.0 {
-        assert!(std::ptr::eq(child.up.unwrap().as_ptr(), &raw const *root));
+    for (child, key) in root.children.0.iter().zip([1, 2]) {
+        assert!(std::ptr::eq(child.up.unwrap().as_ptr(), &raw const *root) && child.key == key);
     }
+    assert_eq!((root.key, root.children.0.len()), (0, 2));
 }
 
 mod names_that_are_taken {
@@ -190,6 +184,7 @@ mod names_that_are_taken {
     )]
 
     use ccmorph::{TreeNode, ccmorph};
+    use std::collections::VecDeque;
 
     const visit: u8 = 1;
     const link: u8 = 2;
@@ -203,7 +198,7 @@ mod names_that_are_taken {
         #[child]
         visit: Option<Box<Node<'__node, 'n>>>,
         #[child(each)]
-        link: std::collections::VecDeque<Box<Node<'__node, 'n>>>,
+        link: VecDeque<Box<Node<'__node, 'n>>>,
         #[pointer]
         field_0: *const Node<'__node, 'n>,
     }
@@ -211,27 +206,24 @@ mod names_that_are_taken {
     #[test]
     fn items_and_lifetimes_may_have_any_name() {
         assert_eq!(visit + link + field_0 + field_1 + field_2, 15);
-        let text = "text";
-        let leaf = || {
+        let (texts, null) = ([&"text"; 2], std::ptr::null());
+        let node = |kid, kids| {
             Box::new(Node {
-                texts: [&text; 2],
-                visit: None,
-                link: std::collections::VecDeque::new(),
-                field_0: std::ptr::null(),
+                texts,
+                visit: kid,
+                link: kids,
+                field_0: null,
             })
         };
-        let mut root = Some(leaf());
-        let node = root.as_mut().unwrap();
-        node.visit = Some(leaf());
-        node.link = [leaf(), leaf()].into();
-        let mut child = node.visit.take().unwrap();
-        node.field_0 = &raw const *child;
-        child.link.push_back(leaf());
-        node.visit = Some(child);
+        let leaf = || node(None, VecDeque::new());
+        let child = node(None, [leaf()].into());
+        let at = &raw const *child;
+        let mut root = Some(node(Some(child), [leaf(), leaf()].into()));
+        root.as_mut().unwrap().field_0 = at;
         assert_eq!(ccmorph(&mut root, Node::children).unwrap().nodes, 5);
         let node = root.unwrap();
         let child = node.visit.as_ref().unwrap();
-        assert_eq!(node.field_0.addr(), std::ptr::from_ref(&**child).addr());
+        assert!(std::ptr::eq(node.field_0, &raw const **child) && node.field_0 != at);
         assert_eq!((node.link.len(), child.link.len()), (2, 1));
         assert_eq!(*child.link[0].texts[1], "text");
     }

@@ -1,23 +1,13 @@
-//! Kinds of links: boxes in `CcMalloc` and in heaps, and raw pointers.
+//! Kinds of links: boxes in heaps, and raw pointers.
 
 use allocator_api2::boxed::Box as ApiBox;
-use ccmalloc::{CcMalloc, Heap};
+use ccmalloc::Heap;
 use ccmorph::{Layout, Morph, MorphError, TreeNode, ccmorph};
 use quickcheck::quickcheck;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::rc::Rc;
-
-#[derive(TreeNode)]
-struct InCcMalloc {
-    key: u32,
-    _token: Rc<()>,
-    #[child]
-    left: Option<ApiBox<InCcMalloc, CcMalloc>>,
-    #[child]
-    right: Option<ApiBox<InCcMalloc, CcMalloc>>,
-}
 
 #[derive(TreeNode)]
 struct InHeap<'h> {
@@ -29,47 +19,33 @@ struct InHeap<'h> {
 
 impl Unpin for InHeap<'_> {}
 
-fn keys_in_order(root: &Option<ApiBox<InCcMalloc, CcMalloc>>, keys: &mut Vec<u32>) {
-    if let Some(node) = root {
-        keys_in_order(&node.left, keys);
-        keys.push(node.key);
-        keys_in_order(&node.right, keys);
-    }
+fn in_heap<'h>(key: u32, token: &Rc<()>, heap: &'h Heap) -> ApiBox<InHeap<'h>, &'h Heap> {
+    let (_token, children) = (Rc::clone(token), Vec::new());
+    ApiBox::new_in(
+        InHeap {
+            key,
+            _token,
+            children,
+        },
+        heap,
+    )
+}
+
+/// The key, the number of children and the address of each node.
+fn flat(node: &InHeap<'_>, into: &mut Vec<(u32, usize, usize)>) {
+    into.push((
+        node.key,
+        node.children.len(),
+        std::ptr::from_ref(node).addr(),
+    ));
+    node.children.iter().for_each(|child| flat(child, into));
 }
 
 quickcheck! {
-    fn boxes_in_ccmalloc_move(keys: Vec<u32>) -> bool {
-        let token = Rc::new(());
-        let mut root = None;
-        for &key in &keys {
-            let mut at: &mut Option<ApiBox<InCcMalloc, CcMalloc>> = &mut root;
-            while let Some(node) = at {
-                at = if key < node.key { &mut node.left } else { &mut node.right };
-            }
-            let node = InCcMalloc { key, _token: Rc::clone(&token), left: None, right: None };
-            *at = Some(ApiBox::new_in(node, CcMalloc));
-        }
-        for _ in 0..2 {
-            let report = ccmorph(&mut root, InCcMalloc::children).unwrap();
-            assert_eq!((report.nodes, report.placed), (keys.len(), true));
-        }
-        let mut sorted = keys.clone();
-        sorted.sort_unstable();
-        let mut found = Vec::new();
-        keys_in_order(&root, &mut found);
-        assert_eq!(found, sorted);
-        assert_eq!(Rc::strong_count(&token), keys.len() + 1);
-        drop(root);
-        Rc::strong_count(&token) == 1
-    }
-
     fn boxes_in_a_heap_move_within_it(numbers: Vec<u8>) -> bool {
         let token = Rc::new(());
         let heap = Heap::new().unwrap();
-        let node = |key| {
-            ApiBox::new_in(InHeap { key, _token: Rc::clone(&token), children: Vec::new() }, &heap)
-        };
-        let mut root = node(0);
+        let mut root = in_heap(0, &token, &heap);
         for (key, &number) in (1..).zip(&numbers) {
             let (mut at, mut way) = (&mut root, usize::from(number));
             while way > 0 && !at.children.is_empty() {
@@ -77,13 +53,7 @@ quickcheck! {
                 way /= 3;
                 at = &mut at.children[turn];
             }
-            at.children.push(node(key));
-        }
-        fn flat(node: &InHeap<'_>, into: &mut Vec<(u32, usize, usize)>) {
-            into.push((node.key, node.children.len(), std::ptr::from_ref(node).addr()));
-            for child in &node.children {
-                flat(child, into);
-            }
+            at.children.push(in_heap(key, &token, &heap));
         }
         let (mut before, mut after) = (Vec::new(), Vec::new());
         flat(&root, &mut before);
@@ -104,29 +74,18 @@ quickcheck! {
 }
 
 #[test]
-fn boxes_of_two_heaps_are_told_and_stay() {
+fn boxes_of_two_heaps_are_an_error_and_stay() {
     let token = Rc::new(());
     let (one, other) = (Heap::new().unwrap(), Heap::new().unwrap());
-    let node = |key, heap| {
-        let node = InHeap {
-            key,
-            _token: Rc::clone(&token),
-            children: Vec::new(),
-        };
-        ApiBox::new_in(node, heap)
-    };
-    let mut root = node(1, &one);
-    root.children.push(node(2, &one));
-    root.children[0].children.push(node(3, &other));
-    let at = |root: &InHeap<'_>| {
-        let inner = &root.children[0];
-        [root, inner, &inner.children[0]].map(|node| std::ptr::from_ref(node).addr())
-    };
-    let before = at(&root);
+    let mut root = in_heap(1, &token, &one);
+    root.children.push(in_heap(2, &token, &one));
+    root.children[0].children.push(in_heap(3, &token, &other));
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    flat(&root, &mut before);
     let result = ccmorph(&mut root, InHeap::children);
     assert_eq!(result.unwrap_err(), MorphError::TwoHeaps);
-    assert_eq!(at(&root), before);
-    assert_eq!(root.children[0].children[0].key, 3);
+    flat(&root, &mut after);
+    assert_eq!(before, after);
     drop(root);
     assert_eq!(Rc::strong_count(&token), 1);
 }
@@ -141,13 +100,8 @@ struct Raw {
 /// A tree of raw nodes: heap-shaped, `count` of them.
 fn raw_tree(count: usize) -> Vec<*mut Raw> {
     crate::begin();
-    let node = |key| {
-        Box::into_raw(Box::new(Raw {
-            key,
-            kids: [null_mut(); 2],
-            up: null_mut(),
-        }))
-    };
+    let (kids, up) = ([null_mut(); 2], null_mut());
+    let node = |key| Box::into_raw(Box::new(Raw { key, kids, up }));
     let nodes: Vec<*mut Raw> = (0..).take(count).map(node).collect();
     for v in 1..count {
         let (node, parent) = (nodes[v], nodes[(v - 1) / 2]);
@@ -166,12 +120,13 @@ fn raw_nodes(root: *mut Raw) -> Vec<*mut Raw> {
     let mut at = 0;
     while let Some(&node) = nodes.get(at) {
         // SAFETY: a live node.
-        for kid in unsafe { (*node).kids } {
-            if !kid.is_null() {
-                // SAFETY: a live node.
-                assert_eq!(unsafe { (*kid).up }, node);
-                nodes.push(kid);
-            }
+        for kid in unsafe { (*node).kids }
+            .into_iter()
+            .filter(|kid| !kid.is_null())
+        {
+            // SAFETY: a live node.
+            assert_eq!(unsafe { (*kid).up }, node);
+            nodes.push(kid);
         }
         at += 1;
     }
@@ -214,7 +169,7 @@ fn raw_pointers_move_with_their_pointers_back() {
 }
 
 #[test]
-fn cycles_and_shared_children_are_told_and_stay() {
+fn cycles_and_shared_children_are_errors_and_stay() {
     for (at, target) in [(6, 0), (6, 6), (6, 2), (6, 4), (6, 5)] {
         let nodes = raw_tree(7);
         let (mut root, node) = (nodes[0], nodes[at]);
@@ -223,11 +178,8 @@ fn cycles_and_shared_children_are_told_and_stay() {
         assert_eq!(morph_raw(&mut root, || ()), Err(MorphError::SharedNode));
         assert_eq!(root, nodes[0]);
         // SAFETY: a live node.
-        unsafe {
-            assert_eq!((*node).kids[0], nodes[target]);
-            (*node).kids[0] = null_mut();
-        }
-        assert_eq!(raw_nodes(root), nodes);
+        let kid = std::mem::replace(unsafe { &mut (*node).kids[0] }, null_mut());
+        assert_eq!((kid, raw_nodes(root)), (nodes[target], nodes.clone()));
         free(nodes);
     }
 }

@@ -1,11 +1,9 @@
 //! What traversals may do: panic, hide links, change nodes, show links that are anywhere.
 
 use crate::tree::{Link, Node, Picture, alive, build, keys_up_to};
-use ccmorph::{
-    Layout, Links, Machine, Morph, MorphError, PageSize, TreeNode, Visit, Visitor, ccmorph,
-};
+use ccmorph::{Layout, Links, Machine, Morph, MorphError, PageSize, TreeNode, Visitor, ccmorph};
 use quickcheck::quickcheck;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -120,73 +118,46 @@ fn links_may_be_outside_of_nodes() {
 
 #[test]
 fn links_in_collections_and_own_types() {
-    struct Trie {
-        value: u32,
-        by_letter: BTreeMap<char, Box<Trie>>,
-        fallback: Pair,
-        rare: Option<Vec<Option<Box<Trie>>>>,
-        fixed: Box<[[Option<Box<Trie>>; 2]]>,
+    type Tree = Link<u32>;
+    struct Collections {
+        by_letter: BTreeMap<char, Tree>,
+        fallback: [VecDeque<Tree>; 2],
+        rare: Option<Vec<Option<Tree>>>,
+        fixed: Box<[[Tree; 2]]>,
+        by_number: HashMap<u32, Box<Node<u32>>>,
     }
-    struct Pair(Option<Box<Trie>>, Option<Box<Trie>>);
-    impl Links for Pair {
-        type Link = Box<Trie>;
-        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Box<Trie>>) {
-            self.1.show(visitor);
-            self.0.show(visitor);
-        }
-    }
-    impl TreeNode for Trie {
-        type Link = Box<Trie>;
-        fn children<'a>(&'a mut self, visit: &mut Visit<'_, 'a, Box<Trie>>) {
-            for child in self.by_letter.values_mut() {
-                visit(child);
-            }
-            visit(&mut self.fallback);
-            visit(&mut self.rare);
-            visit(&mut self.fixed);
+    impl Links for Collections {
+        type Link = Box<Node<u32>>;
+        fn show<'a>(&'a mut self, visitor: &mut Visitor<'_, 'a, Self::Link>) {
+            self.fixed.show(visitor);
+            self.by_letter.show(visitor);
+            self.fallback.show(visitor);
+            self.rare.show(visitor);
+            self.by_number.show(visitor);
         }
     }
 
-    fn grow(value: u32, levels: u32) -> Box<Trie> {
-        let mut next = value * 8;
-        let mut child = || {
-            next += 1;
-            (levels > 0).then(|| grow(next, levels - 1))
-        };
-        let by_letter = "ab".chars().filter_map(|letter| Some((letter, child()?)));
-        Box::new(Trie {
-            value,
-            by_letter: by_letter.collect(),
-            fallback: Pair(child(), child()),
-            rare: Some(vec![child(), None, child()]),
-            fixed: Box::new([[child(), None], [None, child()]]),
-        })
-    }
-
-    fn values(node: &Trie, found: &mut Vec<u32>) {
-        found.push(node.value);
-        let fixed = node.fixed.iter().flatten().flatten();
-        let links = node
-            .by_letter
-            .values()
-            .chain(&node.fallback.0)
-            .chain(&node.fallback.1);
-        for child in links
-            .chain(node.rare.iter().flatten().flatten())
-            .chain(fixed)
-        {
-            values(child, found);
-        }
-    }
-
-    let mut root = grow(0, 4);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    values(&root, &mut before);
+    let token = Rc::new(());
+    let tree = |key: u32| build(&KEYS.map(|k| k + key), &token, |key| key);
+    let mut root = Collections {
+        by_letter: [('a', tree(1)), ('b', None)].into(),
+        fallback: [[tree(2)].into(), [tree(3), tree(4)].into()],
+        rare: Some(vec![Some(tree(5)), None, Some(tree(6))]),
+        fixed: Box::new([[tree(7), None], [None, tree(8)]]),
+        by_number: [(9, tree(9).unwrap())].into(),
+    };
     let morph = Morph::new().layout(Layout::VanEmdeBoas);
-    let report = morph.run(&mut root, Trie::children).unwrap();
-    assert_eq!(report.nodes, 1 + 8 + 64 + 512 + 4096);
-    values(&root, &mut after);
-    assert_eq!(before, after);
+    let report = morph.run(&mut root, Node::children).unwrap();
+    assert_eq!((report.nodes, alive(&token)), (9 * 9, 9 * 9));
+    let fallback = root.fallback.iter().flatten();
+    let rare = root.rare.iter().flatten().flatten();
+    let links = root.by_letter.values().chain(fallback).chain(rare);
+    let links = links.chain(root.fixed.iter().flatten()).flatten();
+    for (node, key) in links.chain(root.by_number.values()).zip(1..) {
+        assert_eq!((node.key, node.payload), (50 + key, 50 + key));
+    }
+    drop(root);
+    assert_eq!(alive(&token), 0);
 }
 
 #[test]

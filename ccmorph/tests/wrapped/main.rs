@@ -15,19 +15,16 @@ use std::rc::Rc;
 /// What the allocator does with requests for nodes. It passes all others on, except for `NoLists`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
-    /// Passes them on.
     AsItIs,
     /// Returns null.
     Fails,
-    /// Allocates two, returns the second, and frees the first.
+    /// Allocates two, returns the second or the first, and frees the other.
     SecondOfTwo,
-    /// Allocates two, returns the first, and frees the second.
     FirstOfTwo,
     /// Allocates one, frees it, and allocates again.
     TwiceTheSame,
     /// Allocates memory of its own first, of another layout.
     AndItsOwn,
-    /// Allocates zeroed memory.
     Zeros,
     /// Allocates near the object that was returned before.
     NearTheLast,
@@ -39,17 +36,11 @@ enum How {
     RoundedUp,
     /// Allocates with a larger alignment.
     Aligned,
-    /// Passes them on, and returns null for lists.
+    /// Returns null for lists.
     NoLists,
 }
 
-impl How {
-    /// Whether objects are freed as those that were passed on.
-    fn is_passing(self) -> bool {
-        !matches!(self, How::Header | How::RoundedUp | How::Aligned)
-    }
-}
-
+/// Those that free objects as they were passed on.
 const PASSING: [How; 9] = [
     How::AsItIs,
     How::Fails,
@@ -107,7 +98,7 @@ unsafe impl GlobalAlloc for Wrapper {
             return unsafe { CcMalloc.alloc(layout) };
         }
         let mut how = HOW.get();
-        if how.is_passing() && BEFORE.get() > 0 {
+        if PASSING.contains(&how) && BEFORE.get() > 0 {
             BEFORE.set(BEFORE.get() - 1);
             how = How::AsItIs;
         }
@@ -251,38 +242,38 @@ fn no_answer_to_a_request_harms_a_node() {
     let orders = [Order::DepthFirst, Order::VanEmdeBoas];
     // Under Miri, few: each case takes long there.
     let (few, step) = if cfg!(miri) { (1, 4) } else { (usize::MAX, 1) };
-    for how in PASSING.into_iter().step_by(step) {
-        for &before in steps.iter().take(few) {
-            for &order in orders.iter().take(few) {
-                let case = format!("{how:?} from {before} on, {order}");
-                let mut root = tree(&token);
-                let old = addresses(&root, &token);
-                let plain = Morph::new().layout(order);
-                let result = under((how, before), || plain.run(&mut root, Node::children));
-                let new = addresses(&root, &token);
-                match &result {
-                    Ok(report) => {
-                        assert!(report.placed && report.nodes == NODES, "{case}");
-                        assert!(old.iter().all(|address| !new.contains(address)), "{case}");
-                    }
-                    Err(error) => {
-                        let is_known = match how {
-                            How::Fails => matches!(error, MorphError::OutOfMemory { .. }),
-                            _ => *error == MorphError::NotCcMalloc,
-                        };
-                        assert!(is_known && old == new, "{case}: {error}");
-                    }
-                }
-                let passes_on = matches!(how, How::AsItIs | How::Zeros | How::AndItsOwn);
-                assert!(result.is_ok() || !passes_on, "{case}");
-                let any = plain.under_any_allocator();
-                let result = under((how, before), || any.run(&mut root, Node::children));
-                addresses(&root, &token);
-                assert_eq!(result.is_err(), how == How::Fails, "{case}");
-                drop(root);
-                assert_eq!((ALIVE.get(), Rc::strong_count(&token)), (0, 1), "{case}");
+    let cases = PASSING.into_iter().step_by(step).flat_map(|how| {
+        let steps = steps.into_iter().take(few);
+        steps.flat_map(move |before| orders.into_iter().take(few).map(move |o| (how, before, o)))
+    });
+    for (how, before, order) in cases {
+        let case = format!("{how:?} from {before} on, {order}");
+        let mut root = tree(&token);
+        let old = addresses(&root, &token);
+        let plain = Morph::new().layout(order);
+        let result = under((how, before), || plain.run(&mut root, Node::children));
+        let new = addresses(&root, &token);
+        match &result {
+            Ok(report) => {
+                assert!(report.placed && report.nodes == NODES, "{case}");
+                assert!(old.iter().all(|address| !new.contains(address)), "{case}");
+            }
+            Err(error) => {
+                let is_known = match how {
+                    How::Fails => matches!(error, MorphError::OutOfMemory { .. }),
+                    _ => *error == MorphError::NotCcMalloc,
+                };
+                assert!(is_known && old == new, "{case}: {error}");
             }
         }
+        let passes_on = matches!(how, How::AsItIs | How::Zeros | How::AndItsOwn);
+        assert!(result.is_ok() || !passes_on, "{case}");
+        let any = plain.under_any_allocator();
+        let result = under((how, before), || any.run(&mut root, Node::children));
+        addresses(&root, &token);
+        assert_eq!(result.is_err(), how == How::Fails, "{case}");
+        drop(root);
+        assert_eq!((ALIVE.get(), Rc::strong_count(&token)), (0, 1), "{case}");
     }
 }
 
