@@ -1,16 +1,16 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
-//! A whole program under an allocator means that everything in the process comes from it. `report`
-//! is one binary with all allocators. It starts itself for each measurement, and the variable
-//! [`ALLOCATOR_VARIABLE`] names the allocator of that process:
+//! To measure a whole program under an allocator, everything in the process has to come from it.
+//! `report` is one binary with all allocators. It starts itself for each measurement, and the
+//! variable [`ALLOCATOR_VARIABLE`] names the allocator of that process:
 //!
 //! ```text
 //! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`)
 //! each call:    load CHOSEN, jump to the method that it holds
 //! ```
 //!
-//! That costs two instructions, the same for all: a load, and a jump that is always predicted. A
-//! `match` over the allocators took nine. A process without the variable gets [`SwitchAllocator`].
+//! That costs two instructions, the same for all. A `match` over the allocators took nine. Without
+//! the variable, [`SwitchAllocator`] serves the process.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;

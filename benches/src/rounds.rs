@@ -1,9 +1,8 @@
 //! The figures of a measurement's rounds, and how far apart they are.
 //!
-//! A figure of the report is a median over rounds. Rounds of ours and of the rival that ran next to
-//! each other met the same machine, so each pair is a measurement of the ratio; [`Spread`] says how
-//! these ratios lie. It is no error bar: it does not know what all rounds of a run had in common,
-//! such as where the system's heap begins.
+//! A figure of the report is a median over rounds. Rounds of ours and of the rival ran next to each
+//! other, so each pair is a measurement of the ratio; [`Spread`] says how these ratios lie. It does
+//! not cover what all rounds of a run have in common, such as where the system's heap begins.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use crate::timing::{median, nanoseconds_each, turns};
 use ccmodel::counters::{Counters, Event};
 use serde::{Deserialize, Serialize};
 
-/// What one side took, a figure a round, in the order of the rounds.
+/// What one side took, in the order of the rounds.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     median: f64,
@@ -48,8 +47,8 @@ impl Rounds {
         Rounds::new(each.collect())
     }
 
-    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`; `time` times the
-    /// subject of a number once.
+    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`. `time` times the
+    /// subject of an index once.
     ///
     /// # Errors
     /// The first of `time`'s.
@@ -63,14 +62,13 @@ impl Rounds {
         for which in turns(rounds, subjects) {
             times[which].push(time(which)?);
         }
-        let rounds = times
-            .iter()
-            .map(|times| Rounds::of_times(times, operations));
-        Ok(rounds.collect())
+        let times = times.iter();
+        Ok(times
+            .map(|times| Rounds::of_times(times, operations))
+            .collect())
     }
 
-    /// The geometric mean of several figures: of their medians, and for the spread of each round
-    /// that all of them have.
+    /// The geometric mean of several figures: of their medians, and of each round that all have.
     ///
     /// # Panics
     /// When there are none.
@@ -81,25 +79,20 @@ impl Rounds {
         };
         let rounds = figures.iter().map(Rounds::len).min().unwrap_or(0);
         assert!(rounds > 0, "no figures, no mean");
+        let each = (0..rounds).map(|round| mean(&|rounds| rounds.each[round]));
         Rounds {
             median: mean(&Rounds::median),
-            each: (0..rounds)
-                .map(|round| mean(&|rounds| rounds.each[round]))
-                .collect(),
+            each: each.collect(),
             events: Vec::new(),
         }
     }
 
-    /// Adds what `counters` count while `pass`, of `operations`, runs once more. Events that cannot
-    /// be read are left out.
-    ///
-    /// The rounds that are timed are not counted: starting and reading counters costs system calls.
+    /// Adds what `counters` count while `pass`, of `operations`, runs once more; events that cannot
+    /// be read are left out. Timed rounds are not counted, because counting costs system calls.
     pub fn count(&mut self, counters: &mut Counters, operations: usize, pass: impl FnOnce()) {
         if let Ok(((), counts)) = counters.around(pass) {
-            let events = Event::ALL.into_iter();
-            self.events = events
-                .filter_map(|event| Some((event, counts.get(event)? / operations as f64)))
-                .collect();
+            let each = |event| Some((event, counts.get(event)? / operations as f64));
+            self.events = Event::ALL.into_iter().filter_map(each).collect();
         }
     }
 
@@ -120,15 +113,13 @@ impl Rounds {
     }
 }
 
-/// The quartiles and the ends of the ratios of single rounds.
-///
-/// Quartiles are interpolated between the two nearest ratios. The ratio of the medians can lie
-/// outside of them: the middle round of ours need not be the middle one of the rival's.
+/// The quartiles and the ends of the ratios of single rounds. Quartiles are interpolated. The ratio
+/// of the medians can lie outside of them, because the two medians may come from different rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The smallest ratio of a round.
     pub least: f64,
-    /// The first quartile: a quarter of the rounds had no larger ratio.
+    /// The first quartile.
     pub lower: f64,
     /// The third quartile.
     pub upper: f64,
@@ -158,18 +149,15 @@ impl Spread {
         })
     }
 
-    /// The spread of a rival's figures over ours, round by round; `None` where the two sides do not
-    /// have the same rounds.
+    /// The spread of a rival's figures over ours, round by round; `None` unless both have the same
+    /// number of rounds.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Option<Self> {
-        if ours.len() != theirs.len() {
-            return None;
-        }
         let pairs = ours.each.iter().zip(&theirs.each);
-        Spread::of(pairs.map(|(ours, theirs)| theirs / ours))
+        let ratios = pairs.map(|(ours, theirs)| theirs / ours);
+        (ours.len() == theirs.len()).then(|| Spread::of(ratios))?
     }
 
-    /// Whether the middle half of the rounds has 1 inside: then the run does not say which side is
-    /// better.
+    /// Whether 1 lies between the quartiles: then the run does not say which side is better.
     pub fn straddles_one(&self) -> bool {
         self.lower < 1.0 && self.upper > 1.0
     }

@@ -54,18 +54,14 @@ impl Survey {
 
     /// The share of children that lie in the same block of `block_bytes` as their parent. O(n).
     pub fn share_with_parent(&self, block_bytes: u64) -> f64 {
-        let offsets = self.placement.offsets();
-        let mut children = 0_u32;
-        let mut together = 0_u32;
-        for (child, offset) in (0..).zip(offsets) {
-            let parent = self.shape.parent(child);
-            if parent != NO_NODE {
-                children += 1;
-                together +=
-                    u32::from(offsets[parent as usize] / block_bytes == offset / block_bytes);
-            }
-        }
-        f64::from(together) / f64::from(children.max(1))
+        let block = |node: u32| self.placement.offset(node) / block_bytes;
+        let nodes = 0..u32::try_from(self.shape.len()).expect("a shape counts nodes in 32 bits");
+        let pairs = nodes.map(|child| (child, self.shape.parent(child)));
+        let pairs = pairs.filter(|&(_, parent)| parent != NO_NODE);
+        let together = pairs
+            .clone()
+            .filter(|&(child, parent)| block(child) == block(parent));
+        together.count() as f64 / pairs.count().max(1) as f64
     }
 }
 
@@ -75,17 +71,14 @@ mod tests {
     use crate::search_tree::SearchTree;
     use ccmodel::NO_NODE;
 
-    fn tree_of(keys: &[u64]) -> SearchTree {
-        let mut tree = SearchTree::default();
-        for &key in keys {
-            tree.insert(key, ());
-        }
-        tree
-    }
-
     #[test]
     fn shape_and_addresses_are_those_of_the_tree() {
-        let tree = tree_of(&[50, 20, 70, 10, 30]);
+        let mut tree = SearchTree::default();
+        let empty = Survey::of(&tree);
+        assert!(empty.shape.is_empty() && empty.share_with_parent(64).abs() < f64::EPSILON);
+        for key in [50, 20, 70, 10, 30] {
+            tree.insert(key, ());
+        }
         let survey = Survey::of(&tree);
         // Preorder: 50, 20, 10, 30, 70.
         assert_eq!(survey.shape.len(), 5);
@@ -93,31 +86,10 @@ mod tests {
         assert_eq!(survey.shape.children(0), [1, 4]);
         assert_eq!(survey.shape.children(1), [2, 3]);
         let root = tree.root.as_deref().unwrap();
-        assert_eq!(
-            survey.placement.offset(0),
-            std::ptr::from_ref(root).addr() as u64
-        );
-        assert_eq!(
-            survey.placement.offset(4),
-            std::ptr::from_ref(root.right.as_deref().unwrap()).addr() as u64
-        );
-    }
-
-    #[test]
-    fn shares_are_bounded() {
-        let survey = Survey::of(&tree_of(
-            &(0..500).map(|i| i * 7919 % 500).collect::<Vec<_>>(),
-        ));
-        assert_eq!(survey.shape.len(), 500);
-        let same_block = survey.share_with_parent(64);
-        let same_page = survey.share_with_parent(4096);
-        assert!((0.0..=1.0).contains(&same_block) && same_block <= same_page);
-    }
-
-    #[test]
-    fn an_empty_tree_has_an_empty_survey() {
-        let survey = Survey::of(&SearchTree::default());
-        assert!(survey.shape.is_empty());
-        assert!(survey.share_with_parent(64).abs() < f64::EPSILON);
+        for (number, node) in [(0, root), (4, root.right.as_deref().unwrap())] {
+            let address = std::ptr::from_ref(node).addr() as u64;
+            assert_eq!(survey.placement.offset(number), address);
+        }
+        assert!((survey.share_with_parent(u64::MAX) - 1.0).abs() < f64::EPSILON);
     }
 }

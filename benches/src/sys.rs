@@ -1,14 +1,14 @@
-//! The memory of this process, and how busy the machine is, and with what.
+//! The memory of this process, and the load of the machine.
 
 use std::fs::read_to_string;
 use std::hint::black_box;
 
 use ccmalloc::advise_huge_pages;
 
-/// Has the hypervisor, if there is one, hand out memory. Where it takes idle memory back, a page
+/// Makes the hypervisor, if there is one, hand out memory. Where it takes idle memory back, a page
 /// that it must give again costs twenty times as much as one that the kernel clears, and the first
-/// of two structures to touch it would pay for both. Asks for huge pages, because what asks for
-/// those would otherwise get other memory than this.
+/// of two structures to touch it would pay for both. Asks for huge pages, because later requests
+/// for huge pages would otherwise get other memory.
 pub fn warm_memory(bytes: usize) {
     let mut memory: Vec<u8> = Vec::with_capacity(bytes);
     advise_huge_pages(memory.as_ptr(), bytes);

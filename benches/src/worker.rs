@@ -1,5 +1,4 @@
-//! Programs in processes of their own, allocators in turns; and workloads in processes of their
-//! own.
+//! Programs and workloads in processes of their own, allocators in turns.
 //!
 //! ```text
 //! report                                                 for each round, for each allocator:
@@ -23,7 +22,7 @@ use crate::sys::peak_resident_bytes;
 use crate::timing::turns;
 use crate::workload::{Effort, Failure, Rows, Workload, wrong_answer};
 
-/// What a worker prints when it has finished.
+/// The line that a worker prints.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Finished {
     program: String,
@@ -82,8 +81,8 @@ fn find(name: &str) -> Option<&'static Program> {
     all.find(|program| program.name == name)
 }
 
-/// Runs each of `variants`, the names of a program and of an allocator, `rounds` times in turns;
-/// what each took, in their order.
+/// Runs each of `variants`, the names of a program and of an allocator, `rounds` times in turns.
+/// Returns what each took, in their order.
 ///
 /// # Errors
 /// When a worker fails, or when two runs of a program computed different things.
@@ -102,10 +101,10 @@ pub fn measure(
         }
         all[which].push(finished);
     }
-    let taken = all.iter().zip(variants).map(|(all, (program, _))| {
+    let taken = all.iter().map(|all| {
         let rounds = |figure: fn(&Finished) -> f64| Rounds::new(all.iter().map(figure).collect());
         Taken {
-            checksum: expected[program],
+            checksum: all[0].checksum,
             ms: rounds(|one| one.nanoseconds as f64 / 1e6),
             peak_mib: rounds(|one| one.peak_bytes as f64 / f64::from(1 << 20)),
             object_bytes: rounds(|one| one.object_bytes.unwrap_or(0.0)),
@@ -114,11 +113,10 @@ pub fn measure(
     Ok(taken.collect())
 }
 
-/// Runs `workload`: where it is to run alone, in a process of its own that the system's malloc
-/// serves.
+/// Runs `workload`, in a process of its own under the system's malloc if it is to run alone.
 ///
 /// # Errors
-/// What went wrong in it, or when its process fails.
+/// Those of the workload, and when its process fails.
 pub fn run_workload(workload: &Workload, effort: &Effort) -> Rows {
     let allocator = SYSTEM.methods.name;
     if !workload.alone || served_by() == allocator {
@@ -149,7 +147,7 @@ fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failu
     Ok(finished)
 }
 
-/// What this program prints when it is started with `arguments` under `allocator`; or what went
+/// Starts this program with `arguments` under `allocator`. Returns what it prints, or what went
 /// wrong.
 pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;

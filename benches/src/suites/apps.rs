@@ -27,12 +27,8 @@ pub(super) fn diagrams(workload: &Workload, effort: &Effort) -> Rows {
 
 /// Completions of words by a red-black tree, morphed.
 pub(super) fn completions(workload: &Workload, effort: &Effort) -> Rows {
-    compare(
-        workload,
-        "app_completions",
-        "app_completions_morphed",
-        effort,
-    )
+    let [plain, changed] = ["app_completions", "app_completions_morphed"];
+    compare(workload, plain, changed, effort)
 }
 
 /// Time and peak memory of `changed` under ours, against `plain` under each rival, and under ours.

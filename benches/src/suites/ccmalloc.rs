@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ccmalloc::{cc_alloc, cc_dealloc, default_policy};
 
-use super::{Pass, compare, pass};
+use super::{compare, pass};
 use crate::chain::QueryChain;
 use crate::keys;
 use crate::placement::{Hinted, NodeAllocator};
@@ -33,41 +33,45 @@ pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);
     let ours = RawTree::with_keys(hinted(), &keys);
-    let rivals = ALLOCATORS.iter();
-    let theirs: Vec<RawTree<Unhinted>> = rivals
-        .map(|rival| RawTree::with_keys(rival.allocator, &keys))
-        .collect();
-    let mut passes = vec![pass(ours::NAME, || chain.follow(|key| ours.get(key)))];
-    for (rival, tree) in ALLOCATORS.iter().zip(&theirs) {
-        passes.push(pass(rival.name, || chain.follow(|key| tree.get(key))));
-    }
-    follow_all(workload, effort, &chain, passes)
+    let theirs = ALLOCATORS
+        .iter()
+        .map(|rival| RawTree::with_keys(rival.allocator, &keys));
+    let theirs: Vec<RawTree<Unhinted>> = theirs.collect();
+    let ours = || chain.follow(|key| ours.get(key));
+    let theirs = theirs
+        .iter()
+        .map(|tree| || chain.follow(|key| tree.get(key)));
+    follow_all(workload, effort, chain.len(), ours, theirs)
 }
 
 /// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after
 /// as many deletes and appends at random.
 pub(super) fn chain_hinted_walk(workload: &Workload, effort: &Effort) -> Rows {
     let (ours, keys) = aged_chains(hinted(), KEYS_2M);
-    let rivals = ALLOCATORS.iter();
-    let theirs: Vec<RawChains<Unhinted>> = rivals
-        .map(|rival| aged_chains(rival.allocator, KEYS_2M).0)
-        .collect();
+    let theirs = ALLOCATORS
+        .iter()
+        .map(|rival| aged_chains(rival.allocator, KEYS_2M).0);
+    let theirs: Vec<RawChains<Unhinted>> = theirs.collect();
     let chain = QueryChain::sample(&keys, effort.lookups, SEED);
-    let mut passes = vec![pass(ours::NAME, || chain.follow(|key| ours.walk(key)))];
-    for (rival, chains) in ALLOCATORS.iter().zip(&theirs) {
-        passes.push(pass(rival.name, || chain.follow(|key| chains.walk(key))));
-    }
-    follow_all(workload, effort, &chain, passes)
+    let ours = || chain.follow(|key| ours.walk(key));
+    let theirs = theirs
+        .iter()
+        .map(|chains| || chain.follow(|key| chains.walk(key)));
+    follow_all(workload, effort, chain.len(), ours, theirs)
 }
 
-/// Times `passes` through `chain`: ours first, then the rivals in their order.
-fn follow_all(
+/// Times the passes of ours and of the rivals, of `operations` each.
+fn follow_all<'a, T: FnMut() -> u64 + 'a>(
     workload: &Workload,
     effort: &Effort,
-    chain: &QueryChain,
-    passes: Vec<Pass<'_>>,
+    operations: usize,
+    ours: impl FnMut() -> u64 + 'a,
+    theirs: impl Iterator<Item = T>,
 ) -> Rows {
-    let rounds = compare(workload.name, effort, chain.len(), passes)?;
+    let theirs = ALLOCATORS.iter().zip(theirs);
+    let theirs = theirs.map(|(rival, run)| pass(rival.name, run));
+    let passes = [pass(ours::NAME, ours)].into_iter().chain(theirs);
+    let rounds = compare(workload.name, effort, operations, passes.collect())?;
     Ok(against_allocators(workload, &rounds))
 }
 
@@ -87,12 +91,11 @@ const INSERT_ROUNDS_MAX: usize = 5;
 pub(super) fn bst_hinted_insert(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
     let rounds = effort.rounds.div_ceil(2).min(INSERT_ROUNDS_MAX);
-    let build = |which: usize| match which.checked_sub(1) {
-        None => build_time(hinted(), &keys),
-        Some(rival) => build_time(ALLOCATORS[rival].allocator, &keys),
-    };
     let times = Rounds::in_turns(rounds, 1 + ALLOCATORS.len(), keys.len(), |which| {
-        Ok::<_, Failure>(build(which))
+        Ok::<_, Failure>(match which.checked_sub(1) {
+            None => build_time(hinted(), &keys),
+            Some(rival) => build_time(ALLOCATORS[rival].allocator, &keys),
+        })
     })?;
     Ok(against_allocators(workload, &times))
 }
@@ -154,7 +157,7 @@ type Figure = (&'static str, fn(&Taken) -> &Rounds);
 const TIME: Figure = ("ms", |taken| &taken.ms);
 const PEAK: Figure = ("MiB", |taken| &taken.peak_mib);
 
-/// What a program took under ours, and under the rivals in their order.
+/// What a program takes under ours, and under the rivals in their order.
 fn under_each(program: &str, scale: Scale, rounds: usize) -> Result<Vec<Taken>, Failure> {
     let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
     let allocators = [ours::METHODS.name].into_iter().chain(rivals);
@@ -162,31 +165,25 @@ fn under_each(program: &str, scale: Scale, rounds: usize) -> Result<Vec<Taken>, 
     measure(&variants, scale, rounds)
 }
 
-/// Ours, the first of `figures`, against each rival: `NAME_vs_..`.
-fn against_processes(name: &str, unit: &str, figures: &[Rounds]) -> Vec<Comparison> {
+/// A figure of `programs` under ours, against each rival: `NAME_vs_..`. Of several programs it is
+/// the geometric mean, in which each counts the same whether it is long or short.
+fn against_processes(
+    name: &str,
+    (unit, figure): Figure,
+    programs: &[Vec<Taken>],
+) -> Vec<Comparison> {
+    let mean = |allocator: usize| {
+        let figures = programs.iter().map(|row| figure(&row[allocator]).clone());
+        let mut figures: Vec<Rounds> = figures.collect();
+        match figures.len() {
+            1 => figures.remove(0),
+            _ => Rounds::geometric_mean(&figures),
+        }
+    };
+    let figures: Vec<Rounds> = (0..=ALLOCATORS.len()).map(mean).collect();
     let rivals = ALLOCATORS.iter().zip(&figures[1..]);
     let rivals = rivals.map(|(rival, theirs)| (rival.methods.name, rival.name, theirs));
     against_each("ccmalloc", name, unit, &figures[0], rivals)
-}
-
-/// A figure of one program against each rival.
-fn of_program(name: &str, (unit, figure): Figure, taken: &[Taken]) -> Vec<Comparison> {
-    let figures: Vec<Rounds> = taken.iter().map(|taken| figure(taken).clone()).collect();
-    against_processes(name, unit, &figures)
-}
-
-/// The geometric mean of a figure over `programs` against each rival. A ratio counts the same
-/// whether the program is long or short.
-fn of_mean(name: &str, (unit, figure): Figure, programs: &[Vec<Taken>]) -> Vec<Comparison> {
-    let mean = |allocator: usize| {
-        let figures: Vec<Rounds> = programs
-            .iter()
-            .map(|row| figure(&row[allocator]).clone())
-            .collect();
-        Rounds::geometric_mean(&figures)
-    };
-    let means: Vec<Rounds> = (0..=ALLOCATORS.len()).map(mean).collect();
-    against_processes(name, unit, &means)
 }
 
 /// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..`
@@ -208,11 +205,19 @@ pub(super) fn unhinted(_workload: &Workload, effort: &Effort) -> Rows {
         .collect::<Result<Vec<_>, _>>()?;
     let mut comparisons = Vec::new();
     for (name, figure) in figures {
-        for (program, taken) in programs.iter().zip(&taken) {
-            comparisons.extend(of_program(&format!("{name}_{program}"), figure, taken));
+        for (program, taken) in programs.iter().zip(taken.chunks(1)) {
+            comparisons.extend(against_processes(
+                &format!("{name}_{program}"),
+                figure,
+                taken,
+            ));
         }
         if all {
-            comparisons.extend(of_mean(&format!("{name}_geomean"), figure, &taken));
+            comparisons.extend(against_processes(
+                &format!("{name}_geomean"),
+                figure,
+                &taken,
+            ));
         }
     }
     Ok(comparisons)
@@ -226,15 +231,15 @@ pub(super) fn small_rss(workload: &Workload, _effort: &Effort) -> Rows {
         let name = format!("{}_{mib}mib", workload.name);
         let mut all = Vec::new();
         for program in UNHINTED {
-            let taken = under_each(&format!("{}:{mib}", program.name), Scale::Quick, 1)?;
-            comparisons.extend(of_program(
-                &format!("{name}_{}", program.name),
-                PEAK,
-                &taken,
-            ));
-            all.push(taken);
+            all.push(under_each(
+                &format!("{}:{mib}", program.name),
+                Scale::Quick,
+                1,
+            )?);
+            let name = format!("{name}_{}", program.name);
+            comparisons.extend(against_processes(&name, PEAK, &all[all.len() - 1..]));
         }
-        comparisons.extend(of_mean(&format!("{name}_geomean"), PEAK, &all));
+        comparisons.extend(against_processes(&format!("{name}_geomean"), PEAK, &all));
     }
     Ok(comparisons)
 }
@@ -242,20 +247,19 @@ pub(super) fn small_rss(workload: &Workload, _effort: &Effort) -> Rows {
 /// A tree of 4 M nodes that is built once and walked twice, without hints.
 pub(super) fn build_once_tree(workload: &Workload, effort: &Effort) -> Rows {
     let taken = under_each(workload.name, effort.scale, effort.process_rounds)?;
-    Ok(of_program(workload.name, TIME, &taken))
+    Ok(against_processes(workload.name, TIME, &[taken]))
 }
 
 /// The programs that give hints, with every hint null, against the best rival: what a program pays
 /// where hints gain nothing.
 pub(super) fn null_hint_control(workload: &Workload, effort: &Effort) -> Rows {
-    let mut each = Vec::new();
-    let mut all = Vec::new();
+    let (mut all, mut each) = (Vec::new(), Vec::new());
     for program in workload.also {
-        let taken = under_each(program, effort.scale, effort.process_rounds)?;
-        each.extend(of_program(program, TIME, &taken));
-        all.push(taken);
+        all.push(under_each(program, effort.scale, effort.process_rounds)?);
+        each.extend(against_processes(program, TIME, &all[all.len() - 1..]));
     }
-    let mut comparisons = best_first(workload.name, of_mean(workload.name, TIME, &all));
+    let mean = against_processes(workload.name, TIME, &all);
+    let mut comparisons = best_first(workload.name, mean);
     comparisons.extend(each);
     Ok(comparisons)
 }
@@ -264,7 +268,8 @@ pub(super) fn null_hint_control(workload: &Workload, effort: &Effort) -> Rows {
 /// hardly differ from run to run, so there is one.
 pub(super) fn hinted_memory_bst(workload: &Workload, effort: &Effort) -> Rows {
     let taken = under_each(workload.name, effort.scale, 1)?;
-    let mut comparisons = of_program(workload.name, ("B", |taken| &taken.object_bytes), &taken);
+    let bytes: Figure = ("B", |taken| &taken.object_bytes);
+    let mut comparisons = against_processes(workload.name, bytes, &[taken]);
     // The floor is set against the system's malloc, which is the first rival.
     let against_system = comparisons[0].called(workload.name);
     comparisons.insert(0, against_system);

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
 use ccmorph::{Morph, TreeNode};
 
-use super::{Pass, compare, pass};
+use super::{compare, pass};
 use crate::chain::QueryChain;
 use crate::keys;
 use crate::search_tree::{Node, SearchTree};
@@ -55,11 +55,10 @@ pub(super) fn predict_bst(workload: &Workload, effort: &Effort) -> Rows {
     }
     let machine = Machine::calibrate(CalibrateOptions::quick());
 
-    let passes: Vec<Pass<'_>> = subjects
-        .iter()
-        .map(|(slug, tree, _)| pass(*slug, || chain.follow(|key| answer(tree, key))))
-        .collect();
-    let rounds = compare(workload.name, effort, chain.len(), passes)?;
+    let passes = subjects.iter();
+    let passes =
+        passes.map(|(slug, tree, _)| pass(*slug, || chain.follow(|key| answer(tree, key))));
+    let rounds = compare(workload.name, effort, chain.len(), passes.collect())?;
     let comparisons = subjects
         .iter()
         .zip(rounds)

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 use std::time::Duration;
 
-use ccmodel::{CalibrateOptions, Machine, PageSize, SearchLevel, predict_levels};
+use ccmodel::{CalibrateOptions, Machine, PageSize, SearchCosts, SearchLevel, predict_levels};
 use ccmorph::Morph;
 use ctree::CTreeMap;
 
@@ -29,24 +29,17 @@ use crate::source::{Source, allocate_from};
 use crate::structures::Structure;
 use crate::structures::tree::Plan;
 use crate::survey::Survey;
-use crate::worker::measure;
+use crate::worker::{Taken, measure};
 use crate::workload::{
     Comparison, Effort, Failure, KEYS_2M, POINT_SUFFIX, Rows, SEED, Workload, against_each,
     wrong_answer,
 };
 
-/// Times on one thread and on two, of the same work a thread, in the same rounds.
-struct OneAndTwo {
-    one: Rounds,
-    two: Rounds,
-}
-
-impl OneAndTwo {
-    /// How many times the throughput of one thread two have, in each round.
-    fn scaling(&self) -> Rounds {
-        let rounds = self.one.each().iter().zip(self.two.each());
-        Rounds::new(rounds.map(|(one, two)| 2.0 * one / two).collect())
-    }
+/// How many times the throughput of one thread two have, in each round: from the times of the same
+/// work a thread.
+fn scaling(one: &Rounds, two: &Rounds) -> Rounds {
+    let rounds = one.each().iter().zip(two.each());
+    Rounds::new(rounds.map(|(one, two)| 2.0 * one / two).collect())
 }
 
 /// A comparison of scalings: more is better.
@@ -58,61 +51,51 @@ fn of_scalings(name: String, rival: &str, ours: &Rounds, theirs: &Rounds) -> Com
     }
 }
 
-/// Two threads that replace objects and hand them over to each other, against one; under the
-/// workload's name alone, against mimalloc.
+/// Two threads that replace objects and hand them over to each other, against one. The row that has
+/// the workload's name is against mimalloc.
 pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     let handed = churn("churn_handed_1", "churn_handed_2", effort)?;
     let local = churn("churn_local_1", "churn_local_2", effort)?;
     let mut comparisons = Vec::new();
-    for (name, rounds) in [
+    for (name, taken) in [
         (workload.name.to_owned(), &handed),
         (format!("{}_local", workload.name), &local),
     ] {
-        let ours = rounds[0].scaling();
-        for (rival, rounds) in ALLOCATORS.iter().zip(&rounds[1..]) {
+        let scalings = taken.iter().map(|[one, two]| scaling(&one.ms, &two.ms));
+        let scalings: Vec<Rounds> = scalings.collect();
+        for (rival, theirs) in ALLOCATORS.iter().zip(&scalings[1..]) {
             let slug = rival.methods.name;
-            let theirs = rounds.scaling();
-            let row = of_scalings(format!("{name}_vs_{slug}"), rival.name, &ours, &theirs);
+            let row = format!("{name}_vs_{slug}");
+            let row = of_scalings(row, rival.name, &scalings[0], theirs);
             // The rival that the floor is set against.
             comparisons.extend((slug == "mimalloc").then(|| row.called(&*name)));
             comparisons.push(row);
         }
     }
-    // What the operations took on two threads: a scaling alone could be had by being slow on one.
-    let ns = |rounds: &OneAndTwo| {
+    // The time of an operation on two threads: being slow on one thread also gives a good scaling.
+    let ns = |[_, two]: &[Taken; 2]| {
         let operations = 2 * operations_each(effort.scale);
-        let each = rounds.two.each().iter();
+        let each = two.ms.each().iter();
         Rounds::new(each.map(|ms| ms * 1e6 / operations as f64).collect())
     };
     let each: Vec<Rounds> = handed.iter().map(ns).collect();
     let rivals = ALLOCATORS.iter().zip(&each[1..]);
     let rivals = rivals.map(|(rival, theirs)| (rival.methods.name, rival.name, theirs));
-    comparisons.extend(against_each(
-        "scaling",
-        workload.also[0],
-        "ns",
-        &each[0],
-        rivals,
-    ));
+    let rows = against_each("scaling", workload.also[0], "ns", &each[0], rivals);
+    comparisons.extend(rows);
     Ok(comparisons)
 }
 
-/// Runs the program for one thread and the one for two under ours and each rival, in turns; the
-/// rounds of each allocator.
-fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<OneAndTwo>, Failure> {
+/// Runs the program for one thread and the one for two under ours and each rival, in turns, the two
+/// next to each other.
+fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<[Taken; 2]>, Failure> {
     let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
-    // One thread and two next to each other: their quotient is what counts.
-    let variants: Vec<_> = [ours::METHODS.name]
-        .into_iter()
-        .chain(rivals)
-        .flat_map(|allocator| [(one, allocator), (two, allocator)])
-        .collect();
+    let allocators = [ours::METHODS.name].into_iter().chain(rivals);
+    let variants = allocators.flat_map(|allocator| [(one, allocator), (two, allocator)]);
+    let variants: Vec<_> = variants.collect();
     let taken = measure(&variants, effort.scale, effort.process_rounds)?;
-    let pairs = taken.chunks_exact(2).map(|pair| OneAndTwo {
-        one: pair[0].ms.clone(),
-        two: pair[1].ms.clone(),
-    });
-    Ok(pairs.collect())
+    let (pairs, _) = taken.as_chunks();
+    Ok(pairs.to_vec())
 }
 
 /// Two threads that look up in one map of 2^21 keys, against one; and the time of a lookup with
@@ -139,12 +122,9 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
             false => Err(wrong_answer(workload.name, BTREEMAP_NAME)),
         }
     })?;
-    let [ours, theirs] = [0, 1].map(|which| OneAndTwo {
-        one: ones[which].clone(),
-        two: Rounds::of_times(&twos[which], 1),
-    });
+    let scaling = |which: usize| scaling(&ones[which], &Rounds::of_times(&twos[which], 1));
     let name = workload.name.to_owned();
-    let gain = of_scalings(name, BTREEMAP_NAME, &ours.scaling(), &theirs.scaling());
+    let gain = of_scalings(name, BTREEMAP_NAME, &scaling(0), &scaling(1));
     let lookups = chains.iter().map(QueryChain::len).sum();
     let [ours, theirs] = twos.map(|times| Rounds::of_times(&times, lookups));
     let name = workload.also[0];
@@ -216,20 +196,18 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
         tree
     });
     drop(plan);
+    let tree_ns = |tree, pages| Survey::of(tree).predict(pages, machine).ns;
+    let (small, huge) = (PageSize::Small4K, PageSize::Huge2M);
     // Slug, name and prediction.
     let lines = [
-        ("ctreemap", OURS, ctreemap_ns(keys.len(), machine)),
-        (BTREEMAP, BTREEMAP_NAME, btreemap_ns(keys.len(), machine)),
+        ("ctreemap", OURS, CTREEMAP.predict(keys.len(), machine)),
         (
-            "morphed",
-            "tree, morphed",
-            Survey::of(&morphed).predict(PageSize::Huge2M, machine).ns,
+            BTREEMAP,
+            BTREEMAP_NAME,
+            BTREEMAP_NODES.predict(keys.len(), machine),
         ),
-        (
-            "boxes",
-            "tree, as allocated",
-            Survey::of(&boxes).predict(PageSize::Small4K, machine).ns,
-        ),
+        ("morphed", "tree, morphed", tree_ns(&morphed, huge)),
+        ("boxes", "tree, as allocated", tree_ns(&boxes, small)),
     ];
     let passes = vec![
         pass(lines[0].1, || {
@@ -251,9 +229,8 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     let mut comparisons = vec![ratio(0, 1), ratio(2, 3)];
     for ((slug, _, predicted), measured) in lines.iter().zip(&ns) {
         let name = format!("{name}_{slug}{POINT_SUFFIX}");
-        comparisons.push(Comparison::of_prediction(
-            "scaling", name, *predicted, measured,
-        ));
+        let row = Comparison::of_prediction("scaling", name, *predicted, measured);
+        comparisons.push(row);
     }
     Ok(comparisons)
 }
@@ -268,11 +245,42 @@ struct Nodes {
     inner_bytes: f64,
     lines_per_visit: f64,
     rounds_per_visit: f64,
-    cpu_ns_per_visit: f64,
+    cpu_ns_per_visit: fn(&SearchCosts) -> f64,
     /// Whether a search ends in an inner node when its key is there; else it goes on to the leaves.
     ends_early: bool,
     pages: PageSize,
 }
+
+/// A `BTreeMap<u64, u64>` in malloc's memory.
+///
+/// A visit reads half of the keys (1.5 lines), the length (1), a value or edge (0.7). It has 1.3
+/// rounds: the value or edge waits for the comparisons unless the processor guesses the slot, in
+/// six of ten. It costs a visit of a search tree's node with branches, and a misprediction.
+const BTREEMAP_NODES: Nodes = Nodes {
+    keys_max: 11.0,
+    leaf_bytes: 208.0,
+    inner_bytes: 304.0,
+    lines_per_visit: 3.2,
+    rounds_per_visit: 1.3,
+    cpu_ns_per_visit: |search| search.node_ns + search.misprediction_ns,
+    ends_early: true,
+    pages: PageSize::Small4K,
+};
+
+/// A `CTreeMap<u64, u64>` in its arenas of huge pages.
+///
+/// A visit reads all keys (4 lines) and all values or edges (4), in one round, with four vector
+/// comparisons: two branch-free visits of a search tree's node.
+const CTREEMAP: Nodes = Nodes {
+    keys_max: 30.0,
+    leaf_bytes: 512.0,
+    inner_bytes: 768.0,
+    lines_per_visit: 8.0,
+    rounds_per_visit: 1.0,
+    cpu_ns_per_visit: |search| 2.0 * search.branch_free_node_ns,
+    ends_early: false,
+    pages: PageSize::Huge2M,
+};
 
 impl Nodes {
     /// Nanoseconds of a lookup in a map of `len` keys.
@@ -289,7 +297,7 @@ impl Nodes {
             node_bytes,
             lines_per_visit: self.lines_per_visit * share,
             rounds_per_visit: self.rounds_per_visit * share,
-            cpu_ns_per_visit: self.cpu_ns_per_visit * share,
+            cpu_ns_per_visit: (self.cpu_ns_per_visit)(&machine.search) * share,
         };
         let mut nodes = (len as f64 / children).max(1.0);
         let mut levels = vec![level(nodes, self.leaf_bytes, leaf_share)];
@@ -300,41 +308,4 @@ impl Nodes {
         levels.reverse();
         predict_levels(&levels, self.pages, machine).ns
     }
-}
-
-/// Nanoseconds of a lookup in a `BTreeMap<u64, u64>` of `len` keys, in malloc's memory.
-///
-/// A visit reads half of the keys (1.5 lines), the length (1), a value or edge (0.7). It has 1.3
-/// rounds: the value or edge waits for the comparisons unless the processor guesses the slot, in
-/// six of ten. It costs a visit of a search tree's node with branches, and a misprediction.
-fn btreemap_ns(len: usize, machine: &Machine) -> f64 {
-    let nodes = Nodes {
-        keys_max: 11.0,
-        leaf_bytes: 208.0,
-        inner_bytes: 304.0,
-        lines_per_visit: 3.2,
-        rounds_per_visit: 1.3,
-        cpu_ns_per_visit: machine.search.node_ns + machine.search.misprediction_ns,
-        ends_early: true,
-        pages: PageSize::Small4K,
-    };
-    nodes.predict(len, machine)
-}
-
-/// Nanoseconds of a lookup in a `CTreeMap<u64, u64>` of `len` keys, in its arenas of huge pages.
-///
-/// A visit reads all keys (4 lines) and all values or edges (4), in one round, with four vector
-/// comparisons: two branch-free visits of a search tree's node.
-fn ctreemap_ns(len: usize, machine: &Machine) -> f64 {
-    let nodes = Nodes {
-        keys_max: 30.0,
-        leaf_bytes: 512.0,
-        inner_bytes: 768.0,
-        lines_per_visit: 8.0,
-        rounds_per_visit: 1.0,
-        cpu_ns_per_visit: 2.0 * machine.search.branch_free_node_ns,
-        ends_early: false,
-        pages: PageSize::Huge2M,
-    };
-    nodes.predict(len, machine)
 }

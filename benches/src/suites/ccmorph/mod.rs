@@ -35,7 +35,7 @@ use crate::workload::{
 
 pub(super) use regret::auto_regret;
 
-/// The layouts that need to know nothing but the shape.
+/// The layouts that depend on the shape alone.
 const FIXED: [Layout; 8] = [
     Layout::DepthFirst,
     Layout::BreadthFirst,
@@ -47,7 +47,12 @@ const FIXED: [Layout; 8] = [
     Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
 ];
 
-/// The name of a layout in names of comparisons; `None` is the model's choice.
+/// The model's choice, and then `layouts`.
+fn auto_and(layouts: &[Layout]) -> impl Iterator<Item = Option<Layout>> {
+    std::iter::once(None).chain(layouts.iter().copied().map(Some))
+}
+
+/// The name of a layout in names of comparisons. `None` is the model's choice.
 fn slug(layout: Option<Layout>) -> String {
     layout.map_or_else(
         || "auto".to_owned(),
@@ -55,20 +60,15 @@ fn slug(layout: Option<Layout>) -> String {
     )
 }
 
-/// A morph to `layout`, or to the model's choice.
-fn morph_to(layout: Option<Layout>) -> Morph<'static> {
-    layout.map_or_else(Morph::new, |layout| Morph::new().layout(layout))
-}
-
-/// Morphs `structure`, which lies in `CcMalloc`'s memory; the layout that it has then.
+/// Morphs `structure`, which lies in `CcMalloc`'s memory. Returns its new layout.
 ///
 /// # Panics
 /// When there is no memory for it.
 fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
-    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph_to(layout)));
-    report
-        .expect("there is memory for one more structure")
-        .layout
+    let morph = Morph::new().layout(layout);
+    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph));
+    let report = report.expect("there is memory for one more structure");
+    report.layout
 }
 
 /// A copy of `structure` in `CcMalloc`'s memory, morphed.
@@ -84,7 +84,7 @@ struct Subjects<S> {
     rivals: Vec<(&'static AllocatorRival, S)>,
     /// As `CcMalloc` allocated it.
     unmorphed: S,
-    /// Morphed: the model's choice first, and in full runs each layout by itself, with their names.
+    /// The model's choice, and in full runs each layout, with their names.
     morphed: Vec<(String, S)>,
 }
 
@@ -98,20 +98,17 @@ impl<S: Structure> Subjects<S> {
             Scale::Quick => &[],
             Scale::Full => FIXED.as_slice(),
         };
-        let layouts = std::iter::once(None).chain(fixed.iter().copied().map(Some));
-        let morphed = layouts
-            .map(|layout| (slug(layout), morphed(&unmorphed, layout)))
-            .collect();
+        let morphed = auto_and(fixed).map(|layout| (slug(layout), morphed(&unmorphed, layout)));
         Subjects {
             rivals,
+            morphed: morphed.collect(),
             unmorphed,
-            morphed,
         }
     }
 
     /// Times `run`, of `operations`, on all of them, as rows called `name`: the model's choice
-    /// against the best rival, each rival, and what it was before; and each layout against the best
-    /// rival.
+    /// against the best rival, each rival, and the unmorphed structure; and each layout against the
+    /// best rival.
     fn contest(
         &self,
         name: &str,
@@ -129,19 +126,13 @@ impl<S: Structure> Subjects<S> {
 
         let against = |rivals| against_each("ccmorph", name, "ns", &ours[0], rivals);
         let rivals = self.rivals.iter().zip(theirs);
-        let rivals: Vec<_> = rivals
-            .map(|((rival, _), theirs)| (rival.slug, rival.name, theirs))
-            .collect();
-        let mut comparisons = best_first(name, against(rivals.clone()));
-        comparisons.extend(against(vec![(
-            "unmorphed",
-            "ccmalloc, unmorphed",
-            unmorphed,
-        )]));
-        let best = rivals
-            .iter()
-            .min_by(|a, b| a.2.median().total_cmp(&b.2.median()));
-        if let Some((_, rival, theirs)) = best {
+        let rivals = rivals.map(|((rival, _), theirs)| (rival.slug, rival.name, theirs));
+        let rivals: Vec<_> = rivals.collect();
+        let best = best_of(rivals.iter().map(|&(_, rival, theirs)| (rival, theirs)));
+        let mut comparisons = best_first(name, against(rivals));
+        let unmorphed = ("unmorphed", "ccmalloc, unmorphed", unmorphed);
+        comparisons.extend(against(vec![unmorphed]));
+        if let Some((rival, theirs)) = best {
             for ((layout, _), ours) in self.morphed.iter().zip(ours).skip(1) {
                 let name = format!("{name}_{layout}_vs_best");
                 comparisons.push(Comparison::new("ccmorph", name, rival, "ns", ours, theirs));
@@ -151,12 +142,17 @@ impl<S: Structure> Subjects<S> {
     }
 }
 
-/// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: such as wait for
-/// each other; such as do not; and eight at a time, side by side.
+/// The one with the least median.
+fn best_of<'a>(all: impl Iterator<Item = (&'a str, &'a Rounds)>) -> Option<(&'a str, &'a Rounds)> {
+    all.min_by(|a, b| a.1.median().total_cmp(&b.1.median()))
+}
+
+/// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: dependent,
+/// independent, and eight side by side.
 ///
-/// That keys are known in advance gains little by itself. A search ends where no processor foresees
-/// it, and up to there it runs ahead on a path that does not exist, not into the next search. Side
-/// by side, eight paths are walked a step each, and their misses overlap.
+/// Independence gains little by itself. Where a search ends is hard to predict, so the processor
+/// runs ahead on a path that does not exist, and not into the next search. Side by side, eight
+/// searches take a step each in turns, and their misses overlap.
 pub(super) fn bst_random_4m(workload: &Workload, effort: &Effort) -> Rows {
     let plan = Plan::of_inserts(&keys::random(1 << 22, SEED));
     let subjects = Subjects::new(effort, || plan.build());
@@ -167,47 +163,48 @@ pub(super) fn bst_random_4m(workload: &Workload, effort: &Effort) -> Rows {
     let known: Vec<u64> = (0..lookups).map(|_| queries.draw()).collect();
     drop(plan);
 
-    let contest =
-        |name, run: &dyn Fn(&Tree<u64>) -> u64| subjects.contest(name, effort, lookups, run);
-    let mut comparisons = contest(workload.name, &|tree| tree.follow(&chain))?;
-    comparisons.extend(contest(workload.also[0], &|tree| tree.get_all(&known))?);
-    comparisons.extend(contest(workload.also[1], &|tree| {
-        tree.get_all_side_by_side(&known)
-    })?);
+    type Run<'a> = &'a dyn Fn(&Tree<u64>) -> u64;
+    let runs: [(&str, Run<'_>); 3] = [
+        (workload.name, &|tree| tree.follow(&chain)),
+        (workload.also[0], &|tree| tree.get_all(&known)),
+        (workload.also[1], &|tree| tree.get_all_side_by_side(&known)),
+    ];
+    let mut comparisons = Vec::new();
+    for (name, run) in runs {
+        comparisons.extend(subjects.contest(name, effort, lookups, run)?);
+    }
     Ok(comparisons)
 }
 
 /// Lookups that wait for each other, in a tree of 2^21 random keys that was built in random order.
 pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
-    const LAYOUTS: [Option<Layout>; 6] = [
-        None,
-        Some(Layout::DepthFirst),
-        Some(Layout::BreadthFirst),
-        Some(Layout::SubtreeCluster { block_bytes: 64 }),
-        Some(Layout::VanEmdeBoas),
-        Some(Layout::ClusterVanEmdeBoas { block_bytes: 64 }),
-    ];
+    let layouts = auto_and(&[
+        Layout::DepthFirst,
+        Layout::BreadthFirst,
+        Layout::SubtreeCluster { block_bytes: 64 },
+        Layout::VanEmdeBoas,
+        Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+    ]);
     let keys = keys::random(KEYS_2M, SEED);
     let chain = QueryChain::sample(&keys, effort.lookups / 4, SEED);
     let unmorphed = tree_of(Source::System, &keys);
-    let trees = LAYOUTS.map(|layout| {
+    let trees = layouts.map(|layout| {
         allocate_from(Source::CcMalloc, || {
             let mut copy = unmorphed.clone();
-            let report = morph_to(layout).run(&mut copy.root, Node::children);
+            let morph = Morph::new().layout(layout);
+            let report = morph.run(&mut copy.root, Node::children);
             report.expect("there is memory for one more tree");
-            copy
+            (slug(layout), copy)
         })
     });
+    let trees: Vec<_> = trees.collect();
 
-    let mut passes = vec![pass("malloc", || {
-        chain.follow(|key| answer(&unmorphed, key))
-    })];
-    for (&layout, tree) in LAYOUTS.iter().zip(&trees) {
-        passes.push(pass(slug(layout), || chain.follow(|key| answer(tree, key))));
-    }
-    let times = compare(workload.name, effort, chain.len(), passes)?;
-    let comparisons = LAYOUTS.iter().zip(&times[1..]).map(|(&layout, ours)| {
-        let name = format!("{}_{}_vs_malloc", workload.name, slug(layout));
+    let all = [("malloc", &unmorphed)].into_iter();
+    let all = all.chain(trees.iter().map(|(slug, tree)| (slug.as_str(), tree)));
+    let passes = all.map(|(name, tree)| pass(name, || chain.follow(|key| answer(tree, key))));
+    let times = compare(workload.name, effort, chain.len(), passes.collect())?;
+    let comparisons = trees.iter().zip(&times[1..]).map(|((slug, _), ours)| {
+        let name = format!("{}_{slug}_vs_malloc", workload.name);
         let rival = "system malloc, unmorphed";
         Comparison::new(workload.suite, name, rival, "ns", ours, &times[0])
     });
@@ -276,7 +273,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
         *counts.entry(queries.draw()).or_default() += 1;
     }
     let chain = queries.chain(effort.lookups / 4);
-    // A copy that is laid out by `counts`, and the layout that it has.
+    // A copy that is laid out by `counts`, and its layout.
     let weighted = |layout: Option<Layout>| {
         allocate_from(Source::CcMalloc, || {
             let mut copy = tree.copy();
@@ -284,10 +281,8 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
             let report = morph.run_weighted(&mut copy.root, Node::children, |node| {
                 f64::from(counts.get(&node.key).copied().unwrap_or(0))
             });
-            (
-                copy,
-                report.expect("there is memory for one more tree").layout,
-            )
+            let report = report.expect("there is memory for one more tree");
+            (copy, report.layout)
         })
     };
 
@@ -298,7 +293,8 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
         ("chosen by weight".to_owned(), chosen),
     ];
     let with_weights = trees.len();
-    let unweighted = FIXED.map(Some).into_iter().chain([None]);
+    let unweighted = FIXED.map(Some).into_iter();
+    let unweighted = unweighted.chain([None]);
     trees.extend(unweighted.map(|layout| (slug(layout), morphed(&tree, layout))));
     trees.push(("unmorphed".to_owned(), tree));
 
@@ -306,20 +302,20 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
         .iter()
         .map(|(name, tree)| pass(name, || tree.follow(&chain)));
     let times = compare(workload.name, effort, chain.len(), passes.collect())?;
-    let others = || trees.iter().zip(&times).skip(with_weights);
-    let row = |name: String, ours: &Rounds, rival: &str, theirs: &Rounds| {
-        Comparison::new(workload.suite, name, rival, "ns", ours, theirs)
-    };
-    let mut comparisons = Vec::new();
-    let best = others().min_by(|a, b| a.1.median().total_cmp(&b.1.median()));
-    if let Some(((best, _), theirs)) = best {
-        comparisons.push(row(workload.name.to_owned(), &times[0], best, theirs));
-        let name = format!("{}_auto_vs_best", workload.name);
-        let rival = format!("{best} (chosen: {chosen_layout})");
-        comparisons.push(row(name, &times[1], &rival, theirs));
-    }
-    let others = others().map(|((rival, _), theirs)| (rival.as_str(), rival.as_str(), theirs));
+    let others = trees.iter().zip(&times).skip(with_weights);
+    let others = others.map(|((name, _), times)| (name.as_str(), times));
     let (suite, name) = (workload.suite, workload.name);
+    let mut comparisons = Vec::new();
+    if let Some((best, theirs)) = best_of(others.clone()) {
+        let chosen = format!("{best} (chosen: {chosen_layout})");
+        for (name, rival, ours) in [
+            (name.to_owned(), best, &times[0]),
+            (format!("{name}_auto_vs_best"), chosen.as_str(), &times[1]),
+        ] {
+            comparisons.push(Comparison::new(suite, name, rival, "ns", ours, theirs));
+        }
+    }
+    let others = others.map(|(rival, theirs)| (rival, rival, theirs));
     comparisons.extend(against_each(suite, name, "ns", &times[0], others));
     Ok(comparisons)
 }
@@ -335,44 +331,35 @@ pub(super) fn morph_cost(workload: &Workload, effort: &Effort) -> Rows {
         Scale::Full => (effort.process_rounds, source::rivals().collect()),
     };
     let own = ours::METHODS.name;
-    let mut variants = vec![("tree_morph", own), ("tree_clone", own)];
-    variants.extend(
-        rivals
-            .iter()
-            .map(|rival| ("tree_clone", rival.methods.name)),
-    );
+    let clones = rivals
+        .iter()
+        .map(|rival| ("tree_clone", rival.methods.name));
+    let own = [("tree_morph", own), ("tree_clone", own)];
+    let variants: Vec<_> = own.into_iter().chain(clones).collect();
     let taken = measure(&variants, effort.scale, rounds)?;
     let (morph, copies) = (&taken[0], &taken[1..]);
     if copies[0].checksum != morph.checksum {
         return Err(wrong_answer(workload.name, "the copy"));
     }
 
-    let row = |name: String, rival: &str, unit, figure: fn(&Taken) -> &Rounds, copies: &Taken| {
-        let (ours, theirs) = (figure(morph), figure(copies));
-        Comparison::new(workload.suite, name, rival, unit, ours, theirs)
+    let (suite, time, memory) = (workload.suite, workload.name, workload.also[0]);
+    let ms = |name: String, rival: &str, copies: &Taken| {
+        Comparison::new(suite, name, rival, "ms", &morph.ms, &copies.ms)
     };
-    let (time, memory) = (workload.name, workload.also[0]);
-    let ms: fn(&Taken) -> &Rounds = |taken| &taken.ms;
-    let bytes: fn(&Taken) -> &Rounds = |taken| &taken.object_bytes;
-    let mut times = vec![row(time.to_owned(), "recursive copy", "ms", ms, &copies[0])];
-    let mut weights = vec![row(
-        memory.to_owned(),
-        "before the morph",
-        "B",
-        bytes,
-        &copies[0],
-    )];
+    let bytes = |name: String, rival: &str, copies: &Taken| {
+        let (ours, theirs) = (&morph.object_bytes, &copies.object_bytes);
+        Comparison::new(suite, name, rival, "B", ours, theirs)
+    };
+    let mut times = vec![ms(time.to_owned(), "recursive copy", &copies[0])];
+    let mut weights = vec![bytes(memory.to_owned(), "before the morph", &copies[0])];
     for (rival, copies) in rivals.iter().zip(&copies[1..]) {
-        let slug = rival.methods.name;
-        let words = format!("copy in {}", rival.name);
-        times.push(row(format!("{time}_in_{slug}"), &words, "ms", ms, copies));
-        weights.push(row(
-            format!("{memory}_vs_{slug}"),
-            rival.name,
-            "B",
-            bytes,
+        let (slug, name) = (rival.methods.name, rival.name);
+        times.push(ms(
+            format!("{time}_in_{slug}"),
+            &format!("copy in {name}"),
             copies,
         ));
+        weights.push(bytes(format!("{memory}_vs_{slug}"), name, copies));
     }
     times.extend(weights);
     Ok(times)

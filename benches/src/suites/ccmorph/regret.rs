@@ -9,13 +9,13 @@
 //! 4. regret = the least of the candidates' times / the chosen one's time, or 1
 //! ```
 //!
-//! The fastest of many was lucky, so its first time does not count. Disturbance makes a round
-//! longer, never shorter, so with many rounds the shortest is undisturbed: ratios of a few
-//! hundredths would drown in medians.
+//! Disturbance makes a round longer, never shorter, so the shortest of many is undisturbed. Ratios
+//! of a few hundredths would drown in medians. The first times do not count, because the fastest
+//! of many was lucky.
 //!
 //! Small structures lie in pages of 4 KiB, which conflict in a cache by chance: a copy of 1.5 MiB
 //! can be a third slower than another one of the same layout. So small structures have several
-//! copies in each layout, and their times are added up. Each pass over them is made twice and timed
+//! copies in each layout, and their times are added up. Each pass over them runs twice and is timed
 //! once, because filling a cache takes as long as many lookups in it.
 
 use std::time::Duration;
@@ -58,6 +58,7 @@ pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Ro
         Scale::Quick => (&[16], 2),
         Scale::Full => (&[16, 18, 20, 22], 4),
     };
+    let only = effort.only.as_deref();
     let mut cases = Vec::new();
     // Structures, with how many lookups of another one an operation is worth.
     for (structure, weight) in [
@@ -68,18 +69,19 @@ pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Ro
         ("octree", 16),
     ] {
         for &size_log2 in sizes_log2 {
-            let sweep = Sweep {
-                effort,
-                name: format!("{}_{structure}_2p{size_log2}", workload.name),
-                lookups: effort.lookups / 8 / weight,
-                copies: if size_log2 > SMALL_LOG2_MAX {
+            let name = format!("{}_{structure}_2p{size_log2}", workload.name);
+            if only.is_none_or(|only| covers(only, &name) || covers(&name, only)) {
+                let copies = if size_log2 > SMALL_LOG2_MAX {
                     1
                 } else {
                     small_copies
-                },
-            };
-            let only = effort.only.as_deref();
-            if only.is_none_or(|only| covers(only, &sweep.name) || covers(&sweep.name, only)) {
+                };
+                let sweep = Sweep {
+                    effort,
+                    name,
+                    lookups: effort.lookups / 8 / weight,
+                    copies,
+                };
                 cases.extend(sweep.run(structure, size_log2)?);
             }
         }
@@ -134,7 +136,7 @@ impl Sweep<'_> {
     /// Queries for `items` with each skew, of the same copies.
     fn measure<S: Structure>(&self, build: impl Fn() -> S, items: &[u64]) -> Rows {
         let mut auto = allocate_from(Source::CcMalloc, build);
-        let laid_out = |auto: &S, layout| Subject {
+        let laid_out = |auto: &S, layout: Layout| Subject {
             layout,
             copies: (0..self.copies)
                 .map(|_| morphed(auto, Some(layout)))
@@ -142,7 +144,7 @@ impl Sweep<'_> {
         };
         let mut subjects: Vec<Subject<S>> = FIXED.map(|layout| laid_out(&auto, layout)).into();
         let chosen = morph_in_place(&mut auto, None);
-        // The choice may be a layout that is not in the list; then it is one more to measure.
+        // The choice may be a layout that is not in the list.
         if !subjects.iter().any(|subject| subject.layout == chosen) {
             subjects.push(laid_out(&auto, chosen));
         }

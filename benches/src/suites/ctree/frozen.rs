@@ -49,12 +49,11 @@ fn queries(keys: &[u64], count: usize) -> Vec<u64> {
     (0..count).map(|_| keys[rng.below(keys.len())]).collect()
 }
 
-/// Lookups that wait for each other: what a miss costs; lookups that do not: how many misses
-/// overlap; and lookups in batches, against single ones: what a
-/// level-synchronous batch gains.
+/// Dependent lookups, independent ones, and a batch of them against single ones.
 pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let keys = keys::random(KEYS_2M, SEED);
+    // One by one, because collecting sorts first and fills the nodes.
     let mut theirs = BTreeMap::new();
     for (place, &key) in keys.iter().enumerate() {
         theirs.insert(key, value_of(place));
@@ -74,11 +73,8 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
         || chain.follow(|key| low_half(ours.get(&key))),
         || chain.follow(|key| low_half(theirs.get(&key))),
     )?;
-    duel.measure(
-        "frozen_get_independent_2m",
-        || sum_of(&queries, |key| ours.get(key).copied()),
-        their_queries,
-    )?;
+    let independent = || sum_of(&queries, |key| ours.get(key).copied());
+    duel.measure("frozen_get_independent_2m", independent, their_queries)?;
     let many = || {
         let mut sum = 0;
         ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value.copied()));
@@ -165,21 +161,18 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
         rival: ("bbtree_file", "bbtree file map"),
         rows: Vec::new(),
     };
-    duel.measure(
-        "mapped_get_many_2m",
-        || {
-            let mut sum = 0;
-            ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value));
-            sum
-        },
-        || {
-            let mut sum = 0;
-            get_many_of_file(&theirs, &queries, |value| {
-                sum = add_in_order(sum, value.copied());
-            });
-            sum
-        },
-    )?;
+    let our_batches = || {
+        let mut sum = 0;
+        ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value));
+        sum
+    };
+    let their_batches = || {
+        let mut sum = 0;
+        let add = |value: Option<&u64>| sum = add_in_order(sum, value.copied());
+        get_many_of_file(&theirs, &queries, add);
+        sum
+    };
+    duel.measure("mapped_get_many_2m", our_batches, their_batches)?;
     duel.measure(
         "mapped_get_dependent_2m",
         || chain.follow(|key| low_half(ours.get(&key).as_ref())),

@@ -1,14 +1,13 @@
 //! Ordered maps against each other.
 //!
-//! Each workload runs in a process of its own that the system's malloc serves, as it serves nearly
-//! every program: no map finds a heap that another workload left, and no allocation is slowed down
-//! by questions that other suites ask ([`crate::source`]). Within the process, ours and the rivals
-//! take turns.
+//! Each workload runs in a process of its own under the system's malloc: no map finds a heap that
+//! another workload left, and no allocation asks for its source ([`crate::source`]). Within the
+//! process, ours and the rivals take turns.
 //!
-//! Names: `dependent` are lookups that wait for the answer before ([`Chain`]),
-//! `independent` a loop over a list of queries, `many` the same list, handed over at once where the
-//! map takes that. Queries are drawn evenly, with replacement, from the keys of the map, unless the
-//! name says something else. Values are `u64`.
+//! Names: `dependent` are lookups that wait for the answer before ([`Chain`]), `independent` a loop
+//! over a list of queries, `many` the same list, handed over at once where the map takes that.
+//! Queries are drawn evenly, with replacement, from the keys of the map, unless the name says
+//! otherwise. Values are `u64`.
 //!
 //! This module has the lookups; [`updates`] has insertion, removal, calls on whole maps and memory;
 //! [`frozen`] the frozen maps, in memory and in a file.
@@ -18,7 +17,7 @@ mod updates;
 
 use std::iter::repeat_with;
 
-use super::{Pass, compare, pass};
+use super::{compare, pass};
 use crate::keys;
 use crate::ordered_map::{Key, Kind, ManyPasses, Passes, add_in_order};
 use crate::programs::Scale;
@@ -39,8 +38,8 @@ const WARM_BYTES: usize = 512 << 20;
 
 const KEYS_1M: usize = 1 << 20;
 
-/// Those of `kinds` that the user's choice of names leaves: with `get_many_2m_vs_bbtree`, ours and
-/// bbtree. Ours is always among them, and first.
+/// Those of `kinds` that `--only` leaves: with `get_many_2m_vs_bbtree`, ours and bbtree. Ours is
+/// first.
 fn wanted<K>(mut kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     let only = effort.only.as_deref();
     if let Some((_, rival)) = only.and_then(|only| only.rsplit_once("_vs_")) {
@@ -56,7 +55,7 @@ fn few<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     kinds
 }
 
-/// Those of `kinds` that a table beside the main one, or one of many builds, has time for.
+/// [`few`] in a quick run.
 fn few_if_quick<K>(kinds: Vec<Kind<K>>, effort: &Effort) -> Vec<Kind<K>> {
     match effort.scale {
         Scale::Quick => few(kinds, effort),
@@ -86,12 +85,9 @@ fn race<K, M: ?Sized>(
     run: impl Fn(&mut M) -> u64,
 ) -> Rows {
     let run = &run;
-    let passes: Vec<Pass<'_>> = kinds
-        .iter()
-        .zip(maps)
-        .map(|(kind, map)| pass(kind.name, move || run(&mut **map)))
-        .collect();
-    let times = compare(part, effort, operations, passes)?;
+    let passes = kinds.iter().zip(maps);
+    let passes = passes.map(|(kind, map)| pass(kind.name, move || run(&mut **map)));
+    let times = compare(part, effort, operations, passes.collect())?;
     Ok(against_kinds(part, kinds, &times, "ns"))
 }
 
@@ -134,14 +130,8 @@ impl<'a, K: Key> Maps<'a, K> {
         if !self.wants(part) {
             return Ok(Vec::new());
         }
-        race(
-            part,
-            self.effort,
-            operations,
-            &self.kinds,
-            &mut self.maps,
-            |map| run(map),
-        )
+        let (kinds, maps) = (&self.kinds, &mut self.maps);
+        race(part, self.effort, operations, kinds, maps, |map| run(map))
     }
 
     /// Times the lookups of queries that `draw` gives: rows for dependent ones, for independent
@@ -321,28 +311,22 @@ fn small_maps_of(part: &str, entries: usize, count: usize, effort: &Effort) -> R
         .collect();
 
     let repeats = effort.lookups.div_ceil(keys.len());
-    let again = |pass: &dyn Fn() -> u64| {
-        (0..repeats).fold(0_u64, |sum, _| sum.rotate_left(1).wrapping_add(pass()))
-    };
-    let mut measure = |end: &str, operations, run: &dyn Fn(&mut dyn ManyPasses<u64>) -> u64| {
+    let all = repeats * keys.len();
+    type Run<'a> = &'a dyn Fn(&mut dyn ManyPasses<u64>) -> u64;
+    let mut measure = |end: &str, repeats, operations, run: Run<'_>| {
         let part = format!("{part}_{end}");
         race(&part, effort, operations, &kinds, &mut maps, |maps| {
-            run(maps)
+            (0..repeats).fold(0_u64, |sum, _| sum.rotate_left(1).wrapping_add(run(maps)))
         })
     };
-    let get = measure("get", queries.len(), &|maps| maps.get(&queries))?;
-    let all = repeats * keys.len();
-    let insert = measure("insert", all, &|maps| {
-        again(&|| maps.build_and_drop(&groups))
-    })?;
-    let iterate = measure("iterate", all, &|maps| again(&|| maps.iterate()))?;
+    let get = measure("get", 1, queries.len(), &|maps| maps.get(&queries))?;
+    let insert = measure("insert", repeats, all, &|maps| maps.build_and_drop(&groups))?;
+    let iterate = measure("iterate", repeats, all, &|maps| maps.iterate())?;
 
     let mut comparisons = Vec::new();
     for (rival, kind) in kinds[1..].iter().enumerate() {
-        let of_rival = [&get[rival], &insert[rival], &iterate[rival]];
-        let worst = of_rival
-            .into_iter()
-            .min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+        let rows = [&get[rival], &insert[rival], &iterate[rival]].into_iter();
+        let worst = rows.min_by(|a, b| a.ratio.total_cmp(&b.ratio));
         comparisons.extend(worst.map(|row| row.called(format!("{part}_vs_{}", kind.slug))));
     }
     comparisons.extend(get.into_iter().chain(insert).chain(iterate));

@@ -48,32 +48,26 @@ pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Row
         comparisons.extend(insert_and_remove(insert, removals, &kinds, &keys, effort)?);
     }
     keys.sort_unstable();
-    if wants("insert_sorted_2m") {
-        let rows = insert_and_remove("insert_sorted_2m", None, &kinds, &keys, effort)?;
-        comparisons.extend(rows);
-    }
-    if wants("insert_reverse_2m") {
+    for part in ["insert_sorted_2m", "insert_reverse_2m"] {
+        if wants(part) {
+            comparisons.extend(insert_and_remove(part, None, &kinds, &keys, effort)?);
+        }
         keys.reverse();
-        let rows = insert_and_remove("insert_reverse_2m", None, &kinds, &keys, effort)?;
-        comparisons.extend(rows);
     }
     Ok(comparisons)
 }
 
 /// Resident bytes for each key of a map of each kind.
 ///
-/// What the allocator was asked for would be less than the truth: it leaves out headers and
-/// rounding of a malloc, whole pages of an arena, and all memory that a map takes from the
-/// operating system itself. The process is young and all maps live until the last is weighed, so
-/// none is built in memory that another one gave back.
+/// Requests to the allocator would leave out headers and rounding of a malloc, whole pages of an
+/// arena, and memory that a map takes from the operating system itself. The process is young and
+/// all maps live until the last is weighed, so none is built in memory that another one freed.
 fn resident_bytes_per_key(
     part: &str,
     kinds: &[Kind<u64>],
     keys: &[u64],
 ) -> Result<Vec<Rounds>, Failure> {
-    let mut maps = Vec::new();
-    let mut bytes = Vec::new();
-    let mut sums = Vec::new();
+    let (mut maps, mut bytes, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for kind in kinds {
         let before = resident_bytes();
         let mut map = kind.empty();
@@ -114,17 +108,17 @@ fn insert_and_remove(
             .wrapping_add(sums[which].rotate_left(1));
     }
     agree(insert, kinds, &sums)?;
-    let rows = |part: &str, times: &[Vec<Duration>]| {
+    let parts = [
+        Some((insert, inserts)),
+        remove.map(|(part, _)| (part, removals)),
+    ];
+    let rows = parts.into_iter().flatten().flat_map(|(part, times)| {
         let times = times
             .iter()
             .map(|times| Rounds::of_times(times, keys.len()));
         against_kinds(part, kinds, &times.collect::<Vec<_>>(), "ns")
-    };
-    let mut comparisons = rows(insert, &inserts);
-    if let Some((part, _)) = remove {
-        comparisons.extend(rows(part, &removals));
-    }
-    Ok(comparisons)
+    });
+    Ok(rows.collect())
 }
 
 /// All maps must have given the same answers as the first.
@@ -195,10 +189,8 @@ fn time_of_call<K: Key, M: Whole<K>>(part: &str, keys: &[K], others: &[K]) -> (D
         }
         _ => black_box(&map).clone(),
     });
-    (
-        time,
-        map.iterate().rotate_left(1).wrapping_add(made.iterate()),
-    )
+    let left = map.iterate().rotate_left(1).wrapping_add(made.iterate());
+    (time, left)
 }
 
 /// Times a call on both maps that have it, in turns.
@@ -220,13 +212,14 @@ fn measure_call<K: Key>(
         }
     })?;
     let name = format!("{part}_vs_{BTREEMAP}");
+    let [ours, theirs] = [&times[0], &times[1]];
     Ok(Comparison::new(
         "ctree",
         name,
         BTREEMAP_NAME,
         "ns",
-        &times[0],
-        &times[1],
+        ours,
+        theirs,
     ))
 }
 

@@ -26,8 +26,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::ValueEnum as _;
 
 use self::race::{Contest, Entry};
-use self::simulate::{Choice, PLACED, Simulated};
-use crate::olden::Size;
+use self::simulate::{Simulated, has_valgrind};
 use crate::olden::runner::{PROGRAMS, Program, Setting, Stages, Variant, name};
 use crate::output::table::Table;
 use crate::programs::Scale;
@@ -37,14 +36,29 @@ use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 /// The suite's name.
 pub const SUITE: &str = "olden";
 
-/// What this process has measured so far, each contest and simulation once: the means and the table
-/// are over what the programs' own workloads measured.
+/// What this process has measured so far. The means and the table use what the programs' own
+/// workloads measured.
 static CONTESTS: Mutex<Vec<Contest>> = Mutex::new(Vec::new());
 static SIMULATED: Mutex<Vec<Simulated>> = Mutex::new(Vec::new());
 
-/// Runs `f` with what is behind `mutex`, whose values are put there whole.
-fn locked<T, R>(mutex: &Mutex<T>, f: impl FnOnce(&mut T) -> R) -> R {
-    f(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
+/// A copy of what `all` holds.
+fn known<T: Clone>(all: &Mutex<Vec<T>>) -> Vec<T> {
+    all.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The one of `all` that `is_it` names; made and added when it is not there.
+fn find_or_make<T: Clone>(
+    all: &Mutex<Vec<T>>,
+    is_it: impl Fn(&T) -> bool,
+    make: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if let Some(found) = known(all).into_iter().find(is_it) {
+        return Ok(found);
+    }
+    let made = make()?;
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push(made.clone());
+    Ok(made)
 }
 
 /// The contest of a program in a setting.
@@ -53,159 +67,153 @@ fn contest(
     setting: Setting,
     effort: &Effort,
 ) -> Result<Contest, Failure> {
-    let is_it = |one: &&Contest| one.program.name == program.name && one.setting == setting;
-    if let Some(known) = locked(&CONTESTS, |all| all.iter().find(is_it).cloned()) {
-        return Ok(known);
-    }
-    let size = match effort.scale {
-        Scale::Quick => Size::Quick,
-        Scale::Full => Size::Large,
-    };
+    let is_it = |one: &Contest| one.program.name == program.name && one.setting == setting;
     // These take longer than other whole programs, and there are more of them.
     let rounds = effort.process_rounds.div_ceil(3);
-    let contest = Contest::hold(program, setting, size, effort.scale, rounds)?;
-    locked(&CONTESTS, |all| all.push(contest.clone()));
-    Ok(contest)
+    let hold = || Contest::hold(program, setting, effort.scale, rounds);
+    find_or_make(&CONTESTS, is_it, hold)
 }
 
-/// The simulation of a program; none where there is no simulator.
+/// The simulation of a program; `None` without a simulator.
 fn simulation(program: &'static Program, effort: &Effort) -> Result<Option<Simulated>, Failure> {
-    let is_it = |simulated: &&Simulated| simulated.program.name == program.name;
-    if let Some(known) = locked(&SIMULATED, |all| all.iter().find(is_it).cloned()) {
-        return Ok(Some(known));
+    if !has_valgrind() {
+        return Ok(None);
     }
-    let size = match effort.scale {
-        Scale::Quick => Size::Tiny,
-        Scale::Full => Size::Thesis,
-    };
-    let simulated = Simulated::run(program, size, effort.scale)?;
-    locked(&SIMULATED, |all| all.extend(simulated.clone()));
-    Ok(simulated)
+    let is_it = |simulated: &Simulated| simulated.program.name == program.name;
+    let run = || Simulated::run(program, effort.scale);
+    find_or_make(&SIMULATED, is_it, run).map(Some)
 }
 
-/// What a row compares, of which less is better.
-struct Figure {
-    ours: Rounds,
-    theirs: Rounds,
-    unit: &'static str,
+/// Our variants of a program that a run measures.
+fn variants(program: &Program, scale: Scale) -> Vec<Variant> {
+    match scale {
+        Scale::Quick => vec![program.hinted, Variant::Clustered],
+        Scale::Full => vec![
+            Variant::AsAllocated,
+            Variant::NullHints,
+            Variant::Closest,
+            Variant::FirstFit,
+            Variant::NewBlock,
+            Variant::Clustered,
+            Variant::Coloured,
+        ],
+    }
 }
 
-impl Figure {
-    fn of_times(ours: &Entry, theirs: &Entry) -> Figure {
-        Figure {
-            ours: ours.total_ms(),
-            theirs: theirs.total_ms(),
-            unit: "ms",
-        }
-    }
+/// Ours and theirs.
+type Pair = (Rounds, Rounds);
 
-    fn of_memory(ours: &Entry, theirs: &Entry) -> Figure {
-        Figure {
-            ours: ours.peak_mib(),
-            theirs: theirs.peak_mib(),
-            unit: "MiB",
-        }
-    }
+fn times(ours: &Entry, theirs: &Entry) -> Pair {
+    (ours.total_ms(), theirs.total_ms())
+}
 
-    /// Simulated cycles, which are counts: there is one round, and no spread.
-    fn of_cycles(simulated: &Simulated, ours: Choice) -> Figure {
-        let megacycles = |variant| simulated.cycles_of(variant) / 1e6;
-        let hinted = megacycles(simulated.program.hinted);
-        Figure {
-            ours: Rounds::once(ours(hinted, megacycles(Variant::Clustered))),
-            theirs: Rounds::once(megacycles(Variant::AsAllocated)),
-            unit: "Mcycles",
-        }
-    }
+/// Simulated cycles in millions. They are counts, so one round is enough.
+fn cycles(simulated: &Simulated, ours: Choice) -> Pair {
+    let megacycles = |variant| simulated.cycles_of(variant).unwrap_or(f64::NAN) / 1e6;
+    let hinted = megacycles(simulated.program.hinted);
+    let ours = ours(hinted, megacycles(Variant::Clustered));
+    (
+        Rounds::once(ours),
+        Rounds::once(megacycles(Variant::AsAllocated)),
+    )
+}
 
-    /// The geometric mean of the figures; none of none.
-    fn mean(figures: Vec<Figure>) -> Option<Figure> {
-        let unit = figures.first()?.unit;
-        let pairs = figures
-            .into_iter()
-            .map(|figure| (figure.ours, figure.theirs));
-        let (ours, theirs): (Vec<Rounds>, Vec<Rounds>) = pairs.unzip();
-        Some(Figure {
-            ours: Rounds::geometric_mean(&ours),
-            theirs: Rounds::geometric_mean(&theirs),
-            unit,
-        })
-    }
+/// Which cycles a row is about, of those of hinted and of morphed.
+type Choice = fn(f64, f64) -> f64;
 
-    fn row(&self, name: String, rival: &str) -> Comparison {
-        Comparison::new(SUITE, name, rival, self.unit, &self.ours, &self.theirs)
-    }
+/// The choices, with what names of rows end in. The thesis reports the better of the two, chosen
+/// for each program, and so does the floor.
+const CHOICES: [(&str, Choice); 3] = [
+    ("", f64::min),
+    ("_hinted", |hinted, _| hinted),
+    ("_morphed", |_, morphed| morphed),
+];
+
+fn row(name: String, rival: &str, unit: &str, (ours, theirs): &Pair) -> Comparison {
+    Comparison::new(SUITE, name, rival, unit, ours, theirs)
+}
+
+/// The row of the geometric mean of `pairs`; none without pairs.
+fn mean_row(name: String, rival: &str, unit: &str, pairs: Vec<Pair>) -> Option<Comparison> {
+    let (ours, theirs): (Vec<Rounds>, Vec<Rounds>) = pairs.into_iter().unzip();
+    let mean = || [&ours, &theirs].map(|figures| Rounds::geometric_mean(figures));
+    let [ours, theirs] = (!ours.is_empty()).then(mean)?;
+    Some(row(name, rival, unit, &(ours, theirs)))
 }
 
 const SIMULATED_RIVAL: &str = "system malloc, simulated";
 
-/// The comparisons of the program with this number in [`PROGRAMS`].
+/// The comparisons of the program with this index in [`PROGRAMS`].
 pub(super) fn of_program<const PROGRAM: usize>(workload: &Workload, effort: &Effort) -> Rows {
     let program = &PROGRAMS[PROGRAM];
     let mut comparisons = Vec::new();
     for &setting in Setting::value_variants() {
         let beginning = format!("{}_{}", workload.name, name(setting));
         if workload.wants(effort, &beginning) {
-            comparisons.extend(rows(&contest(program, setting, effort)?, &beginning));
+            comparisons.extend(rows(
+                &contest(program, setting, effort)?,
+                &beginning,
+                effort,
+            ));
         }
     }
     let name = format!("{}_thesis_sim", workload.name);
     if workload.wants(effort, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
-        for (end, ours) in PLACED {
-            let figure = Figure::of_cycles(&simulated, ours);
-            comparisons.push(figure.row(format!("{name}{end}"), SIMULATED_RIVAL));
-        }
+        comparisons.extend(CHOICES.map(|(end, ours)| {
+            let pair = cycles(&simulated, ours);
+            row(format!("{name}{end}"), SIMULATED_RIVAL, "Mcycles", &pair)
+        }));
     }
     Ok(comparisons)
 }
 
-fn rows(contest: &Contest, beginning: &str) -> Vec<Comparison> {
+fn rows(contest: &Contest, beginning: &str, effort: &Effort) -> Vec<Comparison> {
     let (best, heap) = (contest.best(), contest.best_heap());
-    let row = |end: &str, figure: Figure, rival: &Entry| {
-        figure.row(format!("{beginning}{end}"), rival.who)
+    let row = |end: &str, rival: &Entry, unit, pair: Pair| {
+        row(format!("{beginning}{end}"), rival.who, unit, &pair)
     };
     let mut comparisons = Vec::new();
     let hinted = contest.program.hinted;
     for entry in &contest.entries {
         let end = match entry.variant {
-            Variant::AsAllocated | Variant::Prefetched => continue,
+            Variant::AsAllocated => continue,
             variant if variant == hinted => String::new(),
             Variant::Clustered => "_morphed".to_owned(),
             variant => format!("_{}", name(variant).replace('-', "_")),
         };
-        comparisons.push(row(&end, Figure::of_times(entry, best), best));
+        comparisons.push(row(&end, best, "ms", times(entry, best)));
         if entry.variant == hinted || entry.variant == Variant::Clustered {
-            let figure = Figure::of_times(entry, heap);
-            comparisons.push(row(&format!("{end}_vs_heaps"), figure, heap));
-            if contest.scale == Scale::Full {
-                let figure = Figure::of_memory(entry, best);
-                comparisons.push(row(&format!("{end}_memory"), figure, best));
+            comparisons.push(row(
+                &format!("{end}_vs_heaps"),
+                heap,
+                "ms",
+                times(entry, heap),
+            ));
+            if effort.scale == Scale::Full {
+                let memory = (entry.peak_mib(), best.peak_mib());
+                comparisons.push(row(&format!("{end}_memory"), best, "MiB", memory));
             }
         }
     }
     if let Some([without, with]) = &contest.prefetched {
-        let rival = format!("{0}; not ours but {0} with prefetches", without.who);
-        let figure = Figure::of_times(with, without);
-        comparisons.push(figure.row(format!("{beginning}_prefetched"), &rival));
+        comparisons.push(Comparison {
+            rival: format!("{0}; not ours but {0} with prefetches", without.who),
+            ..row("_prefetched", without, "ms", times(with, without))
+        });
     }
     comparisons
 }
 
 /// The means over all programs.
 pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
-    let wants = |part: &str| workload.wants(effort, part);
     let mut comparisons = Vec::new();
-    let mut add = |figures: Vec<Figure>, name: String, rival: &str| {
-        comparisons.extend(Figure::mean(figures).map(|mean| mean.row(name, rival)));
-    };
-    let kinds = [
+    for (beginning, variant) in [
         ("olden_geomean_hinted", None),
         ("olden_geomean_morphed", Some(Variant::Clustered)),
-    ];
-    for (beginning, variant) in kinds {
-        if !wants(beginning) {
+    ] {
+        if !workload.wants(effort, beginning) {
             continue;
         }
         let (mut against_best, mut against_heaps) = (Vec::new(), Vec::new());
@@ -213,26 +221,30 @@ pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
             for &setting in Setting::value_variants() {
                 let contest = contest(program, setting, effort)?;
                 let ours = contest.entry(variant.unwrap_or(program.hinted));
-                against_best.push(Figure::of_times(ours, contest.best()));
-                against_heaps.push(Figure::of_times(ours, contest.best_heap()));
+                against_best.push(times(ours, contest.best()));
+                against_heaps.push(times(ours, contest.best_heap()));
             }
         }
-        add(against_best, format!("{beginning}_all"), "the best of each");
-        let name = format!("{beginning}_vs_heaps");
-        add(against_heaps, name, "the best heap of each");
+        for (end, rival, pairs) in [
+            ("_all", "the best of each", against_best),
+            ("_vs_heaps", "the best heap of each", against_heaps),
+        ] {
+            comparisons.extend(mean_row(format!("{beginning}{end}"), rival, "ms", pairs));
+        }
     }
-    if wants("olden_thesis_sim_geomean") {
+    let name = "olden_thesis_sim_geomean";
+    if workload.wants(effort, name) {
         let mut all = Vec::new();
         for program in PROGRAMS {
             all.extend(simulation(program, effort)?);
         }
-        for (end, ours) in PLACED {
-            let figures = all
+        comparisons.extend(CHOICES.iter().filter_map(|(end, ours)| {
+            let pairs = all
                 .iter()
-                .map(|simulated| Figure::of_cycles(simulated, ours));
-            let name = format!("olden_thesis_sim_geomean{end}");
-            add(figures.collect(), name, SIMULATED_RIVAL);
-        }
+                .map(|simulated| cycles(simulated, *ours))
+                .collect();
+            mean_row(format!("{name}{end}"), SIMULATED_RIVAL, "Mcycles", pairs)
+        }));
     }
     Ok(comparisons)
 }
@@ -243,13 +255,10 @@ const EXPLANATION: &str = "Time (build, layout and work together) and peak memor
     are the best rival's, not ours. Simulated: cycles on the thesis's machine (table 4.1) over \
     those of the system's malloc as allocated, on the input that is simulated, in a fresh heap.";
 
-/// All that this process measured, side by side, in the form of the thesis's figure 4-5; none when
-/// it measured nothing of this suite.
+/// All that this process measured, in the form of the thesis's figure 4-5; `None` when it measured
+/// nothing of this suite.
 pub fn table() -> Option<Table> {
-    let (contests, simulated) = (
-        locked(&CONTESTS, |all| all.clone()),
-        locked(&SIMULATED, |all| all.clone()),
-    );
+    let (contests, simulated) = (known(&CONTESTS), known(&SIMULATED));
     let rows = contests.iter().flat_map(|contest| {
         // The simulated heap is a fresh one.
         let simulated = simulated.iter().find(|simulated| {
@@ -280,7 +289,7 @@ pub fn table() -> Option<Table> {
     })
 }
 
-/// The line of the table for one contestant.
+/// The line of the table for one entry.
 fn cells(contest: &Contest, entry: &Entry, simulated: Option<&Simulated>) -> [String; 10] {
     let best = contest.best();
     let share = |of: fn(&Entry) -> Rounds| format!("{:.2}", of(entry).median() / of(best).median());

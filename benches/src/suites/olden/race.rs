@@ -1,5 +1,6 @@
-//! Contests: one program in one setting, all contestants in turns.
+//! Contests: one program in one setting, all allocators and variants in turns.
 
+use super::variants;
 use crate::olden::Size;
 use crate::olden::runner::{Finished, Mode, Program, Run, Setting, Stages, Variant};
 use crate::programs::Scale;
@@ -10,7 +11,7 @@ use crate::timing::turns;
 use crate::worker;
 use crate::workload::Failure;
 
-/// A contestant and its rounds.
+/// An allocator with a placement of nodes, and its rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// The name of the allocator's process.
@@ -25,16 +26,6 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    fn ours(variant: Variant) -> Entry {
-        Entry {
-            allocator: ours::METHODS.name,
-            who: ours::NAME,
-            variant,
-            takes_back: true,
-            rounds: Vec::new(),
-        }
-    }
-
     pub(super) fn figures(&self, figure: impl Fn(&Stages) -> u64, unit: f64) -> Rounds {
         let rounds = self.rounds.iter();
         Rounds::new(rounds.map(|round| figure(round) as f64 / unit).collect())
@@ -49,40 +40,14 @@ impl Entry {
     }
 }
 
-/// The rivals, as allocated.
-fn rivals() -> impl Iterator<Item = Entry> {
-    let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
-    let arenas = ARENAS.iter().map(|rival| (rival, false));
-    heaps.chain(arenas).map(|(rival, takes_back)| Entry {
-        allocator: rival.methods.name,
-        who: rival.name,
-        variant: Variant::AsAllocated,
-        takes_back,
-        rounds: Vec::new(),
-    })
-}
-
-/// Our variants in full runs.
-pub(super) const OURS: [Variant; 7] = [
-    Variant::AsAllocated,
-    Variant::NullHints,
-    Variant::Closest,
-    Variant::FirstFit,
-    Variant::NewBlock,
-    Variant::Clustered,
-    Variant::Coloured,
-];
-
 /// One program in one setting.
 #[derive(Clone, Debug)]
 pub(super) struct Contest {
     pub(super) program: &'static Program,
     pub(super) setting: Setting,
-    pub(super) scale: Scale,
-    /// The rivals as allocated, and then the variants of ours: those that the floors are about, and
-    /// in full runs all.
+    /// The rivals as allocated, and then the variants of ours.
     pub(super) entries: Vec<Entry>,
-    /// In full runs the best rival, and itself with prefetches, in a race of their own.
+    /// In full runs the best rival without and with prefetches, in a race of their own.
     pub(super) prefetched: Option<[Entry; 2]>,
 }
 
@@ -90,7 +55,6 @@ impl Contest {
     pub(super) fn hold(
         program: &'static Program,
         setting: Setting,
-        size: Size,
         scale: Scale,
         rounds: usize,
     ) -> Result<Contest, Failure> {
@@ -98,33 +62,42 @@ impl Contest {
             program,
             setting,
             variant: Variant::AsAllocated,
-            size,
+            size: match scale {
+                Scale::Quick => Size::Quick,
+                Scale::Full => Size::Large,
+            },
             mode: Mode::Run,
         };
-        let ours = match scale {
-            Scale::Quick => &[program.hinted, Variant::Clustered][..],
-            Scale::Full => &OURS,
-        };
-        let mut entries: Vec<Entry> = rivals().collect();
-        entries.extend(ours.iter().map(|&variant| Entry::ours(variant)));
+        let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
+        let rivals = heaps.chain(ARENAS.iter().map(|rival| (rival, false)));
+        let rivals = rivals.map(|(rival, takes_back)| Entry {
+            allocator: rival.methods.name,
+            who: rival.name,
+            variant: Variant::AsAllocated,
+            takes_back,
+            rounds: Vec::new(),
+        });
+        let ours = variants(program, scale).into_iter().map(|variant| Entry {
+            allocator: ours::METHODS.name,
+            who: ours::NAME,
+            variant,
+            takes_back: true,
+            rounds: Vec::new(),
+        });
+        let mut entries: Vec<Entry> = rivals.chain(ours).collect();
         race(run, &mut entries, rounds)?;
         let mut contest = Contest {
             program,
             setting,
-            scale,
             entries,
             prefetched: None,
         };
         if scale == Scale::Full {
-            let best = Entry {
+            let mut pair = [Variant::AsAllocated, Variant::Prefetched].map(|variant| Entry {
+                variant,
                 rounds: Vec::new(),
                 ..contest.best().clone()
-            };
-            let with = Entry {
-                variant: Variant::Prefetched,
-                ..best.clone()
-            };
-            let mut pair = [best, with];
+            });
             race(run, &mut pair, rounds)?;
             contest.prefetched = Some(pair);
         }
@@ -157,20 +130,20 @@ impl Contest {
     }
 }
 
-/// Runs all contestants in turns. Each run checks its result.
-fn race(run: Run, contestants: &mut [Entry], rounds: usize) -> Result<(), Failure> {
-    for which in turns(rounds, contestants.len()) {
-        let contestant = &mut contestants[which];
-        let variant = contestant.variant;
-        let stages = start(&Run { variant, ..run }, contestant.allocator)?;
-        contestant.rounds.push(stages);
+/// Runs all entries in turns. Each run checks its result.
+fn race(run: Run, entries: &mut [Entry], rounds: usize) -> Result<(), Failure> {
+    for which in turns(rounds, entries.len()) {
+        let entry = &mut entries[which];
+        let variant = entry.variant;
+        let stages = start(&Run { variant, ..run }, entry.allocator)?;
+        entry.rounds.push(stages);
     }
     Ok(())
 }
 
-/// Memory that a run will find with the kernel already, rather than with the hypervisor: about
-/// three times the most that a run of this size takes. With only as much as it takes, one build in
-/// three of mst in an aged heap still waited for the hypervisor, and took 360 ms instead of 130.
+/// Memory to take from the hypervisor before a run: about three times the most that a run of this
+/// size takes. With only as much as it takes, one build in three of mst in an aged heap still
+/// waited for the hypervisor, and took 360 ms instead of 130.
 fn warm_bytes(size: Size) -> usize {
     match size {
         Size::Tiny | Size::Thesis => 0,

@@ -1,25 +1,26 @@
 //! The thesis's simulated machine: table 4.1, by cachegrind.
 //!
-//! Counts do not depend on the machine or its load, so these can be compared with the thesis's.
+//! Counts do not depend on the machine or its load, so they can be compared with the thesis's.
 //! Cachegrind runs the worker with the caches of the table: 16 KB direct-mapped L1, 256 KB L2 with
-//! two ways, lines of 128 bytes. From its counts,
+//! two ways, lines of 128 bytes. From its counts and the table's costs of misses,
 //!
 //! ```text
 //! cycles = instructions + 9 x L1 data misses + 60 x L2 data misses
 //! ```
 //!
-//! with the table's costs of misses. That is a processor that does one instruction a cycle and
-//! waits for each miss. The thesis's was simulated by RSIM: it issued four instructions at once and
-//! went on under misses, so both parts are too long here.
+//! That is a processor that does one instruction a cycle and waits for each miss. The thesis's was
+//! simulated by RSIM: it issued four instructions at once and went on under misses, so both parts
+//! are too long here.
 //!
 //! A second run ends before the build, and its cycles are subtracted. Instruction misses do not
-//! count. Prefetches are no accesses to cachegrind, so programs that prefetch are not simulated.
+//! count. Cachegrind does not simulate prefetches, so programs that prefetch are left out.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread;
 
-use super::race::{Entry, OURS};
+use super::race::Entry;
+use super::variants;
 use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
 use crate::olden::runner::{Mode, Program, Run, Setting, Variant};
@@ -75,32 +76,18 @@ fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
     }
 }
 
-/// Which cycles a row is about, of those of hinted and of morphed.
-pub(super) type Choice = fn(f64, f64) -> f64;
-
-/// The choices, with what names of rows end in. The better of the two, chosen for each program, is
-/// what the thesis reports, and what the floor is about.
-pub(super) const PLACED: [(&str, Choice); 3] = [
-    ("", f64::min),
-    ("_hinted", |hinted, _| hinted),
-    ("_morphed", |_, morphed| morphed),
-];
-
 impl Simulated {
-    /// Simulates, on all processors; `None` where valgrind lacks, which is said once.
-    pub(super) fn run(
-        program: &'static Program,
-        size: Size,
-        scale: Scale,
-    ) -> Result<Option<Simulated>, Failure> {
-        if !has_valgrind() {
-            return Ok(None);
-        }
-        let variants = match scale {
-            Scale::Quick => &[Variant::AsAllocated, program.hinted, Variant::Clustered][..],
-            Scale::Full => &OURS,
+    /// Simulates, on all processors.
+    pub(super) fn run(program: &'static Program, scale: Scale) -> Result<Simulated, Failure> {
+        let size = match scale {
+            Scale::Quick => Size::Tiny,
+            Scale::Full => Size::Thesis,
         };
-        let whole = variants.iter().map(|&variant| (variant, Mode::Rsim));
+        let mut simulated = variants(program, scale);
+        if scale == Scale::Quick {
+            simulated.insert(0, Variant::AsAllocated);
+        }
+        let whole = simulated.iter().map(|&variant| (variant, Mode::Rsim));
         let inputs = [Variant::AsAllocated, program.hinted].map(|one| (one, Mode::Input));
         let jobs: Vec<(Variant, Mode)> = inputs.into_iter().chain(whole).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -116,43 +103,32 @@ impl Simulated {
             });
             cycles.extend(results.into_iter().collect::<Result<Vec<u64>, Failure>>()?);
         }
-        let [before_system, before_ours] = [cycles[0], cycles[1]];
-        let own = variants
-            .iter()
-            .zip(&cycles[2..])
-            .map(|(&variant, &cycles)| {
-                let before = match variant {
-                    Variant::AsAllocated => before_system,
-                    _ => before_ours,
-                };
-                (variant, cycles.saturating_sub(before) as f64)
-            });
-        Ok(Some(Simulated {
+        let cycles_of_work = simulated.iter().zip(&cycles[2..]).map(|(&variant, &all)| {
+            let input = cycles[usize::from(variant != Variant::AsAllocated)];
+            (variant, all.saturating_sub(input) as f64)
+        });
+        Ok(Simulated {
             program,
-            cycles: own.collect(),
-        }))
+            cycles: cycles_of_work.collect(),
+        })
     }
 
-    fn find(&self, variant: Variant) -> Option<f64> {
+    pub(super) fn cycles_of(&self, variant: Variant) -> Option<f64> {
         let mut all = self.cycles.iter();
         let found = all.find(|(simulated, _)| *simulated == variant);
         found.map(|&(_, cycles)| cycles)
     }
 
-    pub(super) fn cycles_of(&self, variant: Variant) -> f64 {
-        self.find(variant).unwrap_or(f64::NAN)
-    }
-
-    /// Cycles of a contestant over those of the system's malloc as allocated, if it was simulated.
+    /// Cycles of an entry over those of the system's malloc as allocated, if it was simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
         let (_, who) = allocator_of(entry.variant);
-        let cycles = self.find(entry.variant).filter(|_| who == entry.who)?;
-        Some(cycles / self.cycles_of(Variant::AsAllocated))
+        let cycles = self.cycles_of(entry.variant).filter(|_| who == entry.who)?;
+        Some(cycles / self.cycles_of(Variant::AsAllocated)?)
     }
 }
 
 /// Whether there is a simulator; says so once when there is none.
-fn has_valgrind() -> bool {
+pub(super) fn has_valgrind() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let asked = Command::new("valgrind").arg("--version").output();
