@@ -248,7 +248,7 @@ fn build(keys: &[u64], format: Format, machine: &Machine) -> Result<[Row; 5], Mo
     let in_frozen = move |key| match frozen.get(&key) {
         Some(&position) => position,
         None => {
-            let next = frozen.get_index(frozen.lower_bound(&key));
+            let next = frozen.get_index(frozen.rank(&key));
             format.answer(key, next.map(|(&key, _)| key))
         }
     };

@@ -33,7 +33,7 @@
 //! assert_eq!(map.range(15..).next(), Some((&20, &"twenty")));
 //!
 //! let frozen = FrozenCTreeMap::from_sorted_iter(map)?;
-//! assert_eq!(frozen.lower_bound(&25), 2);
+//! assert_eq!(frozen.rank(&25), 2);
 //! # Ok::<(), ctree::OrderError>(())
 //! ```
 //!

@@ -84,8 +84,8 @@ where
     };
     let verified = map.verify().is_ok();
     for query in queries {
-        let rank = map.lower_bound(query);
-        assert!(rank <= map.upper_bound(query) || !verified);
+        let rank = map.rank(query);
+        assert!(rank <= map.rank_after(query) || !verified);
         assert!(rank <= map.len());
         assert_eq!(map.get(query).is_some(), map.contains_key(query));
         let bounds = (Bound::Included(*query), Bound::Unbounded);

@@ -25,21 +25,21 @@ const BATCH_MIN: usize = 4;
 ///
 /// Keys may be of any type with `Ord`. Machine integers (`u8` to `u64`, `i8` to `i64`, `usize`,
 /// `isize`, `char`) are searched by SIMD, chosen at run time. Byte strings (`String`, `&str`,
-/// `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers, `u128`, `i128` and
-/// total floats are compared by 64 bits of each, which lie in the nodes. Values can be changed in
-/// place; entries cannot be added or removed.
+/// `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`) are compared by 64 bits of each, which lie in the
+/// nodes. Values can be changed in place; entries cannot be added or removed.
 ///
 /// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see
-/// [`lower_bound`](Self::lower_bound), [`get_index`](Self::get_index),
+/// [`rank`](Self::rank), [`get_index`](Self::get_index),
 /// [`get_index_of`](Self::get_index_of).
 ///
 /// # Cost
 /// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index
 /// levels, and one leaf. The index has 1/32 of the size of the keys, so that mostly the leaf alone
 /// misses the cache. (For keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.)
-/// Keys compared by 64 bits of each go through log16(n) nodes of two lines; a `String` itself is
-/// read where these are equal, mostly once. Other types need four comparisons in each of log16(n)
-/// nodes.
+/// A byte string goes through log16(n) nodes of two lines, and is itself read where 64 bits are
+/// equal, mostly once. Other types need four comparisons in each of log16(n) nodes. Batches
+/// (`.._many`) gain for integers only; a [`CTreeMap`](crate::CTreeMap) of strings or tuples, built
+/// from a sorted iterator, serves them faster.
 ///
 /// # A wrong `Ord`
 /// As for `BTreeMap`, lookups may then miss keys, and building from unsorted input may panic. It is
@@ -52,7 +52,7 @@ const BATCH_MIN: usize = 4;
 /// let squares: FrozenCTreeMap<u64, u64> = (0..1000).map(|n| (n * n, n)).collect();
 /// assert_eq!(squares.get(&144), Some(&12));
 /// assert_eq!(squares.get(&145), None);
-/// assert_eq!(squares.lower_bound(&145), 13); // thirteen squares are less than 145
+/// assert_eq!(squares.rank(&145), 13); // thirteen squares are less than 145
 /// assert_eq!(squares.get_index(13), Some((&169, &13)));
 /// assert_eq!(squares.range(100..=200).next(), Some((&100, &10)));
 /// ```
@@ -219,22 +219,23 @@ impl<K, V> FrozenCTreeMap<K, V> {
     /// # Examples
     /// ```
     /// let map: ctree::FrozenCTreeMap<u32, ()> = [10, 20, 30].map(|key| (key, ())).into();
-    /// assert_eq!((map.lower_bound(&20), map.upper_bound(&20)), (1, 2));
-    /// assert_eq!(map.get_index(map.lower_bound(&21)), Some((&30, &()))); // the successor
-    /// assert_eq!(map.lower_bound(&31), 3);
+    /// assert_eq!((map.rank(&20), map.rank_after(&20)), (1, 2));
+    /// assert_eq!(map.get_index(map.rank(&21)), Some((&30, &()))); // the successor
+    /// assert_eq!(map.rank(&31), 3);
     /// ```
-    #[doc(alias = "rank")]
+    #[doc(alias = "lower_bound")]
     #[inline]
-    pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    pub fn rank<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
         K: Borrow<Q> + Ord,
     {
         self.search(query).unwrap_or_else(|rank| rank)
     }
 
-    /// Number of keys less than or equal to `query`.
+    /// Number of keys less than or equal to `query`: the rank of the first key after it, or `len`.
+    #[doc(alias = "upper_bound")]
     #[inline]
-    pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    pub fn rank_after<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
         K: Borrow<Q> + Ord,
     {
@@ -318,11 +319,11 @@ impl<K, V> FrozenCTreeMap<K, V> {
         });
     }
 
-    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    /// [`rank`](Self::rank) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
     /// When `queries` and `ranks` differ in length.
-    pub fn lower_bound_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
+    pub fn rank_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
     where
         K: Borrow<Q> + Ord,
     {
@@ -371,8 +372,8 @@ impl<K, V> FrozenCTreeMap<K, V> {
         rank_iter::ranks_within(
             (bounds.start_bound(), bounds.end_bound()),
             self.len(),
-            |key| self.lower_bound(key),
-            |key| self.upper_bound(key),
+            |key| self.rank(key),
+            |key| self.rank_after(key),
         )
     }
 

@@ -47,7 +47,7 @@ pub type Union<'a, K> = algebra::Union<Iter<'a, K>, &'a K>;
 /// let primes: FrozenCTreeSet<u32> = [7, 3, 5, 2].into();
 /// assert!(primes.contains(&5) && !primes.contains(&6));
 /// assert_eq!(primes.range(3..).collect::<Vec<_>>(), [&3, &5, &7]);
-/// assert_eq!(primes.get_index(primes.lower_bound(&4)), Some(&5));
+/// assert_eq!(primes.get_index(primes.rank(&4)), Some(&5));
 /// ```
 #[derive(Clone)]
 pub struct FrozenCTreeSet<K> {
@@ -109,23 +109,23 @@ impl<K> FrozenCTreeSet<K> {
         self.map.get_key_value(key).map(|(key, ())| key)
     }
 
-    /// Number of keys less than `query`. See [`FrozenCTreeMap::lower_bound`].
-    #[doc(alias = "rank")]
+    /// Number of keys less than `query`. See [`FrozenCTreeMap::rank`].
+    #[doc(alias = "lower_bound")]
     #[inline]
-    pub fn lower_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    pub fn rank<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
         K: Borrow<Q> + Ord,
     {
-        self.map.lower_bound(query)
+        self.map.rank(query)
     }
 
     /// Number of keys less than or equal to `query`.
     #[inline]
-    pub fn upper_bound<Q: ?Sized + Ord>(&self, query: &Q) -> usize
+    pub fn rank_after<Q: ?Sized + Ord>(&self, query: &Q) -> usize
     where
         K: Borrow<Q> + Ord,
     {
-        self.map.upper_bound(query)
+        self.map.rank_after(query)
     }
 
     /// The rank of `key`, if it is in the set.
@@ -171,15 +171,15 @@ impl<K> FrozenCTreeSet<K> {
         });
     }
 
-    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    /// [`rank`](Self::rank) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
     /// When `queries` and `ranks` differ in length.
-    pub fn lower_bound_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
+    pub fn rank_many<Q: Ord>(&self, queries: &[Q], ranks: &mut [usize])
     where
         K: Borrow<Q> + Ord,
     {
-        self.map.lower_bound_many(queries, ranks);
+        self.map.rank_many(queries, ranks);
     }
 
     /// The keys within bounds, in order.

@@ -67,7 +67,7 @@ use crate::rank_iter;
 /// // SAFETY: nothing else changes the file.
 /// let squares = unsafe { MappedCTreeMap::<u64, u64>::open(&path) }?;
 /// assert_eq!(squares.get(&144), Some(12));
-/// assert_eq!(squares.lower_bound(&145), 13); // thirteen squares are less than 145
+/// assert_eq!(squares.rank(&145), 13); // thirteen squares are less than 145
 /// assert_eq!(squares.range(100..=200).map(|(square, _)| square).next(), Some(100));
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -284,25 +284,25 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     }
 
     /// Number of keys less than `query`: the rank of the first key that is not, or `len`.
-    #[doc(alias = "rank")]
+    #[doc(alias = "lower_bound")]
     #[inline]
-    pub fn lower_bound(&self, query: &K) -> usize {
+    pub fn rank(&self, query: &K) -> usize {
         self.tree.search(query).unwrap_or_else(|rank| rank)
     }
 
     /// Number of keys less than or equal to `query`.
     #[inline]
-    pub fn upper_bound(&self, query: &K) -> usize {
+    pub fn rank_after(&self, query: &K) -> usize {
         self.tree
             .search(query)
             .map_or_else(|rank| rank, |rank| rank + 1)
     }
 
-    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    /// [`rank`](Self::rank) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
     /// If `queries` and `ranks` differ in length.
-    pub fn lower_bound_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
+    pub fn rank_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
         rank_iter::assert_same_length(queries.len(), ranks.len());
         self.tree.search_many(queries, |index, rank| {
             ranks[index] = rank.unwrap_or_else(|rank| rank);
@@ -354,8 +354,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
                 bounds.end_bound().map(Borrow::borrow),
             ),
             self.len(),
-            |key| self.lower_bound(key),
-            |key| self.upper_bound(key),
+            |key| self.rank(key),
+            |key| self.rank_after(key),
         )
     }
 

@@ -138,24 +138,24 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     }
 
     /// Number of keys less than `query`.
-    #[doc(alias = "rank")]
+    #[doc(alias = "lower_bound")]
     #[inline]
-    pub fn lower_bound(&self, query: &K) -> usize {
-        self.map.lower_bound(query)
+    pub fn rank(&self, query: &K) -> usize {
+        self.map.rank(query)
     }
 
     /// Number of keys less than or equal to `query`.
     #[inline]
-    pub fn upper_bound(&self, query: &K) -> usize {
-        self.map.upper_bound(query)
+    pub fn rank_after(&self, query: &K) -> usize {
+        self.map.rank_after(query)
     }
 
-    /// [`lower_bound`](Self::lower_bound) of many queries: `ranks[i]` becomes that of `queries[i]`.
+    /// [`rank`](Self::rank) of many queries: `ranks[i]` becomes that of `queries[i]`.
     ///
     /// # Panics
     /// If `queries` and `ranks` differ in length.
-    pub fn lower_bound_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
-        self.map.lower_bound_many(queries, ranks);
+    pub fn rank_many<Q: Borrow<K>>(&self, queries: &[Q], ranks: &mut [usize]) {
+        self.map.rank_many(queries, ranks);
     }
 
     /// The rank of `key`, if it is in the set.

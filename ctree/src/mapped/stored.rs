@@ -386,7 +386,7 @@ macro_rules! fixed_key {
 
             #[inline]
             fn leaf_of(index: &Self::Index, query: &$key) -> usize {
-                index.lower_bound(query)
+                index.rank(query)
             }
 
             #[inline]
@@ -419,7 +419,7 @@ fn leaves_of_integers<K: Ord + Copy, Q: Borrow<K>>(
     leaves: &mut [usize],
 ) {
     if let Some(keys) = same_integers::<K, Q>(queries) {
-        return index.lower_bound_many(keys, leaves);
+        return index.rank_many(keys, leaves);
     }
     let Some(first) = queries.first() else {
         return;
@@ -430,7 +430,7 @@ fn leaves_of_integers<K: Ord + Copy, Q: Borrow<K>>(
         for (key, query) in keys.iter_mut().zip(queries) {
             *key = *query.borrow();
         }
-        index.lower_bound_many(keys, leaves);
+        index.rank_many(keys, leaves);
     }
 }
 
@@ -476,7 +476,7 @@ macro_rules! bytes_key {
 
             #[inline]
             fn leaf_of(index: &Self::Index, query: &$key) -> usize {
-                index.upper_bound(query.stored_bytes())
+                index.rank_after(query.stored_bytes())
             }
 
             fn leaves_of<Q: Borrow<$key>>(

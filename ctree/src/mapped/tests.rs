@@ -60,8 +60,8 @@ where
         see(format!(
             "{:?} {} {}",
             map.get(query.borrow()),
-            map.lower_bound(query.borrow()),
-            map.upper_bound(query.borrow())
+            map.rank(query.borrow()),
+            map.rank_after(query.borrow())
         ));
         let after = (Bound::Excluded(query.borrow()), Bound::Unbounded);
         see(format!("{:?}", map.range::<K>(after).next()));

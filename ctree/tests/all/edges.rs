@@ -29,8 +29,8 @@ fn every_small_size_finds_all_its_keys_and_nothing_else() {
                 "{query} of {len}"
             );
             assert_eq!(tuples.get(&(query, false)), None);
-            assert_eq!(lanes.lower_bound(&query), query as usize / 2);
-            assert_eq!(tuples.lower_bound(&(query, true)), query as usize / 2);
+            assert_eq!(lanes.rank(&query), query as usize / 2);
+            assert_eq!(tuples.rank(&(query, true)), query as usize / 2);
         }
         assert_eq!(
             lanes.last_key_value().map(|entry| entry.1 + 1),
@@ -59,15 +59,15 @@ macro_rules! extremes {
                 let model: BTreeMap<$key, $key> = all().collect();
                 assert_eq!(map.check(), Ok(()));
                 assert_eq!((map.get(&max), map.get(&min)), (Some(&max), Some(&min)));
-                assert_eq!(map.upper_bound(&max), map.len());
-                assert_eq!(map.lower_bound(&min), 0);
+                assert_eq!(map.rank_after(&max), map.len());
+                assert_eq!(map.rank(&min), 0);
                 assert!(map.range(max..).eq(model.range(max..)));
                 let last = (Bound::Excluded(max - 1), Bound::Included(max));
                 assert!(map.range(last).eq(model.range(max..)));
 
                 let without: FrozenCTreeSet<$key> = inner().collect();
                 assert!(!without.contains(&max) && !without.contains(&min));
-                assert_eq!(without.lower_bound(&max), without.len());
+                assert_eq!(without.rank(&max), without.len());
                 assert_eq!(without.range(max..).next(), None);
                 let mut found = [true; 2];
                 without.contains_many(&[min, max], &mut found);
@@ -109,7 +109,7 @@ fn an_empty_map_answers() {
         assert!(map.is_empty() && map.memory_usage() == 0);
         assert_eq!((map.get(&key).cloned(), map.get_mut(&key)), (None, None));
         assert_eq!((map.first_key_value(), map.last_key_value()), (None, None));
-        assert_eq!((map.lower_bound(&key), map.upper_bound(&key)), (0, 0));
+        assert_eq!((map.rank(&key), map.rank_after(&key)), (0, 0));
         assert_eq!((map.get_index(0), map.range(key..).next()), (None, None));
         assert_eq!(
             (map.iter_mut().count(), map.clone().into_iter().count()),

@@ -40,13 +40,13 @@ where
         })
         .collect();
     for (query, &(rank, found)) in queries.iter().zip(&expected) {
-        assert_eq!(map.lower_bound(query), rank, "{query:?}");
+        assert_eq!(map.rank(query), rank, "{query:?}");
         assert_eq!(map.get(query).copied(), found, "{query:?}");
     }
     for length in [1, 4, 63, 64, 65, 1000] {
         for (queries, expected) in queries.chunks(length).zip(expected.chunks(length)).take(20) {
             let mut ranks = vec![usize::MAX; queries.len()];
-            map.lower_bound_many(queries, &mut ranks);
+            map.rank_many(queries, &mut ranks);
             assert!(ranks.iter().eq(expected.iter().map(|(rank, _)| rank)));
             let mut values = vec![None; queries.len()];
             map.get_many(queries, &mut values);

@@ -105,7 +105,7 @@ quickcheck! {
         let len = map.len();
         for n in 0..200 {
             let query = key(n);
-            assert!(map.lower_bound(&query) <= len && map.upper_bound(&query) <= len);
+            assert!(map.rank(&query) <= len && map.rank_after(&query) <= len);
             assert!(map.get(&query).is_none_or(|value| *value < 700));
             // Panics if the bounds are said to be in the wrong order.
             let range = || map.range_mut(&query..&key(n + 1)).count();

@@ -80,7 +80,7 @@ impl<K: Key, V: Value> World<K, V> {
                             .eq(keys.iter().map(|key| theirs.get(key)))
                     );
                     let mut ranks = vec![usize::MAX; keys.len()];
-                    ours.lower_bound_many(keys, &mut ranks);
+                    ours.rank_many(keys, &mut ranks);
                     let expected = keys.iter().map(|key| theirs.range(..key).count());
                     assert!(ranks.into_iter().eq(expected));
                 }
@@ -89,10 +89,7 @@ impl<K: Key, V: Value> World<K, V> {
                 let key = K::nth(*key);
                 let below = theirs.range(..&key).count();
                 let upto = theirs.range(..=&key).count();
-                assert_eq!(
-                    (ours.lower_bound(&key), ours.upper_bound(&key)),
-                    (below, upto)
-                );
+                assert_eq!((ours.rank(&key), ours.rank_after(&key)), (below, upto));
                 assert_eq!(ours.get_index_of(&key), (below < upto).then_some(below));
             }
             Op::Index(rank) => {
@@ -243,17 +240,17 @@ fn sets_agree<K: Arbitrary + Key>(left: Vec<K>, right: Vec<K>) -> bool {
     assert_eq!((ours.first(), ours.last()), (theirs.first(), theirs.last()));
     let (mut found, mut ranks) = (vec![false; right.len()], vec![usize::MAX; right.len()]);
     ours.contains_many(&right, &mut found);
-    ours.lower_bound_many(&right, &mut ranks);
+    ours.rank_many(&right, &mut ranks);
     for (index, key) in right.iter().enumerate() {
         assert_eq!(
             (found[index], ours.get(key)),
             (theirs.contains(key), theirs.get(key))
         );
         assert_eq!(
-            (ranks[index], ours.lower_bound(key)),
+            (ranks[index], ours.rank(key)),
             (theirs.range(..key).count(), ranks[index])
         );
-        assert_eq!(ours.upper_bound(key), theirs.range(..=key).count());
+        assert_eq!(ours.rank_after(key), theirs.range(..=key).count());
         assert!(ours.range(key..).rev().eq(theirs.range(key..).rev()));
     }
     for (rank, key) in theirs.iter().enumerate() {
@@ -316,7 +313,7 @@ fn borrowed_forms_are_accepted_everywhere() {
     let key = "123";
     assert_eq!((map.get(key), map[key]), (Some(&123), 123));
     assert_eq!(map.get_mut(key), Some(&mut 123));
-    assert_eq!((map.lower_bound(key), map.upper_bound(key)), (123, 124));
+    assert_eq!((map.rank(key), map.rank_after(key)), (123, 124));
     let bounds = (Bound::Included("297"), Bound::Unbounded);
     assert_eq!(map.range::<str, _>(bounds).count(), 3);
 }

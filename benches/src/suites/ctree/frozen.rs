@@ -107,7 +107,7 @@ pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) ->
     let batches = || {
         queries.chunks(BATCH).fold(0, |sum, queries| {
             let ranks = &mut ranks[..queries.len()];
-            ours.lower_bound_many(queries, ranks);
+            ours.rank_many(queries, ranks);
             ranks.iter().fold(sum, |sum, &rank| add(sum, rank))
         })
     };

@@ -133,7 +133,7 @@ fn agrees<K, V, B, C>(
         assert_eq!(map.get_key_value(key).map(own).as_ref(), expected);
         assert_eq!(map.contains_key(key), expected.is_some());
         assert_eq!(
-            (map.lower_bound(key), map.upper_bound(key)),
+            (map.rank(key), map.rank_after(key)),
             (lower, upper),
             "{query:?}"
         );
@@ -149,13 +149,13 @@ fn agrees<K, V, B, C>(
         map.get_many(&borrowed, &mut by_reference);
         let (mut present, mut ranks) = (vec![true; len], vec![usize::MAX; len]);
         map.contains_many(queries, &mut present);
-        map.lower_bound_many(queries, &mut ranks);
+        map.rank_many(queries, &mut ranks);
         for (index, query) in queries.iter().enumerate() {
             let expected = model.get::<B>(query);
             assert_eq!(values[index].map(&own_value).as_ref(), expected);
             assert_eq!(by_reference[index].map(&own_value).as_ref(), expected);
             assert_eq!(present[index], expected.is_some());
-            assert_eq!(ranks[index], map.lower_bound(query.borrow()));
+            assert_eq!(ranks[index], map.rank(query.borrow()));
         }
     }
     let bounds = |key| [Bound::Included(key), Bound::Excluded(key), Bound::Unbounded];
@@ -365,15 +365,11 @@ fn sets_are_maps_to_nothing() {
             (Some("a"), Some("c"), Some("b"))
         );
         assert_eq!(
-            (
-                set.lower_bound("b"),
-                set.upper_bound("b"),
-                set.get_index_of("b")
-            ),
+            (set.rank("b"), set.rank_after("b"), set.get_index_of("b")),
             (1, 2, Some(1))
         );
         let mut ranks = [0; 2];
-        set.lower_bound_many(&["bb", "a"], &mut ranks);
+        set.rank_many(&["bb", "a"], &mut ranks);
         assert_eq!(ranks, [2, 0]);
         assert_eq!(set.range("b"..).collect::<Vec<_>>(), ["b", "c"]);
         assert_eq!(set.verify(), Ok(()));
@@ -419,7 +415,7 @@ fn results_must_be_as_many_as_keys() {
     let map = written::<u64, u64, _, _>([(1, 1)]);
     assert!(catch_unwind(AssertUnwindSafe(|| map.get_many(&[1, 2], &mut [None]))).is_err());
     assert!(catch_unwind(AssertUnwindSafe(|| map.contains_many(&[1], &mut []))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| map.lower_bound_many(&[1], &mut [0, 0]))).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| map.rank_many(&[1], &mut [0, 0]))).is_err());
 }
 
 #[test]
