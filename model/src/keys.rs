@@ -1,39 +1,31 @@
 //! Which keys operations ask for, and how often.
 //!
 //! A distribution is a rule until the number of keys is known; then it gives one weight for each.
-//! Skewed rules say how much more frequent some keys are than others, not which: that is drawn from
-//! a seed, so that neighbours in key order are no more alike than any two keys.
-//!
-//! - [`Zipf`](KeyDistribution::Zipf): the r-th most frequent key is asked for in proportion to 1 /
-//!   r^s (G. Zipf, *Human Behavior and the Principle of Least Effort*, 1949); s = 0.99 is what YCSB
-//!   calls Zipfian (B. Cooper and others, *Benchmarking Cloud Serving Systems with YCSB*, 2010).
-//! - [`HotSet`](KeyDistribution::HotSet): a share of the keys gets a share of the operations, each
-//!   of them as often.
-//! - [`Weights`](KeyDistribution::Weights): counts of a trace, or any others.
+//! Skewed rules say how much more frequent some keys are than others. Which ones is drawn from a
+//! seed, so that neighbours in key order are no more alike than any two keys.
 
 use std::fmt;
 use std::io::BufRead;
 use std::str::FromStr;
 
+use crate::lines::{self, TextError};
 use crate::shape::random;
-
-/// The longest line of a trace, in bytes: a key is a number of up to ten digits.
-const LINE_BYTES_MAX: usize = 1 << 12;
 
 /// How often operations ask for each key.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum KeyDistribution {
-    /// Each as often.
+    /// Each equally often.
     #[default]
     Uniform,
-    /// The r-th most frequent in proportion to 1 / r^exponent.
+    /// The r-th most frequent in proportion to 1 / r^exponent (G. Zipf, *Human Behavior and the
+    /// Principle of Least Effort*, 1949). An exponent of 0.99 is what YCSB calls Zipfian.
     Zipf {
         /// At least 0, which is uniform.
         exponent: f64,
         /// Chooses which keys are frequent.
         seed: u64,
     },
-    /// Some keys get more operations than their part.
+    /// A share of the keys gets a share of the operations, each of them equally often.
     HotSet {
         /// How many of the keys are hot, from 0 to 1; rounded to whole keys, at least one.
         keys_share: f64,
@@ -51,14 +43,15 @@ impl KeyDistribution {
     /// The weight of each of `keys` keys, `None` where all are the same. O(keys).
     ///
     /// # Errors
-    /// [`KeysError`] for weights of another number of keys or none above 0, and for exponents and
-    /// shares that are out of bounds.
-    pub fn weights(&self, keys: usize) -> Result<Option<Vec<f64>>, KeysError> {
+    /// [`ParameterError`] for weights of another number of keys or none above 0, and for exponents
+    /// and shares that are out of bounds.
+    pub fn weights(&self, keys: usize) -> Result<Option<Vec<f64>>, ParameterError> {
         match *self {
             KeyDistribution::Uniform => Ok(None),
             KeyDistribution::Zipf { exponent, seed } => {
                 if !(exponent >= 0.0 && exponent.is_finite()) {
-                    return Err(KeysError::Exponent(exponent));
+                    let what = format!("a Zipf exponent is a number of at least 0, not {exponent}");
+                    return Err(ParameterError(what));
                 }
                 let mut weights = vec![0.0; keys];
                 for (rank, key) in (1u32..).zip(shuffled(keys, seed)?) {
@@ -71,10 +64,10 @@ impl KeyDistribution {
                 operations_share,
                 seed,
             } => {
-                for share in [keys_share, operations_share] {
-                    if !(0.0..=1.0).contains(&share) {
-                        return Err(KeysError::Share(share));
-                    }
+                let shares = [keys_share, operations_share];
+                if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+                    let what = format!("a share is between 0 and 1, not {share}");
+                    return Err(ParameterError(what));
                 }
                 if keys == 0 {
                     return Ok(None);
@@ -85,15 +78,13 @@ impl KeyDistribution {
                     reason = "at least 0 and at most `keys`"
                 )]
                 let hot = ((keys_share * keys as f64).round() as usize).clamp(1, keys);
-                let cold = keys - hot;
                 // Where all are hot, the operations for others have no key, and count for none.
-                let (hot_weight, cold_weight) = if cold == 0 {
-                    (1.0, 0.0)
-                } else {
-                    (
+                let (hot_weight, cold_weight) = match keys - hot {
+                    0 => (1.0, 0.0),
+                    cold => (
                         operations_share / hot as f64,
                         (1.0 - operations_share) / cold as f64,
-                    )
+                    ),
                 };
                 let mut weights = vec![cold_weight; keys];
                 for key in shuffled(keys, seed)?.into_iter().take(hot) {
@@ -103,17 +94,12 @@ impl KeyDistribution {
             }
             KeyDistribution::Weights(ref weights) => {
                 if weights.len() != keys {
-                    return Err(KeysError::Number {
-                        weights: weights.len(),
-                        keys,
-                    });
+                    let what = format!("there are {} weights for {keys} keys", weights.len());
+                    return Err(ParameterError(what));
                 }
-                if keys > 0
-                    && !weights
-                        .iter()
-                        .any(|&weight| weight > 0.0 && weight.is_finite())
-                {
-                    return Err(KeysError::NoWeight);
+                let is_usable = |&weight: &f64| weight > 0.0 && weight.is_finite();
+                if keys > 0 && !weights.iter().any(is_usable) {
+                    return Err(ParameterError::new(NO_KEY));
                 }
                 Ok(Some(weights.clone()))
             }
@@ -124,54 +110,37 @@ impl KeyDistribution {
     /// those that begin with `#` are skipped. Reads line by line.
     ///
     /// # Errors
-    /// [`KeysError::Line`] names the first line that holds no key; also when reading fails, and
-    /// when there is no key at all.
-    pub fn read_trace(mut reader: impl BufRead, keys: usize) -> Result<KeyDistribution, KeysError> {
+    /// [`TextError`] names the first line that holds no key; also when there is no key at all.
+    pub fn read_trace(reader: impl BufRead, keys: usize) -> Result<KeyDistribution, TextError> {
         let mut counts = vec![0.0; keys];
-        let mut line = Vec::new();
-        let mut number = 0;
-        let mut any = false;
-        while crate::lines::read(&mut reader, &mut line, LINE_BYTES_MAX, &mut number)? {
-            let text = line.trim_ascii();
-            if text.is_empty() || text.starts_with(b"#") {
-                continue;
-            }
-            let key: Option<u64> = std::str::from_utf8(text)
-                .ok()
-                .and_then(|text| text.parse().ok());
-            let count = key
-                .and_then(|key| usize::try_from(key).ok())
-                .and_then(|key| counts.get_mut(key));
-            match (key, count) {
-                (_, Some(count)) => {
-                    *count += 1.0;
-                    any = true;
-                }
-                (Some(key), None) => {
-                    let what = format!(
-                        "there is no key {key}: keys are numbered from 0, and there are {keys}"
-                    );
-                    return Err(KeysError::Line { number, what });
-                }
-                (None, None) => {
-                    let what = "a line holds one key, a decimal number".to_owned();
-                    return Err(KeysError::Line { number, what });
-                }
-            }
+        lines::for_each(reader, &["#"], |_, text| {
+            let key: u64 = text
+                .parse()
+                .map_err(|_| "a line holds one key, a decimal number")?;
+            let index = usize::try_from(key).ok();
+            let count = index.and_then(|key| counts.get_mut(key)).ok_or_else(|| {
+                format!("there is no key {key}: keys are numbered from 0, and there are {keys}")
+            })?;
+            *count += 1.0;
+            Ok(())
+        })?;
+        if counts.iter().any(|&count| count > 0.0) {
+            return Ok(KeyDistribution::Weights(counts));
         }
-        if any {
-            Ok(KeyDistribution::Weights(counts))
-        } else {
-            Err(KeysError::NoWeight)
-        }
+        Err(TextError {
+            line: None,
+            what: NO_KEY.to_owned(),
+        })
     }
 }
 
+const NO_KEY: &str = "no key is ever asked for";
+
 /// The numbers below `keys` in random order.
-fn shuffled(keys: usize, seed: u64) -> Result<Vec<u32>, KeysError> {
+fn shuffled(keys: usize, seed: u64) -> Result<Vec<u32>, ParameterError> {
     match u32::try_from(keys) {
         Ok(keys) => Ok(random::permutation(keys, seed)),
-        Err(_) => Err(KeysError::TooMany { keys }),
+        Err(_) => Err(ParameterError(format!("{keys} keys are more than 2^32"))),
     }
 }
 
@@ -191,29 +160,28 @@ impl fmt::Display for KeyDistribution {
 }
 
 impl FromStr for KeyDistribution {
-    type Err = KeysError;
+    type Err = ParameterError;
 
     /// `uniform`, `zipf:S`, or `hot:K:O` with the shares of keys and operations. Seeds are 1.
-    fn from_str(text: &str) -> Result<KeyDistribution, KeysError> {
-        let number = |text: &str| text.parse::<f64>().ok();
-        let unknown = || KeysError::Unknown(text.chars().take(40).collect());
-        if text == "uniform" {
-            return Ok(KeyDistribution::Uniform);
-        }
-        let distribution = if let Some(exponent) = text.strip_prefix("zipf:") {
-            KeyDistribution::Zipf {
-                exponent: number(exponent).ok_or_else(unknown)?,
-                seed: 1,
-            }
-        } else {
-            let shares = text
-                .strip_prefix("hot:")
-                .and_then(|text| text.split_once(':'));
-            let (keys, operations) = shares.ok_or_else(unknown)?;
-            KeyDistribution::HotSet {
-                keys_share: number(keys).ok_or_else(unknown)?,
-                operations_share: number(operations).ok_or_else(unknown)?,
-                seed: 1,
+    fn from_str(text: &str) -> Result<KeyDistribution, ParameterError> {
+        let seed = 1;
+        let mut words = text.split(':');
+        let name = words.next();
+        let numbers: Option<Vec<f64>> = words.map(|word| word.parse().ok()).collect();
+        let distribution = match (name, numbers.as_deref()) {
+            (Some("uniform"), Some([])) => KeyDistribution::Uniform,
+            (Some("zipf"), Some(&[exponent])) => KeyDistribution::Zipf { exponent, seed },
+            (Some("hot"), Some(&[keys_share, operations_share])) => KeyDistribution::HotSet {
+                keys_share,
+                operations_share,
+                seed,
+            },
+            _ => {
+                let start: String = text.chars().take(40).collect();
+                return Err(ParameterError(format!(
+                    "unknown key distribution {start:?}: uniform, zipf:S, or hot:K:O with shares \
+                     of keys and operations"
+                )));
             }
         };
         // Bounds do not depend on the number of keys.
@@ -221,74 +189,24 @@ impl FromStr for KeyDistribution {
     }
 }
 
-/// Why there is no such distribution of keys.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum KeysError {
-    /// A text that names none.
-    Unknown(String),
-    /// Zipf's exponent is negative or no number.
-    Exponent(f64),
-    /// A share is not between 0 and 1.
-    Share(f64),
-    /// There is not one weight for each key.
-    Number {
-        /// How many weights there are.
-        weights: usize,
-        /// How many keys or places.
-        keys: usize,
-    },
-    /// No key is ever asked for.
-    NoWeight,
-    /// More keys than can be numbered.
-    TooMany {
-        /// How many.
-        keys: usize,
-    },
-    /// A line of a trace that holds no key, or could not be read.
-    Line {
-        /// The line, from 1 on.
-        number: u64,
-        /// What is wrong with it.
-        what: String,
-    },
-}
+/// A parameter of a structure, an operation or a distribution of keys that is out of its bounds,
+/// or does not fit the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParameterError(pub(crate) String);
 
-impl From<crate::lines::LineError> for KeysError {
-    fn from(error: crate::lines::LineError) -> KeysError {
-        KeysError::Line {
-            number: error.number,
-            what: error.what,
-        }
+impl ParameterError {
+    pub(crate) fn new(what: &str) -> ParameterError {
+        ParameterError(what.to_owned())
     }
 }
 
-impl fmt::Display for KeysError {
+impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            KeysError::Unknown(text) => write!(
-                f,
-                "unknown key distribution {text:?}: uniform, zipf:S, or hot:K:O with shares of \
-                 keys and operations"
-            ),
-            KeysError::Exponent(exponent) => {
-                write!(
-                    f,
-                    "a Zipf exponent is a number and at least 0, not {exponent}"
-                )
-            }
-            KeysError::Share(share) => write!(f, "a share is between 0 and 1, not {share}"),
-            KeysError::Number { weights, keys } => {
-                write!(f, "there are {weights} weights for {keys} keys")
-            }
-            KeysError::NoWeight => f.write_str("no key is ever asked for"),
-            KeysError::TooMany { keys } => write!(f, "{keys} keys are more than 2^32"),
-            KeysError::Line { number, what } => write!(f, "line {number}: {what}"),
-        }
+        f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for KeysError {}
+impl std::error::Error for ParameterError {}
 
 #[cfg(test)]
 mod tests;

@@ -23,7 +23,7 @@
 //!
 //! Trees that are searched for a key have this short path. Everything else comes down to
 //! [`Accesses`]: a [`Structure`] is [`Built`], its nodes are placed, and an [`Operation`] with a
-//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`structure::Walker`]
+//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`structure::walk`]
 //! and [`structure::read_edges`] take structures of your own. The guide is `docs/model.md`.
 //!
 //! A prediction goes through the modules in this order: `visits` (how often each node is visited),
@@ -70,7 +70,6 @@ mod hierarchy;
 #[cfg(feature = "structures")]
 mod keys;
 mod layout;
-#[cfg(feature = "structures")]
 mod lines;
 mod machine;
 mod neighbours;
@@ -102,8 +101,9 @@ pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
 #[cfg(feature = "structures")]
-pub use keys::{KeyDistribution, KeysError};
+pub use keys::{KeyDistribution, ParameterError};
 pub use layout::{ExtentError, HintPolicy, Layout, NodeExtent, ParseLayoutError, Placement};
+pub use lines::TextError;
 pub use machine::{
     ErrorBand, Level, LevelKind, LevelLatency, LookAhead, Machine, MachineError, NeighbourShare,
     Origin, Preset, SearchCosts, SearchStyle, Step, UnknownPreset,

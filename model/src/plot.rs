@@ -3,7 +3,7 @@
 //! ```
 //! use ccmodel::plot::{Axis, Chart, Stroke, svg};
 //!
-//! let chart = Chart::new("misses of a search", Axis::powers_of_two("nodes"), "L2 misses")
+//! let chart = Chart::new("misses of a search", Axis::PowersOfTwo("nodes"), "L2 misses")
 //!     .series("random", Stroke::Solid, [(1024.0, 0.5), (4096.0, 2.5), (16384.0, 5.0)])
 //!     .series("depth-first", Stroke::Dashed, [(1024.0, 0.2), (4096.0, 1.5), (16384.0, 3.0)]);
 //! assert!(svg(&[chart])?.starts_with("<svg"));
@@ -37,66 +37,42 @@ const COLOURS: [RGBColor; 7] = [
     BLACK,
 ];
 
-/// The horizontal axis.
+/// The horizontal axis, with its name.
 #[derive(Clone, Debug)]
-pub struct Axis {
-    name: String,
-    scale: Scale,
-}
-
-#[derive(Clone, Debug)]
-enum Scale {
-    Linear,
-    PowersOfTwo,
+pub enum Axis {
+    /// A linear axis.
+    Linear(&'static str),
+    /// A logarithmic axis with a mark at powers of two. Values that are not positive are left out.
+    PowersOfTwo(&'static str),
+    /// An axis of names: the value 0 is the first.
     Names(Vec<String>),
 }
 
 impl Axis {
-    /// A linear axis.
-    pub fn linear(name: &str) -> Axis {
-        Axis::new(name, Scale::Linear)
-    }
-
-    /// A logarithmic axis with a mark at powers of two. Values that are not positive are left out.
-    pub fn powers_of_two(name: &str) -> Axis {
-        Axis::new(name, Scale::PowersOfTwo)
-    }
-
-    /// An axis of names: the value 0 is the first.
-    pub fn names(names: impl IntoIterator<Item = impl Into<String>>) -> Axis {
-        let names = names.into_iter().map(Into::into).collect();
-        Axis::new("", Scale::Names(names))
-    }
-
-    fn new(name: &str, scale: Scale) -> Axis {
-        let name = name.to_owned();
-        Axis { name, scale }
-    }
-
     /// Where a value lies.
     fn place(&self, value: f64) -> f64 {
-        match self.scale {
-            Scale::Linear | Scale::Names(_) => value,
-            Scale::PowersOfTwo => value.log2(),
+        match self {
+            Axis::PowersOfTwo(_) => value.log2(),
+            Axis::Linear(_) | Axis::Names(_) => value,
         }
     }
 
     /// The ends of the axis for values between two places.
     fn ends(&self, low: f64, high: f64) -> (f64, f64) {
-        match &self.scale {
-            Scale::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
+        match self {
+            Axis::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
             _ if low < high => (low, high),
             _ => (low - 1.0, high + 1.0),
         }
     }
 
     fn label(&self, place: f64) -> String {
-        match &self.scale {
-            Scale::Linear => number(place),
-            Scale::PowersOfTwo => format!("{:.0}", place.exp2()),
-            Scale::Names(names) => {
-                let is_here = |&(i, _): &(usize, &String)| (i as f64 - place).abs() < 1e-6;
-                let name = names.iter().enumerate().find(is_here);
+        match self {
+            Axis::Linear(_) => number(place),
+            Axis::PowersOfTwo(_) => format!("{:.0}", place.exp2()),
+            Axis::Names(names) => {
+                let mut names = (0u32..).zip(names);
+                let name = names.find(|&(i, _)| (f64::from(i) - place).abs() < 1e-6);
                 name.map_or(String::new(), |(_, name)| name.clone())
             }
         }
@@ -179,6 +155,10 @@ impl Chart {
         }
         let (left, right) = self.x.ends(low, high);
         let top = if top > 0.0 { 1.05 * top } else { 1.0 };
+        let x_name = match self.x {
+            Axis::Linear(name) | Axis::PowersOfTwo(name) => name,
+            Axis::Names(_) => "",
+        };
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 15))
             .margin(10)
@@ -189,7 +169,7 @@ impl Chart {
             .configure_mesh()
             .disable_x_mesh()
             .x_labels(NUMBERS)
-            .x_desc(&self.x.name)
+            .x_desc(x_name)
             .y_desc(&self.y_name)
             .x_label_formatter(&|&place| self.x.label(place))
             .y_label_formatter(&|&y| number(y))
@@ -271,10 +251,12 @@ mod tests {
                 .series("alone", Stroke::Points, [(0.0, f64::INFINITY), (4.0, 0.0)])
         };
         let charts = [
-            chart(Axis::linear("x")),
-            chart(Axis::powers_of_two("x")),
-            chart(Axis::names(["a", "b", "c", "d", "e"])),
-            Chart::new("empty", Axis::powers_of_two("x"), "y"),
+            chart(Axis::Linear("x")),
+            chart(Axis::PowersOfTwo("x")),
+            chart(Axis::Names(
+                ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec(),
+            )),
+            Chart::new("empty", Axis::PowersOfTwo("x"), "y"),
         ];
         let text = svg(&charts).unwrap();
         assert!(text.contains("&lt;odd&gt; &amp;"), "{text}");
@@ -286,9 +268,12 @@ mod tests {
 
     #[test]
     fn marks_are_labelled() {
-        assert_eq!(Axis::powers_of_two("").label(10.0), "1024");
-        assert_eq!(Axis::linear("").label(0.25), "0.25");
-        assert_eq!(Axis::names(["a", "b"]).label(1.0), "b");
-        assert_eq!(Axis::names(["a", "b"]).label(1.5), "");
+        assert_eq!(Axis::PowersOfTwo("").label(10.0), "1024");
+        assert_eq!(Axis::Linear("").label(0.25), "0.25");
+        let names = Axis::Names(vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(
+            (names.label(1.0).as_str(), names.label(1.5).as_str()),
+            ("b", "")
+        );
     }
 }

@@ -27,19 +27,16 @@ use cache::Cache;
 use frames::FrameMap;
 
 pub use frames::Frames;
-pub use trace::{TextTrace, TraceCounts, TraceError, TraceKind, TraceRecord, simulate_trace};
+pub use trace::{TraceCounts, TraceKind, TraceRecord, read_trace, simulate_trace};
 
 /// No line and no page: addresses have 64 bits, and both at least 8 bytes.
 const NONE: u64 = u64::MAX;
-/// Draws of random replacement when no seed is given.
-const SEED_DEFAULT: u64 = 0x5eed;
+/// Seed of what random replacement evicts.
+const SEED: u64 = 0x5eed;
 
 /// The caches and TLBs of a [`Hierarchy`], empty at first.
 ///
-/// An access to the line of the last one takes 1 to 2 ns, to another line in the first cache 5 to
-/// 10, and each level that misses about as much again, more where its sets do not fit the caches of
-/// the machine that simulates. Memory: up to 18 bytes for each block that the hierarchy holds,
-/// 32 where a set has one.
+/// Memory: up to 18 bytes for each block that the hierarchy holds, 32 where a set has one.
 ///
 /// # Examples
 /// ```
@@ -56,7 +53,7 @@ const SEED_DEFAULT: u64 = 0x5eed;
 /// }
 /// simulator.reset_counts();
 /// for address in (0..64 << 10).step_by(8) {
-///     assert!(!simulator.access(address, 8).cache(1));
+///     simulator.access(address, 8);
 /// }
 /// let counts = simulator.counts();
 /// assert_eq!((counts.caches[0].accesses, counts.caches[0].misses), (8192, 1024));
@@ -83,23 +80,16 @@ pub struct Simulator {
 impl Simulator {
     /// Empty caches. O(blocks).
     pub fn new(hierarchy: &Hierarchy, frames: Frames) -> Simulator {
-        Simulator::with_seed(hierarchy, frames, SEED_DEFAULT)
-    }
-
-    /// As [`new`](Simulator::new), with a seed for what random replacement evicts.
-    pub fn with_seed(hierarchy: &Hierarchy, frames: Frames, seed: u64) -> Simulator {
-        let build = |levels: &[CacheLevel], first_seed: u64| -> Vec<Cache> {
-            let seeds = (0..).map(|i| first_seed.wrapping_add(i));
+        let build = |levels: &[CacheLevel], seed: u64| -> Vec<Cache> {
+            let levels = (0..).zip(levels);
             levels
-                .iter()
-                .zip(seeds)
-                .map(|(level, seed)| Cache::new(level, seed))
+                .map(|(i, level)| Cache::new(level, seed.wrapping_add(i)))
                 .collect()
         };
         Simulator {
             hierarchy: hierarchy.clone(),
-            caches: build(hierarchy.caches(), seed),
-            tlbs: build(hierarchy.tlbs(), !seed),
+            caches: build(hierarchy.caches(), SEED),
+            tlbs: build(hierarchy.tlbs(), !SEED),
             frames: FrameMap::new(frames),
             last_line: NONE,
             last_page: NONE,
@@ -114,123 +104,106 @@ impl Simulator {
         &self.hierarchy
     }
 
-    /// Reads or writes `bytes` bytes, none of them behind the end of the address space; which
-    /// levels missed. An access of no bytes touches nothing.
+    /// Reads or writes `bytes` bytes, none of them behind the end of the address space; returns
+    /// whether any level missed. An access of no bytes touches nothing.
     ///
     /// O(lines × ways of the levels asked).
     #[inline]
-    pub fn access(&mut self, address: u64, bytes: u32) -> Missed {
+    pub fn access(&mut self, address: u64, bytes: u32) -> bool {
         let last_byte = address.saturating_add(u64::from(bytes).saturating_sub(1));
         let first = &self.caches[0];
         let (line, last_line) = (first.block_of(address), first.block_of(last_byte));
         if line == last_line && bytes > 0 {
             return self.access_line(line);
         }
-        self.access_lines_slow(line, last_line, bytes)
+        bytes > 0 && self.access_lines(line, last_line)
     }
 
-    /// An access to no line or to several.
     #[cold]
     #[inline(never)]
-    fn access_lines_slow(&mut self, line: u64, last_line: u64, bytes: u32) -> Missed {
-        let mut missed = Missed::default();
-        if bytes > 0 {
-            for line in line..=last_line {
-                missed.0 |= self.access_line(line).0;
-            }
-        }
-        missed
+    fn access_lines(&mut self, first: u64, last: u64) -> bool {
+        (first..=last).fold(false, |missed, line| self.access_line(line) | missed)
     }
 
     #[inline]
-    fn access_line(&mut self, line: u64) -> Missed {
+    fn access_line(&mut self, line: u64) -> bool {
         self.line_accesses += 1;
         if line == self.last_line {
-            return Missed::default();
+            return false;
         }
         self.last_line = line;
         let address = line << self.caches[0].block_shift();
-        let mut missed = self.translate(address);
+        let is_translated = self.translate(address);
         let physical = self.frames.physical(address);
         let first = &mut self.caches[0];
-        if !first.use_if_held(first.block_of(physical)) {
-            self.fill(physical, &mut missed);
+        let is_held = first.use_if_held(first.block_of(physical));
+        if !is_held {
+            self.fill(physical);
         }
-        missed
+        !(is_translated && is_held)
     }
 
-    /// Asks the TLBs for a page.
+    /// Asks the TLBs for a page; whether the first one has it.
     #[inline]
-    fn translate(&mut self, address: u64) -> Missed {
-        let mut missed = Missed::default();
+    fn translate(&mut self, address: u64) -> bool {
         let Some(first) = self.tlbs.first() else {
-            return missed;
+            return true;
         };
         let page = first.block_of(address);
         if page == self.last_page {
-            return missed;
+            return true;
         }
         self.last_page = page;
         for (i, tlb) in self.tlbs.iter_mut().enumerate() {
             if tlb.use_if_held(page) {
-                break;
+                return i == 0;
             }
             tlb.insert(page);
             self.tlb_misses[i] += 1;
-            missed.0 |= Missed::TLB << i;
         }
-        missed
+        false
     }
 
     /// Brings in a block that the first cache does not hold, from the first level that does.
     #[inline(never)]
-    fn fill(&mut self, physical: u64, missed: &mut Missed) {
+    fn fill(&mut self, physical: u64) {
         let inclusion = self.hierarchy.inclusion();
         let (levels, last) = (self.caches.len(), self.caches.len() - 1);
-        let mut held_at = 0;
-        loop {
-            self.cache_misses[held_at] += 1;
-            missed.0 |= 1 << held_at;
-            held_at += 1;
-            let Some(cache) = self.caches.get_mut(held_at) else {
-                break;
-            };
+        let has_victim = inclusion == Inclusion::VictimLast;
+        self.cache_misses[0] += 1;
+        let mut held_at = 1;
+        while let Some(cache) = self.caches.get_mut(held_at) {
             let block = cache.block_of(physical);
             // A victim cache gives up what it is asked for.
-            let held = match inclusion {
-                Inclusion::VictimLast if held_at == last => cache.remove(block),
-                _ => cache.use_if_held(block),
+            let is_held = match has_victim && held_at == last {
+                true => cache.remove(block),
+                false => cache.use_if_held(block),
             };
-            if held {
+            if is_held {
                 break;
             }
+            self.cache_misses[held_at] += 1;
+            held_at += 1;
         }
-        // From memory's side, so that what an inclusive level throws out above leaves room there.
-        let filled = match inclusion {
-            Inclusion::VictimLast => held_at.min(last),
-            _ => held_at.min(levels),
-        };
+        // From memory's side, so that what an inclusive level evicts leaves room above.
+        let filled = held_at.min(if has_victim { last } else { levels });
         for level in (0..filled).rev() {
             let cache = &mut self.caches[level];
             let Some(evicted) = cache.insert(cache.block_of(physical)) else {
                 continue;
             };
-            match inclusion {
-                Inclusion::Inclusive => {
-                    let shift = cache.block_shift();
-                    for above in &mut self.caches[..level] {
-                        // Blocks above are as large or smaller.
-                        let parts = 1u64 << (shift - above.block_shift());
-                        for part in evicted * parts..(evicted + 1) * parts {
-                            above.remove(part);
-                        }
+            if inclusion == Inclusion::Inclusive {
+                let shift = cache.block_shift();
+                for above in &mut self.caches[..level] {
+                    // Blocks above are as large or smaller.
+                    let parts = 1u64 << (shift - above.block_shift());
+                    for part in evicted * parts..(evicted + 1) * parts {
+                        above.remove(part);
                     }
                 }
+            } else if has_victim && level + 1 == last {
                 // Both have blocks of one size.
-                Inclusion::VictimLast if level + 1 == last => {
-                    self.caches[last].insert(evicted);
-                }
-                Inclusion::NonInclusive | Inclusion::VictimLast => {}
+                self.caches[last].insert(evicted);
             }
         }
     }
@@ -239,16 +212,13 @@ impl Simulator {
     pub fn counts(&self) -> SimulatedCounts {
         let levels = |levels: &[CacheLevel], misses: &[u64]| {
             let mut accesses = self.line_accesses;
-            let counts = levels
-                .iter()
-                .zip(misses)
-                .map(|(level, &misses)| LevelCounts {
-                    name: level.name.clone(),
-                    // A level is asked for what those above it missed.
-                    accesses: std::mem::replace(&mut accesses, misses),
-                    misses,
-                });
-            counts.collect()
+            let count = |(level, &misses): (&CacheLevel, &u64)| LevelCounts {
+                name: level.name.clone(),
+                // A level is asked for what those above it missed.
+                accesses: std::mem::replace(&mut accesses, misses),
+                misses,
+            };
+            levels.iter().zip(misses).map(count).collect()
         };
         SimulatedCounts {
             caches: levels(self.hierarchy.caches(), &self.cache_misses),
@@ -284,33 +254,6 @@ impl Simulator {
     }
 }
 
-/// Which levels did not have what an access was for, one of its lines at least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Missed(u16);
-
-impl Missed {
-    /// The bit of the first TLB; those of caches begin at 1.
-    const TLB: u16 = 1 << MAX_CACHES;
-
-    /// Whether the cache at this index of [`Hierarchy::caches`] missed.
-    #[inline]
-    pub fn cache(self, index: usize) -> bool {
-        index < MAX_CACHES && self.0 >> index & 1 == 1
-    }
-
-    /// Whether the TLB at this index of [`Hierarchy::tlbs`] missed.
-    #[inline]
-    pub fn tlb(self, index: usize) -> bool {
-        index < MAX_CACHES && self.0 >> (index + MAX_CACHES) & 1 == 1
-    }
-
-    /// Whether anything missed.
-    #[inline]
-    pub fn any(self) -> bool {
-        self.0 != 0
-    }
-}
-
 /// What one level was asked, and what it did not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
@@ -326,11 +269,7 @@ pub struct LevelCounts {
 impl LevelCounts {
     /// Misses of an access; 0 where there was none.
     pub fn miss_ratio(&self) -> f64 {
-        if self.accesses == 0 {
-            0.0
-        } else {
-            self.misses as f64 / self.accesses as f64
-        }
+        self.misses as f64 / self.accesses.max(1) as f64
     }
 }
 

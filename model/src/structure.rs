@@ -9,10 +9,10 @@
 //! Accesses --> block probabilities, random operations
 //! ```
 //!
-//! An allocator or a layout moves *nodes*; an operation reads *points*. In trees and lists they are
-//! the same. A node of a B-tree holds many points: a binary search inside of it reads some keys and
-//! one link. The buckets of a hash table and the elements of an array are points of one large block
-//! of memory that no layout moves.
+//! A layout moves *nodes*; an operation reads *points*. In trees and lists they are the same. A
+//! node of a B-tree holds many points: a binary search inside of it reads some keys and one link.
+//! The buckets of a hash table and the elements of an array are points of one block of memory that
+//! no layout moves.
 //!
 //! | structure | nodes | points | order of keys |
 //! |---|---|---|---|
@@ -34,14 +34,12 @@ mod tests;
 mod tree;
 mod walker;
 
-use std::fmt;
-
-use crate::keys::KeysError;
+use crate::keys::ParameterError;
 use crate::{NO_NODE, NodeExtent};
 pub use built::Built;
-pub use edges::{EdgeList, EdgesError, read_edges};
-pub use operation::{Operation, ParseOperationError};
-pub use walker::{WalkError, Walked, Walker, walk};
+pub use edges::{EdgeList, read_edges};
+pub use operation::Operation;
+pub use walker::{WalkError, Walked, walk};
 
 /// The largest arity and fanout.
 const FANOUT_MAX: u32 = 1 << 16;
@@ -98,8 +96,8 @@ pub enum Structure {
         growth: Growth,
     },
     /// A quadtree (2 dimensions) or octree (3): 2^d children a node. Grown randomly, it is the
-    /// point quadtree of uniformly distributed points: each divides the cell that it falls into (R.
-    /// Finkel and J. Bentley, *Quad trees*, Acta Informatica 1974).
+    /// point quadtree of uniformly distributed points (R. Finkel and J. Bentley, *Quad trees*, Acta
+    /// Informatica 1974).
     PointTree {
         /// From 1 to 8.
         dimensions: u32,
@@ -159,25 +157,6 @@ impl Sizes {
             value_bytes: 8,
         }
     }
-
-    /// The same, reading only the first `bytes` bytes of a node.
-    #[must_use]
-    pub fn touching(self, bytes: u32) -> Sizes {
-        Sizes {
-            touched_bytes: bytes.clamp(1, self.node.bytes.max(1)),
-            ..self
-        }
-    }
-
-    /// The same, with other keys and values in B-trees.
-    #[must_use]
-    pub fn with_pairs(self, key_bytes: u32, value_bytes: u32) -> Sizes {
-        Sizes {
-            key_bytes,
-            value_bytes,
-            ..self
-        }
-    }
 }
 
 impl Structure {
@@ -185,18 +164,17 @@ impl Structure {
     /// O(keys log keys).
     ///
     /// # Errors
-    /// [`StructureError`] for parameters that no structure has, and for more keys than can be
+    /// [`ParameterError`] for parameters that no structure has, and for more keys than can be
     /// numbered.
-    pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, StructureError> {
-        if let Err(error) = NodeExtent::new(sizes.node.bytes, sizes.node.align) {
-            return Err(StructureError::Parameter(error.to_string()));
-        }
+    pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, ParameterError> {
+        NodeExtent::new(sizes.node.bytes, sizes.node.align)
+            .map_err(|error| ParameterError(error.to_string()))?;
         if keys == NO_NODE {
-            return Err(StructureError::TooLarge);
+            return Err(too_large());
         }
         let within = |ok: bool, what: String| match ok {
             true => Ok(()),
-            false => Err(StructureError::Parameter(what)),
+            false => Err(ParameterError(what)),
         };
         match self {
             Structure::SearchTree { growth } => Ok(tree::search(keys, growth, sizes)),
@@ -235,53 +213,6 @@ impl Structure {
     }
 }
 
-/// Why a structure, or an operation on it, is not possible.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum StructureError {
-    /// More points than can be numbered.
-    TooLarge,
-    /// A parameter or a size that no structure has.
-    Parameter(String),
-    /// The structure has no order of keys to go through.
-    NoRange,
-    /// A range of no keys.
-    EmptyRange,
-    /// The placement is of another structure.
-    Placement {
-        /// Nodes of the structure.
-        nodes: usize,
-        /// Nodes of the placement.
-        placed: usize,
-    },
-    /// The key distribution does not fit.
-    Keys(KeysError),
-}
-
-impl fmt::Display for StructureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StructureError::TooLarge => f.write_str("the structure has more parts than 2^32"),
-            StructureError::Parameter(what) => f.write_str(what),
-            StructureError::NoRange => {
-                f.write_str("a hash table's keys have no order, so there are no ranges")
-            }
-            StructureError::EmptyRange => f.write_str("a range has at least one key"),
-            StructureError::Placement { nodes, placed } => {
-                write!(
-                    f,
-                    "{placed} nodes are placed, but the structure has {nodes}"
-                )
-            }
-            StructureError::Keys(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for StructureError {}
-
-impl From<KeysError> for StructureError {
-    fn from(error: KeysError) -> StructureError {
-        StructureError::Keys(error)
-    }
+fn too_large() -> ParameterError {
+    ParameterError::new("the structure has more parts than 2^32")
 }

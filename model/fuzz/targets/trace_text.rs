@@ -2,32 +2,25 @@
 //! both must come to the same.
 #![no_main]
 
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 
-use ccmodel::simulator::{TextTrace, TraceRecord};
+use ccmodel::simulator::{TraceRecord, read_trace};
 use libfuzzer_sys::fuzz_target;
 
 /// All records, and the message of the error that ended them.
-fn read<E: std::fmt::Display>(
-    trace: impl Iterator<Item = Result<TraceRecord, E>>,
-) -> (Vec<TraceRecord>, Option<String>) {
+fn read(reader: impl BufRead) -> (Vec<TraceRecord>, Option<String>) {
     let mut records = Vec::new();
-    for record in trace {
-        match record {
-            Ok(record) => records.push(record),
-            Err(error) => return (records, Some(error.to_string())),
-        }
-    }
-    (records, None)
+    let result = read_trace(reader, |record| records.push(record));
+    (records, result.err().map(|error| error.to_string()))
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let (whole, fault) = read(TextTrace::new(bytes));
+    let (whole, fault) = read(bytes);
     assert!(whole.iter().all(|record| record.bytes > 0));
     assert!(whole.len() <= bytes.len() / 4);
     if let Some(message) = &fault {
         assert!(message.starts_with("line ") && !message.contains(char::is_control));
     }
-    let pieces = read(TextTrace::new(BufReader::with_capacity(7, bytes)));
+    let pieces = read(BufReader::with_capacity(7, bytes));
     assert_eq!(pieces, (whole, fault));
 });

@@ -4,17 +4,14 @@
 //! err against each other ([`WORTHWHILE_SPEEDUP`]), and enough operations follow to pay for the
 //! morph.
 //!
-//! The JSON object:
+//! The JSON object begins as that of `predict`, up to its `state`:
 //!
 //! ```text
 //! {
-//!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": ..,
-//!   "pages": .., "frames": ..,
-//!   "state": "steady" | {"first": N},
+//!   ..,
 //!   "worth_it": true | false | null, where the model cannot say,
 //!   "verdict": "..", "reasons": ["..", ...],
-//!   "now":  {"layout": .., "ns": .., "ns_low": .., "ns_high": .., "misses": {..},
-//!            "span_bytes": ..},
+//!   "now": as a row of `predict`,
 //!   "best": the same, null where there is nothing to lay out,
 //!   "saved_ns": .., "speedup": .., "morph_ns": .., "morph_bytes": ..,
 //!   "break_even_operations": .. | null, where it never pays,
@@ -45,7 +42,7 @@ const WAITING_MIN: f64 = 0.15;
 /// A cache that misses less often in an operation holds the structure.
 const HELD_MISSES: f64 = 0.01;
 
-/// What it takes that is no call of `ccmorph`.
+/// The means other than a call of `ccmorph` that a layout needs.
 fn other_means(arrangement: Arrangement) -> Option<&'static str> {
     match arrangement {
         Arrangement::Plain(Layout::Hinted { .. }) => Some("allocating near the parent"),
@@ -72,27 +69,25 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         let gain = Gain::new(now.prediction.clone(), best.prediction.clone(), morph_ns);
         (best, gain)
     });
-    let unsure = best
-        .as_ref()
-        .map_or(Vec::new(), |_| crowded_levels(&answers[..2]));
-    let (worth_it, verdict) = if unsure.is_empty() {
-        let (worth_it, verdict) = verdict(now, best.as_ref(), args.operations);
-        (Some(worth_it), verdict)
-    } else {
-        // Operations are long compared with a cache, and the order of their reads is not known.
-        let verdict = format!(
-            "cannot say: an operation touches more than {:.0} % of {}, and the order of its reads \
-             is not known to the model; ask `model simulate`",
-            100.0 * LevelMisses::CROWDED_SHARE,
-            unsure.join(", ")
-        );
-        (None, verdict)
+    let (worth_it, verdict) = match &best {
+        Some(_) if !crowded_levels(&answers[..2]).is_empty() => {
+            // Operations are long compared with a cache, and the order of their reads is not known.
+            let verdict = format!(
+                "cannot say: an operation touches more than {:.0} % of {}, and the order of its \
+                 reads is not known to the model; ask `model simulate`",
+                100.0 * LevelMisses::CROWDED_SHARE,
+                crowded_levels(&answers[..2]).join(", ")
+            );
+            (None, verdict)
+        }
+        best => {
+            let (worth_it, verdict) = verdict(now, best.as_ref(), args.operations);
+            (Some(worth_it), verdict)
+        }
     };
     let reasons = reasons(&question, now, best.as_ref(), worth_it == Some(true));
     let notes = notes(&machine, &answers[..1]);
     let now_ns = now.prediction.ns;
-    let others = &answers[answers.len().min(if best.is_some() { 2 } else { 1 })..];
-    let best_saves = best.as_ref().is_some_and(|(_, gain)| gain.saved_ns() > 0.0);
     if args.json {
         let row = |answer: &Answer| {
             let mut row = answer.report(now_ns);
@@ -101,6 +96,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
             }
             row
         };
+        let others = answers.iter().skip(1 + usize::from(best.is_some()));
         let gain = best.as_ref().map(|(_, gain)| gain);
         let break_even = gain.map(|gain| gain.break_even_operations);
         let mut report = question.report();
@@ -115,7 +111,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         report["morph_bytes"] = best.as_ref().map_or(0, |(best, _)| best.span_bytes).into();
         report["break_even_operations"] = json!(break_even.filter(|number| number.is_finite()));
         report["operations"] = json!(args.operations);
-        report["others"] = others.iter().map(row).collect::<Vec<Value>>().into();
+        report["others"] = others.map(row).collect::<Vec<Value>>().into();
         report["notes"] = notes.into();
         return write_json(out, &report);
     }
@@ -130,20 +126,21 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         writeln!(out, "- {reason}")?;
     }
     writeln!(out)?;
+    let is_better = best.as_ref().is_some_and(|(_, gain)| gain.saved_ns() > 0.0);
     let mut table = Table::default();
     table.row(["layout", "ns", "from", "to", "speedup", "span", ""]);
-    let place = |i: usize, answer: &Answer| match i {
-        0 => "now",
-        1 if best_saves => "best",
-        _ => other_means(answer.arrangement).unwrap_or_default(),
-    };
     for (i, answer) in answers.iter().enumerate() {
-        let span = human_bytes(answer.span_bytes as f64);
-        let last = [span, place(i, answer).to_owned()];
-        table.row(answer.cells(now_ns).into_iter().chain(last));
+        let last = match i {
+            0 => "now",
+            1 if is_better => "best",
+            _ => other_means(answer.arrangement).unwrap_or_default(),
+        };
+        let mut cells = answer.cells(now_ns);
+        cells.extend([human_bytes(answer.span_bytes as f64), last.to_owned()]);
+        table.row(cells);
     }
     table.write(out)?;
-    Ok(write_notes(out, &notes)?)
+    write_notes(out, &notes)
 }
 
 /// Layouts that a morph can make.
@@ -162,9 +159,8 @@ fn candidates(question: &Question<'_>) -> Vec<Layout> {
 
 /// What could be done instead of a morph.
 fn others(question: &Question<'_>, now: Arrangement) -> Vec<Arrangement> {
-    let hinted = Arrangement::Plain(Layout::Hinted {
-        policy: HintPolicy::default(),
-    });
+    let policy = HintPolicy::default();
+    let hinted = Arrangement::Plain(Layout::Hinted { policy });
     let mut others = Vec::new();
     others.extend((!question.built.shape().is_empty()).then_some(hinted));
     others.extend((question.without_links().is_ok()).then_some(Arrangement::Eliminated));
@@ -182,12 +178,10 @@ fn verdict(
     let Some((best, gain)) = best else {
         return no("there are no nodes that could be laid out otherwise".to_owned());
     };
+    let (now_ns, now) = (now.prediction.ns, now.arrangement);
     let (best, times) = (best.arrangement, gain.speedup());
     if gain.saved_ns() <= 0.0 {
-        return no(format!(
-            "no layout is predicted to be faster than {}",
-            now.arrangement
-        ));
+        return no(format!("no layout is predicted to be faster than {now}"));
     }
     if times < WORTHWHILE_SPEEDUP {
         return no(format!(
@@ -212,11 +206,10 @@ fn verdict(
             human_count(operations)
         ));
     }
-    let text = format!(
-        "worth it: {best} is {times:.2} times as fast, and saves {} of {} in all",
-        human_ns(gain.saved_ns() * operations - gain.cost_ns),
-        human_ns(now.prediction.ns * operations)
-    );
+    let saved = human_ns(gain.saved_ns() * operations - gain.cost_ns);
+    let all = human_ns(now_ns * operations);
+    let text =
+        format!("worth it: {best} is {times:.2} times as fast, and saves {saved} of {all} in all");
     (true, text)
 }
 
@@ -229,7 +222,6 @@ fn reasons(
 ) -> Vec<String> {
     let mut reasons = Vec::new();
     let (ns, cpu_ns) = (now.prediction.ns, now.prediction.cpu_ns);
-    let waiting = if ns > 0.0 { 1.0 - cpu_ns / ns } else { 0.0 };
     let levels = question.machine.levels.iter();
     let data = levels.filter(|level| level.kind == LevelKind::Data);
     let is_held = |level: &&LevelMisses| {
@@ -242,15 +234,14 @@ fn reasons(
             level.name
         ));
     }
-    let little = if waiting < WAITING_MIN {
-        ", too little for a layout to matter"
-    } else {
-        ""
+    let waiting = if ns > 0.0 { 1.0 - cpu_ns / ns } else { 0.0 };
+    let little = match waiting < WAITING_MIN {
+        true => ", too little for a layout to matter",
+        false => "",
     };
+    let (percent, time) = (100.0 * waiting, human_ns(ns));
     reasons.push(format!(
-        "{:.0} % of {} are spent waiting for memory{little}",
-        100.0 * waiting,
-        human_ns(ns)
+        "{percent:.0} % of {time} are spent waiting for memory{little}"
     ));
     let line_bytes = data
         .clone()
@@ -259,15 +250,13 @@ fn reasons(
         .unwrap_or(64);
     let (shape, extent) = (question.built.shape(), question.built.extent());
     if shape.is_chains() && !shape.is_empty() {
-        reasons.push(
-            "each node leads to one other, so that the only good order is that of the links"
-                .to_owned(),
-        );
+        let reason =
+            "each node leads to one other, so that the only good order is that of the links";
+        reasons.push(reason.to_owned());
         if let Operation::Walk { .. } = question.args.operation {
-            reasons.push(
-                "prefetchers, which are not modelled, make reads in ascending order faster still"
-                    .to_owned(),
-            );
+            let reason =
+                "prefetchers, which are not modelled, make reads in ascending order faster still";
+            reasons.push(reason.to_owned());
         }
     } else if extent.stride_bytes() > line_bytes && !shape.is_empty() {
         reasons.push(format!(
@@ -276,50 +265,22 @@ fn reasons(
             human_bytes(f64::from(extent.bytes))
         ));
     }
-    if let Some((best, gain)) = best.filter(|(_, gain)| gain.saved_ns() > 0.0) {
-        let levels = now.prediction.levels.iter().zip(&best.prediction.levels);
-        let most = levels
-            .map(|(now, best)| (&now.name, now.ns - best.ns))
-            .max_by(|a, b| a.1.total_cmp(&b.1));
-        if let Some((name, ns)) = most.filter(|&(_, ns)| ns > 0.0) {
-            reasons.push(format!(
-                "most is saved at {name}: {} of {}",
-                human_ns(ns),
-                human_ns(gain.saved_ns())
-            ));
-        }
-        if worth_it {
-            reasons.push(format!(
-                "a morph takes about {}, and {} of memory beside what is there until it is done",
-                human_ns(gain.cost_ns),
-                human_bytes(best.span_bytes as f64)
-            ));
-        }
+    let Some((best, gain)) = best.filter(|(_, gain)| gain.saved_ns() > 0.0) else {
+        return reasons;
+    };
+    let levels = now.prediction.levels.iter().zip(&best.prediction.levels);
+    let saved = levels.map(|(now, best)| (&now.name, now.ns - best.ns));
+    let most = saved.max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((name, ns)) = most.filter(|&(_, ns)| ns > 0.0) {
+        let (ns, all) = (human_ns(ns), human_ns(gain.saved_ns()));
+        reasons.push(format!("most is saved at {name}: {ns} of {all}"));
+    }
+    if worth_it {
+        reasons.push(format!(
+            "a morph takes about {}, and {} of memory beside what is there until it is done",
+            human_ns(gain.cost_ns),
+            human_bytes(best.span_bytes as f64)
+        ));
     }
     reasons
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_weigh_the_gain_the_error_and_the_number_of_operations() {
-        let answer = |layout, ns| Answer::of_time(Arrangement::Plain(layout), ns);
-        let now = answer(Layout::Random { seed: 0 }, 400.0);
-        for (best_ns, operations, expected, part) in [
-            (200.0, None, true, "more than 5000 operations"),
-            (200.0, Some(5000), false, "5000 are to come"),
-            (200.0, Some(1_000_000), true, "saves 199 ms of 400 ms"),
-            (390.0, Some(u64::MAX), false, "2.6 % faster"),
-            (400.0, None, false, "faster than random"),
-        ] {
-            let best = answer(Layout::VanEmdeBoas, best_ns);
-            let gain = Gain::new(now.prediction.clone(), best.prediction.clone(), 1e6);
-            let (worth_it, text) = verdict(&now, Some(&(&best, gain)), operations);
-            assert!(worth_it == expected && text.contains(part), "{text}");
-        }
-        let (worth_it, text) = verdict(&now, None, None);
-        assert!(!worth_it && text.contains("no nodes"), "{text}");
-    }
 }

@@ -1,20 +1,19 @@
 //! The prediction for one layout, with how each level was found and what to warn of.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use super::args::CostArgs;
 use super::arrangement::Arrangement;
 use super::output::{Table, human_bytes, human_number};
-use super::question::{Arranged, Question, complete_arity};
+use super::question::{Question, chosen_by_address, complete_arity};
 use super::{CliError, refuse};
 use crate::machine::Origin;
 use crate::predict::{Known, Reads, TierMisses, geometry_for};
 use crate::{
-    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Level, LevelMisses, Machine, Operation,
-    Prediction, Predictor, Replacement, Tier, tiers,
+    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Level, LevelMisses, LevelPrediction,
+    Machine, Operation, Prediction, Predictor, Replacement, Tier, tiers,
 };
 
 /// A note says that blocks meet in few sets where a cache misses by more than this factor, and by
@@ -44,66 +43,57 @@ pub(super) fn answer(
     arrangement: Arrangement,
     cost: &CostArgs,
 ) -> Result<Answer, CliError> {
-    let (tier, machine) = (cost.tier, question.machine);
-    let hierarchy = geometry_for(machine, tier);
+    let tier = cost.tier;
+    let hierarchy = geometry_for(question.machine, tier);
     if hierarchy.is_none() && !matches!(tier, Tier::Auto | Tier::Footprint) {
         return refuse(format!(
             "--tier {tier} needs a machine whose sets and ways are known (presets have them)"
         ));
     }
-    let formula = match (tier, hierarchy) {
-        (Tier::Closed, Some(hierarchy)) => Some((closed_form(question, arrangement)?, hierarchy)),
-        _ => None,
+    let Some(hierarchy) = hierarchy.filter(|_| tier == Tier::Closed) else {
+        return answer_by_nodes(question, arrangement, cost, None);
     };
-    if let Some((formula, hierarchy)) = &formula {
-        if let Some(answer) = by_formula(question, arrangement, formula, hierarchy, cost) {
-            return Ok(answer);
-        }
-        // No formula knows some level.
-        if let Some(whole) = question.whole()? {
-            return answer_by_nodes(&whole, arrangement, cost, Some((formula, hierarchy)));
-        }
+    let formula = closed_form(question, arrangement)?;
+    if let Some(answer) = by_formula(question, arrangement, &formula, hierarchy, cost) {
+        return Ok(answer);
     }
-    let formula = formula
-        .as_ref()
-        .map(|(formula, hierarchy)| (formula, *hierarchy));
-    answer_by_nodes(question, arrangement, cost, formula)
+    // No formula knows some level.
+    let whole = Question::new(question.args, question.machine, Tier::Auto)?;
+    let known = formula.predict(hierarchy);
+    answer_by_nodes(&whole, arrangement, cost, Some(known))
 }
 
-/// The answer from all nodes.
+/// The answer from all nodes, and from what a formula says of some levels.
 fn answer_by_nodes(
     question: &Question<'_>,
     arrangement: Arrangement,
     cost: &CostArgs,
-    formula: Option<(&ClosedForm, &Hierarchy)>,
+    by_formula: Option<Vec<LevelPrediction>>,
 ) -> Result<Answer, CliError> {
     let (tier, machine, pages) = (cost.tier, question.machine, question.args.pages);
-    let Arranged {
-        accesses,
-        span_bytes,
-    } = question.arrange(arrangement)?;
+    let (accesses, span_bytes) = question.arrange(arrangement)?;
     let (frames, first) = (question.frames(0), question.args.searches);
-    let by_tier = |hierarchy: &Hierarchy, tier: Tier| {
-        let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
-        for level in &mut found {
-            level.misses /= first.unwrap_or(1) as f64;
-        }
-        TierMisses::new(found, hierarchy, pages)
-    };
-    let found = match (geometry_for(machine, tier), arrangement, formula) {
-        (_, _, Some((formula, hierarchy))) => {
-            let levels = formula.predict(hierarchy);
-            Some(TierMisses::new(levels, hierarchy, pages))
-        }
-        (Some(hierarchy), ..) => Some(by_tier(hierarchy, tier)),
-        // Colours are about sets: the coloured cache is predicted by its geometry.
-        (None, Arrangement::Coloured(_), None) => {
+    // Colours are about sets: the coloured cache is predicted by its geometry.
+    let alone = match (geometry_for(machine, tier), arrangement) {
+        (None, Arrangement::Coloured(_)) => {
             let caches = vec![question.colour_cache()?.clone()];
-            let alone = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new())?;
-            Some(by_tier(&alone, Tier::PerSet))
+            Some(Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new())?)
         }
-        (None, ..) => None,
+        _ => None,
     };
+    let found = geometry_for(machine, tier)
+        .or(alone.as_ref())
+        .map(|hierarchy| {
+            let found = by_formula.unwrap_or_else(|| {
+                let tier = if alone.is_some() { Tier::PerSet } else { tier };
+                let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
+                for level in &mut found {
+                    level.misses /= first.unwrap_or(1) as f64;
+                }
+                found
+            });
+            TierMisses::new(found, hierarchy, pages)
+        });
     let known = Known {
         found: found.as_ref(),
         first: first.map(|first| first as f64),
@@ -126,26 +116,19 @@ pub(super) fn answers(
     arrangements: &[Arrangement],
     cost: &CostArgs,
 ) -> Result<Vec<Answer>, CliError> {
-    let threads = question.answers_at_once().min(arrangements.len());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut own = Vec::new();
-        while let i = next.fetch_add(1, Ordering::Relaxed)
-            && let Some(&arrangement) = arrangements.get(i)
-        {
-            own.push((i, answer(question, arrangement, cost)));
-        }
-        own
-    };
-    let mut answers: Vec<(usize, Result<Answer, CliError>)> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        let joined = running.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined
-            .flat_map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    answers.sort_by_key(|&(i, _)| i);
-    answers.into_iter().map(|(_, answer)| answer).collect()
+    let mut answers = Vec::with_capacity(arrangements.len());
+    for batch in arrangements.chunks(question.answers_at_once()) {
+        answers.extend(std::thread::scope(|scope| {
+            let one = |&arrangement| scope.spawn(move || answer(question, arrangement, cost));
+            let running: Vec<_> = batch.iter().map(one).collect();
+            let joined = running.into_iter().map(|thread| match thread.join() {
+                Ok(answer) => answer,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect::<Result<Vec<Answer>, CliError>>()
+        })?);
+    }
+    Ok(answers)
 }
 
 /// The formula for the structure in this layout.
@@ -164,7 +147,7 @@ fn closed_form(question: &Question<'_>, arrangement: Arrangement) -> Result<Clos
         return cannot("layouts without colours and with links");
     };
     let extent = question.built.extent();
-    Ok(ClosedForm::new(layout, question.nodes(), arity, extent)?)
+    Ok(ClosedForm::new(layout, question.nodes, arity, extent)?)
 }
 
 /// An answer from the formula alone; `None` where it knows not all levels. What neighbours save
@@ -225,22 +208,17 @@ fn method(
     if let Some(found) = found.and_then(|found| found.level(level, 0)) {
         return (found.tier.to_string(), found.reason.clone());
     }
-    let capacity = format!(
-        "the effective capacity, {}",
-        human_bytes(level.capacity_bytes())
-    );
-    if order_known {
-        let reason = format!("all operations read in one order; {capacity}");
-        return (Tier::Sequence.to_string(), reason);
-    }
-    let replacement = match machine.replacement {
-        Replacement::Lru => "LRU",
-        Replacement::Random => "random replacement",
+    let capacity = human_bytes(level.capacity_bytes());
+    let capacity = format!("the effective capacity, {capacity}");
+    let (tier, reason) = match machine.replacement {
+        _ if order_known => {
+            let reason = format!("all operations read in one order; {capacity}");
+            (Tier::Sequence, reason)
+        }
+        Replacement::Lru => (Tier::Footprint, format!("{capacity}, LRU")),
+        Replacement::Random => (Tier::Footprint, format!("{capacity}, random replacement")),
     };
-    (
-        Tier::Footprint.to_string(),
-        format!("{capacity}, {replacement}"),
-    )
+    (tier.to_string(), reason)
 }
 
 /// The first cache that misses more than a fully associative one. Only caches whose sets addresses
@@ -251,31 +229,33 @@ fn aliased(
     frames: Frames,
     machine: &Machine,
 ) -> Option<(String, f64, f64)> {
-    // Long operations crowd every set, wherever nodes lie.
-    let mut levels = answer.prediction.levels.iter();
-    if levels.any(|level| level.touched_share > ALIASING_SHARE && level.misses > 0.0) {
+    let levels = &answer.prediction.levels;
+    // Long operations fill every set, wherever nodes lie.
+    let is_long = |level: &LevelMisses| level.touched_share > ALIASING_SHARE && level.misses > 0.0;
+    if levels.iter().any(is_long) {
         return None;
     }
-    let caches = machine.hierarchy.as_ref()?.caches();
-    let limit = match frames {
-        Frames::Identity => u64::MAX,
-        Frames::Random { pages, .. } => pages.bytes(),
-    };
-    caches.iter().find_map(|cache| {
-        let by_address = cache.geometry.way_bytes() <= limit;
-        let enough_ways = cache.geometry.associativity() >= ALIASING_WAYS_MIN;
-        let found = (answer.prediction.levels.iter()).zip(&answer.methods);
-        let (level, _) = found
-            .filter(|_| by_address && enough_ways)
-            .find(|(level, method)| level.name == cache.name && method.0 == Tier::PerSet.name())?;
-        let footprint = accesses
-            .block_probabilities(cache.geometry.block_bytes())
-            .footprint();
-        let anywhere = footprint.misses(cache.blocks() as f64, Replacement::Lru);
-        let is_aliased =
-            level.misses > ALIASING_RATIO * anywhere && level.misses > anywhere + ALIASING_MISSES;
-        is_aliased.then(|| (cache.name.clone(), level.misses, anywhere))
-    })
+    machine
+        .hierarchy
+        .as_ref()?
+        .caches()
+        .iter()
+        .find_map(|cache| {
+            let geometry = cache.geometry;
+            if !chosen_by_address(cache, frames) || geometry.associativity() < ALIASING_WAYS_MIN {
+                return None;
+            }
+            let mut found = levels.iter().zip(&answer.methods);
+            let (level, _) = found.find(|(level, method)| {
+                level.name == cache.name && method.0 == Tier::PerSet.name()
+            })?;
+            let footprint = accesses
+                .block_probabilities(geometry.block_bytes())
+                .footprint();
+            let anywhere = footprint.misses(cache.blocks() as f64, Replacement::Lru);
+            let least = (ALIASING_RATIO * anywhere).max(anywhere + ALIASING_MISSES);
+            (level.misses > least).then(|| (cache.name.clone(), level.misses, anywhere))
+        })
 }
 
 impl Answer {
@@ -287,10 +267,8 @@ impl Answer {
         span_bytes: u64,
     ) -> Answer {
         let methods = prediction.levels.iter().map(|misses| {
-            let level = machine
-                .levels
-                .iter()
-                .find(|level| level.name == misses.name);
+            let mut levels = machine.levels.iter();
+            let level = levels.find(|level| level.name == misses.name);
             level.map_or_else(Default::default, |level| {
                 method(level, found, machine, misses.order_known)
             })
@@ -313,14 +291,6 @@ impl Answer {
         }
     }
 
-    /// Misses by the names of levels.
-    pub(super) fn misses(&self) -> BTreeMap<&str, f64> {
-        let levels = self.prediction.levels.iter();
-        levels
-            .map(|level| (level.name.as_str(), level.misses))
-            .collect()
-    }
-
     /// The answer in JSON.
     pub(super) fn report(&self, baseline_ns: f64) -> Value {
         let prediction = &self.prediction;
@@ -334,6 +304,10 @@ impl Answer {
                 "reason": reason,
             })
         });
+        let misses = prediction
+            .levels
+            .iter()
+            .map(|level| (&level.name, level.misses));
         json!({
             "layout": self.arrangement.to_string(),
             "ns": prediction.ns,
@@ -341,7 +315,7 @@ impl Answer {
             "ns_high": prediction.ns_high,
             "cpu_ns": prediction.cpu_ns,
             "nodes_visited": prediction.nodes_visited,
-            "misses": self.misses(),
+            "misses": misses.collect::<BTreeMap<_, _>>(),
             "levels": levels.collect::<Vec<_>>(),
             "span_bytes": self.span_bytes,
             "speedup": self.speedup(baseline_ns),
@@ -349,121 +323,101 @@ impl Answer {
     }
 
     /// The first cells of the answer's row in a table for people: layout, ns, from, to, speedup.
-    pub(super) fn cells(&self, baseline_ns: f64) -> [String; 5] {
-        [
+    pub(super) fn cells(&self, baseline_ns: f64) -> Vec<String> {
+        let prediction = &self.prediction;
+        vec![
             self.arrangement.to_string(),
-            format!("{:.1}", self.prediction.ns),
-            format!("{:.0}", self.prediction.ns_low),
-            format!("{:.0}", self.prediction.ns_high),
+            format!("{:.1}", prediction.ns),
+            format!("{:.0}", prediction.ns_low),
+            format!("{:.0}", prediction.ns_high),
             format!("{:.2}x", self.speedup(baseline_ns)),
         ]
-    }
-
-    #[cfg(test)]
-    pub(super) fn of_time(arrangement: Arrangement, ns: f64) -> Answer {
-        Answer {
-            arrangement,
-            prediction: Prediction {
-                ns,
-                ns_low: ns,
-                ns_high: ns,
-                cpu_ns: 0.0,
-                nodes_visited: 1.0,
-                levels: Vec::new(),
-            },
-            methods: Vec::new(),
-            span_bytes: 0,
-            aliased: None,
-        }
     }
 }
 
 /// How misses were found, in a line for each method, with the layouts if not all agree.
 pub(super) fn methods(answers: &[Answer]) -> Vec<String> {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for answer in answers {
         for (level, (tier, reason)) in answer.prediction.levels.iter().zip(&answer.methods) {
             let line = format!("{}: {tier}, {reason}", level.name);
             let layout = answer.arrangement.to_string();
-            match said.iter_mut().find(|(other, _)| *other == line) {
+            match lines.iter_mut().find(|(other, _)| *other == line) {
                 Some((_, layouts)) => layouts.push(layout),
-                None => said.push((line, vec![layout])),
+                None => lines.push((line, vec![layout])),
             }
         }
     }
-    let line = |(line, layouts): (String, Vec<String>)| {
-        if layouts.len() == answers.len() {
-            line
-        } else {
-            format!("{line} ({})", layouts.join(", "))
-        }
+    let line = |(line, layouts): (String, Vec<String>)| match layouts.len() == answers.len() {
+        true => line,
+        false => format!("{line} ({})", layouts.join(", ")),
     };
-    said.into_iter().map(line).collect()
+    lines.into_iter().map(line).collect()
 }
 
-/// Misses of all answers, a column for each level, as numbers for people or for programs.
-pub(super) fn table(answers: &[Answer], baseline_ns: f64, for_people: bool) -> Table {
-    let names: Vec<&str> = answers.first().map_or(Vec::new(), |answer| {
-        let levels = answer.prediction.levels.iter();
-        levels.map(|level| level.name.as_str()).collect()
-    });
+/// Misses of all answers, a column for each level, as numbers for people.
+pub(super) fn table(answers: &[Answer], baseline_ns: f64) -> Table {
     let mut table = Table::default();
-    let (titles, level, last): (&[&str], fn(&str) -> String, _) = if for_people {
-        let titles = &["layout", "ns", "from", "to", "speedup"];
-        (titles, |name| format!("{name} miss"), Some("span"))
-    } else {
-        let titles = &[
-            "layout",
-            "ns",
-            "ns_low",
-            "ns_high",
-            "cpu_ns",
-            "speedup",
-            "span_bytes",
-        ];
-        (titles, |name| format!("misses_{name}"), None)
-    };
-    let titles = titles.iter().map(|&title| title.to_owned());
-    let levels = names.iter().map(|name| level(name));
-    table.row(titles.chain(levels).chain(last.map(str::to_owned)));
+    let levels = level_names(answers).map(|name| format!("{name} miss"));
+    let titles = ["layout", "ns", "from", "to", "speedup"].map(str::to_owned);
+    table.row(titles.into_iter().chain(levels).chain(["span".to_owned()]));
     for answer in answers {
-        let misses = names
-            .iter()
-            .map(|name| answer.prediction.misses(name).unwrap_or(0.0));
-        if for_people {
-            let cells = answer
-                .cells(baseline_ns)
-                .into_iter()
-                .chain(misses.map(human_number));
-            table.row(cells.chain([human_bytes(answer.span_bytes as f64)]));
-        } else {
-            let of = &answer.prediction;
-            let speedup = answer.speedup(baseline_ns);
-            let numbers = [of.ns, of.ns_low, of.ns_high, of.cpu_ns, speedup];
-            let numbers = numbers
-                .into_iter()
-                .chain([answer.span_bytes as f64])
-                .chain(misses);
-            let layout = answer.arrangement.to_string();
-            table.row(
-                [layout]
-                    .into_iter()
-                    .chain(numbers.map(|number| number.to_string())),
-            );
-        }
+        let mut cells = answer.cells(baseline_ns);
+        let levels = &answer.prediction.levels;
+        cells.extend(levels.iter().map(|level| human_number(level.misses)));
+        cells.push(human_bytes(answer.span_bytes as f64));
+        table.row(cells);
     }
     table
+}
+
+/// The same as numbers for programs.
+pub(super) fn csv_table(answers: &[Answer], baseline_ns: f64) -> Table {
+    let mut table = Table::default();
+    let levels = level_names(answers).map(|name| format!("misses_{name}"));
+    let titles = [
+        "layout",
+        "ns",
+        "ns_low",
+        "ns_high",
+        "cpu_ns",
+        "speedup",
+        "span_bytes",
+    ];
+    table.row(titles.map(str::to_owned).into_iter().chain(levels));
+    for answer in answers {
+        let (of, speedup) = (&answer.prediction, answer.speedup(baseline_ns));
+        let span_bytes = answer.span_bytes as f64;
+        let numbers = [of.ns, of.ns_low, of.ns_high, of.cpu_ns, speedup, span_bytes];
+        let misses = of.levels.iter().map(|level| level.misses);
+        let mut cells = vec![answer.arrangement.to_string()];
+        cells.extend(
+            numbers
+                .into_iter()
+                .chain(misses)
+                .map(|number| number.to_string()),
+        );
+        table.row(cells);
+    }
+    table
+}
+
+/// All answers have the levels of one machine.
+fn level_names(answers: &[Answer]) -> impl Iterator<Item = &str> {
+    let levels = answers
+        .iter()
+        .take(1)
+        .flat_map(|answer| &answer.prediction.levels);
+    levels.map(|level| level.name.as_str())
 }
 
 /// What the reader should know of the machine and of these answers.
 pub(super) fn notes(machine: &Machine, answers: &[Answer]) -> Vec<String> {
     let mut notes = machine.notes.clone();
     if machine.origin == Origin::Defaults {
-        notes.push(
-            "latencies are defaults, not measured: use --machine calibrate, or calibrate -o FILE \
-             and --machine FILE"
-                .to_owned(),
-        );
+        let note = "latencies are defaults, not measured: use --machine calibrate, or calibrate \
+                    -o FILE and --machine FILE";
+        notes.push(note.to_owned());
     }
     let crowded = crowded_levels(answers);
     if !crowded.is_empty() {
@@ -474,16 +428,18 @@ pub(super) fn notes(machine: &Machine, answers: &[Answer]) -> Vec<String> {
             crowded.join(", ")
         ));
     }
-    notes.extend(answers.iter().filter_map(|answer| {
-        let (name, sets, anywhere) = answer.aliased.as_ref()?;
-        Some(format!(
-            "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times an \
-             operation, {} if any block could lie anywhere; another node size or layout helps",
-            answer.arrangement,
-            human_number(*sets),
-            human_number(*anywhere)
-        ))
-    }));
+    for answer in answers {
+        if let Some((name, sets, anywhere)) = &answer.aliased {
+            notes.push(format!(
+                "{}: nodes lie powers of two apart and meet in few sets: {name} misses {} times \
+                 an operation, {} if any block could lie anywhere; another node size or layout \
+                 helps",
+                answer.arrangement,
+                human_number(*sets),
+                human_number(*anywhere)
+            ));
+        }
+    }
     notes
 }
 

@@ -55,6 +55,8 @@ pub(super) enum Command {
   model man predict > model-predict.1")]
     Man {
         /// The command that the page is about; the whole program without it
+        #[arg(value_parser = ["topology", "calibrate", "predict", "advise", "simulate",
+            "completions", "man"])]
         command: Option<String>,
     },
 }

@@ -39,8 +39,27 @@ pub(super) fn run(
 fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "{}", machine.name)?;
     levels(machine, out)?;
-    memory(machine, out)?;
-    for probe in &machine.evidence.colours {
+    let evidence = &machine.evidence;
+    if let Some(probe) = &evidence.translation {
+        for (name, level) in ["dTLB", "STLB"].iter().zip(&probe.levels) {
+            let (entries, ns) = (level.entries, level.miss_ns);
+            writeln!(out, "{name}: {entries} entries, a miss adds {ns:.1} ns")?;
+        }
+        match probe.huge_pages_reach() {
+            Some(true) => writeln!(out, "huge pages extend what the TLBs reach")?,
+            Some(false) => writeln!(out, "huge pages do not extend what the TLBs reach")?,
+            None => {}
+        }
+    }
+    for neighbour in &machine.neighbours {
+        let (share, bytes) = (100.0 * neighbour.share, neighbour.block_bytes as f64);
+        let bytes = human_bytes(bytes);
+        writeln!(
+            out,
+            "in trees, {share:.0} % of a far miss are paid once for each {bytes}"
+        )?;
+    }
+    for probe in &evidence.colours {
         writeln!(
             out,
             "colours by address {} in caches with ways of {}: hot lines beside cold ones {:.1} ns \
@@ -51,31 +70,30 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
             probe.same_ns
         )?;
     }
-    let search = machine.search;
+    let (search, overlap) = (machine.search, machine.overlap);
     writeln!(
         out,
         "search: {:.1} ns an operation, {:.2} ns a node (branch-free {:.2}), {:.1} ns a \
-         misprediction",
-        search.operation_ns, search.node_ns, search.branch_free_node_ns, search.misprediction_ns
+         misprediction\noverlap of independent work: {:.0} far misses at once; searches {:.0} \
+         nodes ahead branch-free, {:.1} times through their misses with branches",
+        search.operation_ns,
+        search.node_ns,
+        search.branch_free_node_ns,
+        search.misprediction_ns,
+        overlap.misses,
+        overlap.nodes_ahead,
+        overlap.branches
     )?;
-    let overlap = machine.overlap;
-    writeln!(
-        out,
-        "overlap of independent work: {:.0} far misses at once; searches {:.0} nodes ahead \
-         branch-free, {:.1} times through their misses with branches",
-        overlap.misses, overlap.nodes_ahead, overlap.branches
-    )?;
-    if let Some(quietness) = &machine.evidence.quietness {
+    if let Some(quietness) = &evidence.quietness {
         let band = machine.error_band();
-        writeln!(out, "while measured, {quietness}")?;
+        let (low, high) = (100.0 * (1.0 - band.low), 100.0 * (band.high - 1.0));
         writeln!(
             out,
-            "times predicted with these figures: {:.0} % less to {:.0} % more",
-            100.0 * (1.0 - band.low),
-            100.0 * (band.high - 1.0)
+            "while measured, {quietness}\ntimes predicted with these figures: {low:.0} % less to \
+             {high:.0} % more"
         )?;
     }
-    Ok(write_notes(out, &machine.notes)?)
+    write_notes(out, &machine.notes)
 }
 
 /// A line for each level, and one for what lies behind them.
@@ -84,8 +102,7 @@ fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     table.row(["level", "block", "effective capacity", "hit", "miss adds"]);
     let latencies = machine.latencies();
     let hit = |name: &str| {
-        let mut known = latencies.iter();
-        let hit = known.find(|latency| latency.name == name);
+        let hit = latencies.iter().find(|latency| latency.name == name);
         hit.map_or(String::new(), |hit| format!("{:.1} ns", hit.hit_ns))
     };
     for level in &machine.levels {
@@ -106,33 +123,6 @@ fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
         table.row([memory.name.as_str(), "", "", &hit(&memory.name)]);
     }
     Ok(table.write(out)?)
-}
-
-/// Translation, and what neighbours save.
-fn memory(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
-    if let Some(probe) = &machine.evidence.translation {
-        for (name, level) in ["dTLB", "STLB"].iter().zip(&probe.levels) {
-            writeln!(
-                out,
-                "{name}: {} entries, a miss adds {:.1} ns",
-                level.entries, level.miss_ns
-            )?;
-        }
-        match probe.huge_pages_reach() {
-            Some(true) => writeln!(out, "huge pages extend what the TLBs reach")?,
-            Some(false) => writeln!(out, "huge pages do not extend what the TLBs reach")?,
-            None => {}
-        }
-    }
-    for neighbour in &machine.neighbours {
-        writeln!(
-            out,
-            "in trees, {:.0} % of a far miss are paid once for each {}",
-            100.0 * neighbour.share,
-            human_bytes(neighbour.block_bytes as f64)
-        )?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

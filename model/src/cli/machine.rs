@@ -23,49 +23,35 @@ pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
         Ok(preset) => return Ok(preset),
         Err(unknown) => unknown,
     };
-    let request = |error: &dyn std::fmt::Display| {
-        CliError::Request(format!("cannot read machine {}: {error}", name.display()))
+    let cannot_read = |error: &dyn std::fmt::Display| {
+        CliError::from(format!("cannot read machine {}: {error}", name.display()))
     };
-    let text = match read_machine_file(name) {
-        Ok(text) => text,
+    let is_name = name.components().count() == 1 && name.extension().is_none();
+    let file = match open_regular(name) {
+        Ok(file) => file,
         // What looks like a name was meant as one.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_name(name) => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && is_name => {
             return refuse(format!("no such file, and {unknown}"));
         }
-        Err(error) => return Err(request(&error)),
+        Err(error) => return Err(cannot_read(&error)),
     };
-    Machine::from_json(&text).map_err(|error| request(&error))
-}
-
-/// Whether this is a word, not a path.
-fn is_name(path: &Path) -> bool {
-    path.components().count() == 1 && path.extension().is_none()
-}
-
-/// The text of a regular file of sensible size: devices and pipes may never end, and opening a pipe
-/// may wait for ever.
-fn read_machine_file(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     // One byte more than allowed tells a file that is too large, even if it grows meanwhile.
-    open_regular(path)?
+    let read = file
         .take(MAX_MACHINE_FILE_BYTES + 1)
-        .read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_MACHINE_FILE_BYTES {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("larger than {}", human_bytes(MAX_MACHINE_FILE_BYTES as f64)),
-        ));
+        .read_to_string(&mut text);
+    if read.map_err(|error| cannot_read(&error))? as u64 > MAX_MACHINE_FILE_BYTES {
+        let most = human_bytes(MAX_MACHINE_FILE_BYTES as f64);
+        return Err(cannot_read(&format!("larger than {most}")));
     }
-    Ok(text)
+    Machine::from_json(&text).map_err(|error| cannot_read(&error))
 }
 
-/// A regular file, to be read from its start.
+/// A regular file, to be read from its start: devices and pipes may never end, and opening a pipe
+/// may wait for ever.
 pub(super) fn open_regular(path: &Path) -> io::Result<BufReader<fs::File>> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+        return Err(io::Error::other("not a regular file"));
     }
     Ok(BufReader::new(fs::File::open(path)?))
 }

@@ -9,8 +9,8 @@
 //! | 0 | done; also when the reader of the output has gone away |
 //! | 2 | the request makes no sense or cannot be met: one line says why |
 
+use std::error::Error;
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Write};
 
 use clap::error::ErrorKind;
@@ -34,6 +34,9 @@ use args::{Args, Command};
 /// Exit code of a request that makes no sense.
 const EXIT_USAGE: u8 = 2;
 
+/// Why a command could not be carried out. An [`io::Error`] is one of the output.
+type CliError = Box<dyn Error + Send + Sync>;
+
 /// Runs one command line, the program's name first; returns the exit code.
 pub fn run(
     args: impl IntoIterator<Item = OsString>,
@@ -44,15 +47,15 @@ pub fn run(
         Ok(args) => execute(args.command, out, err),
         Err(error) => answer_or_refuse(&error, out),
     };
-    match result {
-        Ok(()) => 0,
-        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-        Err(error) => {
-            // Nothing can be done when this line cannot be written either.
-            drop(writeln!(err, "model: {error}"));
-            EXIT_USAGE
-        }
-    }
+    let Err(error) = result else { return 0 };
+    let text = match error.downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+        Some(error) => format!("cannot write the output: {error}"),
+        None => error.to_string(),
+    };
+    // Nothing can be done when this line cannot be written either.
+    drop(writeln!(err, "model: {text}"));
+    EXIT_USAGE
 }
 
 fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CliError> {
@@ -68,31 +71,14 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
             clap_complete::generate(shell, &mut Args::command(), "model", &mut script);
             out.write_all(&script)?;
         }
-        Command::Man { command } => manual(command.as_deref(), out)?,
+        Command::Man { command } => {
+            let mut program = Args::command();
+            program.build();
+            let page = command.and_then(|name| program.find_subcommand(name).cloned());
+            clap_mangen::Man::new(page.unwrap_or(program)).render(&mut &mut *out)?;
+        }
     }
-    out.flush()?;
-    Ok(())
-}
-
-/// Writes the manual page of the program, or of one of its commands.
-fn manual(command: Option<&str>, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut program = Args::command();
-    program.build();
-    let Some(name) = command else {
-        return Ok(clap_mangen::Man::new(program).render(&mut &mut *out)?);
-    };
-    let names: Vec<&str> = program
-        .get_subcommands()
-        .map(clap::Command::get_name)
-        .collect();
-    match program.find_subcommand(name) {
-        Some(command) => Ok(clap_mangen::Man::new(command.clone()).render(&mut &mut *out)?),
-        None => refuse(format!(
-            "no command is called `{name}`{} (known: {})",
-            crate::layout::did_you_mean(name, names.iter().copied()),
-            names.join(", ")
-        )),
-    }
+    Ok(out.flush()?)
 }
 
 /// Help and version are answers; everything else becomes one line.
@@ -120,52 +106,9 @@ fn first_paragraph(message: &str) -> String {
     }
 }
 
-/// Why a command could not be carried out.
-#[derive(Debug)]
-enum CliError {
-    /// The request makes no sense, or cannot be met here.
-    Request(String),
-    /// The output could not be written.
-    Output(io::Error),
+fn refuse<T>(why: impl Into<CliError>) -> Result<T, CliError> {
+    Err(why.into())
 }
-
-fn refuse<T>(why: impl Into<String>) -> Result<T, CliError> {
-    Err(CliError::Request(why.into()))
-}
-
-impl fmt::Display for CliError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CliError::Request(message) => f.write_str(message),
-            CliError::Output(error) => write!(f, "cannot write the output: {error}"),
-        }
-    }
-}
-
-impl From<io::Error> for CliError {
-    fn from(error: io::Error) -> CliError {
-        CliError::Output(error)
-    }
-}
-
-/// Errors of the library are refusals.
-macro_rules! refusals {
-    ($($error:ty),*) => {$(
-        impl From<$error> for CliError {
-            fn from(error: $error) -> CliError {
-                CliError::Request(error.to_string())
-            }
-        }
-    )*};
-}
-
-refusals!(
-    crate::ColourError,
-    crate::KeysError,
-    crate::HierarchyError,
-    crate::NoClosedForm,
-    crate::structure::StructureError
-);
 
 #[cfg(test)]
 mod tests {

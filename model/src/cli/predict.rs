@@ -25,7 +25,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use super::answer::{answer, answers, methods, notes, table};
+use super::answer::{answer, answers, csv_table, methods, notes, table};
 use super::args::PredictArgs;
 use super::machine::machine;
 use super::output::{NewFile, human_count, write_json, write_notes};
@@ -40,7 +40,7 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     let answers = answers(&question, &args.layouts.layout, &args.cost)?;
     let known = answers
         .iter()
-        .find(|answer| answer.arrangement == args.baseline);
+        .find(|known| known.arrangement == args.baseline);
     let baseline_ns = match known {
         Some(answer) => answer.prediction.ns,
         None => answer(&question, args.baseline, &args.cost)?.prediction.ns,
@@ -54,15 +54,14 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
         }
         None => None,
     };
+    let (overlap, overlap_note) = match args.cost.independent {
+        true => ("independent", ", operations independent"),
+        false => ("dependent", ""),
+    };
     if args.layouts.json {
         let mut report = question.report();
         let rows = answers.iter().map(|answer| answer.report(baseline_ns));
-        report["overlap"] = if args.cost.independent {
-            "independent"
-        } else {
-            "dependent"
-        }
-        .into();
+        report["overlap"] = overlap.into();
         report["baseline"] = args.baseline.to_string().into();
         report["rows"] = rows.collect::<Vec<Value>>().into();
         report["notes"] = notes.into();
@@ -74,7 +73,7 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     if args.layouts.csv {
         let table = match sweep {
             Some(sweep) => sweep.to_table(),
-            None => table(&answers, baseline_ns, false),
+            None => csv_table(&answers, baseline_ns),
         };
         return Ok(table.write_csv(out)?);
     }
@@ -84,14 +83,9 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
             human_count(first)
         )
     });
-    let overlap = if args.cost.independent {
-        ", operations independent"
-    } else {
-        ""
-    };
-    let operation = question.describe_operation();
-    writeln!(out, "{}; {operation}{state}{overlap}:", question.describe())?;
-    table(&answers, baseline_ns, true).write(out)?;
+    let (what, operation) = (question.describe(), question.describe_operation());
+    writeln!(out, "{what}; {operation}{state}{overlap_note}:")?;
+    table(&answers, baseline_ns).write(out)?;
     for line in methods(&answers) {
         writeln!(out, "{line}")?;
     }

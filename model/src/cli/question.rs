@@ -3,7 +3,6 @@
 //! Everything that can be refused is refused here, in one line: structures and operations that do
 //! not fit together, files that are not what they should be, questions that need too much memory.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -19,8 +18,8 @@ use crate::machine::Origin;
 use crate::structure::read_edges;
 use crate::topology::Topology;
 use crate::{
-    Accesses, Built, CacheLevel, Colouring, Frames, Growth, KeyDistribution, Layout, Links,
-    Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
+    Accesses, Built, CacheLevel, Colouring, Frames, Growth, KeyDistribution, Layout, Lengths,
+    Links, Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
 };
 
 /// Seed of random shapes, of buckets, and of which keys are hot.
@@ -28,19 +27,8 @@ pub(super) const SEED: u64 = 1;
 /// Bytes of a link, on the machines that are asked about.
 const LINK_BYTES: u32 = 8;
 /// Names of structures.
-const STRUCTURES: [&str; 11] = [
-    "bst",
-    "nary",
-    "quadtree",
-    "octree",
-    "btree",
-    "list",
-    "dlist",
-    "hash",
-    "array",
-    "eytzinger",
-    "edges",
-];
+const STRUCTURES: &str = "bst, nary, quadtree, octree, btree, list, dlist, hash, array, eytzinger, \
+                          edges";
 /// Analyses that would take more than this share of the free memory are refused.
 const MEMORY_SHARE: f64 = 0.8;
 
@@ -55,17 +43,11 @@ pub(super) struct Question<'a> {
     given: Option<Placement>,
     sizes: Sizes,
     pub(super) built: Built,
-    /// For how many nodes `built`, which has one, stands: formulas need no nodes.
-    stands_for: Option<u32>,
+    /// How many nodes and keys the structure has; `built` has one node where formulas need none.
+    pub(super) nodes: u64,
+    pub(super) key_count: u64,
     pub(super) keys: KeyDistribution,
     pub(super) colour_share: f64,
-}
-
-/// A structure whose nodes lie somewhere.
-#[derive(Clone, Debug)]
-pub(super) struct Arranged {
-    pub(super) accesses: Accesses,
-    pub(super) span_bytes: u64,
 }
 
 impl<'a> Question<'a> {
@@ -79,25 +61,26 @@ impl<'a> Question<'a> {
         let Ok(node) = node_extent(args.node_bytes) else {
             return refuse("--node-bytes is more than can be predicted");
         };
-        let sizes = Sizes::of(node).with_pairs(args.key_bytes, args.value_bytes);
-        let mut stands_for = None;
-        let (structure, given, built) = match args.structure.split_once(':') {
-            Some(("edges", path)) => {
-                let (given, built) = read_file(Path::new(path), args, &sizes)?;
-                check_memory(built.points() as f64, args, machine)?;
-                (None, given, built)
+        let sizes = Sizes {
+            key_bytes: args.key_bytes,
+            value_bytes: args.value_bytes,
+            ..Sizes::of(node)
+        };
+        let (mut given, mut stands_for) = (None, None);
+        let (structure, built) = if let Some(path) = args.structure.strip_prefix("edges:") {
+            let (built, placement) = read_file(Path::new(path), args, &sizes)?;
+            check_memory(built.points() as f64, args)?;
+            given = placement;
+            (None, built)
+        } else {
+            let structure = structure(args)?;
+            let Some(mut keys) = args.nodes else {
+                return refuse("--nodes is missing: how large is the structure?");
+            };
+            if tier == Tier::Closed && complete_arity(structure).is_some() {
+                stands_for = Some(u64::from(std::mem::replace(&mut keys, 1)));
             }
-            _ => {
-                let structure = structure(args)?;
-                let Some(mut keys) = args.nodes else {
-                    return refuse("--nodes is missing: how large is the structure?");
-                };
-                if tier == Tier::Closed && complete_arity(structure).is_some() {
-                    stands_for = Some(std::mem::replace(&mut keys, 1));
-                }
-                let built = build(structure, keys, &sizes, args, machine)?;
-                (Some(structure), None, built)
-            }
+            (Some(structure), build(structure, keys, &sizes, args)?)
         };
         Ok(Question {
             args,
@@ -105,54 +88,18 @@ impl<'a> Question<'a> {
             structure,
             given,
             sizes,
-            stands_for,
+            nodes: stands_for.unwrap_or(built.shape().len() as u64),
+            key_count: stands_for.unwrap_or(built.keys() as u64),
             keys: keys(&args.keys, &built)?,
             built,
             colour_share: args.colour_share,
         })
     }
 
-    /// The same question with all nodes, where only one stands for them.
-    pub(super) fn whole(&self) -> Result<Option<Question<'a>>, CliError> {
-        let whole = self.stands_for.and_then(|nodes| {
-            let all = Question {
-                stands_for: None,
-                ..self.clone()
-            };
-            all.with_keys(nodes)
-        });
-        whole.transpose()
-    }
-
-    /// The same question of a structure with `keys` keys; `None` where a file says how many.
-    pub(super) fn with_keys(&self, keys: u32) -> Option<Result<Question<'a>, CliError>> {
-        let structure = self.structure?;
-        let stands_for = self.stands_for.map(|_| keys);
-        let nodes = if stands_for.is_some() { 1 } else { keys };
-        let built = build(structure, nodes, &self.sizes, self.args, self.machine);
-        Some(built.map(|built| Question {
-            built,
-            stands_for,
-            ..self.clone()
-        }))
-    }
-
-    /// How many nodes the structure has.
-    pub(super) fn nodes(&self) -> u64 {
-        let built = self.built.shape().len() as u64;
-        self.stands_for.map_or(built, u64::from)
-    }
-
-    /// How many keys the structure has.
-    pub(super) fn key_count(&self) -> u64 {
-        let built = self.built.keys() as u64;
-        self.stands_for.map_or(built, u64::from)
-    }
-
     /// How many layouts this machine can answer for at once.
     pub(super) fn answers_at_once(&self) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let each = analysis_bytes(self.built.points() as f64, self.args, self.machine);
+        let each = analysis_bytes(self.built.points() as f64, self.args);
         let fit = MEMORY_SHARE * available_bytes() / each.max(1.0);
         let fits = |&threads: &usize| threads as f64 <= fit;
         (1..=processors).rev().find(fits).unwrap_or(1)
@@ -163,8 +110,9 @@ impl<'a> Question<'a> {
         self.keys == KeyDistribution::Uniform
     }
 
-    /// Puts the nodes where the arrangement says.
-    pub(super) fn arrange(&self, arrangement: Arrangement) -> Result<Arranged, CliError> {
+    /// Puts the nodes where the arrangement says. Returns what operations read, and the bytes from
+    /// the first node to the last.
+    pub(super) fn arrange(&self, arrangement: Arrangement) -> Result<(Accesses, u64), CliError> {
         let (built, operation) = (&self.built, self.args.operation);
         let placement = match arrangement {
             Arrangement::Plain(Layout::Weighted) => {
@@ -181,14 +129,10 @@ impl<'a> Question<'a> {
                     colouring.place(built.shape(), built.extent(), layout, weights.as_deref())?;
                 coloured.placement().clone()
             }
-            Arrangement::Given => match &self.given {
-                Some(placement) => placement.clone(),
-                None => {
-                    return refuse(
-                        "--layout given: addresses come from the third column of edges:FILE",
-                    );
-                }
-            },
+            Arrangement::Given => {
+                let why = "--layout given: addresses come from the third column of edges:FILE";
+                self.given.clone().ok_or(why)?
+            }
             Arrangement::Eliminated => {
                 let (structure, sizes) = self.without_links()?;
                 let keys = u32::try_from(built.keys()).unwrap_or(NO_NODE);
@@ -200,11 +144,9 @@ impl<'a> Question<'a> {
         self.read(built, &placement)
     }
 
-    fn read(&self, built: &Built, placement: &Placement) -> Result<Arranged, CliError> {
-        Ok(Arranged {
-            accesses: built.accesses(placement, self.args.operation, &self.keys)?,
-            span_bytes: built.span_bytes(placement),
-        })
+    fn read(&self, built: &Built, placement: &Placement) -> Result<(Accesses, u64), CliError> {
+        let accesses = built.accesses(placement, self.args.operation, &self.keys)?;
+        Ok((accesses, built.span_bytes(placement)))
     }
 
     /// The same structure without links: a complete tree whose children's places are computed, a
@@ -221,10 +163,10 @@ impl<'a> Question<'a> {
             Some(Structure::PointTree { dimensions, .. }) => {
                 (Structure::PointTree { dimensions, growth }, 1 << dimensions)
             }
-            Some(Structure::List { links }) => match links {
-                Links::Single => (Structure::List { links }, 1),
-                Links::Double => (Structure::List { links }, 2),
-            },
+            Some(Structure::List { links }) => (
+                Structure::List { links },
+                1 + u32::from(links == Links::Double),
+            ),
             Some(Structure::SortedArray | Structure::Eytzinger) => return cannot("has no links"),
             Some(_) => return cannot("cannot do without its links"),
             None => return cannot("has a shape of its own, which links have to say"),
@@ -245,33 +187,20 @@ impl<'a> Question<'a> {
                 "coloured layouts need a machine whose sets and ways are known (presets have them)",
             );
         };
-        let mut caches = hierarchy.caches().iter().rev();
+        let caches = hierarchy.caches();
         if let Some(name) = &self.args.colour_cache {
-            return caches.find(|cache| cache.name == *name).map_or_else(
-                || {
-                    let names: Vec<&str> = (hierarchy.caches().iter())
-                        .map(|cache| cache.name.as_str())
-                        .collect();
-                    refuse(format!(
-                        "the machine has no cache called `{name}` (it has {})",
-                        names.join(", ")
-                    ))
-                },
-                Ok,
-            );
+            let found = caches.iter().find(|cache| cache.name == *name);
+            let names: Vec<&str> = caches.iter().map(|cache| cache.name.as_str()).collect();
+            let names = names.join(", ");
+            let why = format!("the machine has no cache called `{name}` (it has {names})");
+            return Ok(found.ok_or(why)?);
         }
-        // Bits of an address above the page choose no sets where frames are random.
-        let chosen = match self.frames(0) {
-            Frames::Identity => u64::MAX,
-            Frames::Random { pages, .. } => pages.bytes(),
-        };
-        match caches.find(|cache| cache.geometry.way_bytes() <= chosen) {
-            Some(cache) => Ok(cache),
-            None => refuse(
-                "addresses choose the sets of no cache of this machine; name one with \
-                 --colour-cache",
-            ),
-        }
+        let frames = self.frames(0);
+        let mut caches = caches.iter().rev();
+        let largest = caches.find(|cache| chosen_by_address(cache, frames));
+        Ok(largest.ok_or(
+            "addresses choose the sets of no cache of this machine; name one with --colour-cache",
+        )?)
     }
 
     pub(super) fn frames(&self, seed: u64) -> Frames {
@@ -280,7 +209,7 @@ impl<'a> Question<'a> {
 
     /// `complete bst of 2 097 151 nodes of 32 B in 4k pages on the thesis's machine`.
     pub(super) fn describe(&self) -> String {
-        let (keys, nodes) = (human_count(self.key_count()), human_count(self.nodes()));
+        let (keys, nodes) = (human_count(self.key_count), human_count(self.nodes));
         let bytes = human_bytes(f64::from(self.node_bytes()));
         let parts = if self.built.shape().is_empty() {
             format!("{keys} elements of {bytes}")
@@ -289,13 +218,10 @@ impl<'a> Question<'a> {
         } else {
             format!("{keys} keys in {nodes} nodes of {bytes}")
         };
-        let shape = self
-            .shape_name()
-            .map_or(String::new(), |name| format!("{name} "));
-        format!(
-            "{shape}{} of {parts} in {} pages on {}",
-            self.args.structure, self.args.pages, self.machine.name
-        )
+        let shape = self.shape_name();
+        let shape = shape.map_or(String::new(), |name| format!("{name} "));
+        let (kind, pages, machine) = (&self.args.structure, self.args.pages, &self.machine.name);
+        format!("{shape}{kind} of {parts} in {pages} pages on {machine}")
     }
 
     /// `a search, keys uniform`.
@@ -314,8 +240,8 @@ impl<'a> Question<'a> {
     pub(super) fn report(&self) -> Value {
         let mut structure = json!({
             "kind": self.args.structure,
-            "nodes": self.nodes(),
-            "keys": self.key_count(),
+            "nodes": self.nodes,
+            "keys": self.key_count,
             "node_bytes": self.node_bytes(),
         });
         if let Some(shape) = self.shape_name() {
@@ -337,10 +263,9 @@ impl<'a> Question<'a> {
     }
 
     fn node_bytes(&self) -> u32 {
-        if self.built.shape().is_empty() {
-            self.sizes.node.bytes
-        } else {
-            self.built.extent().bytes
+        match self.built.shape().is_empty() {
+            true => self.sizes.node.bytes,
+            false => self.built.extent().bytes,
         }
     }
 
@@ -382,18 +307,23 @@ pub(super) fn frame_name(frames: Frames) -> &'static str {
     }
 }
 
+/// Whether the bits of an address below the page choose the cache's sets.
+pub(super) fn chosen_by_address(cache: &CacheLevel, frames: Frames) -> bool {
+    match frames {
+        Frames::Identity => true,
+        Frames::Random { pages, .. } => cache.geometry.way_bytes() <= pages.bytes(),
+    }
+}
+
 /// Children of a node of a complete tree with one key a node; `None` for other structures.
 pub(super) fn complete_arity(structure: Structure) -> Option<u32> {
-    let growth = Growth::Complete;
-    match structure {
-        Structure::SearchTree { growth: own } if own == growth => Some(2),
-        Structure::Tree { arity, growth: own } if own == growth => Some(arity),
-        Structure::PointTree {
-            dimensions,
-            growth: own,
-        } if own == growth => Some(1 << dimensions),
-        _ => None,
-    }
+    let (arity, growth) = match structure {
+        Structure::SearchTree { growth } => (2, growth),
+        Structure::Tree { arity, growth } => (arity, growth),
+        Structure::PointTree { dimensions, growth } => (1 << dimensions, growth),
+        _ => return None,
+    };
+    (growth == Growth::Complete).then_some(arity)
 }
 
 fn build(
@@ -401,7 +331,6 @@ fn build(
     keys: u32,
     sizes: &Sizes,
     args: &QuestionArgs,
-    machine: &Machine,
 ) -> Result<Built, CliError> {
     let points_of_key = match structure {
         Structure::Hash { load, .. } if load > 0.0 => 1.0 + 1.0 / load,
@@ -409,42 +338,35 @@ fn build(
         Structure::BTree { .. } => 2.5,
         _ => 1.0,
     };
-    check_memory(f64::from(keys) * points_of_key, args, machine)?;
+    check_memory(f64::from(keys) * points_of_key, args)?;
     Ok(structure.build(keys, sizes)?)
 }
 
 /// About how much memory the answer for one layout takes: points, spans, addresses and visits, and
-/// what is kept of each block size.
-fn analysis_bytes(points: f64, args: &QuestionArgs, machine: &Machine) -> f64 {
+/// what is kept of each line.
+fn analysis_bytes(points: f64, args: &QuestionArgs) -> f64 {
     /// Measured at two million nodes of 32 and 400 B, of all structures.
     const POINT_BYTES: f64 = 128.0;
     /// The order of a walk, and its blocks by sets.
     const WALK_BYTES: f64 = 64.0;
-    /// A block's number and probabilities, in vectors that grow by doubling.
-    const BLOCK_BYTES: f64 = 48.0;
-    let levels = machine.levels.iter().map(|level| level.block_bytes);
-    let neighbours = machine.neighbours.iter().map(|other| other.block_bytes);
-    let block_sizes: BTreeSet<u64> = levels.chain(neighbours).collect();
-    // Of each point at most the first and the last block are kept one by one.
-    let kept = |size: &u64| (f64::from(args.node_bytes) / *size as f64).min(2.0);
-    let walk = match args.operation {
-        Operation::Walk { .. } => WALK_BYTES,
-        _ => 0.0,
-    };
-    points * (POINT_BYTES + walk + BLOCK_BYTES * block_sizes.iter().map(kept).sum::<f64>())
+    /// A line's number and probabilities, in vectors that grow by doubling. Of each point at most
+    /// the first and the last line are kept one by one.
+    const LINE_BYTES: f64 = 48.0;
+    let lines = (f64::from(args.node_bytes) / 64.0).min(2.0);
+    let walk = matches!(args.operation, Operation::Walk { .. });
+    points * (POINT_BYTES + LINE_BYTES * lines + if walk { WALK_BYTES } else { 0.0 })
 }
 
 /// Refuses analyses that take more memory than this machine can spare.
-fn check_memory(points: f64, args: &QuestionArgs, machine: &Machine) -> Result<(), CliError> {
-    let (bytes, available) = (analysis_bytes(points, args, machine), available_bytes());
+fn check_memory(points: f64, args: &QuestionArgs) -> Result<(), CliError> {
+    let (bytes, available) = (analysis_bytes(points, args), available_bytes());
     if bytes <= MEMORY_SHARE * available {
         return Ok(());
     }
+    let (bytes, available) = (human_bytes(bytes), human_bytes(available));
     refuse(format!(
-        "this takes about {} of memory, and this machine has {} free: ask for fewer nodes, or for \
-         `predict --tier closed`, which places none of them",
-        human_bytes(bytes),
-        human_bytes(available)
+        "this takes about {bytes} of memory, and this machine has {available} free: ask for fewer \
+         nodes, or for `predict --tier closed`, which places none of them"
     ))
 }
 
@@ -474,48 +396,50 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
         Some((name, suffix)) => (name, Some(suffix)),
         None => (text, None),
     };
-    let wrong_suffix = |wanted: &str| {
-        refuse(format!(
-            "bad structure `{text}`: `{name}` takes {wanted} after the name"
-        ))
-    };
-    let point_tree = |dimensions| Structure::PointTree { dimensions, growth };
-    Ok(match (name, suffix) {
-        ("bst", None) => Structure::SearchTree { growth },
+    let wanted = match (name, suffix) {
+        ("bst", None) => return Ok(Structure::SearchTree { growth }),
         ("nary", suffix) => match suffix.unwrap_or_default().parse() {
-            Ok(arity) => Structure::Tree { arity, growth },
-            Err(_) => return wrong_suffix("a number of children, as in `nary:4`,"),
+            Ok(arity) => return Ok(Structure::Tree { arity, growth }),
+            Err(_) => "a number of children, as in `nary:4`,",
         },
-        ("quadtree", None) => point_tree(2),
-        ("octree", None) => point_tree(3),
-        ("btree", None) => Structure::BTree {
-            fanout: args.fanout,
-            fill: args.fill,
-            in_node: args.in_node,
-            growth,
-        },
-        ("list", None) => Structure::List {
-            links: Links::Single,
-        },
-        ("dlist", None) => Structure::List {
-            links: Links::Double,
-        },
+        ("quadtree" | "octree", None) => {
+            let dimensions = if name == "octree" { 3 } else { 2 };
+            return Ok(Structure::PointTree { dimensions, growth });
+        }
+        ("btree", None) => {
+            return Ok(Structure::BTree {
+                fanout: args.fanout,
+                fill: args.fill,
+                in_node: args.in_node,
+                growth,
+            });
+        }
+        ("list" | "dlist", None) => {
+            let links = if name == "dlist" {
+                Links::Double
+            } else {
+                Links::Single
+            };
+            return Ok(Structure::List { links });
+        }
         ("hash", suffix) => match suffix.unwrap_or("1").parse() {
-            Ok(load) => Structure::Hash { load, seed: SEED },
-            Err(_) => return wrong_suffix("keys to a bucket, as in `hash:0.75`,"),
+            Ok(load) => return Ok(Structure::Hash { load, seed: SEED }),
+            Err(_) => "keys to a bucket, as in `hash:0.75`,",
         },
-        ("array", None) => Structure::SortedArray,
-        ("eytzinger", None) => Structure::Eytzinger,
-        ("edges", _) => return wrong_suffix("the name of a file"),
-        (known, Some(_)) if STRUCTURES.contains(&known) => return wrong_suffix("nothing"),
+        ("array", None) => return Ok(Structure::SortedArray),
+        ("eytzinger", None) => return Ok(Structure::Eytzinger),
+        ("edges", _) => "the name of a file",
+        (known, Some(_)) if STRUCTURES.split(", ").any(|name| name == known) => "nothing",
         _ => {
+            let advice = did_you_mean(name, STRUCTURES.split(", "));
             return refuse(format!(
-                "unknown structure `{text}`{} (known: {})",
-                did_you_mean(name, STRUCTURES),
-                STRUCTURES.join(", ")
+                "unknown structure `{text}`{advice} (known: {STRUCTURES})"
             ));
         }
-    })
+    };
+    refuse(format!(
+        "bad structure `{text}`: `{name}` takes {wanted} after the name"
+    ))
 }
 
 /// The structure of a file of edges, and where its nodes lie.
@@ -523,14 +447,14 @@ fn read_file(
     path: &Path,
     args: &QuestionArgs,
     sizes: &Sizes,
-) -> Result<(Option<Placement>, Built), CliError> {
+) -> Result<(Built, Option<Placement>), CliError> {
     /// What reading takes for a node, in bytes: its names above all.
     const NODE_BYTES: f64 = 256.0;
     if args.nodes.is_some() {
         return refuse("--nodes cannot be given with edges:FILE, which says how many there are");
     }
     let cannot_read = |error: &dyn fmt::Display| {
-        CliError::Request(format!("cannot read edges {}: {error}", path.display()))
+        CliError::from(format!("cannot read edges {}: {error}", path.display()))
     };
     let file = open_regular(path).map_err(|error| cannot_read(&error))?;
     let most = MEMORY_SHARE * available_bytes() / NODE_BYTES;
@@ -544,12 +468,13 @@ fn read_file(
     if edges.shape.is_empty() {
         return Err(cannot_read(&"there is no edge in it"));
     }
-    let shape = edges.shape.clone();
-    let built = match &edges.lengths {
-        Some(lengths) => Built::of_nodes(shape, sizes.node, lengths.clone()),
-        None => Built::of_shape(shape, sizes),
-    };
-    Ok((edges.placement, built))
+    let lengths = edges
+        .lengths
+        .unwrap_or(Lengths::Uniform(sizes.touched_bytes));
+    Ok((
+        Built::of_nodes(edges.shape, sizes.node, lengths),
+        edges.placement,
+    ))
 }
 
 /// The distribution of this name.
@@ -558,7 +483,7 @@ fn keys(text: &str, built: &Built) -> Result<KeyDistribution, CliError> {
         return Ok(text.parse()?);
     };
     let cannot_read =
-        |error: &dyn fmt::Display| CliError::Request(format!("cannot read keys {path}: {error}"));
+        |error: &dyn fmt::Display| CliError::from(format!("cannot read keys {path}: {error}"));
     let file = open_regular(Path::new(path)).map_err(|error| cannot_read(&error))?;
     KeyDistribution::read_trace(file, built.keys()).map_err(|error| cannot_read(&error))
 }

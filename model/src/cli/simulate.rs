@@ -1,20 +1,12 @@
 //! `model simulate`: the question of `predict`, answered access by access, and traces.
 //!
-//! The JSON object:
+//! The JSON object begins as that of `predict`, up to its `state`; that of a trace is a whole:
 //!
 //! ```text
-//! {
-//!   "machine": .., "origin": .., "structure": {..}, "operation": .., "keys": .., "pages": ..,
-//!   "frames":  "identity" | "random", "state": "steady" | {"first": N},
-//!   "rows":    [{"layout": .., "operations": .., "accesses": .., "misses": {"L1": .., ...},
-//!                "errors": {"L1": .., ...}}, ...],
-//!   "notes":   [..]
-//! }
-//! ```
-//!
-//! and of a trace:
-//!
-//! ```text
+//! {..,
+//!  "rows":   [{"layout": .., "operations": .., "accesses": .., "misses": {"L1": .., ...},
+//!              "errors": {"L1": .., ...}}, ...],
+//!  "notes":  [..]}
 //! {"machine": .., "frames": .., "trace": {..counts of its records..},
 //!  "levels": [{"name": .., "accesses": .., "misses": ..}, ...]}
 //! ```
@@ -27,12 +19,12 @@ use serde_json::{Value, json};
 
 use super::args::SimulateArgs;
 use super::machine::{machine, open_regular};
-use super::output::{Progress, Table, human_count, human_number, write_json, write_notes};
+use super::output::{Table, human_count, human_number, progress, write_json, write_notes};
 use super::question::{Question, frame_name, frames};
 use super::{CliError, refuse};
-use crate::simulator::{TextTrace, simulate_trace};
+use crate::simulator::simulate_trace;
 use crate::tiers::{Counted, Replay};
-use crate::{CacheLevel, Hierarchy, Machine, Simulator, Tier};
+use crate::{Hierarchy, Machine, Simulator, Tier};
 
 /// Accesses that one layout is simulated for at most: some five seconds.
 const ACCESSES_MAX: u64 = 100_000_000;
@@ -63,22 +55,23 @@ fn question(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let question = Question::new(&args.question, machine, Tier::Auto)?;
+    let frames = question.frames(args.seed);
     let (mut rows, mut notes) = (Vec::new(), machine.notes.clone());
     let layouts = &args.layouts.layout;
-    let progress = Progress::new(ACCESSES_MAX * layouts.len() as u64);
+    let bar = progress(ACCESSES_MAX * layouts.len() as u64);
     for (i, arrangement) in (0..).zip(layouts) {
-        progress.show(&arrangement.to_string());
-        let accesses = question.arrange(*arrangement)?.accesses;
+        bar.set_message(arrangement.to_string());
+        let accesses = question.arrange(*arrangement)?.0;
         let replay = Replay {
             accesses: &accesses,
             hierarchy,
-            frames: question.frames(args.seed),
+            frames,
             seed: args.seed,
             accesses_max: ACCESSES_MAX,
             error_max: ERROR_MAX,
             rare: RARE,
         };
-        let mut told = |accesses| progress.set(i * ACCESSES_MAX + u64::min(accesses, ACCESSES_MAX));
+        let mut told = |done| bar.set_position(i * ACCESSES_MAX + ACCESSES_MAX.min(done));
         let counted = match args.question.searches {
             Some(first) => replay.first(first, &mut told),
             None => replay.steady(args.operations, &mut told),
@@ -93,8 +86,9 @@ fn question(
         }
         rows.push((arrangement.to_string(), counted));
     }
-    drop(progress);
-    let names: Vec<&str> = levels(hierarchy).map(|level| level.name.as_str()).collect();
+    drop(bar);
+    let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
+    let names: Vec<&str> = levels.map(|level| level.name.as_str()).collect();
     if args.layouts.json {
         let by_name = |levels: &[(f64, f64)], number: fn(&(f64, f64)) -> f64| {
             let numbers = names.iter().copied().zip(levels.iter().map(number));
@@ -125,55 +119,46 @@ fn question(
             "accesses",
         ]);
         for (layout, counted) in &rows {
-            let (operations, accesses) = (counted.operations, counted.accesses);
             for (name, (misses, error)) in names.iter().zip(&counted.levels) {
-                let numbers = [misses.to_string(), error.to_string()];
-                let counts = [operations.to_string(), accesses.to_string()];
-                let cells = [layout.clone(), (*name).to_owned()].into_iter();
-                table.row(cells.chain(numbers).chain(counts));
+                table.row([
+                    layout.clone(),
+                    (*name).to_owned(),
+                    misses.to_string(),
+                    error.to_string(),
+                    counted.operations.to_string(),
+                    counted.accesses.to_string(),
+                ]);
             }
         }
         return Ok(table.write_csv(out)?);
     }
-    let state = args
-        .question
-        .searches
-        .map_or("in the steady state".to_owned(), |first| {
-            format!("of the first {} from cold", human_count(first))
-        });
+    let state = match args.question.searches {
+        Some(first) => format!("of the first {} from cold", human_count(first)),
+        None => "in the steady state".to_owned(),
+    };
+    let (what, operation) = (question.describe(), question.describe_operation());
+    let frames = frame_name(frames);
     writeln!(
         out,
-        "{}, {} frames; misses of {} {state}, simulated:",
-        question.describe(),
-        frame_name(question.frames(args.seed)),
-        question.describe_operation()
+        "{what}, {frames} frames; misses of {operation} {state}, simulated:"
     )?;
-    let titles = names.iter().map(|name| format!("{name} miss"));
-    let last = ["+-", "operations"].map(str::to_owned);
-    table.row(
-        [String::from("layout")]
-            .into_iter()
-            .chain(titles)
-            .chain(last),
-    );
-    for (layout, counted) in &rows {
+    let mut titles = vec!["layout".to_owned()];
+    titles.extend(names.iter().map(|name| format!("{name} miss")));
+    titles.extend(["+-", "operations"].map(str::to_owned));
+    table.row(titles);
+    for (layout, counted) in rows {
         let known = counted.levels.iter().filter(|level| level.0 >= RARE);
         let worst = known
             .map(|(misses, error)| error / misses)
             .fold(0.0, f64::max);
-        let misses = counted.levels.iter().map(|level| human_number(level.0));
-        let last = [
-            format!("{:.1} %", 100.0 * worst),
-            human_count(counted.operations),
-        ];
-        table.row([layout.clone()].into_iter().chain(misses).chain(last));
+        let mut cells = vec![layout];
+        cells.extend(counted.levels.iter().map(|level| human_number(level.0)));
+        cells.push(format!("{:.1} %", 100.0 * worst));
+        cells.push(human_count(counted.operations));
+        table.row(cells);
     }
     table.write(out)?;
-    Ok(write_notes(out, &notes)?)
-}
-
-fn levels(hierarchy: &Hierarchy) -> impl Iterator<Item = &CacheLevel> {
-    hierarchy.caches().iter().chain(hierarchy.tlbs())
+    write_notes(out, &notes)
 }
 
 fn trace(
@@ -185,14 +170,15 @@ fn trace(
 ) -> Result<(), CliError> {
     let frames = frames(&args.question, machine, args.seed);
     let mut simulator = Simulator::new(hierarchy, frames);
+    let frames = frame_name(frames);
     let cannot_read = |error: &dyn std::fmt::Display| {
-        CliError::Request(format!("cannot read trace {}: {error}", path.display()))
+        CliError::from(format!("cannot read trace {}: {error}", path.display()))
     };
     let counts = if path == Path::new("-") {
-        simulate_trace(TextTrace::new(io::stdin().lock()), &mut simulator)
+        simulate_trace(io::stdin().lock(), &mut simulator)
     } else {
         let file = open_regular(path).map_err(|error| cannot_read(&error))?;
-        simulate_trace(TextTrace::new(file), &mut simulator)
+        simulate_trace(file, &mut simulator)
     };
     let counts = counts.map_err(|error| cannot_read(&error))?;
     if counts.data() == 0 {
@@ -203,7 +189,7 @@ fn trace(
     if args.layouts.json {
         let report = json!({
             "machine": machine.name,
-            "frames": frame_name(frames),
+            "frames": frames,
             "trace": counts,
             "levels": levels,
         });
@@ -221,19 +207,22 @@ fn trace(
         }
         return Ok(table.write_csv(out)?);
     }
+    let (instructions, data) = (human_count(counts.instructions), human_count(counts.data()));
+    let name = &machine.name;
     writeln!(
         out,
-        "{} instructions, {} accesses to data on {}, {} frames; data only:",
-        human_count(counts.instructions),
-        human_count(counts.data()),
-        machine.name,
-        frame_name(frames)
+        "{instructions} instructions, {data} accesses to data on {name}, {frames} frames; data \
+         only:"
     )?;
     table.row(["level", "accesses", "misses", "of accesses"]);
     for level in levels {
         let ratio = format!("{:.3} %", 100.0 * level.miss_ratio());
-        let counts = [human_count(level.accesses), human_count(level.misses)];
-        table.row([level.name].into_iter().chain(counts).chain([ratio]));
+        table.row([
+            level.name,
+            human_count(level.accesses),
+            human_count(level.misses),
+            ratio,
+        ]);
     }
     Ok(table.write(out)?)
 }

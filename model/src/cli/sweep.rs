@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::CliError;
 use super::answer::{Answer, answer, answers};
-use super::args::{PredictArgs, Sweep};
+use super::args::{PredictArgs, QuestionArgs, Sweep};
 use super::arrangement::Arrangement;
-use super::output::{Progress, Table};
+use super::output::{Table, progress};
 use super::question::Question;
-use super::refuse;
+use super::{CliError, refuse};
 use crate::plot::{Axis, Chart, Stroke, svg};
 
 /// Where sweeps over sizes begin.
@@ -45,22 +44,18 @@ struct SweepRow {
 /// Asks for each point of the sweep.
 pub(super) fn run(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
     let structure = &args.question.structure;
-    let mut report = match args.sweep {
-        Sweep::Nodes => SweepReport {
-            over: "nodes",
-            title: format!("{structure}, {}", question.describe_operation()),
-            levels: Vec::new(),
-            rows: Vec::new(),
-        },
-        Sweep::Coloured => SweepReport {
-            over: "colour_share",
-            title: format!(
-                "{structure}, hot nodes in a part of {}",
-                question.colour_cache()?.name
-            ),
-            levels: Vec::new(),
-            rows: Vec::new(),
-        },
+    let (over, title) = match args.sweep {
+        Sweep::Nodes => ("nodes", question.describe_operation()),
+        Sweep::Coloured => {
+            let cache = &question.colour_cache()?.name;
+            ("colour_share", format!("hot nodes in a part of {cache}"))
+        }
+    };
+    let mut report = SweepReport {
+        over,
+        title: format!("{structure}, {title}"),
+        levels: Vec::new(),
+        rows: Vec::new(),
     };
     match args.sweep {
         Sweep::Nodes => report.over_nodes(args, question)?,
@@ -72,85 +67,77 @@ pub(super) fn run(args: &PredictArgs, question: &Question<'_>) -> Result<SweepRe
 /// Numbers of keys up to the largest, about equally far from each other in their logarithms.
 fn sizes(largest: f64) -> Vec<u32> {
     let octaves = (largest / NODES_MIN).log2().max(0.0);
-    let steps = (octaves * SIZES_PER_OCTAVE).ceil();
-    let mut sizes = Vec::new();
-    let mut step = 0.0;
-    while step <= steps {
-        let size = if steps > 0.0 {
-            NODES_MIN * (largest / NODES_MIN).powf(step / steps)
-        } else {
-            largest
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at most the number of keys of a structure, which has 32 bits"
-        )]
-        sizes.push(size.round() as u32);
-        step += 1.0;
-    }
-    sizes
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sizes of structures, which have 32 bits"
+    )]
+    let whole = |number: f64| number.round() as u32;
+    let steps = whole((octaves * SIZES_PER_OCTAVE).ceil());
+    let size =
+        |step| largest * (NODES_MIN / largest).powf(f64::from(step) / f64::from(steps.max(1)));
+    (0..=steps).rev().map(|step| whole(size(step))).collect()
 }
 
 impl SweepReport {
     fn over_nodes(&mut self, args: &PredictArgs, question: &Question<'_>) -> Result<(), CliError> {
-        let sizes = sizes(question.key_count() as f64);
+        if question.structure.is_none() {
+            return refuse("--plot runs over sizes, and this structure has one: the file's");
+        }
+        let sizes = sizes(question.key_count as f64);
         // An answer takes as long as there are nodes.
-        let progress = Progress::new(sizes.iter().copied().map(u64::from).sum());
-        let mut done = 0;
+        let bar = progress(sizes.iter().copied().map(u64::from).sum());
         let mut arrangements = vec![args.baseline];
         arrangements.extend(&args.layouts.layout);
         for keys in sizes {
-            progress.show(&format!("{keys} nodes"));
-            let Some(smaller) = question.with_keys(keys) else {
-                return refuse("--plot runs over sizes, and this structure has one: the file's");
+            bar.set_message(format!("{keys} nodes"));
+            let nodes = Some(keys);
+            let smaller = QuestionArgs {
+                nodes,
+                ..args.question.clone()
             };
-            let answers = answers(&smaller?, &arrangements, &args.cost)?;
+            let smaller = Question::new(&smaller, question.machine, args.cost.tier)?;
+            let answers = answers(&smaller, &arrangements, &args.cost)?;
             self.add(f64::from(keys), &answers[1..], answers[0].prediction.ns);
-            done += u64::from(keys);
-            progress.set(done);
+            bar.inc(u64::from(keys));
         }
         Ok(())
     }
 
     fn over_shares(&mut self, args: &PredictArgs, question: &Question<'_>) -> Result<(), CliError> {
         let baseline_ns = answer(question, args.baseline, &args.cost)?.prediction.ns;
-        let coloured = args
-            .layouts
-            .layout
-            .iter()
-            .filter_map(|layout| match *layout {
-                Arrangement::Plain(layout) | Arrangement::Coloured(layout) => {
-                    Some(Arrangement::Coloured(layout))
-                }
-                Arrangement::Eliminated | Arrangement::Given => None,
-            });
-        let coloured: Vec<Arrangement> = coloured.collect();
+        let coloured = |layout: &Arrangement| match *layout {
+            Arrangement::Plain(layout) | Arrangement::Coloured(layout) => {
+                Some(Arrangement::Coloured(layout))
+            }
+            Arrangement::Eliminated | Arrangement::Given => None,
+        };
+        let coloured: Vec<Arrangement> = args.layouts.layout.iter().filter_map(coloured).collect();
         let mut question = question.clone();
-        let progress = Progress::new(u64::from(SHARES));
+        let bar = progress(u64::from(SHARES));
         for step in 0..SHARES {
             question.colour_share = f64::from(step) / f64::from(SHARES);
-            progress.show(&format!("a share of {}", question.colour_share));
+            bar.set_message(format!("a share of {}", question.colour_share));
             let answers = answers(&question, &coloured, &args.cost)?;
             self.add(question.colour_share, &answers, baseline_ns);
-            progress.set(u64::from(step) + 1);
+            bar.inc(1);
         }
         Ok(())
     }
 
     fn add(&mut self, at: f64, answers: &[Answer], baseline_ns: f64) {
         for answer in answers {
-            let levels = answer.prediction.levels.iter();
-            self.levels = levels.map(|level| level.name.clone()).collect();
-            let misses = answer.misses().into_iter();
+            let levels = &answer.prediction.levels;
+            self.levels = levels.iter().map(|level| level.name.clone()).collect();
+            let misses = levels
+                .iter()
+                .map(|level| (level.name.clone(), level.misses));
             self.rows.push(SweepRow {
                 at,
                 layout: answer.arrangement.to_string(),
                 ns: answer.prediction.ns,
                 speedup: answer.speedup(baseline_ns),
-                misses: misses
-                    .map(|(name, misses)| (name.to_owned(), misses))
-                    .collect(),
+                misses: misses.collect(),
             });
         }
     }
@@ -168,26 +155,24 @@ impl SweepReport {
         } else {
             charts.push(self.chart("speedup", |row| Some(row.speedup)));
         }
-        svg(&charts).map_err(|error| CliError::Request(format!("cannot draw: {error}")))
+        svg(&charts).map_err(|error| format!("cannot draw: {error}").into())
     }
 
     fn chart(&self, label: &str, value: impl Fn(&SweepRow) -> Option<f64>) -> Chart {
-        let x = if self.over == "nodes" {
-            Axis::powers_of_two("nodes")
-        } else {
-            Axis::linear("share of the cache for hot nodes")
+        let x = match self.over {
+            "nodes" => Axis::PowersOfTwo("nodes"),
+            _ => Axis::Linear("share of the cache for hot nodes"),
         };
         let mut chart = Chart::new(&self.title, x, label);
-        let mut names: Vec<&str> = Vec::new();
-        for row in &self.rows {
-            if !names.contains(&row.layout.as_str()) {
-                names.push(&row.layout);
-            }
-        }
-        for name in names {
-            let own = self.rows.iter().filter(|row| row.layout == name);
+        // Each size or share has a row for each layout.
+        let first = self
+            .rows
+            .iter()
+            .take_while(|row| row.at.to_bits() == self.rows[0].at.to_bits());
+        for SweepRow { layout, .. } in first {
+            let own = self.rows.iter().filter(|row| row.layout == *layout);
             let points = own.filter_map(|row| Some((row.at, value(row)?)));
-            chart = chart.series(name, Stroke::Solid, points);
+            chart = chart.series(layout, Stroke::Solid, points);
         }
         chart
     }

@@ -15,35 +15,27 @@ pub(super) fn run(json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let mut row =
         |name: &str, value: &str, source| writeln!(out, "{name:<18} {value:<44} {source}");
+    let (cpu, guest, pages) = (
+        &topology.cpu_name,
+        &topology.virtualised,
+        &topology.huge_pages,
+    );
+    row("processor", &cpu.value, cpu.source)?;
     row(
-        "processor",
-        &topology.cpu_name.value,
-        topology.cpu_name.source,
+        "virtual machine",
+        if guest.value { "yes" } else { "no" },
+        guest.source,
     )?;
-    let guest = if topology.virtualised.value {
-        "yes"
-    } else {
-        "no"
-    };
-    row("virtual machine", guest, topology.virtualised.source)?;
     for (name, fact) in [
         ("memory", &topology.memory_bytes),
         ("page", &topology.page_bytes),
     ] {
         row(name, &human_bytes(fact.value as f64), fact.source)?;
     }
-    let huge_pages = &topology.huge_pages;
-    row(
-        "huge pages",
-        &huge_pages.value.to_string(),
-        huge_pages.source,
-    )?;
+    row("huge pages", &pages.value.to_string(), pages.source)?;
     for cache in &topology.caches {
-        let mut facts = format!(
-            "{}, lines of {} B",
-            human_bytes(cache.size_bytes as f64),
-            cache.line_bytes
-        );
+        let size = human_bytes(cache.size_bytes as f64);
+        let mut facts = format!("{size}, lines of {} B", cache.line_bytes);
         match (cache.sets, cache.ways) {
             (_, 0) => {}
             (0, ways) => facts += &format!(", {ways} ways"),
@@ -52,11 +44,8 @@ pub(super) fn run(json: bool, out: &mut dyn Write) -> Result<(), CliError> {
         if cache.shared_by > 1 {
             facts += &format!(", shared by {}", cache.shared_by);
         }
-        row(
-            &format!("L{} {}", cache.level, cache.kind),
-            &facts,
-            cache.source,
-        )?;
+        let name = format!("L{} {}", cache.level, cache.kind);
+        row(&name, &facts, cache.source)?;
     }
     let last_level = match topology.inclusion.value {
         Inclusion::NonInclusive => "not inclusive",
@@ -73,5 +62,5 @@ pub(super) fn run(json: bool, out: &mut dyn Write) -> Result<(), CliError> {
         Err(error) => error.to_string(),
     };
     writeln!(out, "{:<18} {counters}", "counters")?;
-    Ok(write_notes(out, &topology.notes)?)
+    write_notes(out, &topology.notes)
 }

@@ -24,9 +24,10 @@
 
 use std::collections::VecDeque;
 
-use super::built::{Homes, Places};
-use super::{Built, Growth, InNode, Sizes, StructureError};
+use super::built::{Homes, Parts, Places};
+use super::{Built, Growth, InNode, Sizes, too_large};
 use crate::accesses::{Lengths, Points, Role, Span};
+use crate::keys::ParameterError;
 use crate::shape::random;
 use crate::{NO_NODE, NodeExtent, Shape};
 
@@ -40,31 +41,28 @@ pub(super) struct Form {
     in_node: InNode,
     key_bytes: u32,
     value_bytes: u32,
-    links_offset: u32,
+    links_offset: u64,
     extent: NodeExtent,
 }
 
 impl Form {
     /// The nodes of a B-tree of this fanout, at least 3.
-    pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, StructureError> {
+    pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, ParameterError> {
         if sizes.key_bytes == 0 {
-            let what = "a key needs at least one byte".to_owned();
-            return Err(StructureError::Parameter(what));
+            return Err(ParameterError::new("a key needs at least one byte"));
         }
         let keys_max = fanout - 1;
-        let pairs = (u64::from(sizes.key_bytes) + u64::from(sizes.value_bytes))
-            .saturating_mul(u64::from(keys_max));
-        let links_offset =
-            (u64::from(HEADER_BYTES).saturating_add(pairs)).next_multiple_of(u64::from(LINK_BYTES));
-        let bytes = links_offset.saturating_add(u64::from(fanout) * u64::from(LINK_BYTES));
-        let (Ok(links_offset), Ok(bytes)) = (u32::try_from(links_offset), u32::try_from(bytes))
-        else {
+        // At most 2^17 pairs of 2^33 bytes.
+        let pair_bytes = u64::from(sizes.key_bytes) + u64::from(sizes.value_bytes);
+        let keys_end = u64::from(HEADER_BYTES) + pair_bytes * u64::from(keys_max);
+        let links_offset = keys_end.next_multiple_of(u64::from(LINK_BYTES));
+        let bytes = links_offset + u64::from(fanout) * u64::from(LINK_BYTES);
+        let Ok(node_bytes) = u32::try_from(bytes) else {
             let what = format!("nodes of {bytes} bytes are too large");
-            return Err(StructureError::Parameter(what));
+            return Err(ParameterError(what));
         };
-        let align = sizes.node.align.max(LINK_BYTES);
-        let extent = NodeExtent::new(bytes, align)
-            .map_err(|error| StructureError::Parameter(error.to_string()))?;
+        let extent = NodeExtent::new(node_bytes, sizes.node.align.max(LINK_BYTES))
+            .map_err(|error| ParameterError(error.to_string()))?;
         Ok(Form {
             keys_max,
             in_node,
@@ -84,7 +82,7 @@ impl Form {
     }
 
     fn link_offset(&self, link: u32) -> u64 {
-        u64::from(self.links_offset) + u64::from(link) * u64::from(LINK_BYTES)
+        self.links_offset + u64::from(link) * u64::from(LINK_BYTES)
     }
 }
 
@@ -105,31 +103,28 @@ pub(super) fn build(
     fill: f64,
     growth: Growth,
     form: &Form,
-) -> Result<Built, StructureError> {
+) -> Result<Built, ParameterError> {
     let nodes = match growth {
         Growth::Complete => bulk(keys, filled(fill, form.keys_max)),
-        Growth::RandomInsert { seed } => Insertion::new(form.keys_max).insert_all(keys, seed),
+        Growth::RandomInsert { seed } => inserted(keys, form.keys_max, seed),
     };
     let shape = Shape::from_generated(nodes.parents.clone());
     let spans = nodes.spans(&shape);
-    let (points, homes, runs) = match form.in_node {
-        InNode::Whole => {
-            let points = nodes.whole(&shape, &spans, keys, form);
-            (points, Homes::Nodes, Vec::new())
-        }
-        InNode::Binary | InNode::Linear => {
-            // Each key and each node's header and link, each value.
-            let parts = 2 * u64::from(keys) + 2 * shape.len() as u64;
-            if parts >= u64::from(NO_NODE) {
-                return Err(StructureError::TooLarge);
-            }
-            let (points, homes) = Parts::of(&nodes, &shape, &spans, keys, form).finish();
-            (points, homes, nodes.leaf_runs(&shape, &spans))
-        }
-    };
+    if form.in_node == InNode::Whole {
+        let points = nodes.whole(&shape, &spans, keys, form);
+        let (homes, places) = (Homes::Nodes, Places::Gaps);
+        return Ok(Built::new(shape, form.extent, points, homes, places));
+    }
+    // Each key and each node's header and link, each value.
+    let points = 2 * u64::from(keys) + 2 * shape.len() as u64;
+    if points >= u64::from(NO_NODE) {
+        return Err(too_large());
+    }
+    let parts = parts(&nodes, &shape, &spans, keys, form);
+    let runs = nodes.leaf_runs(&shape, &spans);
     Ok(Built {
         runs,
-        ..Built::new(shape, form.extent, points, homes, Places::Gaps)
+        ..parts.built(shape, form.extent)
     })
 }
 
@@ -158,21 +153,17 @@ pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
     // Subtrees to come: parent, link, keys, height less 1.
     let mut queue = VecDeque::from([(NO_NODE, 0, keys, full.len() - 1)]);
     while let Some((parent, link, keys, height)) = queue.pop_front() {
-        if keys == 0 {
-            continue;
-        }
-        let node = u32::try_from(nodes.parents.len()).unwrap_or(NO_NODE);
-        nodes.parents.push(parent);
-        nodes.links.push(link);
         if keys <= node_keys {
-            nodes.counts.push(keys);
+            if keys > 0 {
+                nodes.add(parent, link, keys);
+            }
             continue;
         }
         // More keys than a node's: the height is at least 2. The quotient is at most `node_keys +
         // 1`.
         let children = (u64::from(keys) + 1).div_ceil(full[height - 1] + 1);
         let children = u32::try_from(children).unwrap_or(u32::MAX).max(2);
-        nodes.counts.push(children - 1);
+        let node = nodes.add(parent, link, children - 1);
         let rest = keys - (children - 1);
         for child in 0..children {
             let part = rest / children + u32::from(child < rest % children);
@@ -182,8 +173,25 @@ pub(super) fn bulk(keys: u32, node_keys: u32) -> Nodes {
     nodes
 }
 
+/// The tree after inserting the numbers below `keys` in random order. O(n log n).
+pub(super) fn inserted(keys: u32, keys_max: u32, seed: u64) -> Nodes {
+    let mut tree = Insertion {
+        keys_max: keys_max as usize,
+        keys: vec![Vec::new()],
+        children: vec![Vec::new()],
+        root: 0,
+    };
+    for key in random::permutation(keys, seed) {
+        tree.insert(key);
+    }
+    match keys {
+        0 => Nodes::default(),
+        _ => tree.finish(),
+    }
+}
+
 /// A B-tree into which keys are inserted one by one.
-pub(super) struct Insertion {
+struct Insertion {
     keys_max: usize,
     keys: Vec<Vec<u32>>,
     /// By node; none in leaves, else one more than keys.
@@ -192,26 +200,6 @@ pub(super) struct Insertion {
 }
 
 impl Insertion {
-    pub(super) fn new(keys_max: u32) -> Insertion {
-        Insertion {
-            keys_max: keys_max as usize,
-            keys: Vec::new(),
-            children: Vec::new(),
-            root: NO_NODE,
-        }
-    }
-
-    /// The tree after inserting the numbers below `keys` in random order. O(n log n).
-    pub(super) fn insert_all(mut self, keys: u32, seed: u64) -> Nodes {
-        if keys > 0 {
-            self.root = self.add(Vec::new(), Vec::new());
-        }
-        for key in random::permutation(keys, seed) {
-            self.insert(key);
-        }
-        self.finish()
-    }
-
     fn add(&mut self, keys: Vec<u32>, children: Vec<u32>) -> u32 {
         self.keys.push(keys);
         self.children.push(children);
@@ -260,16 +248,10 @@ impl Insertion {
 
     fn finish(self) -> Nodes {
         let mut nodes = Nodes::default();
-        let mut queue = VecDeque::new();
-        if self.root != NO_NODE {
-            queue.push_back((NO_NODE, 0, self.root));
-        }
+        let mut queue = VecDeque::from([(NO_NODE, 0, self.root)]);
         while let Some((parent, link, node)) = queue.pop_front() {
-            let number = u32::try_from(nodes.parents.len()).unwrap_or(NO_NODE);
-            nodes.parents.push(parent);
-            nodes.links.push(link);
-            let count = self.keys[node as usize].len();
-            nodes.counts.push(u32::try_from(count).unwrap_or(u32::MAX));
+            let count = u32::try_from(self.keys[node as usize].len()).unwrap_or(u32::MAX);
+            let number = nodes.add(parent, link, count);
             let children = (0..).zip(&self.children[node as usize]);
             queue.extend(children.map(|(link, &child)| (number, link, child)));
         }
@@ -278,6 +260,13 @@ impl Insertion {
 }
 
 impl Nodes {
+    fn add(&mut self, parent: u32, link: u32, count: u32) -> u32 {
+        self.parents.push(parent);
+        self.links.push(link);
+        self.counts.push(count);
+        u32::try_from(self.parents.len() - 1).unwrap_or(NO_NODE)
+    }
+
     /// By node, the keys of its subtree.
     fn spans(&self, shape: &Shape) -> Vec<Span> {
         let mut totals = self.counts.clone();
@@ -340,88 +329,47 @@ impl Nodes {
 }
 
 /// The points of all nodes.
-#[derive(Default)]
-struct Parts {
-    parents: Vec<u32>,
-    bytes: Vec<u32>,
-    roles: Vec<Role>,
-    nodes: Vec<u32>,
-    offsets: Vec<u64>,
-    found: Vec<u32>,
-}
-
-impl Parts {
-    fn of(nodes: &Nodes, shape: &Shape, spans: &[Span], keys: u32, form: &Form) -> Parts {
-        let mut parts = Parts {
-            found: vec![0; keys as usize],
-            ..Parts::default()
-        };
-        // By node, the link that leads to it.
-        let mut links = vec![NO_NODE; shape.len()];
-        // By place, the point of the key there; by gap, the point after which a search turns into
-        // it.
-        let (mut compared, mut turns) = (Vec::new(), Vec::new());
-        for v in 0..shape.nodes() {
-            let header = parts.add(links[v as usize], HEADER_BYTES, Role::Entry, v, 0);
-            let count = nodes.counts[v as usize];
-            compared.clear();
-            compared.resize(count as usize, NO_NODE);
-            turns.clear();
-            turns.resize(count as usize + 1, NO_NODE);
-            // Ranges of keys that are left, with the point read before.
-            let mut ranges = vec![(0, count, header)];
-            while let Some((low, high, above)) = ranges.pop() {
-                if low == high {
-                    turns[low as usize] = above;
-                    continue;
-                }
-                let place = match form.in_node {
-                    InNode::Linear => low,
-                    _ => low + (high - low) / 2,
-                };
-                let offset = form.key_offset(place);
-                let key = parts.add(above, form.key_bytes, Role::Key, v, offset);
-                compared[place as usize] = key;
-                ranges.push((low, place, key));
-                ranges.push((place + 1, high, key));
+fn parts(nodes: &Nodes, shape: &Shape, spans: &[Span], keys: u32, form: &Form) -> Parts {
+    let mut parts = Parts::of_keys(keys);
+    // By node, the link that leads to it.
+    let mut links = vec![NO_NODE; shape.len()];
+    // By place, the point of the key there; by gap, the point after which a search turns into it.
+    let (mut compared, mut turns) = (Vec::new(), Vec::new());
+    for v in 0..shape.nodes() {
+        let header = parts.add(links[v as usize], HEADER_BYTES, Role::Entry, v, 0);
+        let count = nodes.counts[v as usize];
+        compared.resize(count as usize, NO_NODE);
+        turns.resize(count as usize + 1, NO_NODE);
+        // Ranges of keys that are left, with the point read before.
+        let mut ranges = vec![(0, count, header)];
+        while let Some((low, high, above)) = ranges.pop() {
+            if low == high {
+                turns[low as usize] = above;
+                continue;
             }
-            nodes.own_keys(shape, spans, v, |place, key| {
-                let mut point = compared[place as usize];
-                if form.value_bytes > 0 {
-                    let offset = form.value_offset(place);
-                    point = parts.add(point, form.value_bytes, Role::Value, v, offset);
-                }
-                parts.found[key as usize] = point;
-            });
-            for &child in shape.children(v) {
-                let link = nodes.links[child as usize];
-                let (above, offset) = (turns[link as usize], form.link_offset(link));
-                links[child as usize] = parts.add(above, LINK_BYTES, Role::Entry, v, offset);
-            }
+            let place = match form.in_node {
+                InNode::Linear => low,
+                _ => low + (high - low) / 2,
+            };
+            let offset = form.key_offset(place);
+            let key = parts.add(above, form.key_bytes, Role::Key, v, offset);
+            compared[place as usize] = key;
+            ranges.push((low, place, key));
+            ranges.push((place + 1, high, key));
         }
-        parts
+        nodes.own_keys(shape, spans, v, |place, key| {
+            let mut point = compared[place as usize];
+            if form.value_bytes > 0 {
+                let offset = form.value_offset(place);
+                point = parts.add(point, form.value_bytes, Role::Value, v, offset);
+            }
+            parts.found[key as usize] = point;
+        });
+        for &child in shape.children(v) {
+            let link = nodes.links[child as usize];
+            let (above, offset) = (turns[link as usize], form.link_offset(link));
+            links[child as usize] = parts.add(above, LINK_BYTES, Role::Entry, v, offset);
+        }
     }
-
-    fn add(&mut self, parent: u32, bytes: u32, role: Role, node: u32, offset: u64) -> u32 {
-        let point = u32::try_from(self.parents.len()).unwrap_or(NO_NODE);
-        self.parents.push(parent);
-        self.bytes.push(bytes);
-        self.roles.push(role);
-        self.nodes.push(node);
-        self.offsets.push(offset);
-        point
-    }
-
-    fn finish(self) -> (Points, Homes) {
-        let homes = Homes::Parts {
-            nodes: self.nodes,
-            offsets: self.offsets,
-        };
-        let shape = Shape::from_generated(self.parents);
-        let lengths = Lengths::Each(self.bytes);
-        (
-            Points::of_keys(shape, lengths, self.roles, self.found),
-            homes,
-        )
-    }
+    parts
 }

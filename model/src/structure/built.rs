@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Operation, Sizes, StructureError, linear};
+use super::{Operation, linear, too_large};
 use crate::accesses::{Accesses, Lengths, Order, Points, Role, Span, Tickets, nested, total};
-use crate::keys::KeyDistribution;
+use crate::keys::{KeyDistribution, ParameterError};
 use crate::{Layout, NodeExtent, Placement, Shape};
 
 /// Where fixed memory begins is a multiple of this, as large allocations are.
@@ -74,15 +74,9 @@ impl Built {
         }
     }
 
-    /// A tree of the given shape: each operation goes to a node, numbered as in `shape`. The arity,
-    /// which says where absent keys end, is that of the node with most children, and at least 2.
-    pub fn of_shape(shape: Shape, sizes: &Sizes) -> Built {
-        let lengths = Lengths::Uniform(sizes.touched_bytes.min(sizes.node.bytes));
-        Built::of_nodes(shape, sizes.node, lengths)
-    }
-
-    /// As [`of_shape`](Built::of_shape), with nodes of different sizes, each read whole. `extent`
-    /// is what [`place`](Built::place) goes by; placements of a live heap need none.
+    /// A tree of the given shape: each operation goes to a node, numbered as in `shape`, and reads
+    /// `lengths` of each node that it visits. The arity, which says where absent keys end, is that
+    /// of the node with most children, and at least 2. [`place`](Built::place) goes by `extent`.
     pub fn of_nodes(shape: Shape, extent: NodeExtent, lengths: Lengths) -> Built {
         let children = (0..shape.nodes()).map(|v| shape.children(v).len());
         let arity = children.max().unwrap_or(0).max(2);
@@ -146,7 +140,7 @@ impl Built {
         layout: Layout,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Placement, StructureError> {
+    ) -> Result<Placement, ParameterError> {
         let ends = self.node_ends(operation, keys)?;
         Ok(layout.place_weighted(&self.nodes, self.extent, &ends))
     }
@@ -160,20 +154,17 @@ impl Built {
         &self,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Vec<f64>, StructureError> {
+    ) -> Result<Vec<f64>, ParameterError> {
         if let Operation::Walk { .. } = operation {
             return Ok(vec![1.0; self.nodes.len()]);
         }
-        let plan = self.plan(operation, keys)?;
+        let tickets = self.plan(operation, keys)?.tickets;
         let mut ends = vec![0.0; self.nodes.len()];
-        for ticket in 0..plan.tickets.count() {
-            let span = Span {
-                start: ticket,
-                end: ticket + 1,
-            };
-            let node = plan.tickets.end(ticket).map(|point| self.node_of(point));
-            if let Some(end) = node.and_then(|node| ends.get_mut(node as usize)) {
-                *end += plan.tickets.measure(span);
+        for start in 0..tickets.count() {
+            let end = start + 1;
+            let node = tickets.end(start).map(|point| self.node_of(point));
+            if let Some(ends) = node.and_then(|node| ends.get_mut(node as usize)) {
+                *ends += tickets.measure(Span { start, end });
             }
         }
         Ok(ends)
@@ -186,19 +177,18 @@ impl Built {
     /// absent for others; walks look at none.
     ///
     /// # Errors
-    /// [`StructureError`] when the placement is of another structure, the distribution does not
+    /// [`ParameterError`] when the placement is of another structure, the distribution does not
     /// fit, or there is no such operation.
     pub fn accesses(
         &self,
         placement: &Placement,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Accesses, StructureError> {
+    ) -> Result<Accesses, ParameterError> {
         if placement.len() != self.nodes.len() {
-            return Err(StructureError::Placement {
-                nodes: self.nodes.len(),
-                placed: placement.len(),
-            });
+            let (placed, nodes) = (placement.len(), self.nodes.len());
+            let what = format!("{placed} nodes are placed, but the structure has {nodes}");
+            return Err(ParameterError(what));
         }
         let plan = self.plan(operation, keys)?;
         Ok(Accesses::new(
@@ -244,8 +234,58 @@ struct Plan {
     order: Order,
 }
 
+/// Points while they are made, with where each lies and where each key is found.
+#[derive(Default)]
+pub(super) struct Parts {
+    parents: Vec<u32>,
+    bytes: Vec<u32>,
+    roles: Vec<Role>,
+    nodes: Vec<u32>,
+    offsets: Vec<u64>,
+    pub(super) found: Vec<u32>,
+}
+
+impl Parts {
+    pub(super) fn of_keys(keys: u32) -> Parts {
+        Parts {
+            found: vec![0; keys as usize],
+            ..Parts::default()
+        }
+    }
+
+    /// Adds a point at an offset in a node, or in the fixed memory for
+    /// [`NO_NODE`](crate::NO_NODE); returns its number.
+    pub(super) fn add(
+        &mut self,
+        parent: u32,
+        bytes: u32,
+        role: Role,
+        node: u32,
+        offset: u64,
+    ) -> u32 {
+        let point = u32::try_from(self.parents.len()).unwrap_or(u32::MAX);
+        self.parents.push(parent);
+        self.bytes.push(bytes);
+        self.roles.push(role);
+        self.nodes.push(node);
+        self.offsets.push(offset);
+        point
+    }
+
+    /// The structure with these points in these nodes.
+    pub(super) fn built(self, nodes: Shape, extent: NodeExtent) -> Built {
+        let shape = Shape::from_generated(self.parents);
+        let points = Points::of_keys(shape, Lengths::Each(self.bytes), self.roles, self.found);
+        let homes = Homes::Parts {
+            nodes: self.nodes,
+            offsets: self.offsets,
+        };
+        Built::new(nodes, extent, points, homes, Places::Gaps)
+    }
+}
+
 impl Built {
-    fn plan(&self, operation: Operation, keys: &KeyDistribution) -> Result<Plan, StructureError> {
+    fn plan(&self, operation: Operation, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
         match operation {
             Operation::Search => self.searches(keys),
             Operation::Miss => self.misses(keys),
@@ -255,8 +295,12 @@ impl Built {
                 Family::Tree if !self.runs.is_empty() => self.shifts(keys),
                 _ => self.misses(keys),
             },
-            Operation::Range { keys: 0 } => Err(StructureError::EmptyRange),
-            Operation::Range { .. } if self.family == Family::Hash => Err(StructureError::NoRange),
+            Operation::Range { keys: 0 } => {
+                Err(ParameterError::new("a range has at least one key"))
+            }
+            Operation::Range { .. } if self.family == Family::Hash => Err(ParameterError::new(
+                "a hash table's keys have no order, so there are no ranges",
+            )),
             Operation::Range { keys: length } => self.ranges(length, keys),
             Operation::Walk { returns } => Ok(Plan {
                 spans: vec![Span { start: 0, end: 1 }; self.points.len()],
@@ -267,7 +311,7 @@ impl Built {
     }
 
     /// Tickets are keys.
-    fn key_tickets(&self, keys: &KeyDistribution) -> Result<Tickets, StructureError> {
+    fn key_tickets(&self, keys: &KeyDistribution) -> Result<Tickets, ParameterError> {
         let found = self.points.found();
         let weights = keys.weights(found.len())?;
         let by_ticket = match (&self.homes, self.places) {
@@ -280,7 +324,7 @@ impl Built {
         Ok(Tickets::new(found.to_vec(), by_ticket))
     }
 
-    fn searches(&self, keys: &KeyDistribution) -> Result<Plan, StructureError> {
+    fn searches(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
         Ok(Plan {
             spans: self.points.keys_below().to_vec(),
             tickets: self.key_tickets(keys)?,
@@ -288,7 +332,7 @@ impl Built {
         })
     }
 
-    fn misses(&self, keys: &KeyDistribution) -> Result<Plan, StructureError> {
+    fn misses(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
         let (spans, ends) = match self.places {
             Places::Gaps => (self.gap_spans(), self.gap_ends()),
             Places::NullLinks { arity } => {
@@ -297,7 +341,7 @@ impl Built {
                     let children = u32::try_from(shape.children(v).len()).unwrap_or(u32::MAX);
                     arity.saturating_sub(children)
                 };
-                let places = total(shape, nulls).ok_or(StructureError::TooLarge)?;
+                let places = total(shape, nulls).ok_or_else(too_large)?;
                 let spans = nested(shape, nulls);
                 let mut ends = vec![0; places as usize];
                 for (v, span) in (0..).zip(&spans) {
@@ -318,53 +362,44 @@ impl Built {
 
     /// By point, the gaps between keys whose search reads it; gap `g` lies before key `g`.
     fn gap_spans(&self) -> Vec<Span> {
-        (0..)
-            .zip(self.points.keys_below())
-            .map(|(v, &below)| {
-                if below.is_empty() || self.points.role(v) == Role::Value {
-                    Span::EMPTY
-                } else {
-                    Span {
-                        start: below.start,
-                        end: below.end + 1,
-                    }
-                }
-            })
-            .collect()
+        let mut spans = self.points.keys_below().to_vec();
+        for (v, span) in (0..).zip(&mut spans) {
+            if span.is_empty() || self.points.role(v) == Role::Value {
+                *span = Span::EMPTY;
+            } else {
+                span.end += 1;
+            }
+        }
+        spans
     }
 
     /// By gap, the last point of its search: of the two keys beside it, the one that is compared
     /// last.
     fn gap_ends(&self) -> Vec<u32> {
-        let depths = self.points.shape().depths();
         let found = self.points.found();
-        let compared = |key: usize| {
-            let v = *found.get(key)?;
-            let key = match self.points.role(v) {
-                Role::Value => self.points.shape().parent(v),
-                _ => v,
-            };
-            Some(key)
-        };
         if found.is_empty() {
             return Vec::new();
         }
-        (0..=found.len())
-            .filter_map(|gap| {
-                let below = gap.checked_sub(1).and_then(compared);
-                match (below, compared(gap)) {
-                    (Some(a), Some(b)) if depths[a as usize] > depths[b as usize] => Some(a),
-                    (a, b) => b.or(a),
-                }
-            })
-            .collect()
+        let shape = self.points.shape();
+        let depths = shape.depths();
+        let compared = |key: usize| match *found.get(key)? {
+            v if self.points.role(v) == Role::Value => Some(shape.parent(v)),
+            v => Some(v),
+        };
+        let deeper = |gap: usize| {
+            let ends = [gap.checked_sub(1).and_then(compared), compared(gap)];
+            ends.into_iter()
+                .flatten()
+                .max_by_key(|&v| depths[v as usize])
+        };
+        (0..=found.len()).filter_map(deeper).collect()
     }
 
     /// Searches that go on to the `length - 1` keys that follow.
     ///
     /// An entry is read when the range begins among the keys below it or enters it later, that is
     /// up to `length - 1` keys before its first; a key when its own turn comes, too.
-    fn ranges(&self, length: u32, keys: &KeyDistribution) -> Result<Plan, StructureError> {
+    fn ranges(&self, length: u32, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
         let before = length - 1;
         let mut spans = self.points.keys_below().to_vec();
         for (v, span) in (0..).zip(&mut spans) {
@@ -372,7 +407,7 @@ impl Built {
                 span.start = span.start.saturating_sub(before);
             }
         }
-        for key in 0..self.key_count() {
+        for key in (0..).take(self.keys()) {
             for v in self.points.own(key) {
                 let span = &mut spans[v as usize];
                 span.start = span.start.min(key.saturating_sub(before));
@@ -386,7 +421,7 @@ impl Built {
     }
 
     /// Searches for a gap, and all keys from there to the end of their run.
-    fn shifts(&self, keys: &KeyDistribution) -> Result<Plan, StructureError> {
+    fn shifts(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
         let mut spans = self.gap_spans();
         for run in &self.runs {
             for key in run.start..run.end {
@@ -408,10 +443,6 @@ impl Built {
                 runs: self.runs.clone(),
             },
         })
-    }
-
-    fn key_count(&self) -> u32 {
-        u32::try_from(self.keys()).unwrap_or(u32::MAX)
     }
 
     /// All points in the order of a walk.

@@ -12,14 +12,10 @@
 //! those that begin with `#` are skipped. The children of a node are in the order of their lines.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::io::BufRead;
 
-use crate::lines::{self, LineError};
+use crate::lines::{self, TextError};
 use crate::{Lengths, NO_NODE, Placement, Shape};
-
-/// The longest line, in bytes.
-const LINE_BYTES_MAX: usize = 1 << 16;
 
 /// A forest that was read from text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +34,9 @@ pub struct EdgeList {
 /// Reads a forest of at most `nodes_max` nodes, line by line. O(text).
 ///
 /// # Errors
-/// [`EdgesError`] with the number of the line: that is no pair, that has other columns than those
-/// before, that gives a node a second parent, an edge of a cycle, the node that is one too many, a
-/// node without address where others have one.
+/// [`TextError`] names the line: that is no pair, that has other columns than those before, that
+/// gives a node a second parent, an edge of a cycle, or one node too many; and the node without
+/// address where others have one.
 ///
 /// # Examples
 /// ```
@@ -48,40 +44,27 @@ pub struct EdgeList {
 /// let edges = ccmodel::structure::read_edges(text.as_bytes(), 1000)?;
 /// assert_eq!(edges.names, ["root", "left", "right"]);
 /// assert_eq!(edges.shape.children(0), [1, 2]);
-/// # Ok::<(), ccmodel::structure::EdgesError>(())
+/// # Ok::<(), ccmodel::TextError>(())
 /// ```
-pub fn read_edges(mut reader: impl BufRead, nodes_max: u32) -> Result<EdgeList, EdgesError> {
+pub fn read_edges(reader: impl BufRead, nodes_max: u32) -> Result<EdgeList, TextError> {
     let mut rows = Rows {
         nodes_max: nodes_max.min(NO_NODE - 1),
         columns: None,
         numbers: HashMap::new(),
         nodes: Vec::new(),
     };
-    let mut line = Vec::new();
-    let mut number = 0;
     let mut is_first = true;
-    while lines::read(&mut reader, &mut line, LINE_BYTES_MAX, &mut number)? {
-        let text = line.trim_ascii();
-        if text.is_empty() || text.starts_with(b"#") {
-            continue;
-        }
-        let at_line = |what| EdgesError {
-            line: Some(number),
-            what,
-        };
-        let text = std::str::from_utf8(text).map_err(|_| at_line("it is not UTF-8 text".into()))?;
+    lines::for_each(reader, &["#"], |line, text| {
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-        if !(2..=4).contains(&fields.len()) {
-            let what = "a line has 2 to 4 columns: parent,child[,address[,bytes]]";
-            return Err(at_line(what.into()));
-        }
         let is_header = std::mem::take(&mut is_first)
-            && fields[0].eq_ignore_ascii_case("parent")
-            && fields[1].eq_ignore_ascii_case("child");
-        if !is_header {
-            rows.add(number, &fields).map_err(at_line)?;
+            && matches!(fields[..], [a, b, ..] if a.eq_ignore_ascii_case("parent")
+                && b.eq_ignore_ascii_case("child"));
+        match fields.len() {
+            2..=4 if is_header => Ok(()),
+            2..=4 => rows.add(line, &fields),
+            _ => Err("a line has 2 to 4 columns: parent,child[,address[,bytes]]".to_owned()),
         }
-    }
+    })?;
     rows.finish()
 }
 
@@ -91,10 +74,10 @@ struct Node {
     parent: Option<u32>,
     /// In the order of their lines.
     children: Vec<u32>,
-    /// The line that says what it hangs at; 0 for none so far.
+    /// The line that names its parent; 0 for none so far.
     line: u64,
     address: Option<u64>,
-    bytes: Option<u32>,
+    bytes: u32,
 }
 
 /// What was read so far.
@@ -108,9 +91,8 @@ struct Rows {
 
 impl Rows {
     fn add(&mut self, line: u64, fields: &[&str]) -> Result<(), String> {
-        let columns = *self.columns.get_or_insert(fields.len());
-        if columns != fields.len() {
-            let own = fields.len();
+        let (columns, own) = (*self.columns.get_or_insert(fields.len()), fields.len());
+        if columns != own {
             return Err(format!("it has {own} columns, those before have {columns}"));
         }
         let (parent, child) = (fields[0], fields[1]);
@@ -120,7 +102,7 @@ impl Rows {
         let address = fields.get(2).map(|text| {
             number(text).ok_or("an address is a number below 2^64, decimal or 0x hexadecimal")
         });
-        let bytes = fields.get(3).map(|text| {
+        let bytes = fields.get(3).map_or(Ok(0), |text| {
             let bytes = number(text).and_then(|bytes| u32::try_from(bytes).ok());
             let bytes = bytes.filter(|&bytes| bytes > 0);
             bytes.ok_or("a size is a number of bytes from 1 to 2^32 - 1")
@@ -141,7 +123,7 @@ impl Rows {
             ));
         }
         (node.parent, node.line) = (above, line);
-        (node.address, node.bytes) = (address.transpose()?, bytes.transpose()?);
+        (node.address, node.bytes) = (address.transpose()?, bytes?);
         if let Some(above) = above {
             self.nodes[above as usize].children.push(number);
         }
@@ -152,19 +134,18 @@ impl Rows {
         if let Some(&number) = self.numbers.get(name) {
             return Ok(number);
         }
-        match u32::try_from(self.nodes.len()) {
-            Ok(number) if number < self.nodes_max => {
-                self.numbers.insert(name.to_owned(), number);
-                self.nodes.push(Node::default());
-                Ok(number)
-            }
-            _ => Err(format!("{name:?} is one node more than {}", self.nodes_max)),
+        let number = u32::try_from(self.nodes.len()).unwrap_or(NO_NODE);
+        if number >= self.nodes_max {
+            return Err(format!("{name:?} is one node more than {}", self.nodes_max));
         }
+        self.numbers.insert(name.to_owned(), number);
+        self.nodes.push(Node::default());
+        Ok(number)
     }
 
-    fn finish(self) -> Result<EdgeList, EdgesError> {
+    fn finish(self) -> Result<EdgeList, TextError> {
         let nodes = &self.nodes;
-        // Old numbers level by level.
+        // Old numbers level by level, and by old number the new one.
         let roots = (0..).zip(nodes).filter(|(_, node)| node.parent.is_none());
         let mut order: Vec<u32> = roots.map(|(number, _)| number).collect();
         let mut place = vec![NO_NODE; nodes.len()];
@@ -174,50 +155,36 @@ impl Rows {
             order.extend(&nodes[old as usize].children);
             done += 1;
         }
-        if let Some(unreached) = place.iter().position(|&place| place == NO_NODE) {
-            return Err(self.cycle_above(unreached));
+        if let Some(mut node) = place.iter().position(|&place| place == NO_NODE) {
+            // As many steps up as there are nodes end in the cycle.
+            for _ in 0..nodes.len() {
+                node = nodes[node].parent.map_or(node, |above| above as usize);
+            }
+            return Err(TextError {
+                line: Some(nodes[node].line),
+                what: "this edge is part of a cycle".to_owned(),
+            });
         }
         let mut names = vec![String::new(); order.len()];
         for (name, old) in self.numbers {
             names[place[old as usize] as usize] = name;
         }
         let ordered = || order.iter().map(|&old| &nodes[old as usize]);
-        let parents = ordered().map(|node| node.parent.map_or(NO_NODE, |old| place[old as usize]));
         let columns = self.columns.unwrap_or(0);
-        let lost = ordered().position(|node| columns > 2 && node.address.is_none());
-        if let Some(name) = lost.map(|lost| &names[lost]) {
+        if let Some(lost) = ordered().position(|node| columns > 2 && node.address.is_none()) {
+            let name = &names[lost];
             let what = format!("{name:?} has no address: roots need a line with an empty parent");
-            return Err(EdgesError { line: None, what });
+            return Err(TextError { line: None, what });
         }
+        let parents = ordered().map(|node| node.parent.map_or(NO_NODE, |old| place[old as usize]));
         let addresses = ordered().filter_map(|node| node.address).collect();
-        let lengths = ordered().filter_map(|node| node.bytes).collect();
+        let lengths = ordered().map(|node| node.bytes).collect();
         Ok(EdgeList {
             shape: Shape::from_generated(parents.collect()),
             placement: (columns > 2).then(|| Placement::from_offsets(addresses)),
             lengths: (columns > 3).then_some(Lengths::Each(lengths)),
             names,
         })
-    }
-
-    /// The last edge in the text of the cycle above a node that hangs at no root.
-    fn cycle_above(&self, mut node: usize) -> EdgesError {
-        let above = |node: usize| self.nodes[node].parent.map_or(node, |above| above as usize);
-        for _ in 0..self.nodes.len() {
-            node = above(node);
-        }
-        let first = node;
-        let mut line = 0;
-        loop {
-            line = line.max(self.nodes[node].line);
-            node = above(node);
-            if node == first {
-                break;
-            }
-        }
-        EdgesError {
-            line: Some(line),
-            what: "this edge closes a cycle".to_owned(),
-        }
     }
 }
 
@@ -229,38 +196,3 @@ fn number(text: &str) -> Option<u64> {
         None => text.parse().ok(),
     }
 }
-
-/// Why a text is no forest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EdgesError {
-    /// The number of the line, from 1 on; `None` where it is about the whole text.
-    line: Option<u64>,
-    what: String,
-}
-
-impl EdgesError {
-    /// The number of the line that is wrong, from 1 on; `None` where it is about the whole text.
-    pub fn line(&self) -> Option<u64> {
-        self.line
-    }
-}
-
-impl From<LineError> for EdgesError {
-    fn from(error: LineError) -> EdgesError {
-        EdgesError {
-            line: Some(error.number),
-            what: error.what,
-        }
-    }
-}
-
-impl fmt::Display for EdgesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(line) = self.line {
-            write!(f, "line {line}: ")?;
-        }
-        f.write_str(&self.what)
-    }
-}
-
-impl std::error::Error for EdgesError {}

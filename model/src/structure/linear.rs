@@ -1,8 +1,9 @@
 //! Lists, chained hash tables, and the order in which walks go.
 
-use super::built::{Family, Homes, Places};
-use super::{Built, Sizes, StructureError};
-use crate::accesses::{Lengths, Points};
+use super::built::{Family, Parts, Places};
+use super::{Built, Sizes, too_large};
+use crate::accesses::{Lengths, Points, Role};
+use crate::keys::ParameterError;
 use crate::shape::random::SplitMix64;
 use crate::{Links, NO_NODE, Shape};
 
@@ -14,13 +15,14 @@ pub(super) fn list(keys: u32, links: Links, sizes: &Sizes) -> Built {
     let parents = (0..keys)
         .map(|v| v.checked_sub(1).unwrap_or(NO_NODE))
         .collect();
+    let lengths = Lengths::Uniform(sizes.touched_bytes);
     Built {
         places: Places::NullLinks { arity: 1 },
         family: match links {
             Links::Single => Family::SingleList,
             Links::Double => Family::DoubleList,
         },
-        ..Built::of_shape(Shape::from_generated(parents), sizes)
+        ..Built::of_nodes(Shape::from_generated(parents), sizes.node, lengths)
     }
 }
 
@@ -30,11 +32,11 @@ pub(super) fn hash(
     load: f64,
     seed: u64,
     sizes: &Sizes,
-) -> Result<Built, StructureError> {
+) -> Result<Built, ParameterError> {
     let wanted = (f64::from(keys) / load).ceil().max(1.0);
     // Buckets and nodes are points.
     if wanted + f64::from(keys) >= f64::from(NO_NODE) {
-        return Err(StructureError::TooLarge);
+        return Err(too_large());
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -47,46 +49,27 @@ pub(super) fn hash(
     for _ in 0..keys {
         lengths[random.below(buckets) as usize] += 1;
     }
+    let mut parts = Parts::of_keys(keys);
+    for bucket in 0..u64::from(buckets) {
+        let offset = bucket * u64::from(LINK_BYTES);
+        parts.add(NO_NODE, LINK_BYTES, Role::Entry, NO_NODE, offset);
+    }
     let mut node_parents = Vec::with_capacity(keys as usize);
-    let mut parents = vec![NO_NODE; buckets as usize];
     for (bucket, &length) in (0..).zip(&lengths) {
-        for place in 0..length {
+        let (mut above, mut above_node) = (bucket, NO_NODE);
+        for _ in 0..length {
             let node = u32::try_from(node_parents.len()).unwrap_or(NO_NODE);
-            let (node_parent, parent) = match place {
-                0 => (NO_NODE, bucket),
-                _ => (node - 1, buckets + node - 1),
-            };
-            node_parents.push(node_parent);
-            parents.push(parent);
+            node_parents.push(above_node);
+            above = parts.add(above, sizes.touched_bytes, Role::Entry, node, 0);
+            parts.found[node as usize] = above;
+            above_node = node;
         }
     }
-    let touched = sizes.touched_bytes.min(sizes.node.bytes);
-    let mut bytes = vec![LINK_BYTES; buckets as usize];
-    bytes.resize(parents.len(), touched);
-    let mut nodes = vec![NO_NODE; buckets as usize];
-    nodes.extend(0..keys);
-    let mut offsets: Vec<u64> = (0..u64::from(buckets))
-        .map(|bucket| bucket * u64::from(LINK_BYTES))
-        .collect();
-    offsets.resize(parents.len(), 0);
-    let points = Points::of_keys(
-        Shape::from_generated(parents),
-        Lengths::Each(bytes),
-        Vec::new(),
-        (buckets..buckets + keys).collect(),
-    );
-    let shape = Shape::from_generated(node_parents);
-    let homes = Homes::Parts { nodes, offsets };
     Ok(Built {
         family: Family::Hash,
         fixed_bytes: u64::from(buckets) * u64::from(LINK_BYTES),
-        ..Built::new(
-            shape,
-            sizes.node,
-            points,
-            homes,
-            Places::NullLinks { arity: 1 },
-        )
+        places: Places::NullLinks { arity: 1 },
+        ..parts.built(Shape::from_generated(node_parents), sizes.node)
     })
 }
 

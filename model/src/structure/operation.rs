@@ -3,19 +3,20 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::keys::ParameterError;
+
 /// One operation; the unit of every prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Operation {
-    /// Looks for a key that is there: the way from a root to it.
+    /// Looks for a key that is there: the path from a root to it.
     Search,
     /// Looks for a key that is not there: to the null link where it would hang, the end of a list
     /// or chain, the place between two elements. Each such place is as likely as any other, unless
     /// the keys' distribution says otherwise.
     Miss,
-    /// Puts in a new key: the way of a [`Miss`](Operation::Miss), and what is written beside it.
-    /// The new node itself is fresh memory and not counted; splits and growth are rare and not
-    /// counted.
+    /// Inserts a key: the path of a [`Miss`](Operation::Miss), and what is written beside it. The
+    /// new node is fresh memory and not counted; splits and growth are rare and not counted.
     ///
     /// - Trees and hash tables: the link that is set is in the last node or bucket read.
     /// - Lists: after a node that was searched for. A doubly linked list also writes the node that
@@ -54,39 +55,21 @@ impl fmt::Display for Operation {
 }
 
 impl FromStr for Operation {
-    type Err = ParseOperationError;
+    type Err = ParameterError;
 
-    fn from_str(text: &str) -> Result<Operation, ParseOperationError> {
-        Ok(match text {
-            "search" => Operation::Search,
-            "miss" => Operation::Miss,
-            "insert" => Operation::Insert,
-            "walk" => Operation::Walk { returns: false },
-            "walk:returns" => Operation::Walk { returns: true },
-            _ => {
-                let keys = text
-                    .strip_prefix("range:")
-                    .and_then(|keys| keys.parse().ok());
-                match keys {
-                    Some(keys) if keys > 0 => Operation::Range { keys },
-                    _ => return Err(ParseOperationError),
-                }
-            }
-        })
+    fn from_str(text: &str) -> Result<Operation, ParameterError> {
+        let range = text.strip_prefix("range:");
+        match (text, range.and_then(|keys| keys.parse().ok())) {
+            ("search", _) => Ok(Operation::Search),
+            ("miss", _) => Ok(Operation::Miss),
+            ("insert", _) => Ok(Operation::Insert),
+            ("walk", _) => Ok(Operation::Walk { returns: false }),
+            ("walk:returns", _) => Ok(Operation::Walk { returns: true }),
+            (_, Some(keys)) if keys > 0 => Ok(Operation::Range { keys }),
+            _ => Err(ParameterError::new(
+                "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M \
+                 keys, M at least 1",
+            )),
+        }
     }
 }
-
-/// A text that names no [`Operation`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseOperationError;
-
-impl fmt::Display for ParseOperationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M \
-             keys, M at least 1",
-        )
-    }
-}
-
-impl std::error::Error for ParseOperationError {}

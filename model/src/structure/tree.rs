@@ -54,14 +54,11 @@ pub(super) fn inverse(ranks: &[u32]) -> Vec<u32> {
 
 /// A tree whose nodes have `arity` links.
 pub(super) fn of_arity(keys: u32, arity: u32, growth: Growth, sizes: &Sizes) -> Built {
-    if arity == 1 {
-        return linear::list(keys, Links::Single, sizes);
+    match growth {
+        _ if arity == 1 => linear::list(keys, Links::Single, sizes),
+        Growth::Complete => with_arity(complete(keys, arity), arity, sizes),
+        Growth::RandomInsert { seed } => with_arity(increasing(keys, arity, seed), arity, sizes),
     }
-    let shape = match growth {
-        Growth::Complete => complete(keys, arity),
-        Growth::RandomInsert { seed } => increasing(keys, arity, seed),
-    };
-    with_arity(shape, arity, sizes)
 }
 
 /// A quad- or octree, or one in other dimensions.
@@ -75,9 +72,10 @@ pub(super) fn points(keys: u32, dimensions: u32, growth: Growth, sizes: &Sizes) 
 }
 
 fn with_arity(shape: Shape, arity: u32, sizes: &Sizes) -> Built {
+    let lengths = Lengths::Uniform(sizes.touched_bytes);
     Built {
         places: Places::NullLinks { arity },
-        ..Built::of_shape(shape, sizes)
+        ..Built::of_nodes(shape, sizes.node, lengths)
     }
 }
 
@@ -115,50 +113,36 @@ fn increasing(nodes: u32, arity: u32, seed: u64) -> Shape {
     Shape::from_generated(parents)
 }
 
-/// A node of a point tree under construction: children are lists of siblings.
-#[derive(Clone, Copy)]
-struct Cell {
-    first_child: u32,
-    next_sibling: u32,
-    /// One bit for each dimension: on which side of the parent.
-    side: u8,
-}
-
 /// Inserts uniformly distributed points; each divides the cell that it falls into at its place. O(n
 /// log n) expected.
 fn point_tree(nodes: u32, dimensions: u32, seed: u64) -> Shape {
     let mut random = SplitMix64::new(seed);
     let dimensions = dimensions as usize;
     let mut places: Vec<u64> = Vec::with_capacity(nodes as usize * dimensions);
-    let mut cells: Vec<Cell> = Vec::with_capacity(nodes as usize);
     let mut parents = Vec::with_capacity(nodes as usize);
+    // By node, its first child, its next sibling, and on which side of the parent it lies: a bit
+    // for each dimension.
+    let mut cells: Vec<(u32, u32, u8)> = Vec::with_capacity(nodes as usize);
     for v in 0..nodes {
         let own = places.len();
         places.extend((0..dimensions).map(|_| random.next_u64()));
-        let mut parent = NO_NODE;
-        let mut side = 0;
+        let (mut parent, mut side) = (NO_NODE, 0);
         let mut next = if v == 0 { NO_NODE } else { 0 };
-        while let Some(cell) = cells.get(next as usize) {
+        while let Some(&(first_child, ..)) = cells.get(next as usize) {
             parent = next;
             let at = next as usize * dimensions;
             let above = places[own..].iter().zip(&places[at..at + dimensions]);
             side = above.fold(0, |bits, (own, other)| bits << 1 | u8::from(own >= other));
-            next = cell.first_child;
-            while let Some(child) = cells.get(next as usize)
-                && child.side != side
+            next = first_child;
+            while let Some(&(_, next_sibling, other_side)) = cells.get(next as usize)
+                && other_side != side
             {
-                next = child.next_sibling;
+                next = next_sibling;
             }
         }
-        let mut next_sibling = NO_NODE;
-        if let Some(above) = cells.get_mut(parent as usize) {
-            next_sibling = std::mem::replace(&mut above.first_child, v);
-        }
-        cells.push(Cell {
-            first_child: NO_NODE,
-            next_sibling,
-            side,
-        });
+        let above = cells.get_mut(parent as usize);
+        let next_sibling = above.map_or(NO_NODE, |above| std::mem::replace(&mut above.0, v));
+        cells.push((NO_NODE, next_sibling, side));
         parents.push(parent);
     }
     Shape::from_generated(parents)

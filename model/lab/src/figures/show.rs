@@ -14,19 +14,19 @@ impl Figure {
     /// The picture.
     pub(super) fn to_svg(&self) -> Result<String, Box<dyn Error>> {
         let title = format!("Figure {}: {}, again", self.number, lower_first(self.title));
-        let names = || Axis::names(self.rows.iter().map(|row| row.layout));
+        let names = || Axis::Names(self.rows.iter().map(|row| row.layout.to_owned()).collect());
         type Across = fn(usize, &FigureRow) -> f64;
         // Layouts have no order that a line could show.
         let (axis, stroke, dashed, across): (Axis, Stroke, Stroke, Across) = match self.number {
             "3-4" => (names(), Stroke::Points, Stroke::Points, |i, _| i as f64),
             "3-5" => (
-                Axis::powers_of_two("nodes with sets of their own"),
+                Axis::PowersOfTwo("nodes with sets of their own"),
                 Stroke::Solid,
                 Stroke::Dashed,
                 |_, row| row.coloured_nodes as f64,
             ),
             _ => (
-                Axis::powers_of_two("nodes"),
+                Axis::PowersOfTwo("nodes"),
                 Stroke::Solid,
                 Stroke::Dashed,
                 |_, row| row.nodes as f64,

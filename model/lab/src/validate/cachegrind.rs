@@ -17,7 +17,7 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use ccmodel::simulator::TextTrace;
+use ccmodel::simulator::read_trace;
 use ccmodel::{CacheGeometry, Layout};
 
 use super::{Effort, Row};
@@ -141,9 +141,9 @@ fn compare(
     let mut caches = Caches::new(CACHES.map(|(_, sets, ways)| geometry(sets, ways)));
     let mut traced = Ok(());
     if let Some(trace) = lackey.stderr.take() {
-        let trace = TextTrace::new(BufReader::with_capacity(BUFFER_BYTES, trace));
+        let trace = BufReader::with_capacity(BUFFER_BYTES, trace);
         // After an error the pipe is closed, which ends lackey.
-        traced = caches.simulate(trace).map_err(|error| error.to_string());
+        traced = read_trace(trace, |record| caches.see(record)).map_err(|error| error.to_string());
     }
     let mut said = String::new();
     if let Some(mut stdout) = lackey.stdout.take() {

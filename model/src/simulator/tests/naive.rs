@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES, ReplacementPolicy};
+use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion, ReplacementPolicy};
 use crate::shape::random::SplitMix64;
 use crate::simulator::frames::FrameMap;
-use crate::simulator::{Frames, LevelCounts, SimulatedCounts};
+use crate::simulator::{Frames, SEED};
 
 /// The tree-PLRU bits of a set by the range of ways below each inner node: whether the upper half
 /// of the range holds the victim.
 type Bits = BTreeMap<(usize, usize), bool>;
 
-/// The way below `first..first + leaves` that gives way.
+/// The way below `first..first + leaves` that is evicted.
 fn plru_victim(bits: &Bits, first: usize, leaves: usize, ways: usize) -> usize {
     let half = leaves / 2;
     match leaves {
@@ -35,6 +35,7 @@ fn plru_use(bits: &mut Bits, way: usize, mut leaves: usize) {
     }
 }
 
+#[derive(Clone)]
 struct NaiveSet {
     /// Block by way.
     ways: Vec<Option<u64>>,
@@ -43,26 +44,29 @@ struct NaiveSet {
     tree: Bits,
 }
 
-struct NaiveCache {
+pub(super) struct NaiveCache {
     sets: Vec<NaiveSet>,
     block_bytes: u64,
     policy: ReplacementPolicy,
     random: SplitMix64,
+    /// Accesses and misses.
+    pub(super) counts: (u64, u64),
 }
 
 impl NaiveCache {
     fn new(level: &CacheLevel, seed: u64) -> NaiveCache {
         let ways = usize::try_from(level.geometry.associativity()).unwrap();
-        let sets = (0..level.geometry.sets()).map(|_| NaiveSet {
+        let set = NaiveSet {
             ways: vec![None; ways],
             used: (0..ways).collect(),
             tree: Bits::new(),
-        });
+        };
         NaiveCache {
-            sets: sets.collect(),
+            sets: vec![set; usize::try_from(level.geometry.sets()).unwrap()],
             block_bytes: level.geometry.block_bytes(),
             policy: level.policy,
             random: SplitMix64::new(seed),
+            counts: (0, 0),
         }
     }
 
@@ -72,10 +76,8 @@ impl NaiveCache {
     }
 
     fn way_of(&mut self, block: u64) -> Option<usize> {
-        self.set(block)
-            .ways
-            .iter()
-            .position(|&other| other == Some(block))
+        let mut ways = self.set(block).ways.iter();
+        ways.position(|&other| other == Some(block))
     }
 
     fn use_way(&mut self, block: u64, way: usize) {
@@ -85,11 +87,15 @@ impl NaiveCache {
         plru_use(&mut set.tree, way, set.ways.len().next_power_of_two());
     }
 
-    fn ask(&mut self, block: u64) -> bool {
+    /// Whether the cache holds the block of an address, which is used.
+    fn ask(&mut self, address: u64) -> bool {
+        let block = address / self.block_bytes;
         let way = self.way_of(block);
         if let Some(way) = way {
             self.use_way(block, way);
         }
+        self.counts.0 += 1;
+        self.counts.1 += u64::from(way.is_none());
         way.is_some()
     }
 
@@ -111,140 +117,98 @@ impl NaiveCache {
         self.set(block).ways[way].replace(block)
     }
 
-    fn remove(&mut self, block: u64) -> bool {
-        let way = self.way_of(block);
-        if let Some(way) = way {
-            self.set(block).ways[way] = None;
-        }
-        way.is_some()
+    /// The blocks held, sorted.
+    pub(super) fn held(&self) -> Vec<u64> {
+        let ways = self.sets.iter().flat_map(|set| &set.ways);
+        let held: BTreeSet<u64> = ways.copied().flatten().collect();
+        held.into_iter().collect()
     }
 }
 
 pub(super) struct NaiveSimulator {
-    hierarchy: Hierarchy,
-    caches: Vec<NaiveCache>,
-    tlbs: Vec<NaiveCache>,
+    inclusion: Inclusion,
+    pub(super) caches: Vec<NaiveCache>,
+    pub(super) tlbs: Vec<NaiveCache>,
     frames: FrameMap,
-    /// Accesses and misses, of caches and TLBs.
-    counts: [[(u64, u64); MAX_CACHES]; 2],
 }
 
 impl NaiveSimulator {
-    pub(super) fn new(hierarchy: &Hierarchy, frames: Frames, seed: u64) -> NaiveSimulator {
-        let build = |levels: &[CacheLevel], first_seed: u64| -> Vec<NaiveCache> {
-            (0..)
-                .zip(levels)
-                .map(|(i, level)| NaiveCache::new(level, first_seed.wrapping_add(i)))
+    pub(super) fn new(hierarchy: &Hierarchy, frames: Frames) -> NaiveSimulator {
+        let build = |levels: &[CacheLevel], seed: u64| -> Vec<NaiveCache> {
+            let levels = (0..).zip(levels);
+            levels
+                .map(|(i, level)| NaiveCache::new(level, seed.wrapping_add(i)))
                 .collect()
         };
         NaiveSimulator {
-            hierarchy: hierarchy.clone(),
-            caches: build(hierarchy.caches(), seed),
-            tlbs: build(hierarchy.tlbs(), !seed),
+            inclusion: hierarchy.inclusion(),
+            caches: build(hierarchy.caches(), SEED),
+            tlbs: build(hierarchy.tlbs(), !SEED),
             frames: FrameMap::new(frames),
-            counts: Default::default(),
         }
     }
 
     pub(super) fn reset_counts(&mut self) {
-        self.counts = Default::default();
+        for cache in self.caches.iter_mut().chain(&mut self.tlbs) {
+            cache.counts = (0, 0);
+        }
     }
 
-    /// Levels that missed: whether it is a TLB, and which.
-    pub(super) fn access(&mut self, address: u64, bytes: u32) -> BTreeSet<(bool, usize)> {
-        let mut missed = BTreeSet::new();
+    pub(super) fn access(&mut self, address: u64, bytes: u32) {
         let line_bytes = self.caches[0].block_bytes;
         let mut line = None;
-        for byte in 0..u64::from(bytes) {
-            let Some(byte) = address.checked_add(byte) else {
-                break;
-            };
-            if line != Some(byte / line_bytes) {
-                line = Some(byte / line_bytes);
-                self.touch(byte, &mut missed);
+        for byte in (0..u64::from(bytes)).map_while(|byte| address.checked_add(byte)) {
+            if line.replace(byte / line_bytes) != Some(byte / line_bytes) {
+                self.touch(byte);
             }
         }
-        missed
     }
 
-    fn touch(&mut self, address: u64, missed: &mut BTreeSet<(bool, usize)>) {
-        for (i, tlb) in self.tlbs.iter_mut().enumerate() {
-            let page = address / tlb.block_bytes;
-            self.counts[1][i].0 += 1;
-            if tlb.ask(page) {
+    fn touch(&mut self, address: u64) {
+        for tlb in &mut self.tlbs {
+            if tlb.ask(address) {
                 break;
             }
-            self.counts[1][i].1 += 1;
-            missed.insert((true, i));
-            tlb.insert(page);
+            tlb.insert(address / tlb.block_bytes);
         }
         let physical = self.frames.physical(address);
-        let mut held_at = self.caches.len();
-        for (i, cache) in self.caches.iter_mut().enumerate() {
-            self.counts[0][i].0 += 1;
-            if cache.ask(physical / cache.block_bytes) {
-                held_at = i;
-                break;
-            }
-            self.counts[0][i].1 += 1;
-            missed.insert((false, i));
-        }
+        let mut caches = self.caches.iter_mut();
+        let held_at = caches.position(|cache| cache.ask(physical));
+        let held_at = held_at.unwrap_or(self.caches.len());
         let last = self.caches.len() - 1;
-        let victim = self.hierarchy.inclusion() == Inclusion::VictimLast;
-        if victim && held_at == last {
+        let has_victim = self.inclusion == Inclusion::VictimLast;
+        if has_victim && held_at == last {
             let block = physical / self.caches[last].block_bytes;
-            assert!(self.caches[last].remove(block));
+            let way = self.caches[last].way_of(block).unwrap();
+            self.caches[last].set(block).ways[way] = None;
         }
         // From memory's side, and a victim takes in nothing from there.
-        let filled = if victim { held_at.min(last) } else { held_at };
-        for i in (0..filled).rev() {
+        for i in (0..if has_victim {
+            held_at.min(last)
+        } else {
+            held_at
+        })
+            .rev()
+        {
             let block_bytes = self.caches[i].block_bytes;
             let Some(evicted) = self.caches[i].insert(physical / block_bytes) else {
                 continue;
             };
-            match self.hierarchy.inclusion() {
-                Inclusion::NonInclusive => {}
+            match self.inclusion {
                 Inclusion::Inclusive => {
                     for above in &mut self.caches[..i] {
                         let parts = block_bytes / above.block_bytes;
-                        let ways = above.sets.iter_mut().flat_map(|set| &mut set.ways);
-                        for way in ways {
+                        for way in above.sets.iter_mut().flat_map(|set| &mut set.ways) {
                             way.take_if(|block| *block / parts == evicted);
                         }
                     }
                 }
-                Inclusion::VictimLast => {
-                    if i + 1 == last {
-                        assert!(self.caches[last].way_of(evicted).is_none());
-                        self.caches[last].insert(evicted);
-                    }
+                Inclusion::VictimLast if i + 1 == last => {
+                    assert!(self.caches[last].way_of(evicted).is_none());
+                    self.caches[last].insert(evicted);
                 }
+                Inclusion::NonInclusive | Inclusion::VictimLast => {}
             }
         }
-    }
-
-    pub(super) fn counts(&self) -> SimulatedCounts {
-        let counts = |levels: &[CacheLevel], counts: &[(u64, u64)]| {
-            let of_level = |(level, &(accesses, misses)): (&CacheLevel, _)| LevelCounts {
-                name: level.name.clone(),
-                accesses,
-                misses,
-            };
-            levels.iter().zip(counts).map(of_level).collect()
-        };
-        SimulatedCounts {
-            caches: counts(self.hierarchy.caches(), &self.counts[0]),
-            tlbs: counts(self.hierarchy.tlbs(), &self.counts[1]),
-        }
-    }
-
-    /// The blocks of each cache, sorted.
-    pub(super) fn held(&self) -> impl Iterator<Item = Vec<u64>> + '_ {
-        self.caches.iter().map(|cache| {
-            let sets = cache.sets.iter().flat_map(|set| &set.ways);
-            let mut blocks: Vec<u64> = sets.copied().flatten().collect();
-            blocks.sort_unstable();
-            blocks
-        })
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use ccmodel::Machine;
 
-use super::{SMALL, TempFile, answer, json, number, refusal, refused};
+use super::{SMALL, TempFile, answer, json, number, refusal};
 
 /// A small prediction on the machine of this file.
 fn on(machine: &str) -> String {
@@ -52,13 +52,6 @@ fn machine_files_are_read_and_bad_ones_refused() {
         let line = refusal(&on(file.path()));
         assert!(line.contains(expected), "{expected}: {line}");
     }
-    refused(
-        SMALL,
-        &[
-            ("--machine no/such/file", "no/such/file"),
-            ("--machine thesys", "\"thesis\""),
-        ],
-    );
     let mut noted = Machine::thesis();
     noted.notes.push("the clock stood still".to_owned());
     let file = TempFile::new("notes.json", &noted.to_json());
@@ -95,8 +88,6 @@ fn calibration_writes_a_file_that_predict_reads() {
     assert!(machine.levels.iter().any(|level| level.name == "L1"));
     assert!(!machine.evidence.huge_pages.is_empty());
     assert!(answer(&on(file.path())).contains("veb"));
-    let cases = [("-o no/such/folder/file", "no/such/folder/file")];
-    refused("calibrate --quick", &cases);
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //!
 //! A load and store by one instruction is one reference, to cachegrind as in lackey's traces.
 
-use ccmodel::simulator::{TraceError, TraceKind, TraceRecord};
+use ccmodel::simulator::{TraceKind, TraceRecord};
 use ccmodel::{CacheGeometry, CacheLevel, Frames, Inclusion, Simulator};
 
 use crate::sample::Simulated;
@@ -65,25 +65,18 @@ impl Caches {
         self.counts
     }
 
-    /// Simulates a trace up to its first error.
-    pub(super) fn simulate(
-        &mut self,
-        trace: impl Iterator<Item = Result<TraceRecord, TraceError>>,
-    ) -> Result<(), TraceError> {
-        for record in trace {
-            let record = record?;
-            let bytes = u32::from(record.bytes);
-            match record.kind {
-                TraceKind::Instruction => self.instruction(record.address, bytes),
-                _ => self.data(record.address, bytes),
-            }
+    /// Simulates a record of a trace.
+    pub(super) fn see(&mut self, record: TraceRecord) {
+        let bytes = u32::from(record.bytes);
+        match record.kind {
+            TraceKind::Instruction => self.instruction(record.address, bytes),
+            _ => self.data(record.address, bytes),
         }
-        Ok(())
     }
 
     fn instruction(&mut self, address: u64, bytes: u32) {
         self.counts.instructions += 1;
-        if self.i1.access(address, bytes).any() {
+        if self.i1.access(address, bytes) {
             self.ll.access(address, bytes);
         }
     }
@@ -91,9 +84,9 @@ impl Caches {
     fn data(&mut self, address: u64, bytes: u32) {
         let bytes = bytes.min(self.data_bytes_max);
         self.counts.data += 1;
-        if self.d1.access(address, bytes).any() {
+        if self.d1.access(address, bytes) {
             self.counts.d1_misses += 1;
-            let missed = self.ll.access(address, bytes).any();
+            let missed = self.ll.access(address, bytes);
             self.counts.ll_data_misses += u64::from(missed);
         }
     }
