@@ -136,3 +136,14 @@ fn unicode_names() -> Vec<String> {
 fn small(number: usize) -> u32 {
     u32::try_from(number).expect("it is below 2^32")
 }
+
+/// The bucket of `key` in a hash table with `buckets`, by multiplication and shift.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the high half of the product is below the number of buckets"
+)]
+pub(crate) fn bucket_of(key: u64, buckets: usize) -> usize {
+    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((u128::from(hash) * buckets as u128) >> 64) as usize
+}

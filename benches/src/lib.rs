@@ -3,10 +3,10 @@
 //! The `report` binary runs the list of workloads in [`suites`]; the `figures` binary makes the
 //! thesis's figures 2-6 and 2-7. Every run checks the answers before it believes a figure.
 //!
-//! - [`rng`], [`timing`], [`chain`], [`sys`]: random numbers, timing in turns, lookups that wait
-//!   for each other, what the system tells;
+//! - [`rng`], [`timing`], [`sys`]: random numbers, timing in turns, what the system tells;
 //! - [`rounds`]: the rounds of a measurement, and their spread;
-//! - [`keys`], [`queries`]: what maps hold, and what structures are asked;
+//! - [`keys`], [`queries`]: what maps hold, what structures are asked, lookups that wait for each
+//!   other;
 //! - [`ordered_map`]: the trait of ordered maps, and the passes that are timed;
 //! - [`rivals`]: what ours is compared with;
 //! - [`source`]: the allocator behind `Box` for a part of a thread's work;
@@ -24,13 +24,12 @@
 //! rounds counts. So a ratio holds for the machine and the inputs that it was taken with. Keys are
 //! drawn evenly, the hardest case for every layout. Memory is freshly built, not aged.
 
-// Modules, lowest first: `rng`, `timing`, `sys`, `chain`, `rounds`, `keys`, `queries`,
+// Modules, lowest first: `rng`, `timing`, `sys`, `rounds`, `keys`, `queries`,
 // `ordered_map`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`, `survey`,
 // `structures`, `olden`, `programs`, `apps`, `workload`, `output`, `worker`, `suites`, `figures`.
 
 #[cfg(feature = "apps")]
 pub mod apps;
-pub mod chain;
 pub mod dispatch;
 pub mod figures;
 pub mod keys;

@@ -154,31 +154,42 @@ unsafe impl Placement for Prefetched {
     const PREFETCHES: bool = true;
 }
 
-/// `ccmalloc` with the hints that the program gives.
+/// `ccmalloc` with the hints that the program gives; with hints that are all null if `NULL`, which
+/// shows what giving hints costs where they gain nothing.
 ///
 /// Invariant: the global allocator of this process frees what `ccmalloc` serves.
 #[derive(Clone, Copy, Debug)]
-pub struct Hinted {
+pub struct Ours<const NULL: bool> {
     policy: Policy,
 }
 
-impl Hinted {
-    /// Hints under `policy`.
+/// `ccmalloc`, hinted.
+pub type Hinted = Ours<false>;
+
+/// `ccmalloc`, with null hints.
+pub type NullHinted = Ours<true>;
+
+impl<const NULL: bool> Ours<NULL> {
+    /// Hints under `policy`. Null ones are under the default policy.
     ///
     /// # Panics
     /// When the global allocator does not use `ccmalloc`.
-    pub fn new(policy: Policy) -> Hinted {
+    pub fn new(policy: Policy) -> Self {
         assert_ours();
-        Hinted { policy }
+        Ours { policy }
     }
 }
 
-// SAFETY: `cc_alloc_with` returns memory for `layout` that is its caller's until freed, whatever
-// the hint.
-unsafe impl NodeAllocator for Hinted {
+// SAFETY: `ccmalloc` returns memory for `layout` that is its caller's until freed, whatever the
+// hint.
+unsafe impl<const NULL: bool> NodeAllocator for Ours<NULL> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        cc_alloc_with(layout, hint, self.policy)
+        match NULL {
+            // The compiler must not know that it is null.
+            true => cc_alloc(layout, black_box(None)),
+            false => cc_alloc_with(layout, hint, self.policy),
+        }
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
@@ -187,44 +198,8 @@ unsafe impl NodeAllocator for Hinted {
     }
 }
 
-// SAFETY: the invariant of `Hinted`.
-unsafe impl Placement for Hinted {}
-
-/// `ccmalloc`, called as a hinted program calls it, with hints that are all null: what giving hints
-/// costs where they gain nothing.
-///
-/// Invariant: as of [`Hinted`].
-#[derive(Clone, Copy, Debug)]
-pub struct NullHinted(());
-
-impl NullHinted {
-    /// Null hints.
-    ///
-    /// # Panics
-    /// When the global allocator does not use `ccmalloc`.
-    #[expect(clippy::new_without_default, reason = "it may panic")]
-    pub fn new() -> NullHinted {
-        assert_ours();
-        NullHinted(())
-    }
-}
-
-// SAFETY: as `Hinted`.
-unsafe impl NodeAllocator for NullHinted {
-    #[inline(always)]
-    fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        // The compiler must not know that it is null.
-        cc_alloc(layout, black_box(None))
-    }
-
-    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: `ccmalloc` served it with this layout.
-        unsafe { cc_dealloc(ptr, layout) }
-    }
-}
-
-// SAFETY: the invariant of `NullHinted`.
-unsafe impl Placement for NullHinted {}
+// SAFETY: the invariant of `Ours`.
+unsafe impl<const NULL: bool> Placement for Ours<NULL> {}
 
 /// # Panics
 /// When the global allocator is neither `ccmalloc` nor one that uses it for

@@ -1,7 +1,70 @@
-//! What structures are asked: keys drawn evenly, keys some of which are hot, and chains.
+//! What structures are asked: keys drawn evenly, keys some of which are hot, and chains of lookups
+//! that wait for each other.
 
-use crate::chain::QueryChain;
 use crate::rng::Rng;
+
+/// Lookups that wait for each other: the answer before chooses one of two queries.
+///
+/// ```text
+/// query(i) = pairs[i][answer(i - 1) & 1]
+/// ```
+///
+/// Independent lookups would measure how many misses the processor overlaps, not what one costs.
+/// The choice is an address, not a branch, so the processor cannot guess it. Structures that answer
+/// alike get the same queries.
+#[derive(Clone, Debug)]
+pub struct QueryChain {
+    pairs: Vec<[u64; 2]>,
+}
+
+impl QueryChain {
+    /// `lookups` steps over queries drawn from `keys` with replacement.
+    ///
+    /// # Panics
+    /// When `keys` is empty.
+    pub fn sample(keys: &[u64], lookups: usize, seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        QueryChain::draw(lookups, || keys[rng.below(keys.len())])
+    }
+
+    /// `lookups` steps. Calls `query` twice for each.
+    pub fn draw(lookups: usize, mut query: impl FnMut() -> u64) -> Self {
+        QueryChain {
+            pairs: (0..lookups).map(|_| [query(), query()]).collect(),
+        }
+    }
+
+    /// Number of lookups.
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether there is nothing to look up.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Follows the chain through `lookup` and returns a sum over the answers in their order.
+    ///
+    /// `lookup` must read its answer from the structure: an answer that follows from the query
+    /// alone lets the processor run ahead.
+    #[inline]
+    pub fn follow(&self, mut lookup: impl FnMut(u64) -> u32) -> u64 {
+        let mut answer = 0_u32;
+        let mut sum = 0_u64;
+        for pair in &self.pairs {
+            answer = lookup(pair[(answer & 1) as usize]);
+            sum = add_in_order(sum, u64::from(answer));
+        }
+        sum
+    }
+}
+
+/// A checksum of numbers in their order: `sum` with one more.
+#[inline]
+pub fn add_in_order(sum: u64, number: u64) -> u64 {
+    sum.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)
+}
 
 /// A chain of lookups by keys of any type, as [`QueryChain`] by integers.
 ///
@@ -14,7 +77,7 @@ pub struct Chain<K> {
 }
 
 impl<K> Chain<K> {
-    /// `lookups` steps over queries of the caller's choice; `query` is called twice for each.
+    /// `lookups` steps. Calls `query` twice for each.
     pub fn draw(lookups: usize, query: impl FnMut() -> K) -> Self {
         let mut places = 0..;
         Chain {
@@ -63,11 +126,7 @@ pub struct Queries<K = u64> {
 
 impl<K: Clone> Queries<K> {
     /// Queries for `items`; popular ones are drawn at random, whatever their order.
-    ///
-    /// # Panics
-    /// When there are no items.
     pub fn new(items: &[K], skew: Skew, seed: u64) -> Queries<K> {
-        assert!(!items.is_empty(), "no items, no queries");
         let mut items = items.to_vec();
         let mut rng = Rng::new(seed);
         let mut up_to = Vec::new();
@@ -83,6 +142,9 @@ impl<K: Clone> Queries<K> {
     }
 
     /// The next query. O(log n) when some are hot.
+    ///
+    /// # Panics
+    /// When there are no items.
     pub fn draw(&mut self) -> K {
         const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
         let index = match self.up_to.last() {

@@ -7,11 +7,14 @@ use std::alloc::{Layout, handle_alloc_error};
 use std::hint::black_box;
 use std::ptr::NonNull;
 
+use crate::keys::bucket_of;
 use crate::placement::NodeAllocator;
 
+type Link<T> = Option<NonNull<T>>;
+
 /// Moves `node` into memory from `allocator`, near `hint`.
-fn new_in<T>(allocator: &impl NodeAllocator, hint: Option<NonNull<u8>>, node: T) -> NonNull<T> {
-    const { assert!(size_of::<T>() == 24, "nodes and links have the same size") };
+fn new_in<T>(allocator: &impl NodeAllocator, hint: Link<u8>, node: T) -> NonNull<T> {
+    const { assert!(size_of::<T>() == 24, "all nodes have the same size") };
     let layout = Layout::new::<T>();
     let Some(place) = allocator.allocate(layout, hint) else {
         handle_alloc_error(layout);
@@ -36,8 +39,8 @@ unsafe fn take<T>(allocator: &impl NodeAllocator, node: NonNull<T>) -> T {
 /// A node: the same bytes as one of [`SearchTree`](crate::search_tree::SearchTree).
 struct Node {
     key: u64,
-    left: Option<NonNull<Node>>,
-    right: Option<NonNull<Node>>,
+    left: Link<Node>,
+    right: Link<Node>,
 }
 
 /// A set of `u64` keys in a binary search tree that does not balance itself.
@@ -48,7 +51,7 @@ struct Node {
 /// - no node is freed while the tree lives.
 #[derive(Debug)]
 pub struct RawTree<A: NodeAllocator> {
-    root: Option<NonNull<Node>>,
+    root: Link<Node>,
     allocator: A,
 }
 
@@ -129,73 +132,60 @@ impl<A: NodeAllocator> Drop for RawTree<A> {
     }
 }
 
-struct Link {
+struct Entry {
     key: u64,
     value: u64,
-    next: Option<NonNull<Link>>,
+    next: Link<Entry>,
 }
 
 /// A hash table of chains of `u64` keys with `u64` values. Keys may come twice.
 ///
 /// Walks go through whole chains, as in a hash table that is asked for a missing key.
 ///
-/// Invariant: every link leads to a `Link` from `allocator` that is initialized, and no two links
+/// Invariant: every link leads to an entry from `allocator` that is initialized, and no two links
 /// lead to the same one.
 #[derive(Debug)]
 pub struct RawChains<A: NodeAllocator> {
-    buckets: Vec<Option<NonNull<Link>>>,
+    buckets: Vec<Link<Entry>>,
     allocator: A,
 }
 
 impl<A: NodeAllocator> RawChains<A> {
     /// A table of `buckets` empty chains on `allocator`.
-    ///
-    /// # Panics
-    /// When `buckets` is 0.
     pub fn new(allocator: A, buckets: usize) -> Self {
-        assert!(buckets > 0, "a table has buckets");
         let buckets = vec![None; buckets];
         RawChains { buckets, allocator }
     }
 
-    /// The chain of `key`, by multiplication and shift.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half of the product is below the number of buckets"
-    )]
-    fn bucket(&self, key: u64) -> usize {
-        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
-    }
-
     /// Puts an entry in front of the chain of `key`, near the first one there. Where there is none,
     /// the hint is the place in the table: it says that more is to come, unlike no hint.
+    ///
+    /// # Panics
+    /// When there are no buckets, as all methods here.
     pub fn push(&mut self, key: u64, value: u64) {
-        let bucket = self.bucket(key);
-        let next = self.buckets[bucket];
-        let hint = next.map_or_else(
-            || NonNull::from(&self.buckets[bucket]).cast(),
-            NonNull::cast,
-        );
-        let link = new_in(&self.allocator, Some(hint), Link { key, value, next });
-        self.buckets[bucket] = Some(link);
+        let bucket = bucket_of(key, self.buckets.len());
+        let slot = &mut self.buckets[bucket];
+        let next = *slot;
+        let hint = next.map_or_else(|| NonNull::from(&*slot).cast(), NonNull::cast);
+        let entry = Entry { key, value, next };
+        *slot = Some(new_in(&self.allocator, Some(hint), entry));
     }
 
     /// Removes the first entry with `key` and returns its value.
     pub fn remove(&mut self, key: u64) -> Option<u64> {
-        let bucket = self.bucket(key);
+        let bucket = bucket_of(key, self.buckets.len());
         let mut slot = &mut self.buckets[bucket];
         loop {
             let mut link = (*slot)?;
-            // SAFETY: links lead to live, initialized ones, and `&mut self` makes this the only
+            // SAFETY: links lead to live, initialized entries, and `&mut self` makes this the only
             // access to them.
-            let link_ref = unsafe { link.as_mut() };
-            if link_ref.key == key {
-                *slot = link_ref.next;
+            let entry = unsafe { link.as_mut() };
+            if entry.key == key {
+                *slot = entry.next;
                 // SAFETY: it is from this allocator, and nothing leads to it any more.
                 return Some(unsafe { take(&self.allocator, link) }.value);
             }
-            slot = &mut link_ref.next;
+            slot = &mut entry.next;
         }
     }
 
@@ -207,12 +197,12 @@ impl<A: NodeAllocator> RawChains<A> {
     )]
     pub fn walk(&self, key: u64) -> u32 {
         let mut sum = 0_u64;
-        let mut rest = self.buckets[self.bucket(key)];
+        let mut rest = self.buckets[bucket_of(key, self.buckets.len())];
         while let Some(link) = rest {
-            // SAFETY: links lead to live, initialized ones, and `&self` keeps them unchanged.
-            let link = unsafe { link.as_ref() };
-            sum = sum.wrapping_add(link.value);
-            rest = link.next;
+            // SAFETY: links lead to live, initialized entries, and `&self` keeps them unchanged.
+            let entry = unsafe { link.as_ref() };
+            sum = sum.wrapping_add(entry.value);
+            rest = entry.next;
         }
         sum as u32
     }
@@ -222,7 +212,7 @@ impl<A: NodeAllocator> Drop for RawChains<A> {
     fn drop(&mut self) {
         for mut rest in self.buckets.drain(..) {
             while let Some(link) = rest {
-                // SAFETY: every link is from this allocator and is reached once.
+                // SAFETY: every entry is from this allocator and is reached once.
                 rest = unsafe { take(&self.allocator, link) }.next;
             }
         }

@@ -53,26 +53,6 @@ impl<V> Default for Tree<V> {
 impl<V> Tree<V> {
     /// Inserts `key`; false when it was there.
     pub fn insert(&mut self, key: u64, value: V) -> bool {
-        self.insert_with(key, value, |_link, node| Box::new(node))
-    }
-
-    /// Inserts `key` with its node allocated near the parent; false when it was there.
-    ///
-    /// The hint is the empty link, which lies inside the parent. That of the root lies outside the
-    /// allocator's memory, which ignores it.
-    pub fn insert_near_parent(&mut self, key: u64, value: V) -> bool {
-        self.insert_with(key, value, |link, node| {
-            ccmalloc::near(link, || Box::new(node))
-        })
-    }
-
-    #[inline]
-    fn insert_with(
-        &mut self,
-        key: u64,
-        value: V,
-        allocate: impl FnOnce(&Option<Box<Node<V>>>, Node<V>) -> Box<Node<V>>,
-    ) -> bool {
         let mut link = &mut self.root;
         while let Some(node) = link {
             if key == node.key {
@@ -84,7 +64,7 @@ impl<V> Tree<V> {
                 &mut node.right
             };
         }
-        *link = Some(allocate(link, Node::leaf(key, value)));
+        *link = Some(Box::new(Node::leaf(key, value)));
         true
     }
 
@@ -144,44 +124,5 @@ impl<V> Drop for Tree<V> {
             pending.extend(node.right.take());
             pending.extend(node.left.take());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SearchTree;
-    use quickcheck::quickcheck;
-    use std::collections::BTreeSet;
-
-    quickcheck! {
-        fn answers_like_a_btree_set(keys: Vec<u16>, queries: Vec<u16>) -> bool {
-            let mut model = BTreeSet::new();
-            let mut trees = [SearchTree::default(), SearchTree::default()];
-            for key in keys.into_iter().map(u64::from) {
-                let new = model.insert(key);
-                assert_eq!(trees[0].insert(key, ()), new);
-                assert_eq!(trees[1].insert_near_parent(key, ()), new);
-            }
-            trees.iter().all(|tree| {
-                tree.nodes().count() == model.len()
-                    && queries.iter().copied().map(u64::from).all(|query| {
-                        let found = tree.lower_bound(query).map(|node| node.key);
-                        found == model.range(query..).next().copied()
-                            && tree.get(query).is_some() == model.contains(&query)
-                    })
-            })
-        }
-    }
-
-    #[test]
-    fn a_list_is_dropped_without_a_frame_a_node() {
-        let run = || {
-            let mut tree = SearchTree::default();
-            for key in (0..5_000).rev() {
-                tree.insert(key, ());
-            }
-        };
-        let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(run);
-        thread.unwrap().join().unwrap();
     }
 }

@@ -94,14 +94,10 @@ quickcheck! {
     }
 
     fn a_table_finds_what_came_last(entries: Vec<(u64, u64)>, others: Vec<u64>) -> bool {
-        let mut table = Table::for_entries(entries.len());
-        let mut model = HashMap::new();
-        for &(key, value) in &entries {
-            table.push(key, value);
-            model.insert(key, value);
-        }
+        let table = Table::with_entries(entries.iter().copied());
+        let model: HashMap<u64, u64> = entries.iter().copied().collect();
         let mut queries = entries.iter().map(|&(key, _)| key).chain(others);
-        queries.all(|key| table.get(key) == model.get(&key).copied())
+        queries.all(|key| table.get(key) == model.get(&key))
     }
 
     fn an_octree_finds_the_points_of_a_cube(count: u8, seed: u64, queries: Vec<u64>) -> bool {

@@ -1,7 +1,7 @@
 //! What measurements rest on: random numbers, turns, chains of lookups.
 
-use measure::chain::QueryChain;
 use measure::queries::Chain;
+use measure::queries::QueryChain;
 use measure::rng::Rng;
 use measure::timing::{median, turns};
 

@@ -70,7 +70,7 @@ fn everywhere<O: Olden>(cases: impl IntoIterator<Item = (O::Input, u64)>) {
         check(run_once::<O, _>(&input, Prefetched, None));
         for morph in [None, Some(&clustered), Some(&coloured)] {
             check(run_once::<O, _>(&input, AsAllocated, morph));
-            check(run_once::<O, _>(&input, NullHinted::new(), morph));
+            check(run_once::<O, _>(&input, NullHinted::new(O::POLICY), morph));
             for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
                 check(run_once::<O, _>(&input, Hinted::new(policy), morph));
             }

@@ -25,8 +25,8 @@ use ccmorph::{Morph, MorphError, TreeNode};
 
 use super::complete_tree::{Node, build};
 use super::{Olden, Size};
-use crate::chain::add_in_order;
 use crate::placement::Placement;
+use crate::queries::add_in_order;
 
 /// A sequence of numbers. The input is the number of levels of its tree.
 #[derive(Debug)]

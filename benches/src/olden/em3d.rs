@@ -26,8 +26,8 @@ use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode, Visit, back};
 
 use super::{Olden, Size};
-use crate::chain::add_in_order;
 use crate::placement::{Placement, address_of};
+use crate::queries::add_in_order;
 use crate::rng::Rng;
 
 /// The electric and the magnetic field.

@@ -34,8 +34,8 @@ use ccmalloc::Policy;
 use ccmorph::{Links, Morph, MorphError, TreeNode, Visitor};
 
 use super::{Olden, Size};
-use crate::chain::add_in_order;
 use crate::placement::{Placement, address_of};
+use crate::queries::add_in_order;
 use crate::rng::Rng;
 
 /// Villages directly below each that is no leaf.

@@ -233,7 +233,7 @@ fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
     match run.variant {
         Variant::AsAllocated => run_placed::<P, _>(run, AsAllocated, None),
         Variant::Prefetched => run_placed::<P, _>(run, Prefetched, None),
-        Variant::NullHints => run_placed::<P, _>(run, NullHinted::new(), None),
+        Variant::NullHints => run_placed::<P, _>(run, NullHinted::new(P::POLICY), None),
         Variant::Closest => hinted(Policy::Closest),
         Variant::FirstFit => hinted(Policy::FirstFit),
         Variant::NewBlock => hinted(Policy::NewBlock),

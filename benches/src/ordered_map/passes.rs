@@ -183,6 +183,7 @@ impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
 }
 
 /// Half of a value: the answer that chooses the next query.
+#[inline]
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the low half is what is asked for"

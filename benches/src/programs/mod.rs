@@ -22,7 +22,7 @@ pub mod trees;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::chain::add_in_order;
+use crate::queries::add_in_order;
 use crate::timing::timed;
 
 /// A program: what it is called, and what it does.

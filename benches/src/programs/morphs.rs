@@ -6,8 +6,8 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use crate::chain::QueryChain;
 use crate::keys;
+use crate::queries::QueryChain;
 use ccmorph::Morph;
 
 use super::{Outcome, Scale};

@@ -85,7 +85,7 @@ pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
         .map(|_| rng.next_u64())
         .collect();
     if takes_hints() {
-        Outcome::of(|| search_some(NullHinted::new(), &keys))
+        Outcome::of(|| search_some(NullHinted::new(default_policy()), &keys))
     } else {
         Outcome::of(|| search_some(AsAllocated, &keys))
     }
@@ -106,7 +106,7 @@ fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64]) -> u64 {
 pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     let links = scale.of(NULL_HINT_OBJECTS);
     if takes_hints() {
-        Outcome::of(|| walk_some(NullHinted::new(), links))
+        Outcome::of(|| walk_some(NullHinted::new(default_policy()), links))
     } else {
         Outcome::of(|| walk_some(AsAllocated, links))
     }

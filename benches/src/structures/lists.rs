@@ -11,14 +11,16 @@
 //! The addresses are kept up to date on every insert, delete and morph (`#[parent]`), and only ever
 //! compared.
 
-use crate::rng::Rng;
+use std::ptr;
+
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
+use crate::rng::Rng;
 
 /// One link: 24 bytes.
 #[derive(Clone, Debug, TreeNode)]
-pub struct Link {
+struct Link {
     value: u64,
     /// Where the link before this one lies; null in the first.
     #[parent]
@@ -51,17 +53,18 @@ impl Lists {
     /// When there are fewer than [`LINKS_EACH`] links.
     pub fn churned(links: usize, churn: usize, seed: u64) -> Lists {
         let mut rng = Rng::new(seed);
-        let mut lists = Lists::new(links / LINKS_EACH);
+        let count = links / LINKS_EACH;
+        let mut lists = Lists::new(count);
         for _ in 0..links {
-            let list = rng.below(lists.heads.len());
+            let list = rng.below(count);
             lists.insert(list, 0, rng.next_u64());
         }
         for _ in 0..churn {
-            let list = rng.below(lists.heads.len());
+            let list = rng.below(count);
             if let Some(last) = lists.lengths[list].checked_sub(1) {
                 lists.remove(list, rng.below(last + 1));
             }
-            let list = rng.below(lists.heads.len());
+            let list = rng.below(count);
             let at = rng.below(lists.lengths[list] + 1);
             lists.insert(list, at, rng.next_u64());
         }
@@ -69,25 +72,11 @@ impl Lists {
     }
 
     /// Empty lists.
-    ///
-    /// # Panics
-    /// When there are to be none.
     pub fn new(lists: usize) -> Lists {
-        assert!(lists > 0, "no lists, no links");
         Lists {
             heads: (0..lists).map(|_| None).collect(),
             lengths: vec![0; lists],
         }
-    }
-
-    /// Number of lists.
-    pub fn len(&self) -> usize {
-        self.heads.len()
-    }
-
-    /// Whether there are no lists; never.
-    pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
     }
 
     /// Puts `value` in front of what is the `at`th of `list` now, or at its end.
@@ -101,7 +90,7 @@ impl Lists {
             prev,
             next: slot.take(),
         });
-        let here = std::ptr::from_ref(&*link);
+        let here = ptr::from_ref(&*link);
         if let Some(next) = &mut link.next {
             next.prev = here;
         }
@@ -129,35 +118,33 @@ impl Lists {
     /// # Panics
     /// When there is no such list.
     pub fn values(&self, list: usize) -> impl Iterator<Item = u64> {
-        self.links(list).map(|link| link.value)
-    }
-
-    fn links(&self, list: usize) -> impl Iterator<Item = &Link> {
-        let first = self.heads[list].as_deref();
-        std::iter::successors(first, |link| link.next.as_deref())
+        links(&self.heads[list]).map(|link| link.value)
     }
 
     /// Whether each link knows where the one before it lies.
     pub fn is_linked_both_ways(&self) -> bool {
-        (0..self.len()).all(|list| {
-            let mut before = std::ptr::null();
-            self.links(list)
-                .all(|link| link.prev == std::mem::replace(&mut before, std::ptr::from_ref(link)))
+        self.heads.iter().all(|head| {
+            let mut before = ptr::null();
+            links(head).all(|link| link.prev == std::mem::replace(&mut before, link))
         })
     }
+}
+
+fn links(head: &Option<Box<Link>>) -> impl Iterator<Item = &Link> {
+    std::iter::successors(head.as_deref(), |link| link.next.as_deref())
 }
 
 /// The place that owns the `at`th link, or would, at the end; and where the link before it lies.
 fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *const Link) {
     let mut slot = head;
-    let mut before = std::ptr::null();
+    let mut before = ptr::null();
     for _ in 0..at {
         // In one step, the borrow checker would keep `slot` for the caller.
         if slot.is_none() {
             break;
         }
         if let Some(link) = slot {
-            before = std::ptr::from_ref(&**link);
+            before = ptr::from_ref(&**link);
             slot = &mut link.next;
         }
     }
@@ -172,10 +159,10 @@ impl Structure for Lists {
         };
         // A copied link holds the address of the link before the original.
         for head in &mut copy.heads {
-            let (mut before, mut rest) = (std::ptr::null(), head.as_deref_mut());
+            let (mut before, mut rest) = (ptr::null(), head.as_deref_mut());
             while let Some(link) = rest {
                 link.prev = before;
-                before = std::ptr::from_ref(link);
+                before = ptr::from_ref(link);
                 rest = link.next.as_deref_mut();
             }
         }

@@ -17,7 +17,7 @@ pub mod octree;
 pub mod table;
 pub mod tree;
 
-use crate::chain::QueryChain;
+use crate::queries::QueryChain;
 use ccmorph::{Morph, MorphError, Report};
 
 /// A structure to be laid out and asked.

@@ -1,17 +1,17 @@
 //! An octree over points of the unit cube: a leaf holds a few of them, and becomes an inner node
 //! with eight octants when it overflows.
 
-use crate::rng::Rng;
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
+use crate::rng::Rng;
 
 /// A point, and what it stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Point {
     /// Coordinates, from 0 to below 1.
-    pub at: [f32; 3],
-    /// A number of the owner's choice.
+    at: [f32; 3],
+    /// A random number.
     pub id: u32,
 }
 
@@ -20,12 +20,10 @@ const LEAF_POINTS: usize = 4;
 
 /// One node: 72 bytes.
 #[derive(Clone, Debug, TreeNode)]
-pub enum Octant {
-    /// Few points.
+enum Octant {
+    /// `len` points, and behind them nothing of meaning.
     Leaf {
-        /// How many of `points` there are.
         len: u8,
-        /// The points, and behind them nothing of meaning.
         points: [Point; LEAF_POINTS],
     },
     /// Eight parts, by halves in each direction; those without points are not there.
@@ -89,60 +87,22 @@ pub struct Octree {
 }
 
 impl Octree {
-    /// A tree with `count` random points, inserted one by one.
-    pub fn random(count: usize, seed: u64) -> Octree {
-        let mut tree = Octree::for_points(count);
-        for point in random_points(count, seed) {
-            tree.insert(point);
-        }
-        tree
-    }
-
-    /// An empty tree; queries are for cubes in which 64 of `count` even points would lie.
+    /// A tree with `count` random points, inserted one by one. Queries are for cubes in which 64 of
+    /// them lie on average.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a side of a cube does not need the digits of an f64"
     )]
-    pub fn for_points(count: usize) -> Octree {
+    pub fn random(count: usize, seed: u64) -> Octree {
         let side = (QUERY_POINTS / count.max(1) as f64).cbrt().min(1.0);
-        Octree {
+        let mut tree = Octree {
             root: None,
             query_reach: (side / 2.0) as f32,
+        };
+        for point in random_points(count, seed) {
+            insert(&mut tree.root, point);
         }
-    }
-
-    /// Adds a point.
-    ///
-    /// # Panics
-    /// When a coordinate is not from 0 to below 1, or when there are five points so close together
-    /// that 40 halvings do not part them.
-    pub fn insert(&mut self, point: Point) {
-        const DEPTH_MAX: usize = 40;
-        assert!(
-            point.at.iter().all(|at| (0.0..1.0).contains(at)),
-            "the tree is over the unit cube"
-        );
-        let mut cube = Cube::UNIT;
-        let mut link = &mut self.root;
-        for _ in 0..DEPTH_MAX {
-            let octant = link.get_or_insert_with(|| Box::new(Octant::EMPTY));
-            if let Octant::Leaf { len, points } = &mut **octant {
-                if usize::from(*len) < LEAF_POINTS {
-                    points[usize::from(*len)] = point;
-                    *len += 1;
-                    return;
-                }
-                let points = *points;
-                **octant = Octant::parted(&cube, &points);
-            }
-            let Octant::Inner(eighths) = &mut **octant else {
-                unreachable!("a leaf was parted just now");
-            };
-            let which = cube.eighth_of(point.at);
-            link = &mut eighths[which];
-            cube = cube.eighth(which);
-        }
-        panic!("points too close together");
+        tree
     }
 
     /// Whether a point lies in the cube that `query` means.
@@ -169,6 +129,36 @@ impl Octree {
     }
 }
 
+/// Adds a point. Panics when there are five points so close together that 40 halvings do not part
+/// them.
+fn insert(root: &mut Option<Box<Octant>>, point: Point) {
+    const DEPTH_MAX: usize = 40;
+    let mut cube = Cube::UNIT;
+    let mut link = root;
+    for _ in 0..DEPTH_MAX {
+        let octant = link.get_or_insert_with(|| Box::new(Octant::EMPTY));
+        if octant.add(point) {
+            return;
+        }
+        if let Octant::Leaf { points, .. } = **octant {
+            let mut eighths: [Option<Box<Octant>>; 8] = Default::default();
+            for point in points {
+                let eighth = &mut eighths[cube.eighth_of(point.at)];
+                let leaf = eighth.get_or_insert_with(|| Box::new(Octant::EMPTY));
+                leaf.add(point);
+            }
+            **octant = Octant::Inner(eighths);
+        }
+        let Octant::Inner(eighths) = &mut **octant else {
+            unreachable!("a leaf was parted just now");
+        };
+        let which = cube.eighth_of(point.at);
+        link = &mut eighths[which];
+        cube = cube.eighth(which);
+    }
+    panic!("points too close together");
+}
+
 impl Octant {
     const EMPTY: Octant = Octant::Leaf {
         len: 0,
@@ -178,18 +168,16 @@ impl Octant {
         }; LEAF_POINTS],
     };
 
-    /// An inner node over `cube` with `points` in its eighths.
-    fn parted(cube: &Cube, points: &[Point; LEAF_POINTS]) -> Octant {
-        let mut eighths: [Option<Box<Octant>>; 8] = Default::default();
-        for &point in points {
-            let eighth = &mut eighths[cube.eighth_of(point.at)];
-            let leaf = eighth.get_or_insert_with(|| Box::new(Octant::EMPTY));
-            if let Octant::Leaf { len, points } = &mut **leaf {
+    /// Adds a point to a leaf with room; false for other nodes.
+    fn add(&mut self, point: Point) -> bool {
+        match self {
+            Octant::Leaf { len, points } if usize::from(*len) < LEAF_POINTS => {
                 points[usize::from(*len)] = point;
                 *len += 1;
+                true
             }
+            _ => false,
         }
-        Octant::Inner(eighths)
     }
 
     fn sum(&self, cube: &Cube, query: &Cube) -> u32 {
@@ -215,23 +203,22 @@ impl Octant {
 }
 
 /// `count` points, even over the unit cube.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "24 bits fit an f32 exactly; of the id the low half is enough"
+)]
 pub fn random_points(count: usize, seed: u64) -> Vec<Point> {
     const SCALE: f32 = 1.0 / (1_u32 << 24) as f32;
     let mut rng = Rng::new(seed);
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        reason = "24 bits fit an f32 exactly; of the id the low half is enough"
-    )]
-    let mut point = || {
+    let mut points = Vec::with_capacity(count);
+    for _ in 0..count {
         let mut coordinate = || (rng.next_u64() >> 40) as f32 * SCALE;
         let at = [coordinate(), coordinate(), coordinate()];
-        Point {
-            at,
-            id: rng.next_u64() as u32,
-        }
-    };
-    (0..count).map(|_| point()).collect()
+        let id = rng.next_u64() as u32;
+        points.push(Point { at, id });
+    }
+    points
 }
 
 impl Structure for Octree {

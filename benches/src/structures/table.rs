@@ -3,10 +3,12 @@
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
+use crate::keys::bucket_of;
+use crate::ordered_map::low_half;
 
 /// One entry: 24 bytes.
 #[derive(Clone, Debug, TreeNode)]
-pub struct Entry {
+struct Entry {
     key: u64,
     value: u64,
     #[child]
@@ -16,7 +18,7 @@ pub struct Entry {
 const _: () = assert!(size_of::<Entry>() == 24);
 
 /// Entries for each bucket: a key that is there is the 2.5th of its chain on average.
-pub const LOAD_FACTOR: usize = 4;
+const LOAD_FACTOR: usize = 4;
 
 /// A map from `u64` to `u64` in chains. It does not grow.
 #[derive(Clone, Debug)]
@@ -25,55 +27,38 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with buckets for `entries` at [`LOAD_FACTOR`], at least one.
-    pub fn for_entries(entries: usize) -> Table {
-        let buckets = entries.div_ceil(LOAD_FACTOR).max(1);
-        Table {
-            buckets: (0..buckets).map(|_| None).collect(),
-        }
-    }
-
-    /// A table at [`LOAD_FACTOR`] with `keys`, inserted in their order; the value of a key is the
-    /// key with its halves exchanged.
+    /// A table with `entries`, inserted in their order, at a load factor of 4.
     ///
     /// A key that comes twice is there twice, and found where it came last.
-    pub fn with_keys(keys: &[u64]) -> Table {
-        let mut table = Table::for_entries(keys.len());
-        for &key in keys {
-            table.push(key, key.rotate_left(32));
+    pub fn with_entries(entries: impl ExactSizeIterator<Item = (u64, u64)>) -> Table {
+        let buckets = entries.len().div_ceil(LOAD_FACTOR).max(1);
+        let mut table = Table {
+            buckets: (0..buckets).map(|_| None).collect(),
+        };
+        for (key, value) in entries {
+            let bucket = bucket_of(key, buckets);
+            let next = table.buckets[bucket].take();
+            table.buckets[bucket] = Some(Box::new(Entry { key, value, next }));
         }
         table
     }
 
-    /// Puts an entry in front of its chain.
-    pub fn push(&mut self, key: u64, value: u64) {
-        let bucket = self.bucket(key);
-        let next = self.buckets[bucket].take();
-        self.buckets[bucket] = Some(Box::new(Entry { key, value, next }));
+    /// A table with `keys`; the value of a key is the key with its halves exchanged.
+    pub fn with_keys(keys: &[u64]) -> Table {
+        Table::with_entries(keys.iter().map(|&key| (key, key.rotate_left(32))))
     }
 
     /// The value of `key`. Walks its chain as far as the key.
     #[inline]
-    pub fn get(&self, key: u64) -> Option<u64> {
-        let mut rest = self.buckets[self.bucket(key)].as_deref();
+    pub fn get(&self, key: u64) -> Option<&u64> {
+        let mut rest = self.buckets[bucket_of(key, self.buckets.len())].as_deref();
         while let Some(entry) = rest {
             if entry.key == key {
-                return Some(entry.value);
+                return Some(&entry.value);
             }
             rest = entry.next.as_deref();
         }
         None
-    }
-
-    /// The chain of `key`, by multiplication and shift.
-    #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half of the product is below the number of buckets"
-    )]
-    fn bucket(&self, key: u64) -> usize {
-        let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize
     }
 }
 
@@ -87,11 +72,7 @@ impl Structure for Table {
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is asked for"
-    )]
     fn answer(&self, query: u64) -> u32 {
-        self.get(query).map_or(u32::MAX, |value| value as u32)
+        low_half(self.get(query))
     }
 }

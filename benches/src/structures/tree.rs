@@ -15,7 +15,8 @@
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
-use crate::chain::add_in_order;
+use crate::ordered_map::low_half;
+use crate::queries::add_in_order;
 use crate::rng::Rng;
 use crate::search_tree::{Node, Tree};
 
@@ -33,16 +34,14 @@ pub struct Plan {
 
 const ROOT: u32 = u32::MAX;
 
-/// Nodes of a plan at most, so that a place is 4 bytes.
-const NODES_MAX: usize = 1 << 30;
-
-/// A number of a node. Plans are no larger than [`NODES_MAX`], so it fits.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "plans have 2^30 nodes at most"
-)]
-fn number(index: usize) -> u32 {
-    index as u32
+/// The numbers of `nodes` nodes, of which a place needs one bit more.
+///
+/// # Panics
+/// When there are more than 2^30.
+#[expect(clippy::cast_possible_truncation, reason = "asserted")]
+fn numbers(nodes: usize) -> std::ops::Range<u32> {
+    assert!(nodes <= 1 << 30, "plans have 2^30 nodes at most");
+    0..nodes as u32
 }
 
 impl Plan {
@@ -51,7 +50,7 @@ impl Plan {
     /// # Panics
     /// When a key comes twice, or when there are more than 2^30.
     pub fn of_inserts(keys: &[u64]) -> Plan {
-        assert!(keys.len() <= NODES_MAX, "plans have 2^30 nodes at most");
+        let bottom_up = numbers(keys.len()).rev().collect();
         let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
         assert!(
@@ -78,7 +77,7 @@ impl Plan {
         Plan {
             keys: keys.to_vec(),
             places,
-            bottom_up: (0..number(keys.len())).rev().collect(),
+            bottom_up,
         }
     }
 
@@ -88,12 +87,11 @@ impl Plan {
     /// # Panics
     /// When there would be more than 2^30 nodes.
     pub fn complete(levels: u32, seed: u64) -> Plan {
-        assert!(levels <= 30, "plans have 2^30 nodes at most");
         let nodes = (1_usize << levels) - 1;
         let mut rng = Rng::new(seed);
         let mut sorted: Vec<u64> = (0..nodes).map(|_| rng.next_u64()).collect();
         sorted.sort_unstable();
-        let mut order: Vec<u32> = (0..number(nodes)).collect();
+        let mut order: Vec<u32> = numbers(nodes).collect();
         rng.shuffle(&mut order);
 
         let mut keys = vec![0; nodes];
@@ -164,10 +162,6 @@ impl Tree<u64> {
     /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others.
     /// The same sum as that of [`get_all`](Tree::get_all).
     #[inline(never)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is asked for"
-    )]
     pub fn get_all_side_by_side(&self, keys: &[u64]) -> u64 {
         const SIDE_BY_SIDE: usize = 8;
         let mut sum = 0_u64;
@@ -183,7 +177,7 @@ impl Tree<u64> {
                     };
                     searching = true;
                     *link = if key == node.key {
-                        *answer = node.value as u32;
+                        *answer = low_half(Some(&node.value));
                         None
                     } else if key < node.key {
                         node.left.as_deref()
@@ -210,11 +204,7 @@ impl Structure for Tree<u64> {
     }
 
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is asked for"
-    )]
     fn answer(&self, query: u64) -> u32 {
-        self.get(query).map_or(u32::MAX, |&value| value as u32)
+        low_half(self.get(query))
     }
 }

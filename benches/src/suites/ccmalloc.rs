@@ -9,11 +9,11 @@ use std::time::Duration;
 use ccmalloc::{cc_alloc, cc_dealloc, default_policy};
 
 use super::{compare, pass};
-use crate::chain::QueryChain;
 use crate::keys;
 use crate::placement::{Hinted, NodeAllocator};
 use crate::programs::trees::aged_chains;
 use crate::programs::{Scale, UNHINTED};
+use crate::queries::QueryChain;
 use crate::raw::{RawChains, RawTree};
 use crate::rivals::{ALLOCATORS, Unhinted, ours};
 use crate::rounds::Rounds;

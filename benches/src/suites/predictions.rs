@@ -7,8 +7,8 @@ use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
 use ccmorph::{Morph, TreeNode};
 
 use super::{compare, pass};
-use crate::chain::QueryChain;
 use crate::keys;
+use crate::queries::QueryChain;
 use crate::search_tree::{Node, SearchTree};
 use crate::source::{Source, allocate_from};
 use crate::structures::tree::Plan;

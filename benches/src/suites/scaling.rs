@@ -17,11 +17,11 @@ use ccmorph::Morph;
 use ctree::CTreeMap;
 
 use super::{compare, pass};
-use crate::chain::QueryChain;
 use crate::keys;
 use crate::ordered_map::low_half;
 use crate::programs::Scale;
 use crate::programs::churn::{operations_each, side_by_side};
+use crate::queries::QueryChain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rivals::{ALLOCATORS, ours};
 use crate::rounds::{Rounds, Spread};

@@ -14,9 +14,9 @@ use ccmorph::{Morph, TreeNode};
 
 use super::predictions::{answer, tree_of};
 use super::{compare, pass};
-use crate::chain::QueryChain;
 use crate::keys;
 use crate::programs::Scale;
+use crate::queries::QueryChain;
 use crate::queries::{Queries, Skew};
 use crate::rivals::{AllocatorRival, ours};
 use crate::rng::Rng;
@@ -227,7 +227,7 @@ pub(super) fn list_churned_walk(workload: &Workload, effort: &Effort) -> Rows {
             "a morph and a copy keep the links to the front right"
         );
     }
-    let numbers: Vec<u64> = (0..subjects.unmorphed.len() as u64).collect();
+    let numbers: Vec<u64> = (0..(links / LINKS_EACH) as u64).collect();
     let chain = Queries::new(&numbers, Skew::Uniform, SEED).chain(effort.lookups / 8);
     // Per link, so that the figure does not change with their number in a list.
     let operations = chain.len() * LINKS_EACH;

@@ -23,9 +23,9 @@ use std::time::Duration;
 use ccmodel::Layout;
 
 use super::{FIXED, morph_in_place, morphed, slug};
-use crate::chain::QueryChain;
 use crate::keys;
 use crate::programs::Scale;
+use crate::queries::QueryChain;
 use crate::queries::{Queries, Skew};
 use crate::rounds::Rounds;
 use crate::source::{Source, allocate_from};

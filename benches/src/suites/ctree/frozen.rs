@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use ctree::{FrozenCTreeMap, FrozenCTreeSet};
 
 use super::{WARM_BYTES, compare, pass, sum_of};
-use crate::chain::QueryChain;
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
+use crate::queries::QueryChain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rng::Rng;
 use crate::sys::warm_memory;
