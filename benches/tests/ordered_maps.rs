@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ctree::CTreeMap;
-use measure::ordered_map::{Kind, OrderedMap, Passes, Updates, value_of};
+use measure::ordered_map::{Key, Kind, OrderedMap, Updates, value_of};
 use measure::queries::Chain;
 use measure::rng::Rng;
 use measure::{keys, rivals};
@@ -16,67 +16,50 @@ fn key(byte: u8) -> u64 {
 
 /// Runs `steps`, each an insertion or a removal, and asks `queries` after them: whether an adapter
 /// does what it does for `BTreeMap`.
-fn does_what_std_does<M: OrderedMap<u64>>(steps: &[(u8, bool)], queries: &[u8]) -> bool {
+fn does_what_std_does<M: OrderedMap<u64>>(steps: &[(u8, bool)], queries: &[u8]) {
     let mut map = M::default();
     let mut model = BTreeMap::new();
     for (place, &(byte, inserts)) in steps.iter().enumerate() {
-        let (got, expected) = if inserts {
-            let value = value_of(place);
-            (map.insert(key(byte), value), model.insert(key(byte), value))
-        } else {
-            (map.remove(&key(byte)), model.remove(&key(byte)))
-        };
-        if got != expected {
-            return false;
+        let (key, value) = (key(byte), value_of(place));
+        match inserts {
+            true => assert_eq!(map.insert(key, value), model.insert(key, value)),
+            false => assert_eq!(map.remove(&key), model.remove(&key)),
         }
     }
     let queries: Vec<u64> = queries.iter().map(|&byte| key(byte)).collect();
-    let expected: Vec<Option<u64>> = queries.iter().map(|key| model.get(key).copied()).collect();
-    let one_by_one = queries.iter().map(|key| map.get(key).copied());
+    let expected: Vec<Option<&u64>> = queries.iter().map(|key| model.get(key)).collect();
+    let one_by_one: Vec<Option<&u64>> = queries.iter().map(|key| map.get(key)).collect();
+    assert_eq!(one_by_one, expected);
     let mut at_once = Vec::new();
     map.get_many(&queries, |value| at_once.push(value.copied()));
+    assert!(at_once.iter().map(Option::as_ref).eq(expected));
 
     let mut entries = Vec::new();
     map.for_each(|&key, &value| entries.push((key, value)));
     // A start between two keys as well, and more entries than there are.
-    let ranges_agree = queries.iter().all(|&query| {
-        [query, query + 1].iter().all(|start| {
-            let mut entries = Vec::new();
-            map.for_each_from(start, 3, |&key, &value| entries.push((key, value)));
-            let expected = model.range(start..).take(3);
-            entries
-                .into_iter()
-                .eq(expected.map(|(&key, &value)| (key, value)))
-        })
-    });
-    one_by_one.eq(expected.iter().copied())
-        && at_once == expected
-        && entries.into_iter().eq(model)
-        && ranges_agree
+    for start in queries.iter().flat_map(|&query| [query, query + 1]) {
+        let mut range = Vec::new();
+        map.for_each_from(&start, 3, |&key, &value| range.push((key, value)));
+        let expected = model.range(start..).map(|(&key, &value)| (key, value));
+        assert!(range.into_iter().eq(expected.take(3)));
+    }
+    assert!(entries.into_iter().eq(model));
 }
 
 quickcheck! {
-    fn std_agrees_with_itself(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
-        does_what_std_does::<BTreeMap<u64, u64>>(&steps, &queries)
-    }
-
-    fn ctree_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
-        does_what_std_does::<CTreeMap<u64, u64>>(&steps, &queries)
-    }
-
-    #[cfg(feature = "bbtree")]
-    fn bbtree_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
-        does_what_std_does::<bbtree::unsync::BBTreeMap<u64, u64>>(&steps, &queries)
-    }
-
-    #[cfg(feature = "brie-tree")]
-    fn brie_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
-        does_what_std_does::<brie_tree::BTree<brie_tree::nonmax::NonMaxU64, u64>>(&steps, &queries)
-    }
-
-    #[cfg(feature = "indexset")]
-    fn indexset_does_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
-        does_what_std_does::<indexset::BTreeMap<u64, u64>>(&steps, &queries)
+    fn adapters_do_what_std_does(steps: Vec<(u8, bool)>, queries: Vec<u8>) -> bool {
+        does_what_std_does::<BTreeMap<u64, u64>>(&steps, &queries);
+        does_what_std_does::<CTreeMap<u64, u64>>(&steps, &queries);
+        #[cfg(feature = "bbtree")]
+        does_what_std_does::<bbtree::unsync::BBTreeMap<u64, u64>>(&steps, &queries);
+        #[cfg(feature = "brie-tree")]
+        does_what_std_does::<brie_tree::BTree<brie_tree::nonmax::NonMaxU64, u64>>(
+            &steps,
+            &queries,
+        );
+        #[cfg(feature = "indexset")]
+        does_what_std_does::<indexset::BTreeMap<u64, u64>>(&steps, &queries);
+        true
     }
 }
 
@@ -98,7 +81,7 @@ fn sums(kind: &Kind<u64>) -> Vec<u64> {
         leaving: leaving.to_vec(),
         arriving: outside.to_vec(),
     };
-    let mut map: Box<dyn Passes<u64>> = kind.empty();
+    let mut map = (kind.empty)();
     let mut sums = vec![map.insert_all(inside)];
     let get = map.get_independent(&queries);
     assert_eq!(get, map.get_many(&queries), "{}", kind.slug);
@@ -115,7 +98,7 @@ fn sums(kind: &Kind<u64>) -> Vec<u64> {
     ]);
 
     let groups: Vec<Vec<u64>> = inside.chunks(16).map(<[u64]>::to_vec).collect();
-    let small = kind.many(&groups);
+    let small = (kind.many)(&groups);
     let queries: Vec<(usize, u64)> = queries
         .iter()
         .map(|&key| (rng.below(groups.len()), key))
@@ -134,7 +117,7 @@ fn all_passes_agree() {
     assert!(kinds.len() >= 2, "there is ours, and std's");
     let expected = sums(&kinds[1]);
     assert!(
-        (1..expected.len()).any(|index| expected[index] != expected[0]),
+        expected.iter().any(|&sum| sum != expected[0]),
         "the passes do something"
     );
     for kind in &kinds {
@@ -144,7 +127,7 @@ fn all_passes_agree() {
 
 #[test]
 fn maps_of_other_keys_agree() {
-    fn check<K: measure::ordered_map::Key>(keys: &[K]) {
+    fn check<K: Key>(keys: &[K]) {
         let mut sums = rivals::maps::<K>().into_iter().map(|kind| {
             let map = kind.with_keys(keys);
             (map.iterate(), map.get_many(keys), map.get_independent(keys))

@@ -46,8 +46,8 @@ pub trait OrderedMap<K>: Default {
     /// The value of `key`.
     fn get(&self, key: &K) -> Option<&u64>;
 
-    /// Calls `use_value` with the value of each of `keys` in their order. A map that knows how to
-    /// look many keys up at once does so here.
+    /// Calls `use_value` with the value of each of `keys` in their order. A map that can look many
+    /// keys up at once does so here.
     #[inline]
     fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
         for key in keys {
@@ -79,8 +79,10 @@ pub struct Kind<K> {
     pub slug: &'static str,
     /// Its name in words.
     pub name: &'static str,
-    empty: fn() -> Box<dyn Passes<K>>,
-    many: MakeMany<K>,
+    /// Makes a map without entries.
+    pub empty: fn() -> Box<dyn Passes<K>>,
+    /// Makes a small map for each group, side by side, filled as [`Kind::with_keys`] does.
+    pub many: MakeMany<K>,
 }
 
 impl<K: Key> Kind<K> {
@@ -94,22 +96,12 @@ impl<K: Key> Kind<K> {
         }
     }
 
-    /// A map without entries.
-    pub fn empty(&self) -> Box<dyn Passes<K>> {
-        (self.empty)()
-    }
-
     /// A map with `keys`, inserted one by one in their order, each with the value that [`value_of`]
     /// gives its place.
     pub fn with_keys(&self, keys: &[K]) -> Box<dyn Passes<K>> {
-        let mut map = self.empty();
+        let mut map = (self.empty)();
         map.insert_all(keys);
         map
-    }
-
-    /// A small map for each of `groups`, side by side, filled as [`Kind::with_keys`] does.
-    pub fn many(&self, groups: &[Vec<K>]) -> Box<dyn ManyPasses<K>> {
-        (self.many)(groups)
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn syntax_trees(scale: Scale) -> Outcome {
         for _ in 0..scale.of(24) {
             let trees: Vec<Expression> = sources
                 .iter()
-                .map(|source| Parser::new(source).sum())
+                .map(|source| Parser(source.as_bytes()).sum())
                 .collect();
             for tree in &trees {
                 sum.add(evaluate(tree));
@@ -144,39 +144,35 @@ fn write_expression(rng: &mut Rng, depth: usize, text: &mut String) {
     }
 }
 
-/// A parser by recursive descent for what `write_expression` writes.
-struct Parser<'a> {
-    rest: &'a [u8],
-}
+/// A parser by recursive descent for what `write_expression` writes: what is left of the text.
+struct Parser<'a>(&'a [u8]);
 
-impl<'a> Parser<'a> {
-    fn new(text: &'a str) -> Self {
-        Parser {
-            rest: text.as_bytes(),
-        }
-    }
-
+impl Parser<'_> {
     /// The next byte when `wanted` takes it.
     fn next_if(&mut self, wanted: impl FnOnce(u8) -> bool) -> Option<u8> {
-        let (&first, rest) = self.rest.split_first()?;
+        let (&first, rest) = self.0.split_first()?;
         wanted(first).then(|| {
-            self.rest = rest;
+            self.0 = rest;
             first
         })
     }
 
     fn sum(&mut self) -> Expression {
-        let mut left = self.product();
-        while let Some(operator) = self.next_if(|byte| byte == b'+' || byte == b'-') {
-            left = Expression::Binary(operator, Box::new(left), Box::new(self.product()));
-        }
-        left
+        let is_sum = |byte| byte == b'+' || byte == b'-';
+        self.binary(is_sum, |parser| {
+            parser.binary(|byte| byte == b'*', Parser::atom)
+        })
     }
 
-    fn product(&mut self) -> Expression {
-        let mut left = self.atom();
-        while let Some(operator) = self.next_if(|byte| byte == b'*') {
-            left = Expression::Binary(operator, Box::new(left), Box::new(self.atom()));
+    /// Operands with operators between them.
+    fn binary(
+        &mut self,
+        is_operator: impl Fn(u8) -> bool,
+        operand: impl Fn(&mut Self) -> Expression,
+    ) -> Expression {
+        let mut left = operand(self);
+        while let Some(operator) = self.next_if(&is_operator) {
+            left = Expression::Binary(operator, Box::new(left), Box::new(operand(self)));
         }
         left
     }

@@ -9,14 +9,13 @@
 //! is not measured here. The peak memory of each contains some 5 MiB of code and libraries, the
 //! same under all allocators.
 
-pub mod churn;
 mod documents;
 mod growth;
 mod maps;
-pub mod morphs;
+mod morphs;
 mod objects;
 mod server;
-mod threads;
+pub mod threads;
 pub mod trees;
 
 use std::sync::OnceLock;
@@ -64,11 +63,11 @@ pub const SPECIAL: &[Program] = &[
     Program::new("null_hint_chain", trees::null_hint_chain),
     Program::new("hinted_memory_bst", trees::memory_bst),
     // One thread or two that free what they made.
-    Program::new("churn_local_1", |scale| churn::churn(scale, 1, false)),
-    Program::new("churn_local_2", |scale| churn::churn(scale, 2, false)),
+    Program::new("churn_local_1", |scale| threads::churn(scale, 1, false)),
+    Program::new("churn_local_2", |scale| threads::churn(scale, 2, false)),
     // One thread or two that hand their objects over.
-    Program::new("churn_handed_1", |scale| churn::churn(scale, 1, true)),
-    Program::new("churn_handed_2", |scale| churn::churn(scale, 2, true)),
+    Program::new("churn_handed_1", |scale| threads::churn(scale, 1, true)),
+    Program::new("churn_handed_2", |scale| threads::churn(scale, 2, true)),
     Program::new("tree_clone", morphs::clone),
     Program::new("tree_morph", morphs::morph),
 ];

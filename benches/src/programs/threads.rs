@@ -1,22 +1,29 @@
-//! Objects that one thread makes and another frees.
+//! Threads that replace their objects, and objects that one thread makes and another frees.
 
 use std::hint::black_box;
+use std::sync::Barrier;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-
-use crate::rng::Rng;
+use std::time::{Duration, Instant};
 
 use super::objects::marked;
 use super::{Checksum, Outcome, Scale, live};
+use crate::rng::Rng;
 
-/// Threads at a time in `larson`, and arrays.
-const LINES: usize = 4;
 /// Objects in an array.
 const SLOTS: usize = 2000;
-/// Replacements in the life of a thread.
-const STEPS: usize = 25_000;
 
 type Slots = Vec<Vec<u8>>;
+
+/// `steps` times, an object of 16 to `16 + sizes - 1` bytes takes the place of a random one.
+fn replace_some(slots: &mut Slots, steps: usize, sizes: usize, rng: &mut Rng, sum: &mut Checksum) {
+    let count = slots.len();
+    for step in 0..steps {
+        let object = marked(16 + rng.below(sizes), step);
+        let slot = &mut slots[rng.below(count)];
+        sum.add_bytes(&std::mem::replace(slot, object));
+    }
+}
 
 /// Threads replace random objects in an array, hand the array to a new thread and end, as the
 /// connections of a server do.
@@ -24,6 +31,8 @@ type Slots = Vec<Vec<u8>>;
 /// After P. Larson and M. Krishnan, *Memory Allocation for Long-Running Server Applications* (ISMM
 /// 1998).
 pub(super) fn larson(scale: Scale) -> Outcome {
+    const LINES: usize = 4;
+    const STEPS: usize = 25_000;
     Outcome::of(|| {
         let mut sum = Checksum::default();
         let mut arrays: Vec<Slots> = (0..LINES)
@@ -33,9 +42,13 @@ pub(super) fn larson(scale: Scale) -> Outcome {
             let threads: Vec<_> = arrays
                 .drain(..)
                 .enumerate()
-                .map(|(line, slots)| {
-                    let seed = (generation * LINES + line) as u64;
-                    thread::spawn(move || replace_some(slots, seed))
+                .map(|(line, mut slots)| {
+                    let mut rng = Rng::new((generation * LINES + line) as u64);
+                    thread::spawn(move || {
+                        let mut sum = Checksum::default();
+                        replace_some(&mut slots, STEPS, 985, &mut rng, &mut sum);
+                        (slots, sum.0)
+                    })
                 })
                 .collect();
             for thread in threads {
@@ -50,45 +63,20 @@ pub(super) fn larson(scale: Scale) -> Outcome {
     })
 }
 
-/// The life of one thread: objects of 16 to 1000 bytes take the place of others.
-fn replace_some(mut slots: Slots, seed: u64) -> (Slots, u64) {
-    let mut rng = Rng::new(seed);
-    let mut sum = Checksum::default();
-    let count = slots.len();
-    for step in 0..STEPS {
-        let object = marked(16 + rng.below(985), step);
-        let slot = &mut slots[rng.below(count)];
-        sum.add_bytes(&std::mem::replace(slot, object));
-    }
-    (slots, sum.0)
-}
-
-/// Messages that a channel holds.
-const CHANNEL_MESSAGES: usize = 64;
-/// Objects in a batch.
-const BATCH: usize = 100;
-
 type Message = Box<[u64; 6]>;
-
-/// Messages of each kind.
-#[derive(Clone, Copy)]
-struct Counts {
-    singles: u64,
-    batches: u64,
-}
 
 /// Two pairs of threads: one makes objects and the other frees them, singly and in batches.
 pub(super) fn producer_consumer(scale: Scale) -> Outcome {
+    let messages = || live(64, 2);
     Outcome::of(|| {
-        let counts = Counts {
-            singles: scale.of(100_000) as u64,
-            batches: scale.of(40_000) as u64,
-        };
+        let (singles, batches) = (scale.of(100_000) as u64, scale.of(40_000) as u64);
         let pairs: Vec<_> = (0..2_u64)
             .map(|pair| {
-                let (send_one, receive_one) = sync_channel(live(CHANNEL_MESSAGES, 2));
-                let (send_batch, receive_batch) = sync_channel(live(CHANNEL_MESSAGES, 2));
-                let producer = thread::spawn(move || produce(pair, counts, send_one, &send_batch));
+                let (send_one, receive_one) = sync_channel(messages());
+                let (send_batch, receive_batch) = sync_channel(messages());
+                let producer = thread::spawn(move || {
+                    produce(pair, [singles, batches], send_one, &send_batch);
+                });
                 let consumer = thread::spawn(move || consume(&receive_one, &receive_batch));
                 (producer, consumer)
             })
@@ -102,25 +90,23 @@ pub(super) fn producer_consumer(scale: Scale) -> Outcome {
     })
 }
 
-/// Sends `singles` objects one by one, hangs up, and sends `batches` of them.
+/// Sends `singles` objects one by one, hangs up, and sends `batches` of a hundred.
 fn produce(
     pair: u64,
-    counts: Counts,
+    [singles, batches]: [u64; 2],
     send_one: SyncSender<Message>,
     send_batch: &SyncSender<Vec<Message>>,
 ) {
     let message = |number: u64| black_box(Box::new([number ^ pair; 6]));
-    for number in 0..counts.singles {
-        send_one
-            .send(message(number))
-            .expect("the consumer waits for all of them");
+    for number in 0..singles {
+        let sent = send_one.send(message(number));
+        sent.expect("the consumer waits for all of them");
     }
     drop(send_one);
-    for number in 0..counts.batches {
-        let batch = (0..BATCH as u64).map(|index| message(number + index));
-        send_batch
-            .send(batch.collect())
-            .expect("the consumer waits for all of them");
+    for number in 0..batches {
+        let batch = (0..100).map(|index| message(number + index));
+        let sent = send_batch.send(batch.collect());
+        sent.expect("the consumer waits for all of them");
     }
 }
 
@@ -136,4 +122,100 @@ fn consume(receive_one: &Receiver<Message>, receive_batch: &Receiver<Vec<Message
         }
     }
     sum.0
+}
+
+/// Replacements before an array is handed over.
+const CHURN_STEPS: usize = 10 * SLOTS;
+/// Arrays that a thread fills in its life.
+const GENERATIONS: usize = 400;
+
+/// Replacements that each thread makes in a run of [`churn`].
+pub fn churn_operations(scale: Scale) -> usize {
+    scale.of(GENERATIONS) * CHURN_STEPS
+}
+
+/// How an allocator's throughput grows with the threads: one or two that each do the same work.
+///
+/// Each replaces random objects of an array by new ones, of 16 to 271 bytes. If it `hands_over`, it
+/// passes its array on every so often, to the other thread, or to itself when it is the only one;
+/// one free in ten is then of an object that the other thread made. No thread ever waits but for an
+/// array, and there is one in the channel at most times.
+pub(super) fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
+    // Thread i sends on the i-th channel and receives from the one before.
+    let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(2)).unzip();
+    receivers.rotate_right(1);
+    let lives = senders
+        .into_iter()
+        .zip(receivers)
+        .enumerate()
+        .map(|(line, channel)| {
+            let channel = hands_over.then_some(channel);
+            move || churn_alone(line, scale.of(GENERATIONS), channel)
+        })
+        .collect();
+    let (time, sums) = side_by_side(lives);
+    let mut sum = Checksum::default();
+    sums.into_iter().for_each(|thread| sum.add(thread));
+    Outcome {
+        checksum: sum.0,
+        time,
+        object_bytes: None,
+    }
+}
+
+/// A thread's life.
+fn churn_alone(
+    line: usize,
+    generations: usize,
+    channel: Option<(SyncSender<Slots>, Receiver<Slots>)>,
+) -> u64 {
+    let mut sum = Checksum::default();
+    let mut rng = Rng::new(line as u64);
+    let mut slots = vec![Vec::new(); SLOTS];
+    for _ in 0..generations {
+        replace_some(&mut slots, CHURN_STEPS, 256, &mut rng, &mut sum);
+        if let Some((sender, receiver)) = &channel {
+            // The other one may have ended, having done its share.
+            let handed = std::mem::take(&mut slots);
+            slots = match sender.send(handed) {
+                Ok(()) => receiver.recv().unwrap_or_default(),
+                Err(returned) => returned.0,
+            };
+            slots.resize_with(SLOTS, Vec::new);
+        }
+    }
+    sum.0
+}
+
+/// Runs each of `jobs` on a thread of its own, which waits for the others before it begins; the
+/// time from the first one's beginning to the last one's end, and what they return, in their order.
+///
+/// The threads read the clock. The one that waits for them would want a processor to do so, which
+/// they may have all.
+///
+/// # Panics
+/// When there are no jobs, or when one panics.
+pub(crate) fn side_by_side<R: Send>(jobs: Vec<impl FnOnce() -> R + Send>) -> (Duration, Vec<R>) {
+    let start = &Barrier::new(jobs.len());
+    let done: Vec<(Instant, Instant, R)> = thread::scope(|scope| {
+        let threads: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                scope.spawn(move || {
+                    start.wait();
+                    let begin = Instant::now();
+                    let result = job();
+                    (begin, Instant::now(), result)
+                })
+            })
+            .collect();
+        let ends = threads.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.expect("the jobs do not panic"))
+            .collect()
+    });
+    let begin = done.iter().map(|(begin, ..)| *begin).min();
+    let end = done.iter().map(|(_, end, _)| *end).max();
+    let (begin, end) = begin.zip(end).expect("there are jobs");
+    let results = done.into_iter().map(|(.., result)| result).collect();
+    (end.duration_since(begin), results)
 }

@@ -22,10 +22,7 @@ struct Node {
 /// does. It is never freed.
 ///
 /// An allocator that serves addresses in ascending order does best here: nodes are allocated in the
-/// order of the walk.
-///
-/// The same size in quick runs: it takes a fraction of a second, and smaller trees ask another
-/// question.
+/// order of the walk. Quick runs have the same size, since smaller trees ask another question.
 pub(super) fn build_once(_scale: Scale) -> Outcome {
     Outcome::of(|| {
         // Leaked: the process ends after it, and so did the original.
@@ -70,6 +67,11 @@ fn takes_hints() -> bool {
     served_by() == "ccmalloc"
 }
 
+fn random_keys(count: usize, seed: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    (0..count).map(|_| rng.next_u64()).collect()
+}
+
 /// Nodes of the tree and links of the chains under null hints: 24 MiB of them, beyond every
 /// second-level cache.
 const NULL_HINT_OBJECTS: usize = 1 << 20;
@@ -80,10 +82,7 @@ const NULL_HINT_OBJECTS: usize = 1 << 20;
 /// of [`crate::dispatch`]; the others are called as what they are there, the global allocator.
 /// Beside the cache misses of a step of this program, that is nothing.
 pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
-    let mut rng = Rng::new(11);
-    let keys: Vec<u64> = (0..scale.of(NULL_HINT_OBJECTS))
-        .map(|_| rng.next_u64())
-        .collect();
+    let keys = random_keys(scale.of(NULL_HINT_OBJECTS), 11);
     if takes_hints() {
         Outcome::of(|| search_some(NullHinted::new(default_policy()), &keys))
     } else {
@@ -151,10 +150,7 @@ const WEIGHED_NODES: usize = 1 << 21;
 /// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under
 /// the others.
 pub(super) fn memory_bst(scale: Scale) -> Outcome {
-    let mut rng = Rng::new(13);
-    let keys: Vec<u64> = (0..scale.of(WEIGHED_NODES))
-        .map(|_| rng.next_u64())
-        .collect();
+    let keys = random_keys(scale.of(WEIGHED_NODES), 13);
     if takes_hints() {
         weigh(Hinted::new(default_policy()), &keys)
     } else {

@@ -20,7 +20,7 @@ use super::{compare, pass};
 use crate::keys;
 use crate::ordered_map::low_half;
 use crate::programs::Scale;
-use crate::programs::churn::{operations_each, side_by_side};
+use crate::programs::threads::{churn_operations, side_by_side};
 use crate::queries::QueryChain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rivals::{ALLOCATORS, ours};
@@ -74,7 +74,7 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     }
     // The time of an operation on two threads: being slow on one thread also gives a good scaling.
     let ns = |[_, two]: &[Taken; 2]| {
-        let operations = 2 * operations_each(effort.scale);
+        let operations = 2 * churn_operations(effort.scale);
         let each = two.ms.each().iter();
         Rounds::new(each.map(|ms| ms * 1e6 / operations as f64).collect())
     };

@@ -301,7 +301,7 @@ fn small_maps_of(part: &str, entries: usize, count: usize, effort: &Effort) -> R
     let keys = keys::random(count * entries, SEED);
     let groups: Vec<Vec<u64>> = keys.chunks(entries).map(<[u64]>::to_vec).collect();
     let kinds = wanted(rivals::integer_maps(), effort);
-    let mut maps: Vec<_> = kinds.iter().map(|kind| kind.many(&groups)).collect();
+    let mut maps: Vec<_> = kinds.iter().map(|kind| (kind.many)(&groups)).collect();
     let mut rng = Rng::new(SEED);
     let queries: Vec<(usize, u64)> = (0..effort.lookups)
         .map(|_| {

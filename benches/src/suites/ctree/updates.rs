@@ -70,7 +70,7 @@ fn resident_bytes_per_key(
     let (mut maps, mut bytes, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for kind in kinds {
         let before = resident_bytes();
-        let mut map = kind.empty();
+        let mut map = (kind.empty)();
         sums.push(map.insert_all(keys));
         let taken = resident_bytes().saturating_sub(before) as f64;
         bytes.push(Rounds::once(taken / keys.len() as f64));
@@ -94,7 +94,7 @@ fn insert_and_remove(
     let mut removals = inserts.clone();
     let mut sums = vec![0_u64; kinds.len()];
     for which in turns(rounds, kinds.len()) {
-        let mut map: Box<dyn Passes<u64>> = kinds[which].empty();
+        let mut map: Box<dyn Passes<u64>> = (kinds[which].empty)();
         let (time, mut sum) = timed(|| map.insert_all(keys));
         inserts[which].push(time);
         if let Some((_, keys)) = remove {
@@ -284,7 +284,7 @@ pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
         if wants(part) {
             let groups = vec![keys; 1 << 12];
             let kinds = few(rivals::maps(), effort);
-            let rows = weigh(part, &kinds, 0, groups.len(), |kind| kind.many(&groups));
+            let rows = weigh(part, &kinds, 0, groups.len(), |kind| (kind.many)(&groups));
             comparisons.extend(rows);
         }
     }
