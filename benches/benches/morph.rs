@@ -28,7 +28,7 @@ fn morphs<S: Structure>(criterion: &mut Criterion, name: &str, structure: &S) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(1 << NODES_LOG2));
     group.bench_function("copy", |bencher| {
-        bencher.iter_with_large_drop(|| structure.copy());
+        bencher.iter_with_large_drop(|| structure.clone());
     });
     for layout in [
         None,
@@ -47,7 +47,7 @@ fn morphs<S: Structure>(criterion: &mut Criterion, name: &str, structure: &S) {
         let morph = Morph::new().layout(layout);
         group.bench_function(id, |bencher| {
             bencher.iter_batched(
-                || structure.copy(),
+                || structure.clone(),
                 |mut copy| {
                     let report = copy.morph(&morph).expect("there is memory");
                     (copy, report)

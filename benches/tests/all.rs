@@ -189,7 +189,7 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
     for rival in rivals() {
         let theirs = allocate_from(Source::Rival(rival), &build);
         assert_eq!(answers(&theirs), expected, "{}", rival.name);
-        assert_eq!(answers(&theirs.copy()), expected, "{}, copied", rival.name);
+        assert_eq!(answers(&theirs.clone()), expected, "{}, copied", rival.name);
     }
     let mut ours = allocate_from(Source::CcMalloc, &build);
     for layout in LAYOUTS {
@@ -201,7 +201,7 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
         assert!(report.nodes > 100, "{} nodes", report.nodes);
         assert_eq!(answers(&ours), expected, "{layout}");
     }
-    let copy = allocate_from(Source::CcMalloc, || ours.copy());
+    let copy = allocate_from(Source::CcMalloc, || ours.clone());
     drop(ours);
     assert_eq!(answers(&copy), expected, "a copy of what was morphed");
 }

@@ -40,11 +40,6 @@ pub(super) fn morphed(scale: Scale) -> Outcome {
     run::<OpenLink>(scale, morph)
 }
 
-/// The changed program's links without the morph.
-pub(super) fn open(scale: Scale) -> Outcome {
-    run::<OpenLink>(scale, |_| ())
-}
-
 /// New boxes in the order of the keys.
 pub(super) fn in_key_order(scale: Scale) -> Outcome {
     run::<RBTreeLink>(scale, move_in_key_order)

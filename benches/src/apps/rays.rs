@@ -141,28 +141,31 @@ fn heights(rng: &mut Rng) -> Vec<f32> {
     let mut roughness = 0.25_f32;
     while step > 1 {
         let half = step / 2;
-        let mut displaced = |mean: f32| mean + roughness * (unit(rng) - 0.5);
-        for y in (0..SIDE).step_by(step) {
-            for x in (0..SIDE).step_by(step) {
-                let corners = [(x, y), (x + step, y), (x, y + step), (x + step, y + step)];
-                let mean = corners
-                    .iter()
-                    .map(|&(x, y)| heights[y * ROW + x])
-                    .sum::<f32>()
-                    / 4.0;
-                heights[(y + half) * ROW + x + half] = displaced(mean);
+        let mut displace = |at: usize, neighbours: &[usize]| {
+            let sum: f32 = neighbours.iter().map(|&neighbour| heights[neighbour]).sum();
+            heights[at] = sum / neighbours.len() as f32 + roughness * (unit(rng) - 0.5);
+        };
+        let (across, down) = (half, half * ROW);
+        for y in (half..SIDE).step_by(step) {
+            for at in (y * ROW + half..y * ROW + SIDE).step_by(step) {
+                let (above, below) = (at - down, at + down);
+                let corners = [
+                    above - across,
+                    above + across,
+                    below - across,
+                    below + across,
+                ];
+                displace(at, &corners);
             }
         }
         for y in (0..=SIDE).step_by(step) {
-            for x in (half..SIDE).step_by(step) {
-                let mean = (heights[y * ROW + x - half] + heights[y * ROW + x + half]) / 2.0;
-                heights[y * ROW + x] = displaced(mean);
+            for at in (y * ROW + half..y * ROW + SIDE).step_by(step) {
+                displace(at, &[at - across, at + across]);
             }
         }
         for y in (half..SIDE).step_by(step) {
-            for x in (0..=SIDE).step_by(step) {
-                let mean = (heights[(y - half) * ROW + x] + heights[(y + half) * ROW + x]) / 2.0;
-                heights[y * ROW + x] = displaced(mean);
+            for at in (y * ROW..=y * ROW + SIDE).step_by(step) {
+                displace(at, &[at - down, at + down]);
             }
         }
         step = half;

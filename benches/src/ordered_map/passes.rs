@@ -111,17 +111,11 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 
     fn mixed(&mut self, updates: &Updates<K>) -> u64 {
-        let Updates {
-            queries,
-            leaving,
-            arriving,
-        } = updates;
-        let there = arriving.iter().zip(leaving);
-        let back = leaving.iter().zip(arriving);
+        let there = updates.arriving.iter().zip(&updates.leaving);
+        let back = updates.leaving.iter().zip(&updates.arriving);
+        let queries = updates.queries.chunks_exact(2);
         let mut sum = 0;
-        for ((queries, (new, old)), place) in
-            queries.chunks_exact(2).zip(there.chain(back)).zip(0..)
-        {
+        for ((queries, (new, old)), place) in queries.zip(there.chain(back)).zip(0..) {
             sum = add_in_order(sum, self.get(&queries[0]).copied());
             sum = add_in_order(sum, self.insert(new.clone(), value_of(place)));
             sum = add_in_order(sum, self.get(&queries[1]).copied());

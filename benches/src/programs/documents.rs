@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use crate::rng::Rng;
 use serde_json::Value;
 
-use super::{Checksum, Outcome, Scale, live};
+use super::{Outcome, Scale, live};
 
 /// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and
 /// dropped.
 pub(super) fn json(scale: Scale) -> Outcome {
     let text = document();
-    Outcome::of(|| {
-        let mut sum = Checksum::default();
+    Outcome::of(|sum| {
         for _ in 0..scale.of(12) {
             let mut value: Value = serde_json::from_str(&text).expect("the document is JSON");
             let copy = value.clone();
@@ -21,7 +20,6 @@ pub(super) fn json(scale: Scale) -> Outcome {
             drop(value);
             sum.add(copy.as_array().map_or(0, Vec::len) as u64);
         }
-        sum.0
     })
 }
 
@@ -93,8 +91,7 @@ pub(super) fn syntax_trees(scale: Scale) -> Outcome {
             text
         })
         .collect();
-    Outcome::of(|| {
-        let mut sum = Checksum::default();
+    Outcome::of(|sum| {
         for _ in 0..scale.of(24) {
             let trees: Vec<Expression> = sources
                 .iter()
@@ -109,7 +106,6 @@ pub(super) fn syntax_trees(scale: Scale) -> Outcome {
                 sum.add(evaluate(&tree));
             }
         }
-        sum.0
     })
 }
 

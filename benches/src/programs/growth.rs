@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Scale, live};
+use super::{Outcome, Scale, live};
 
 /// Vectors that grow by turns.
 const VECTORS: usize = 2000;
@@ -18,9 +18,8 @@ const TEXT_BYTES: usize = 4 << 20;
 
 /// Many vectors that grow by turns, some very large ones, and strings that grow line by line.
 pub(super) fn growing_vectors(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(4);
-        let mut sum = Checksum::default();
         for _ in 0..scale.of(12) {
             let mut vectors: Vec<Vec<u64>> = vec![Vec::new(); VECTORS];
             for item in 0..live(PUSHES, 44) as u64 {
@@ -49,15 +48,13 @@ pub(super) fn growing_vectors(scale: Scale) -> Outcome {
             }
             sum.add_bytes(text.as_bytes());
         }
-        sum.0
     })
 }
 
 /// Lines made with `format!`, split, joined, collected, changed.
 pub(super) fn string_building(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(5);
-        let mut sum = Checksum::default();
         let mut recent: Vec<String> = vec![String::new(); live(1000, 1)];
         for number in 0..scale.of(300_000) {
             let line = format!(
@@ -80,7 +77,6 @@ pub(super) fn string_building(scale: Scale) -> Outcome {
             let place = rng.below(recent.len());
             sum.add_bytes(std::mem::replace(&mut recent[place], summary).as_bytes());
         }
-        sum.0
     })
 }
 

@@ -5,16 +5,15 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Scale, live};
+use super::{Outcome, Scale, live};
 
 /// Different keys of the ordered map.
 const USERS: usize = 60_000;
 
 /// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
 pub(super) fn btree_strings(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(6);
-        let mut sum = Checksum::default();
         let mut map = BTreeMap::new();
         for step in 0..scale.of(400_000) {
             let key = user(&mut rng);
@@ -47,7 +46,6 @@ pub(super) fn btree_strings(scale: Scale) -> Outcome {
         }
         drop(copy);
         drop(map);
-        sum.0
     })
 }
 
@@ -64,9 +62,8 @@ type Index = HashMap<String, Vec<u32>, BuildHasherDefault<DefaultHasher>>;
 
 /// An index as a `HashMap<String, Vec<u32>>`: lists that grow, words that go.
 pub(super) fn hash_lists(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(7);
-        let mut sum = Checksum::default();
         let mut index = Index::default();
         for position in 0..scale.of(1_600_000) {
             let word = word(&mut rng);
@@ -83,7 +80,6 @@ pub(super) fn hash_lists(scale: Scale) -> Outcome {
             sum.add(positions.iter().map(|&mark| u64::from(mark)).sum());
         }
         drop(index);
-        sum.0
     })
 }
 

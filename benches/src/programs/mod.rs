@@ -116,11 +116,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Times `work`, which returns the checksum.
-    pub(crate) fn of(work: impl FnOnce() -> u64) -> Self {
-        let (time, checksum) = timed(work);
+    /// Times `work`, which sums up what it computes.
+    pub(crate) fn of(work: impl FnOnce(&mut Checksum)) -> Self {
+        let mut sum = Checksum::default();
+        let (time, ()) = timed(|| work(&mut sum));
         Outcome {
-            checksum,
+            checksum: sum.0,
             time,
             object_bytes: None,
         }

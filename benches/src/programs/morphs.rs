@@ -58,7 +58,7 @@ fn run(copies: bool) -> Outcome {
     let node_bytes = || settled_bytes().saturating_sub(without) as f64 / NODES as f64;
     let (time, object_bytes, same) = if copies {
         let object_bytes = node_bytes();
-        let (time, copy) = timed(|| tree.copy());
+        let (time, copy) = timed(|| tree.clone());
         (time, object_bytes, copy.follow(&chain))
     } else {
         let (time, report) = timed(|| tree.morph(&Morph::new()));

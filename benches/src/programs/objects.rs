@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use crate::rng::Rng;
 
-use super::{Checksum, Outcome, Scale, live};
+use super::{Outcome, Scale, live};
 
 /// Live objects at the height of a wave.
 const WAVE: usize = 20_000;
@@ -13,8 +13,7 @@ const WAVE: usize = 20_000;
 /// Objects of 24, 32 and 64 bytes that come and go in waves, as a stack, as a queue, and in random
 /// order.
 pub(super) fn small_fixed(scale: Scale) -> Outcome {
-    Outcome::of(|| {
-        let mut sum = Checksum::default();
+    Outcome::of(|sum| {
         let mut rng = Rng::new(1);
         let mut order: Vec<usize> = (0..live(WAVE, 2)).collect();
         rng.shuffle(&mut order);
@@ -23,7 +22,6 @@ pub(super) fn small_fixed(scale: Scale) -> Outcome {
             sum.add(waves::<4>(round, &order));
             sum.add(waves::<8>(round, &order));
         }
-        sum.0
     })
 }
 
@@ -84,9 +82,8 @@ const MIXED_LIVE: usize = 20_000;
 /// Random ones of 20,000 live objects of 8 B to 4 KiB are replaced, small sizes more often than
 /// large ones.
 pub(super) fn mixed_sizes(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(2);
-        let mut sum = Checksum::default();
         let count = live(MIXED_LIVE, 18);
         let mut objects: Vec<Vec<u8>> = (0..count)
             .map(|index| any_object(&mut rng, index))
@@ -96,7 +93,6 @@ pub(super) fn mixed_sizes(scale: Scale) -> Outcome {
             let new = any_object(&mut rng, step);
             sum.add_bytes(&std::mem::replace(&mut objects[index], new));
         }
-        sum.0
     })
 }
 
@@ -121,9 +117,8 @@ const TOUCH_BYTES: usize = 4096;
 
 /// Random ones of 24 live blocks of 32 KiB to 8 MiB are replaced; each page is touched.
 pub(super) fn large_blocks(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(3);
-        let mut sum = Checksum::default();
         let mut blocks: Vec<Vec<u8>> = vec![Vec::new(); LARGE_LIVE];
         for step in 0..scale.of(2000) {
             let least = live(32 << 10, 110) << rng.below(8);
@@ -146,6 +141,5 @@ pub(super) fn large_blocks(scale: Scale) -> Outcome {
                 black_box(block)
             };
         }
-        sum.0
     })
 }

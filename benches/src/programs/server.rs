@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use crate::rng::Rng;
 
 use super::objects::marked;
-use super::{Checksum, Outcome, Scale, live};
+use super::{Outcome, Scale, live};
 
 /// Entries of the cache.
 const CACHED: usize = 20_000;
@@ -31,9 +31,8 @@ type Cache = HashMap<String, Box<Cached>, BuildHasherDefault<DefaultHasher>>;
 /// Requests with headers and a body come and go; each may put an entry into a cache of 20,000, from
 /// which another one goes.
 pub(super) fn requests(scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let mut rng = Rng::new(10);
-        let mut sum = Checksum::default();
         let mut cache = Cache::default();
         // The paths in the cache, to choose one that goes.
         let mut paths: Vec<String> = Vec::new();
@@ -52,7 +51,6 @@ pub(super) fn requests(scale: Scale) -> Outcome {
             sum.add_bytes(response.as_bytes());
             sum.add_bytes(&request.body);
         }
-        sum.0
     })
 }
 

@@ -33,8 +33,7 @@ fn replace_some(slots: &mut Slots, steps: usize, sizes: usize, rng: &mut Rng, su
 pub(super) fn larson(scale: Scale) -> Outcome {
     const LINES: usize = 4;
     const STEPS: usize = 25_000;
-    Outcome::of(|| {
-        let mut sum = Checksum::default();
+    Outcome::of(|sum| {
         let mut arrays: Vec<Slots> = (0..LINES)
             .map(|_| vec![Vec::new(); live(SLOTS, 14)])
             .collect();
@@ -59,7 +58,6 @@ pub(super) fn larson(scale: Scale) -> Outcome {
             // What a thread made is freed by the next one of another line.
             arrays.rotate_left(1);
         }
-        sum.0
     })
 }
 
@@ -68,7 +66,7 @@ type Message = Box<[u64; 6]>;
 /// Two pairs of threads: one makes objects and the other frees them, singly and in batches.
 pub(super) fn producer_consumer(scale: Scale) -> Outcome {
     let messages = || live(64, 2);
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         let (singles, batches) = (scale.of(100_000) as u64, scale.of(40_000) as u64);
         let pairs: Vec<_> = (0..2_u64)
             .map(|pair| {
@@ -81,12 +79,10 @@ pub(super) fn producer_consumer(scale: Scale) -> Outcome {
                 (producer, consumer)
             })
             .collect();
-        let mut sum = Checksum::default();
         for (producer, consumer) in pairs {
             producer.join().expect("the threads do not panic");
             sum.add(consumer.join().expect("the threads do not panic"));
         }
-        sum.0
     })
 }
 

@@ -24,12 +24,11 @@ struct Node {
 /// An allocator that serves addresses in ascending order does best here: nodes are allocated in the
 /// order of the walk. Quick runs have the same size, since smaller trees ask another question.
 pub(super) fn build_once(_scale: Scale) -> Outcome {
-    Outcome::of(|| {
+    Outcome::of(|sum| {
         // Leaked: the process ends after it, and so did the original.
         let root: Option<&Node> = build(LEVELS, 1).map(|root| &*Box::leak(root));
-        let mut in_order = Checksum::default();
-        add_in_order(root, &mut in_order);
-        in_order.0.wrapping_add(sum_pre_order(root))
+        add_in_order(root, sum);
+        sum.0 = sum.0.wrapping_add(sum_pre_order(root));
     })
 }
 
@@ -84,42 +83,38 @@ const NULL_HINT_OBJECTS: usize = 1 << 20;
 pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     let keys = random_keys(scale.of(NULL_HINT_OBJECTS), 11);
     if takes_hints() {
-        Outcome::of(|| search_some(NullHinted::new(default_policy()), &keys))
+        Outcome::of(|sum| search_some(NullHinted::new(default_policy()), &keys, sum))
     } else {
-        Outcome::of(|| search_some(AsAllocated, &keys))
+        Outcome::of(|sum| search_some(AsAllocated, &keys, sum))
     }
 }
 
 /// Builds a tree and looks up every second key.
-fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64]) -> u64 {
+fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64], sum: &mut Checksum) {
     let tree = RawTree::with_keys(allocator, keys);
-    let mut sum = Checksum::default();
     for &key in keys.iter().step_by(2) {
         sum.add(u64::from(tree.get(key)));
     }
     sum.add(keys.len() as u64);
-    sum.0
 }
 
 /// The hinted hash chains with every hint null: added, deleted, walked, then freed.
 pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     let links = scale.of(NULL_HINT_OBJECTS);
     if takes_hints() {
-        Outcome::of(|| walk_some(NullHinted::new(default_policy()), links))
+        Outcome::of(|sum| walk_some(NullHinted::new(default_policy()), links, sum))
     } else {
-        Outcome::of(|| walk_some(AsAllocated, links))
+        Outcome::of(|sum| walk_some(AsAllocated, links, sum))
     }
 }
 
 /// Builds and ages chains and walks some of them.
-fn walk_some<A: NodeAllocator>(allocator: A, links: usize) -> u64 {
+fn walk_some<A: NodeAllocator>(allocator: A, links: usize, sum: &mut Checksum) {
     let (chains, keys) = aged_chains(allocator, links);
-    let mut sum = Checksum::default();
     for &key in keys.iter().step_by(4) {
         sum.add(u64::from(chains.walk(key)));
     }
     sum.add(links as u64);
-    sum.0
 }
 
 /// Links of a chain, on average.
@@ -162,9 +157,9 @@ pub(super) fn memory_bst(scale: Scale) -> Outcome {
 fn weigh<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Outcome {
     let before = resident_bytes();
     let mut tree = None;
-    let outcome = Outcome::of(|| {
+    let outcome = Outcome::of(|sum| {
         tree = Some(RawTree::with_keys(allocator, keys));
-        keys.len() as u64
+        sum.0 = keys.len() as u64;
     });
     let grown = resident_bytes().saturating_sub(before);
     drop(tree);

@@ -151,8 +151,8 @@ fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *co
     (slot, before)
 }
 
-impl Structure for Lists {
-    fn copy(&self) -> Self {
+impl Clone for Lists {
+    fn clone(&self) -> Self {
         let mut copy = Lists {
             heads: self.heads.clone(),
             lengths: self.lengths.clone(),
@@ -168,7 +168,9 @@ impl Structure for Lists {
         }
         copy
     }
+}
 
+impl Structure for Lists {
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
         morph.run(&mut self.heads, Link::children)
     }

@@ -21,11 +21,7 @@ use crate::queries::QueryChain;
 use ccmorph::{Morph, MorphError, Report};
 
 /// A structure to be laid out and asked.
-pub trait Structure: Sized {
-    /// A copy of it, node by node, as `Clone` makes it.
-    #[must_use]
-    fn copy(&self) -> Self;
-
+pub trait Structure: Clone {
     /// Lays its nodes out as `morph` says.
     ///
     /// # Errors

@@ -222,10 +222,6 @@ pub fn random_points(count: usize, seed: u64) -> Vec<Point> {
 }
 
 impl Structure for Octree {
-    fn copy(&self) -> Self {
-        self.clone()
-    }
-
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
         morph.run(&mut self.root, Octant::children)
     }

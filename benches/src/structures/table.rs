@@ -63,10 +63,6 @@ impl Table {
 }
 
 impl Structure for Table {
-    fn copy(&self) -> Self {
-        self.clone()
-    }
-
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
         morph.run(&mut self.buckets, Entry::children)
     }

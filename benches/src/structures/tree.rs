@@ -195,10 +195,6 @@ impl Tree<u64> {
 }
 
 impl Structure for Tree<u64> {
-    fn copy(&self) -> Self {
-        self.clone()
-    }
-
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError> {
         morph.run(&mut self.root, Node::children)
     }

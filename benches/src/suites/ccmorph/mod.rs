@@ -73,7 +73,7 @@ fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> La
 
 /// A copy of `structure` in `CcMalloc`'s memory, morphed.
 fn morphed<S: Structure>(structure: &S, layout: Option<Layout>) -> S {
-    let mut copy = allocate_from(Source::CcMalloc, || structure.copy());
+    let mut copy = allocate_from(Source::CcMalloc, || structure.clone());
     morph_in_place(&mut copy, layout);
     copy
 }
@@ -276,7 +276,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
     // A copy that is laid out by `counts`, and its layout.
     let weighted = |layout: Option<Layout>| {
         allocate_from(Source::CcMalloc, || {
-            let mut copy = tree.copy();
+            let mut copy = tree.clone();
             let morph = Morph::new().layout(layout);
             let report = morph.run_weighted(&mut copy.root, Node::children, |node| {
                 f64::from(counts.get(&node.key).copied().unwrap_or(0))
