@@ -16,7 +16,7 @@
 
 use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ptr::{NonNull, null_mut};
 
 use crate::rng::Rng;
@@ -26,8 +26,7 @@ use intrusive_collections::{
     Bound, DefaultLinkOps, KeyAdapter, LinkOps, RBTree, RBTreeLink, intrusive_adapter,
 };
 
-use super::corpus::{Numbers, sources, words};
-use super::outcome;
+use super::corpus::{number, sources, words};
 use crate::programs::{Checksum, Outcome, Scale};
 
 /// As the crate's users write it.
@@ -186,7 +185,7 @@ const QUESTIONS: usize = 6_000_000;
 /// Learns, lays out, and answers.
 fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Outcome {
     let (learnt, questions) = input(scale);
-    outcome(|| {
+    Outcome::of(|sum| {
         let mut tree = RBTree::new(Grams::<L>::new());
         for key in learnt {
             match tree.entry(&key) {
@@ -204,8 +203,8 @@ fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Ou
             }
         }
         lay_out(&mut tree);
-        let sum = answer_all(&questions, |context| most_frequent(&tree, context));
-        (sum, tree)
+        answer_all(&questions, sum, |context| most_frequent(&tree, context));
+        tree
     })
 }
 
@@ -226,18 +225,18 @@ fn move_in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
 /// The same by std's map.
 pub(super) fn btree_map(scale: Scale) -> Outcome {
     let (learnt, questions) = input(scale);
-    outcome(|| {
+    Outcome::of(|sum| {
         let mut map: BTreeMap<u64, u32> = BTreeMap::new();
         for key in learnt {
             *map.entry(key).or_default() += 1;
         }
-        let sum = answer_all(&questions, |context| {
+        answer_all(&questions, sum, |context| {
             (map.range(context << WORD_BITS..))
                 .take_while(|(key, _)| *key >> WORD_BITS == context)
                 .max_by_key(|&(key, count)| (count, Reverse(key)))
                 .map(|(&key, _)| key)
         });
-        (sum, map)
+        map
     })
 }
 
@@ -251,9 +250,8 @@ fn input(scale: Scale) -> (Vec<u64>, Vec<u64>) {
     (learnt, questions)
 }
 
-/// The checksum of all answers.
-fn answer_all(questions: &[u64], complete: impl Fn(u64) -> Option<u64>) -> u64 {
-    let mut sum = Checksum::default();
+/// Adds all answers up.
+fn answer_all(questions: &[u64], sum: &mut Checksum, complete: impl Fn(u64) -> Option<u64>) {
     let mut right = 0;
     for &question in questions {
         let answer = complete(question >> WORD_BITS);
@@ -266,7 +264,6 @@ fn answer_all(questions: &[u64], complete: impl Fn(u64) -> Option<u64>) -> u64 {
         "{right} of {} words were told",
         questions.len()
     );
-    sum.0
 }
 
 /// The key that was met most often, of those that begin with `context`; of several the least.
@@ -287,14 +284,16 @@ fn most_frequent<L: TreeLink>(tree: &RBTree<Grams<L>>, context: u64) -> Option<u
 /// The keys of every other file, in the order of the text, and those of the rest.
 fn halves() -> [Vec<u64>; 2] {
     let sources = sources();
-    let mut numbers = Numbers::default();
-    let number = |source| words(source).map(|word| numbers.of(word)).collect();
+    let mut numbers = HashMap::new();
     let texts: Vec<Vec<u32>> = sources
         .iter()
-        .map(|source| source.as_str())
-        .map(number)
+        .map(|source| {
+            words(source)
+                .map(|word| number(&mut numbers, word))
+                .collect()
+        })
         .collect();
-    let mut uses = vec![0_u32; numbers.kinds()];
+    let mut uses = vec![0_u32; numbers.len()];
     for &number in texts.iter().flatten() {
         uses[number as usize] += 1;
     }

@@ -93,19 +93,8 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
 }
 
-/// Words as numbers, in the order in which they were first met.
-#[derive(Debug, Default)]
-pub(super) struct Numbers<'t>(HashMap<&'t str, u32>);
-
-impl<'t> Numbers<'t> {
-    /// The word's number, its own from now on.
-    pub(super) fn of(&mut self, word: &'t str) -> u32 {
-        let next = u32::try_from(self.0.len()).expect("fewer words than bytes");
-        *self.0.entry(word).or_insert(next)
-    }
-
-    /// How many different words there were.
-    pub(super) fn kinds(&self) -> usize {
-        self.0.len()
-    }
+/// The number of `word`, its own from now on: words count in the order in which they were first met.
+pub(super) fn number<'t>(numbers: &mut HashMap<&'t str, u32>, word: &'t str) -> u32 {
+    let next = u32::try_from(numbers.len()).expect("fewer words than bytes");
+    *numbers.entry(word).or_insert(next)
 }

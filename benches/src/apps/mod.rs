@@ -20,8 +20,7 @@ mod diagrams;
 mod phrases;
 mod rays;
 
-use crate::programs::{Outcome, Program};
-use crate::timing::timed;
+use crate::programs::Program;
 
 /// All of them, as the crates' users write them and changed.
 pub const PROGRAMS: &[Program] = &[
@@ -42,14 +41,3 @@ pub const PROGRAMS: &[Program] = &[
     Program::new("app_completions_in_key_order", completions::in_key_order),
     Program::new("app_completions_btree_map", completions::btree_map),
 ];
-
-/// Times `work`, which returns the checksum and what it has built: that is dropped when the clock
-/// has stopped, as in a program that just ends.
-fn outcome<B>(work: impl FnOnce() -> (u64, B)) -> Outcome {
-    let (time, (checksum, _built)) = timed(work);
-    Outcome {
-        checksum,
-        time,
-        object_bytes: None,
-    }
-}

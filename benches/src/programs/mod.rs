@@ -116,10 +116,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Times `work`, which sums up what it computes.
-    pub(crate) fn of(work: impl FnOnce(&mut Checksum)) -> Self {
+    /// Times `work`, which sums up what it computes. What it returns is dropped when the clock has
+    /// stopped, as in a program that just ends.
+    pub(crate) fn of<B>(work: impl FnOnce(&mut Checksum) -> B) -> Self {
         let mut sum = Checksum::default();
-        let (time, ()) = timed(|| work(&mut sum));
+        let (time, _built) = timed(|| work(&mut sum));
         Outcome {
             checksum: sum.0,
             time,
