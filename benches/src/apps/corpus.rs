@@ -93,7 +93,7 @@ pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.starts_with(|c: char| !c.is_ascii_digit()))
 }
 
-/// The number of `word`, its own from now on: words count in the order in which they were first met.
+/// The number of `word`: words are numbered in the order in which they first come.
 pub(super) fn number<'t>(numbers: &mut HashMap<&'t str, u32>, word: &'t str) -> u32 {
     let next = u32::try_from(numbers.len()).expect("fewer words than bytes");
     *numbers.entry(word).or_insert(next)

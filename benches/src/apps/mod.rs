@@ -36,8 +36,8 @@ pub const PROGRAMS: &[Program] = &[
     }),
     Program::new("app_completions", completions::plain),
     Program::new("app_completions_morphed", completions::morphed),
-    // For comparison: what a program can do by itself, new boxes in the order of the keys; and a map
-    // that has no nodes of the program's own.
+    // For comparison: what a program can do by itself, new boxes in the order of the keys; and a
+    // map that has no nodes of the program's own.
     Program::new("app_completions_in_key_order", completions::in_key_order),
     Program::new("app_completions_btree_map", completions::btree_map),
 ];
