@@ -16,11 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
 use crate::programs::{LIVE_MIB, Program, SPECIAL, Scale, UNHINTED};
-use crate::rivals::SYSTEM;
 use crate::rounds::Rounds;
 use crate::sys::peak_resident_bytes;
 use crate::timing::turns;
-use crate::workload::{Effort, Failure, Rows, Workload, wrong_answer};
+use crate::workload::{Failure, wrong_answer};
 
 /// The line that a worker prints.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -111,25 +110,6 @@ pub fn measure(
         }
     });
     Ok(taken.collect())
-}
-
-/// Runs `workload`, in a process of its own under the system's malloc if it is to run alone.
-///
-/// # Errors
-/// Those of the workload, and when its process fails.
-pub fn run_workload(workload: &Workload, effort: &Effort) -> Rows {
-    let allocator = SYSTEM.methods.name;
-    if !workload.alone || served_by() == allocator {
-        return (workload.run)(workload, effort);
-    }
-    let mut arguments = vec!["--alone", workload.name];
-    arguments.extend((effort.scale == Scale::Quick).then_some("--quick"));
-    if let Some(only) = &effort.only {
-        arguments.extend(["--only", only]);
-    }
-    let output = run(&arguments, allocator)?;
-    let rows = output.lines().map(serde_json::from_str);
-    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Runs one worker to its end.

@@ -4,6 +4,8 @@ use std::error::Error;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use benches::{Workload, covers};
+
 use crate::programs::Scale;
 use crate::rounds::{Count, Rounds, Spread};
 
@@ -28,56 +30,6 @@ pub fn wrong_answer(workload: &str, who: &str) -> Failure {
     format!("{workload}: {who} answers differently").into()
 }
 
-/// Something to measure ours and its rivals with.
-#[derive(Clone, Copy, Debug)]
-pub struct Workload {
-    /// The crate under test.
-    pub suite: &'static str,
-    /// What its comparisons' names begin with.
-    pub name: &'static str,
-    /// What names of further comparisons of the same runs begin with.
-    pub also: &'static [&'static str],
-    /// The same, of those that only full runs measure, and runs that name them.
-    pub if_full: &'static [&'static str],
-    /// Whether it needs a young process and the system's malloc.
-    pub alone: bool,
-    /// Measures.
-    pub run: fn(&Workload, &Effort) -> Rows,
-}
-
-impl Workload {
-    /// A workload that runs in the process of `report`.
-    pub const fn new(
-        suite: &'static str,
-        name: &'static str,
-        also: &'static [&'static str],
-        run: fn(&Workload, &Effort) -> Rows,
-    ) -> Self {
-        Workload {
-            suite,
-            name,
-            also,
-            if_full: &[],
-            alone: false,
-            run,
-        }
-    }
-
-    /// Whether `only` names all of it, or comparisons that it makes.
-    pub fn covers(&self, only: &str) -> bool {
-        let mut beginnings = self.also.iter().chain(self.if_full).chain([&self.name]);
-        beginnings.any(|beginning| covers(beginning, only))
-    }
-
-    /// Whether this run is to measure the comparisons whose names begin with `part`.
-    pub fn wants(&self, effort: &Effort, part: &str) -> bool {
-        match effort.only.as_deref() {
-            Some(only) => only == self.name || covers(part, only),
-            None => effort.scale == Scale::Full || !self.if_full.contains(&part),
-        }
-    }
-}
-
 /// How long to measure, and what.
 #[derive(Clone, Debug)]
 pub struct Effort {
@@ -94,6 +46,14 @@ pub struct Effort {
 }
 
 impl Effort {
+    /// Whether this run is to measure the comparisons of `workload` whose names begin with `part`.
+    pub fn wants(&self, workload: &Workload, part: &str) -> bool {
+        match self.only.as_deref() {
+            Some(only) => only == workload.name || covers(part, only),
+            None => self.scale == Scale::Full || !workload.if_full.contains(&part),
+        }
+    }
+
     /// A suite in less than a minute: for every day.
     pub const QUICK: Effort = Effort {
         rounds: 5,
@@ -232,10 +192,4 @@ pub fn best_first(name: &str, mut comparisons: Vec<Comparison>) -> Vec<Compariso
         .map(|best| best.called(name));
     comparisons.splice(0..0, best);
     comparisons
-}
-
-/// Whether `name` is `beginning`, or begins with it and goes on with `_`.
-pub fn covers(beginning: &str, name: &str) -> bool {
-    name.strip_prefix(beginning)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use benches::Args;
+use benches::{Args, WORKLOADS};
 use ccmodel::counters::Counters;
 use clap::Parser;
 use measure::dispatch::DispatchAllocator;
@@ -18,8 +18,8 @@ use measure::output::{
     Record, Watch, json_line, table_header, table_line, write_files, write_whole,
 };
 use measure::rivals::left_out;
-use measure::suites::{WORKLOADS, olden, select};
-use measure::worker::{run_workload, work};
+use measure::suites::{measure, olden, select};
+use measure::worker::work;
 use measure::workload::{Comparison, Effort, Workload, covers};
 
 /// Here, trees of `Box`es must be able to lie in the system's malloc and in `CcMalloc` side by
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 fn run_alone(name: &str, effort: &Effort) -> Outcome {
     let workload = WORKLOADS.iter().find(|workload| workload.name == name);
     let workload = workload.ok_or_else(|| format!("there is no workload {name:?}"))?;
-    for comparison in run_workload(workload, effort)? {
+    for comparison in measure(workload, effort)? {
         say(&json_line(&comparison))?;
     }
     Ok(())
@@ -117,7 +117,7 @@ fn read(file: &Path) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-fn run(args: &Args, effort: &Effort, workloads: &[&'static Workload]) -> Outcome {
+fn run(args: &Args, effort: &Effort, workloads: &[&Workload]) -> Outcome {
     let mut watch = Watch::start(std::env::args(), workloads.len());
     let without =
         left_out().map(|rival| format!("left out: {rival} (build with --features {rival})"));
@@ -142,7 +142,7 @@ fn run(args: &Args, effort: &Effort, workloads: &[&'static Workload]) -> Outcome
     }
     for workload in workloads {
         let mut rows = Vec::new();
-        match run_workload(workload, effort) {
+        match measure(workload, effort) {
             Ok(comparisons) => rows = comparisons,
             Err(failure) => {
                 let failure = format!("{}: {failure}", workload.name);

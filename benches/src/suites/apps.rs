@@ -10,29 +10,19 @@ use crate::rounds::Rounds;
 use crate::worker::{Taken, measure};
 use crate::workload::{Comparison, Effort, Rows, Workload, against_each, best_first, wrong_answer};
 
-/// Phrase search by lists of postings, with hints.
-pub(super) fn phrases(workload: &Workload, effort: &Effort) -> Rows {
-    compare(workload, "app_phrases", "app_phrases_hinted", effort)
-}
-
-/// Light through a landscape by a bounding volume hierarchy, morphed.
-pub(super) fn rays(workload: &Workload, effort: &Effort) -> Rows {
-    compare(workload, "app_rays", "app_rays_morphed", effort)
-}
-
-/// Test vectors for a multiplier, by a decision diagram, morphed.
-pub(super) fn diagrams(workload: &Workload, effort: &Effort) -> Rows {
-    compare(workload, "app_diagrams", "app_diagrams_morphed", effort)
-}
-
-/// Completions of words by a red-black tree, morphed.
-pub(super) fn completions(workload: &Workload, effort: &Effort) -> Rows {
-    let [plain, changed] = ["app_completions", "app_completions_morphed"];
-    compare(workload, plain, changed, effort)
-}
-
-/// Time and peak memory of `changed` under ours, against `plain` under each rival, and under ours.
-fn compare(workload: &Workload, plain: &str, changed: &str, effort: &Effort) -> Rows {
+/// Time and peak memory of the changed program under ours, against the unchanged one under each
+/// rival, and under ours.
+pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
+    let [plain, changed] = match workload.name {
+        // Phrase search by lists of postings.
+        "app_1" => ["app_phrases", "app_phrases_hinted"],
+        // Light through a landscape by a bounding volume hierarchy.
+        "app_2" => ["app_rays", "app_rays_morphed"],
+        // Test vectors for a multiplier, by a decision diagram.
+        "app_3" => ["app_diagrams", "app_diagrams_morphed"],
+        // Completions of words by a red-black tree.
+        _ => ["app_completions", "app_completions_morphed"],
+    };
     let own = ours::METHODS.name;
     let mut variants = vec![(changed, own), (plain, own)];
     variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.methods.name)));

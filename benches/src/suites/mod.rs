@@ -9,97 +9,84 @@ pub mod olden;
 mod predictions;
 mod scaling;
 
+use crate::dispatch::served_by;
+use crate::programs::Scale;
+use crate::rivals::SYSTEM;
 use crate::rounds::Rounds;
 use crate::timing::timed;
-use crate::workload::{Effort, Failure, Workload, wrong_answer};
+use crate::worker;
+use crate::workload::{Effort, Failure, Rows, Workload, wrong_answer};
+use benches::WORKLOADS;
 use ccmodel::counters::Counters;
 
-/// A workload of the suite `ctree`, which runs in a process of its own.
-const fn map(workload: Workload, if_full: &'static [&'static str]) -> Workload {
-    Workload {
-        if_full,
-        alone: true,
-        ..workload
-    }
+/// What measures the workload called `name`; `None` when this build leaves it out.
+fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
+    let measure: fn(&Workload, &Effort) -> Rows = match name {
+        "bst_hinted_search_2m" => ccmalloc::bst_hinted_search,
+        "bst_hinted_insert_2m" => ccmalloc::bst_hinted_insert,
+        "chain_hinted_walk_2m" => ccmalloc::chain_hinted_walk,
+        "hinted_memory_bst" => ccmalloc::hinted_memory_bst,
+        "unhinted" => ccmalloc::unhinted,
+        "small_rss" => ccmalloc::small_rss,
+        "build_once_tree" => ccmalloc::build_once_tree,
+        "null_hint_control" => ccmalloc::null_hint_control,
+        "hinted_alloc_cost" => ccmalloc::hinted_alloc_cost,
+        "bst_random_dependent_2m" => ccmorph::bst_random_2m,
+        "bst_random_dependent_4m" => ccmorph::bst_random_4m,
+        "list_churned_walk" => ccmorph::list_churned_walk,
+        "hash_chains_walk" => ccmorph::hash_chains_walk,
+        "octree_queries" => ccmorph::octree_queries,
+        "auto_regret" => ccmorph::auto_regret,
+        "weighted_zipf" => ccmorph::weighted_zipf,
+        "morph_vs_clone" => ccmorph::morph_cost,
+        "lookups_2m" => ctree::lookups_2m,
+        "lookups_33m" => ctree::lookups_33m,
+        "updates_2m" => ctree::updates_2m,
+        "mixed_50_50_2m" => ctree::mixed_2m,
+        "whole_maps_1m" => ctree::whole_maps,
+        "small_maps" => ctree::small_maps,
+        "memory_1m" => ctree::memory,
+        "strings_1m" => ctree::strings_1m,
+        "clustered_2m" => ctree::clustered_2m,
+        "tuples_2m" => ctree::tuples_2m,
+        "prefixed_strings_1m" => ctree::prefixed_strings_1m,
+        "frozen_2m" => ctree::frozen_2m,
+        "frozen_u32_set_batch_2m_ns" => ctree::frozen_u32_set,
+        #[cfg(feature = "bbtree")]
+        "mapped_2m" => ctree::mapped_2m,
+        "predict_bst_2m" => predictions::predict_bst,
+        "olden_geomean" => olden::means,
+        "mt_2_threads_scaling" => scaling::allocator_threads,
+        "map_reads_2_threads_scaling" => scaling::map_threads,
+        "lookup" => scaling::lookup,
+        #[cfg(feature = "apps")]
+        "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
+        name if name.starts_with("olden_") => olden::of_program,
+        _ => return None,
+    };
+    Some(measure)
 }
 
-/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
-/// name.
-#[rustfmt::skip]
-pub const WORKLOADS: &[Workload] = &[
-    Workload::new("ccmalloc", "bst_hinted_search_2m", &[], ccmalloc::bst_hinted_search),
-    Workload::new("ccmalloc", "bst_hinted_insert_2m", &[], ccmalloc::bst_hinted_insert),
-    Workload::new("ccmalloc", "chain_hinted_walk_2m", &[], ccmalloc::chain_hinted_walk),
-    Workload::new("ccmalloc", "hinted_memory_bst", &[], ccmalloc::hinted_memory_bst),
-    Workload::new("ccmalloc", "unhinted", &["rss"], ccmalloc::unhinted),
-    Workload::new("ccmalloc", "small_rss", &[], ccmalloc::small_rss),
-    Workload::new("ccmalloc", "build_once_tree", &[], ccmalloc::build_once_tree),
-    Workload::new("ccmalloc", "null_hint_control", &["null_hint_bst", "null_hint_chain"],
-        ccmalloc::null_hint_control),
-    Workload::new("ccmalloc", "hinted_alloc_cost", &[], ccmalloc::hinted_alloc_cost),
-    Workload::new("ccmorph", "bst_random_dependent_2m", &[], ccmorph::bst_random_2m),
-    Workload::new("ccmorph", "bst_random_dependent_4m",
-        &["bst_random_independent_4m", "bst_random_side_by_side_4m"], ccmorph::bst_random_4m),
-    Workload::new("ccmorph", "list_churned_walk", &[], ccmorph::list_churned_walk),
-    Workload::new("ccmorph", "hash_chains_walk", &[], ccmorph::hash_chains_walk),
-    Workload::new("ccmorph", "octree_queries", &[], ccmorph::octree_queries),
-    Workload::new("ccmorph", "auto_regret", &[], ccmorph::auto_regret),
-    Workload::new("ccmorph", "weighted_zipf", &[], ccmorph::weighted_zipf),
-    Workload::new("ccmorph", "morph_vs_clone", &["morph_memory"], ccmorph::morph_cost),
-    map(Workload::new("ctree", "lookups_2m", &["get_dependent_2m", "get_independent_2m",
-            "get_many_2m", "iterate_2m", "range_100_2m"], ctree::lookups_2m),
-        &["zipf_get_dependent_2m", "zipf_get_independent_2m", "zipf_get_many_2m",
-            "misses_get_independent_2m", "misses_get_many_2m"]),
-    map(Workload::new("ctree", "lookups_33m", &["get_dependent_33m", "get_many_33m"],
-        ctree::lookups_33m), &[]),
-    map(Workload::new("ctree", "updates_2m",
-        &["insert_random_2m", "bytes_per_key_2m", "remove_random_2m"], ctree::updates_2m),
-        &["insert_sorted_2m", "insert_reverse_2m"]),
-    map(Workload::new("ctree", "mixed_50_50_2m", &[], ctree::mixed_2m), &[]),
-    map(Workload::new("ctree", "whole_maps_1m",
-        &["split_off_1m", "clone_1m", "clone_string_1m", "append_1m"], ctree::whole_maps), &[]),
-    map(Workload::new("ctree", "small_maps", &["small_map_16", "small_map_1000"],
-        ctree::small_maps), &[]),
-    map(Workload::new("ctree", "memory_1m", &["memory_map_value", "memory_one_entry",
-        "memory_removed_1m", "memory_string_1m"], ctree::memory), &[]),
-    map(Workload::new("ctree", "strings_1m", &["string_get_1m"], ctree::strings_1m),
-        &["string_get_dependent_1m", "string_get_many_1m"]),
-    map(Workload::new("ctree", "clustered_2m", &["clustered_keys_get_2m"], ctree::clustered_2m),
-        &["clustered_keys_get_independent_2m", "clustered_keys_get_many_2m"]),
-    map(Workload::new("ctree", "tuples_2m", &[], ctree::tuples_2m),
-        &["tuple_get_dependent_2m", "tuple_get_independent_2m", "tuple_get_many_2m"]),
-    map(Workload::new("ctree", "prefixed_strings_1m", &[], ctree::prefixed_strings_1m),
-        &["prefixed_string_get_dependent_1m", "prefixed_string_get_independent_1m",
-            "prefixed_string_get_many_1m"]),
-    map(Workload::new("ctree", "frozen_2m", &["frozen_get_dependent_2m",
-        "frozen_get_independent_2m", "frozen_get_many_2m"], ctree::frozen_2m), &[]),
-    map(Workload::new("ctree", "frozen_u32_set_batch_2m_ns", &[], ctree::frozen_u32_set), &[]),
-    #[cfg(feature = "bbtree")]
-    map(Workload::new("ctree", "mapped_2m", &["mapped_get_many_2m"], ctree::mapped_2m),
-        &["mapped_get_dependent_2m", "mapped_get_independent_2m"]),
-    Workload::new("model", "predict_bst_2m", &[], predictions::predict_bst),
-    Workload::new("olden", "olden_treeadd", &[], olden::of_program::<0>),
-    Workload::new("olden", "olden_perimeter", &[], olden::of_program::<1>),
-    Workload::new("olden", "olden_bisort", &[], olden::of_program::<2>),
-    Workload::new("olden", "olden_health", &[], olden::of_program::<3>),
-    Workload::new("olden", "olden_mst", &[], olden::of_program::<4>),
-    Workload::new("olden", "olden_em3d", &[], olden::of_program::<5>),
-    Workload::new("olden", "olden_tsp", &[], olden::of_program::<6>),
-    Workload::new("olden", "olden_geomean", &["olden_thesis_sim"], olden::means),
-    Workload::new("scaling", "mt_2_threads_scaling", &["mt_2_threads_ns"],
-        scaling::allocator_threads),
-    Workload::new("scaling", "map_reads_2_threads_scaling", &["map_reads_2_threads_ns"],
-        scaling::map_threads),
-    Workload::new("scaling", "lookup", &[], scaling::lookup),
-    #[cfg(feature = "apps")]
-    Workload::new("apps", "app_1", &[], apps::phrases),
-    #[cfg(feature = "apps")]
-    Workload::new("apps", "app_2", &[], apps::rays),
-    #[cfg(feature = "apps")]
-    Workload::new("apps", "app_3", &[], apps::diagrams),
-    #[cfg(feature = "apps")]
-    Workload::new("apps", "app_4", &[], apps::completions),
-];
+/// Measures `workload`. Those of the suite `ctree` have a process of their own under the system's
+/// malloc, because they need a young heap.
+///
+/// # Errors
+/// Those of the workload, and when its process fails.
+pub fn measure(workload: &Workload, effort: &Effort) -> Rows {
+    let allocator = SYSTEM.methods.name;
+    if workload.suite != "ctree" || served_by() == allocator {
+        let measure = measure_of(workload.name).ok_or("this build leaves it out")?;
+        return measure(workload, effort);
+    }
+    let mut arguments = vec!["--alone", workload.name];
+    arguments.extend((effort.scale == Scale::Quick).then_some("--quick"));
+    if let Some(only) = &effort.only {
+        arguments.extend(["--only", only]);
+    }
+    let output = worker::run(&arguments, allocator)?;
+    let rows = output.lines().map(serde_json::from_str);
+    Ok(rows.collect::<Result<_, _>>()?)
+}
 
 /// A structure under measurement: its name for complaints, and a pass over all operations that
 /// returns a sum of the answers.
@@ -152,8 +139,8 @@ fn compare(
 /// When `only` names nothing, or nothing in this build; the message lists what there is.
 pub fn select(suite: Option<&str>, only: Option<&str>) -> Result<Vec<&'static Workload>, String> {
     let in_suite = || {
-        let all = WORKLOADS.iter();
-        all.filter(move |workload| suite.is_none_or(|name| name == workload.suite))
+        let built = WORKLOADS.iter().filter(|it| measure_of(it.name).is_some());
+        built.filter(move |workload| suite.is_none_or(|name| name == workload.suite))
     };
     let chosen: Vec<&Workload> = in_suite()
         .filter(|workload| only.is_none_or(|only| workload.covers(only)))

@@ -165,7 +165,7 @@ pub(super) fn lookup(workload: &Workload, effort: &Effort) -> Rows {
     let mut comparisons = Vec::new();
     for log2_n in 10..=largest {
         let name = format!("{}_n{log2_n}", workload.name);
-        if workload.wants(effort, &name) {
+        if effort.wants(workload, &name) {
             comparisons.extend(lookup_among(&name, log2_n, effort, &machine)?);
         }
     }

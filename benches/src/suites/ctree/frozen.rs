@@ -31,7 +31,7 @@ impl Duel<'_> {
         ours: impl FnMut() -> u64,
         theirs: impl FnMut() -> u64,
     ) -> Result<(), Failure> {
-        if self.workload.wants(self.effort, part) {
+        if self.effort.wants(self.workload, part) {
             let (slug, rival) = self.rival;
             let passes = vec![pass(OURS, ours), pass(rival, theirs)];
             let times = compare(part, self.effort, self.effort.lookups, passes)?;

@@ -117,7 +117,7 @@ impl<'a, K: Key> Maps<'a, K> {
     }
 
     fn wants(&self, part: &str) -> bool {
-        !part.is_empty() && self.workload.wants(self.effort, part)
+        !part.is_empty() && self.effort.wants(self.workload, part)
     }
 
     /// Times `run`, of `operations`, on all maps, if this run is to measure the part.
@@ -261,7 +261,7 @@ fn look_up<K: Key>(
     parts: [&str; 3],
     keys: impl FnOnce() -> Vec<K>,
 ) -> Rows {
-    if !parts.iter().any(|part| workload.wants(effort, part)) {
+    if !parts.iter().any(|part| effort.wants(workload, part)) {
         return Ok(Vec::new());
     }
     warm_memory(WARM_BYTES);
@@ -290,7 +290,7 @@ pub(super) fn small_maps(workload: &Workload, effort: &Effort) -> Rows {
     };
     let mut comparisons = Vec::new();
     for (part, entries, maps) in [("small_map_16", 16, 64), ("small_map_1000", 1000, 16)] {
-        if workload.wants(effort, part) {
+        if effort.wants(workload, part) {
             comparisons.extend(small_maps_of(part, entries, maps, effort)?);
         }
     }

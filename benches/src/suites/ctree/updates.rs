@@ -34,7 +34,7 @@ pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Row
     warm_memory(WARM_BYTES);
     let kinds = few_if_quick(rivals::integer_maps(), effort);
     let mut keys = keys::random(KEYS_2M, SEED);
-    let wants = |part| workload.wants(effort, part);
+    let wants = |part| effort.wants(workload, part);
     let mut comparisons = Vec::new();
     // First, in a young process.
     if wants(weight) {
@@ -227,7 +227,7 @@ fn measure_call<K: Key>(
 /// of strings, and `append` of as many other keys.
 pub(in crate::suites) fn whole_maps(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
-    let wants = |part| workload.wants(effort, part);
+    let wants = |part| effort.wants(workload, part);
     let mut comparisons = Vec::new();
     let mut keys = keys::random(2 * KEYS_1M, SEED);
     let others = keys.split_off(KEYS_1M);
@@ -275,7 +275,7 @@ fn weigh<K, T>(
 /// nine of ten were removed, an entry; and of a map of 2^20 strings, inserted in random order, an
 /// entry without the strings' own bytes.
 pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
-    let wants = |part| workload.wants(effort, part);
+    let wants = |part| effort.wants(workload, part);
     let mut comparisons = Vec::new();
     for (part, keys) in [
         ("memory_map_value", vec![]),

@@ -143,13 +143,15 @@ fn mean_row(name: String, rival: &str, unit: &str, pairs: Vec<Pair>) -> Option<C
 
 const SIMULATED_RIVAL: &str = "system malloc, simulated";
 
-/// The comparisons of the program with this index in [`PROGRAMS`].
-pub(super) fn of_program<const PROGRAM: usize>(workload: &Workload, effort: &Effort) -> Rows {
-    let program = &PROGRAMS[PROGRAM];
+/// The comparisons of the program that the workload names, `olden_treeadd`.
+pub(super) fn of_program(workload: &Workload, effort: &Effort) -> Rows {
+    let is_it = |program: &&Program| workload.name.strip_prefix("olden_") == Some(program.name);
+    let program = PROGRAMS.iter().find(is_it);
+    let program = program.ok_or("there is no such program")?;
     let mut comparisons = Vec::new();
     for &setting in Setting::value_variants() {
         let beginning = format!("{}_{}", workload.name, name(setting));
-        if workload.wants(effort, &beginning) {
+        if effort.wants(workload, &beginning) {
             comparisons.extend(rows(
                 &contest(program, setting, effort)?,
                 &beginning,
@@ -158,7 +160,7 @@ pub(super) fn of_program<const PROGRAM: usize>(workload: &Workload, effort: &Eff
         }
     }
     let name = format!("{}_thesis_sim", workload.name);
-    if workload.wants(effort, &name)
+    if effort.wants(workload, &name)
         && let Some(simulated) = simulation(program, effort)?
     {
         comparisons.extend(CHOICES.map(|(end, ours)| {
@@ -213,7 +215,7 @@ pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
         ("olden_geomean_hinted", None),
         ("olden_geomean_morphed", Some(Variant::Clustered)),
     ] {
-        if !workload.wants(effort, beginning) {
+        if !effort.wants(workload, beginning) {
             continue;
         }
         let (mut against_best, mut against_heaps) = (Vec::new(), Vec::new());
@@ -233,7 +235,7 @@ pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
         }
     }
     let name = "olden_thesis_sim_geomean";
-    if workload.wants(effort, name) {
+    if effort.wants(workload, name) {
         let mut all = Vec::new();
         for program in PROGRAMS {
             all.extend(simulation(program, effort)?);
