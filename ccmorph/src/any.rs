@@ -35,7 +35,6 @@ impl<'a, T: AnyLinks + ?Sized + 'a> Boxed<'a, T> {
 }
 
 /// # Safety
-///
 /// As for [`Kind::visit`]; links are `Box<T>`.
 unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
     shown: Shown,
@@ -54,7 +53,6 @@ unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
 /// `pointer` with the right to access the node that `address` has.
 ///
 /// # Panics
-///
 /// When the two have different addresses.
 fn with_address<T: ?Sized>(mut pointer: *mut T, address: *mut u8) -> *mut T {
     assert!(
@@ -109,7 +107,6 @@ impl<'a, T: AnyLinks + 'a> Buffer<'a, T> {
 }
 
 /// # Safety
-///
 /// As for [`Kind::visit`]; links are `Vec<T>`.
 unsafe fn visit_buffer<'a, T: AnyLinks + 'a>(shown: Shown, visitor: &mut AnyVisitor<'_, 'a>) {
     // SAFETY: the place of a vector that is borrowed for 'a (the caller's promise).
@@ -125,7 +122,6 @@ unsafe fn visit_buffer<'a, T: AnyLinks + 'a>(shown: Shown, visitor: &mut AnyVisi
 /// elements.
 ///
 /// # Safety
-///
 /// As for [`OwningPointer::point_to`](crate::link::OwningPointer::point_to), of a `Vec<T>` and a
 /// buffer.
 unsafe fn point_vec_to<T>(link: *mut (), buffer: *mut u8) {

@@ -8,7 +8,6 @@
 use crate::error::MorphError;
 use crate::link::{Home, Link};
 use crate::prefetch;
-use crate::size::NodeSize;
 use crate::visit::{
     AnyVisitor, Collector, Each, ErasedLink, Found, Links, OfOneType, Pointer, Visit, Visitor,
 };
@@ -28,7 +27,7 @@ use std::time::{Duration, Instant};
 ///   its layout, to which no reference is in use. It may be read, moved out of, and freed;
 /// - `parents[v]` is the node that showed the link, a smaller number, or
 ///   [`NO_NODE`](ccmodel::NO_NODE) for roots;
-/// - `each` is empty, or has an entry for each node;
+/// - `each` is empty, or has an entry for each node, whose layout is not of size zero;
 /// - the places of the pointers hold thin raw pointers, which may be overwritten for `'a`; their
 ///   targets are node numbers;
 /// - if `in_levels`, then `each` is empty; roots come first, then the children of each node in
@@ -55,7 +54,6 @@ impl<'a, H: Home> Nodes<'a, H> {
     /// What a collector has found, without weights and time.
     ///
     /// # Safety
-    ///
     /// The nodes, links and pointers keep the invariants of [`Nodes`] until the result is gone,
     /// where `in_levels` counts only if all nodes are of one type.
     pub(crate) unsafe fn new(
@@ -108,7 +106,7 @@ impl<'a, H: Home> Nodes<'a, H> {
     /// The layout of a node, or `None` if it stays.
     #[inline]
     pub(crate) fn layout_of(&self, v: usize) -> Option<Layout> {
-        (self.found.each.get(v)).map_or(Some(self.layout), |each| each.size.layout())
+        (self.found.each.get(v)).map_or(Some(self.layout), |each| each.layout)
     }
 
     /// The type of the link to a node.
@@ -119,7 +117,7 @@ impl<'a, H: Home> Nodes<'a, H> {
 
     /// How many nodes cannot be placed, and stay.
     pub(crate) fn staying(&self) -> usize {
-        let stays = |each: &&Each<'_>| each.size == NodeSize::STAYS;
+        let stays = |each: &&Each<'_>| each.layout.is_none();
         self.found.each.iter().filter(stays).count()
     }
 
@@ -132,9 +130,9 @@ impl<'a, H: Home> Nodes<'a, H> {
         }
     }
 
-    /// By node number: the size of the node; empty where all nodes are of one type.
-    pub(crate) fn sizes(&self) -> Vec<NodeSize> {
-        self.found.each.iter().map(|each| each.size).collect()
+    /// The layouts of the nodes that move, where they are of several types.
+    pub(crate) fn layouts(&self) -> impl Iterator<Item = Layout> {
+        self.found.each.iter().filter_map(|each| each.layout)
     }
 
     pub(crate) fn address(&self, v: usize) -> u64 {
@@ -168,7 +166,6 @@ pub(crate) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 /// all nodes, in which each is looked up.
 ///
 /// # Errors
-///
 /// [`MorphError::TooManyNodes`], [`MorphError::TwoHeaps`], [`MorphError::OutOfMemory`].
 pub(crate) fn collect<'a, L, R, F>(
     root: &'a mut R,
@@ -188,15 +185,15 @@ where
     root.show(&mut Visitor::of(&mut found));
     let mut weights = Vec::new();
     let mut number = 0;
-    while let Some(&shown) = found.collector.lists().shown().get(number as usize) {
+    while let Some(&shown) = found.collector.lists.shown().get(number as usize) {
         let all = &mut found.collector;
-        if let Some(later) = all.lists().shown().get(number as usize + prefetch::AHEAD) {
+        if let Some(later) = all.lists.shown().get(number as usize + prefetch::AHEAD) {
             prefetch::object(later.node, size_of::<L::Node>());
         }
         all.visit(number, shown.node);
         if let Some(kind) = all.kind(number) {
             if weigh.is_some() {
-                let owner = all.lists().parents()[number as usize];
+                let owner = all.lists.parents()[number as usize];
                 weights.push(weights.get(owner as usize).copied().unwrap_or(0.0));
             }
             // SAFETY: the link was shown as one of this kind, and is borrowed for 'a. Each node is
@@ -215,12 +212,9 @@ where
                 links.show(&mut Visitor::of(&mut found));
             });
         }
-        if found.collector.has_failed() {
-            break;
-        }
+        found.collector.check()?;
         number += 1;
     }
-    found.collector.check()?;
     let Some(home) = found.home else {
         return Ok(None);
     };

@@ -1,17 +1,9 @@
 //! Index trees: nodes in a slice, whose children are numbers.
 //!
-//! To move the nodes of a `Vec<Node>` with `left: u32` is to permute the slice. That works under
-//! any allocator, for vectors, arrays and shared memory, in safe code:
-//!
-//! ```text
-//! walk      show every index of every node: borrow all of them       user code, changes nothing
-//! plan      a layout's order of the nodes, for a slice without gaps
-//! renumber  write the new numbers                                    no user code from here on
-//! permute   swap the nodes into their places
-//! ```
-//!
-//! A panic in the walk leaves the slice as it was, except for what the traversal itself changed.
-//! Nothing after it can panic.
+//! To move the nodes of a `Vec<Node>` with `left: u32` is to permute the slice. The walk borrows
+//! every index of every node, and is the only phase that runs user code: a panic leaves the slice
+//! as it was, except for what the traversal itself changed. Then the new numbers are written, and
+//! the nodes swapped into their places, which cannot panic.
 
 mod link;
 mod permutation;
@@ -64,14 +56,12 @@ impl Morph<'_> {
     /// The permutation has 8 bytes a node. The stack does not grow with the structure.
     ///
     /// # Errors
-    ///
     /// [`MorphError::TooManyNodes`], [`MorphError::IndexTooNarrow`] (a `u8` in a slice of 1000
     /// nodes; a `NonZero` when the first index is 0), [`MorphError::NodeTooLarge`] for nodes of 4
     /// GiB, [`MorphError::InvalidMachine`]. The slice is then as it was, as it is when `traverse`
     /// panics.
     ///
     /// # Examples
-    ///
     /// ```
     /// use ccmorph::Morph;
     ///
@@ -141,8 +131,8 @@ impl Morph<'_> {
     {
         let slice = Slice::of(nodes)?;
         let walk = Walk::run(nodes, self.settings.first_index, roots, &mut traverse, None);
-        let addresses = slice.addresses_of(walk.order());
-        Map::new(walk.parents(), addresses, slice.node_bytes).map_err(|_| MorphError::TooManyNodes)
+        let addresses = slice.addresses_of(&walk.order);
+        Map::new(&walk.parents, addresses, slice.node_bytes).map_err(|_| MorphError::TooManyNodes)
     }
 }
 

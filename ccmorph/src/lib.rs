@@ -78,17 +78,10 @@
 //! A traversal gets a node as `&'a mut T` and shows links as `&'a mut`, for any `'a`. It cannot
 //! touch what it has shown, cannot show what does not live as long, and cannot keep a reference. So
 //! after the last call all links are exclusively borrowed at once, and safe code could replace each
-//! box by one at a better address. In detail:
-//!
-//! * a traversal may hide links (their nodes stay), and may change a node before showing its links.
-//!   It is called once for each node, and one that panics does so before anything has moved;
-//! * safe code cannot show a node twice or make a cycle, because a box has one owner;
-//! * pointers back that are shown follow their nodes; code that dereferences others is responsible
-//!   for them;
-//! * no destructor and no user code runs once the first node has moved;
-//! * places come from the global allocator, unless the program [has
-//!   declared](ccmalloc::declare_global) that it is `CcMalloc`, and are checked before anything
-//!   moves.
+//! box by one at a better address. A traversal may hide links (their nodes stay), change a node
+//! before showing its links, and panic: nothing has moved then. Once the first node has moved, no
+//! destructor and no user code runs. Pointers back that are shown follow their nodes; code that
+//! dereferences others is responsible for them.
 //!
 //! The docs of the modules `visit`, `collect` and `relocate` have the full proof.
 //!
@@ -156,23 +149,18 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 /// write `extern crate morph as ccmorph;` at the root of the crate.
 ///
 /// # Examples
-///
 /// ```
 /// use ccmorph::TreeNode;
 ///
 /// #[derive(TreeNode)]
-/// enum Octree<P> {
-///     Leaf(Vec<P>),
-///     Inner(#[child] [Option<Box<Octree<P>>>; 8]),
-/// }
-///
-/// #[derive(TreeNode)]
-/// struct Element<'text> {
-///     name: &'text str,
-///     #[child]
-///     children: Vec<Box<Element<'text>>>,
-///     #[parent]
-///     parent: *const Element<'text>,
+/// enum Element<'text> {
+///     Text(&'text str),
+///     Tag {
+///         #[child]
+///         children: Vec<Box<Element<'text>>>,
+///         #[parent]
+///         parent: *const Element<'text>,
+///     },
 /// }
 /// ```
 ///

@@ -66,7 +66,6 @@ impl<T: Unpin> Movable for Box<T> {}
 /// How a link's pointer is read and written; for this crate alone.
 ///
 /// # Safety
-///
 /// - [`node`](OwningPointer::node) returns the pointer to the node that the link owns: aligned,
 ///   valid for reads and writes of an initialised `Target`, and an allocation of
 ///   [`home`](OwningPointer::home) for its layout.
@@ -92,7 +91,6 @@ pub unsafe trait OwningPointer: Sized {
     /// no claim on either node.
     ///
     /// # Safety
-    ///
     /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
     ///   to it.
     /// - `node` is an allocation of the link's home for a `Target`, owned by nothing else, and
@@ -103,7 +101,6 @@ pub unsafe trait OwningPointer: Sized {
 /// An allocator, as a value, that nodes can be moved within.
 ///
 /// # Safety
-///
 /// [`alloc`](Home::alloc), and the [`Placer`] that [`reserve`](Home::reserve) makes, return null or
 /// a fresh allocation for the layout asked for, which [`free`](Home::free) of a copy takes back. If
 /// the type is also an `Allocator`, that allocates and frees the same objects.
@@ -123,21 +120,18 @@ pub unsafe trait Home: Copy + fmt::Debug {
     /// An object that may lie anywhere, or null.
     ///
     /// # Safety
-    ///
     /// The layout's size is not zero.
     unsafe fn alloc(self, layout: Layout) -> *mut u8;
 
     /// Frees an object.
     ///
     /// # Safety
-    ///
     /// `object` was allocated here for `layout`, whose size is not zero, and is not used any more.
     unsafe fn free(self, object: *mut u8, layout: Layout);
 
     /// Frees objects of one layout.
     ///
     /// # Safety
-    ///
     /// As [`free`](Home::free), for each, each there once.
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         for object in objects {
@@ -150,7 +144,6 @@ pub unsafe trait Home: Copy + fmt::Debug {
 /// An allocator at offsets of the caller's choice.
 ///
 /// # Safety
-///
 /// All methods return null or a fresh allocation for the layout asked for, as if by [`Home::alloc`]
 /// of the home that this is used with. [`alloc_each`](Placer::alloc_each) returns no more than
 /// there are places.
@@ -159,7 +152,6 @@ pub unsafe trait Placer {
     /// is no memory.
     ///
     /// # Safety
-    ///
     /// The layout's size is not zero.
     unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8;
 
@@ -171,7 +163,6 @@ pub unsafe trait Placer {
     /// lie. The rest is as it was, and `alloc_at` may tell why.
     ///
     /// # Safety
-    ///
     /// The layout's size is not zero.
     unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         let (_, _) = (layout, places);
@@ -183,7 +174,6 @@ pub unsafe trait Placer {
     /// could; otherwise nothing has changed.
     ///
     /// # Safety
-    ///
     /// The layout's size is not zero. The offsets are those of these objects, each once.
     unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
         let (_, _) = (layout, places);
@@ -267,7 +257,6 @@ unsafe impl Home for Global {
 }
 
 /// # Safety
-///
 /// Each object was allocated by `CcMalloc` for `layout`, is not used any more, and is not there
 /// twice.
 unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: Layout) {

@@ -10,7 +10,7 @@ pub use svg::MapStyle;
 use crate::collect::collect;
 use crate::error::MorphError;
 use crate::link::Link;
-use crate::size::extent_of_sizes;
+use crate::size::extent_of_all;
 use crate::visit::{Links, Visit};
 use ccmodel::{BlockProbabilities, NO_NODE, Placement, Shape, ShapeError, Visits};
 use std::fmt;
@@ -21,7 +21,6 @@ use std::fmt;
 /// the mutable root. O(n log n); the map has 28 bytes a node.
 ///
 /// # Examples
-///
 /// ```
 /// use ccmorph::map;
 ///
@@ -48,7 +47,7 @@ where
     let node_bytes = size_of::<L::Node>();
     let map = match collect(root, &mut traverse, None)? {
         Some(nodes) => {
-            let mean = extent_of_sizes(&nodes.sizes(), false);
+            let mean = extent_of_all(nodes.layouts(), false);
             let node_bytes = mean.map_or(node_bytes, |mean| mean.bytes as usize);
             Map::new(&nodes.found().parents, nodes.addresses(), node_bytes)
         }
@@ -79,7 +78,6 @@ impl Map {
     /// where that is [`NO_NODE`]. O(n log n). Panics unless there are as many addresses as parents.
     ///
     /// # Errors
-    ///
     /// [`ShapeError`] when a parent's number is not below its child's, or there are too many nodes.
     pub fn new(parents: &[u32], addresses: Vec<u64>, node_bytes: usize) -> Result<Map, ShapeError> {
         assert_eq!(

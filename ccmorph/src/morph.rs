@@ -9,7 +9,7 @@ use crate::nearness::Distances;
 use crate::plan::{Operation, Plan, Settings, pages};
 use crate::relocate::NewPlaces;
 use crate::report::{Clock, Outcome, PhaseTimes, Report};
-use crate::size::{extent_of_sizes, node_extent};
+use crate::size::{extent_of_all, node_extent};
 use crate::visit::{AnyLinks, Links, Visit};
 use ccmodel::{CacheGeometry, Layout, Machine, NodeExtent, PageSize};
 
@@ -27,7 +27,6 @@ where
 /// A morph with settings.
 ///
 /// # Examples
-///
 /// ```
 /// # #[global_allocator]
 /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
@@ -172,7 +171,6 @@ impl<'m> Morph<'m> {
     /// grow with the structure. [Depth-first](Layout::DepthFirst) order is the cheapest.
     ///
     /// # Errors
-    ///
     /// See [`MorphError`]. The structure is then as it was, as it is when `traverse` panics. Where
     /// there is no memory for other lists than those of nodes and pointers, the process ends, as
     /// when a `Vec` cannot grow.
@@ -193,7 +191,7 @@ impl<'m> Morph<'m> {
     /// [colours](Morph::colour) the room of the largest.
     ///
     /// If the root is of one of the types, `run(&mut root, Node::children)` does the same. A node
-    /// of another type has the weight or key of its owner. A node takes 28 bytes more for lists
+    /// of another type has the weight or key of its owner. A node takes 36 bytes more for lists
     /// than in a structure of one type.
     pub fn run_any<A: AnyLinks + ?Sized>(&self, root: &mut A) -> Result<Report, MorphError> {
         self.run::<Box<Unshown>, _, _>(any(root), |_, _| {})
@@ -359,7 +357,7 @@ impl<'m> Morph<'m> {
         let parents = &nodes.found().parents;
         let mut plan = Plan::make(&self.settings, parents, weights, order, node)?;
         if nodes.are_of_kinds() {
-            plan.pack(&nodes.sizes());
+            plan.pack(|v| nodes.layout_of(v));
         }
         let (room_bytes, span_bytes) = plan.extent_bytes();
         times.plan = clock.lap();
@@ -423,7 +421,7 @@ impl<'m> Morph<'m> {
     fn extent<H: Home>(&self, nodes: &Nodes<'_, H>) -> Result<Option<NodeExtent>, MorphError> {
         if nodes.are_of_kinds() {
             let is_largest = self.settings.colour.is_some();
-            return Ok(extent_of_sizes(&nodes.sizes(), is_largest));
+            return Ok(extent_of_all(nodes.layouts(), is_largest));
         }
         node_extent(nodes.layout())
     }

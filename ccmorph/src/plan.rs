@@ -2,7 +2,7 @@
 
 use crate::colour::{self, ColourChoice, ColourReport};
 use crate::error::MorphError;
-use crate::size::{NodeSize, node_extent};
+use crate::size::node_extent;
 use ccmodel::{
     Accesses, Basis, ColourError, Coloured, Colouring, Gain, Layout, Machine, NodeExtent, PageSize,
     Placement, Prediction, Predictor, Shape,
@@ -152,7 +152,6 @@ impl Plan {
         // Parents come before their children by construction, so only their number can be wrong.
         let shape = Shape::from_parents(parents).map_err(|_| MorphError::TooManyNodes)?;
         weights = ends(settings, &shape, weights);
-        let machine = settings.machine_or_this();
         let walk = match is_walk {
             true if has_order => order.clone(),
             true => shape.preorder(),
@@ -168,6 +167,7 @@ impl Plan {
             Some(layout) => place(layout),
             None if is_walk => (Layout::Preorder, Placement::in_order(&walk, node)),
             None => {
+                let machine = settings.machine_or_this();
                 let mut choice = match &weights[..] {
                     [] => ccmodel::choose_layout(&shape, node, pages, machine),
                     weights => {
@@ -212,7 +212,7 @@ impl Plan {
     /// colours, each node keeps a place for the largest.
     ///
     /// Gaps remain only for alignment and at the ends of segments, which no object may cross.
-    pub(crate) fn pack(&mut self, sizes: &[NodeSize]) {
+    pub(crate) fn pack(&mut self, layout_of: impl Fn(usize) -> Option<std::alloc::Layout>) {
         if self.coloured.is_some() {
             return;
         }
@@ -222,7 +222,7 @@ impl Plan {
         order.sort_unstable_by_key(|&v| offsets[v as usize]);
         let mut end = 0;
         for v in order.into_iter().map(|v| v as usize) {
-            let extent = sizes[v].layout().map(node_extent);
+            let extent = layout_of(v).map(node_extent);
             let Some(Ok(Some(node))) = extent else {
                 continue;
             };

@@ -18,7 +18,6 @@ use std::ptr::NonNull;
 /// `NonNull<T>`, and options, cells, arrays, slices and vectors of them.
 ///
 /// # Examples
-///
 /// For a type of your own, show the fields:
 ///
 /// ```

@@ -26,7 +26,6 @@ impl<T> RawVisit<'_, T> {
     /// The place of a pointer that owns a node. Null pointers are skipped.
     ///
     /// # Safety
-    ///
     /// The conditions on links of [`Morph::run_raw`].
     pub unsafe fn link(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
@@ -46,7 +45,6 @@ impl<T> RawVisit<'_, T> {
     /// The place of a pointer that owns nothing, and follows the node that it points to.
     ///
     /// # Safety
-    ///
     /// The conditions on pointers of [`Morph::run_raw`].
     pub unsafe fn pointer(&mut self, place: *mut *mut T) {
         // SAFETY: readable (the caller's promise).
@@ -73,7 +71,7 @@ fn push(
         Some(false) => collector.fail(MorphError::SharedNode),
         None => {
             let node_bytes = size_of::<Shown>() + Addresses::ENTRY_BYTES;
-            let bytes = ((collector.lists().len() + 1) * node_bytes) as u64;
+            let bytes = ((collector.lists.len() + 1) * node_bytes) as u64;
             collector.fail(MorphError::OutOfMemory { bytes });
         }
     }
@@ -92,7 +90,6 @@ impl Morph<'_> {
     /// the parent take a hash table of all nodes, and a lookup each.
     ///
     /// # Safety
-    ///
     /// From the call until it returns:
     ///
     /// - Each pointer in `roots` and in the place of each link shown is null or points to an
@@ -107,7 +104,6 @@ impl Morph<'_> {
     /// - No node of size zero is shown.
     ///
     /// # Errors
-    ///
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`].
     /// The structure is then as it was.
     pub unsafe fn run_raw<T, F>(
@@ -134,7 +130,7 @@ impl Morph<'_> {
         }
         let mut number = 0;
         loop {
-            let shown = visit.collector.lists().shown();
+            let shown = visit.collector.lists.shown();
             let Some(&Shown { node, .. }) = shown.get(number as usize) else {
                 break;
             };
@@ -158,12 +154,10 @@ impl Morph<'_> {
     /// Moves the nodes of a [`RawStructure`].
     ///
     /// # Safety
-    ///
     /// Until this returns, the structure is what its methods ask for, and no other code accesses
     /// its nodes and places.
     ///
     /// # Errors
-    ///
     /// As [`run_raw`](Morph::run_raw).
     pub unsafe fn run_structure(&self, structure: RawStructure) -> Result<Report, MorphError> {
         self.settings.check()?;
@@ -207,7 +201,6 @@ impl RawStructure {
     /// `parent`.
     ///
     /// # Safety
-    ///
     /// From the begin of the morph to its end, for the last [layout](RawStructure::set_layout) and
     /// [link](RawStructure::set_link) set:
     ///
@@ -236,7 +229,7 @@ impl RawStructure {
         let has_room = self.nodes.try_reserve(1).is_ok() && self.numbers.try_reserve();
         let is_new = has_room.then(|| self.numbers.insert(node, number_u32));
         push(&mut self.collector, link.cast(), node, self.layout, is_new);
-        if self.collector.lists().len() == number {
+        if self.collector.lists.len() == number {
             return None;
         }
         self.nodes.push(node);
@@ -247,16 +240,14 @@ impl RawStructure {
     /// Panics when no node has this number.
     ///
     /// # Safety
-    ///
     /// `link` is as [`node`](RawStructure::node) asks for.
     pub unsafe fn set_link(&mut self, number: u32, link: *mut *mut u8) {
-        self.collector.lists_mut().set_link(number, link.cast());
+        self.collector.lists.set_link(number, link.cast());
     }
 
     /// Changes the size and the alignment of the nodes, where they are known only after the nodes.
     ///
     /// # Safety
-    ///
     /// The layout is as [`node`](RawStructure::node) asks for, of all nodes.
     pub unsafe fn set_layout(&mut self, layout: Layout) {
         self.layout = layout;
@@ -266,7 +257,6 @@ impl RawStructure {
     /// that is added.
     ///
     /// # Safety
-    ///
     /// `place` is aligned, valid for reads and writes, and neither a link's nor added twice; it
     /// lies in a node or in memory that stays.
     pub unsafe fn pointer(&mut self, place: *mut *mut u8) {
@@ -279,7 +269,6 @@ impl RawStructure {
     /// Whether all was added: no node twice, no more than can be numbered, and there was memory.
     ///
     /// # Errors
-    ///
     /// [`MorphError::SharedNode`], [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`].
     pub fn check(&self) -> Result<(), MorphError> {
         self.collector.check()
@@ -297,7 +286,7 @@ impl RawStructure {
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
     pub fn parent(&self, number: u32) -> Option<u32> {
-        let parent = self.collector.lists().parents().get(number as usize);
+        let parent = self.collector.lists.parents().get(number as usize);
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 

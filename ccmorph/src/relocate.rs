@@ -29,7 +29,6 @@ use crate::error::MorphError;
 use crate::link::{Home, Placer};
 use crate::nearness::Distances;
 use crate::prefetch;
-use ccmodel::NO_NODE;
 
 /// New places for nodes; freed when dropped, unless the nodes [move in](NewPlaces::move_in).
 ///
@@ -79,7 +78,7 @@ impl<'a, H: Home> NewPlaces<'a, H> {
         };
         let count = new.places.len();
         if !is_one_type {
-            new.order = by_offset(&new.places, room_bytes, stride_bytes);
+            new.order = by_offset(&new.places);
         } else if placer.can_fill()
             && is_packed(&new.places, stride_bytes)
             // SAFETY: the size is not zero (asserted); the offsets are packed.
@@ -101,7 +100,7 @@ impl<'a, H: Home> NewPlaces<'a, H> {
             };
             let offset = new.places[v].addr();
             let place = if new.as_asked {
-                // SAFETY: the size is not zero: asserted, or the invariant of `NodeSize`.
+                // SAFETY: the size is not zero: asserted, or the invariant of `Nodes`.
                 unsafe { placer.alloc_at(offset, layout) }
             } else {
                 // SAFETY: as above.
@@ -116,7 +115,7 @@ impl<'a, H: Home> NewPlaces<'a, H> {
                 if new.allocated == 0 && is_one_type {
                     // Nothing lies where it should, so only the order of the layout is left. This
                     // place is the first.
-                    new.order = by_offset(&new.places, room_bytes, stride_bytes);
+                    new.order = by_offset(&new.places);
                 }
             }
             let v = new.nth(new.allocated);
@@ -279,24 +278,8 @@ fn is_packed(places: &[*mut u8], stride_bytes: u64) -> bool {
     })
 }
 
-/// All node numbers by ascending offset, the addresses of `places`. O(n) where at most one node
-/// begins in each stride, as in all layouts; O(n log n) where there are large gaps.
-fn by_offset(places: &[*mut u8], end_bytes: u64, stride_bytes: u64) -> Vec<u32> {
-    const STRIDES_PER_NODE_MAX: usize = 4;
-    let strides = usize::try_from(end_bytes / stride_bytes + 1).unwrap_or(usize::MAX);
-    if strides / STRIDES_PER_NODE_MAX <= places.len() {
-        let mut node_in = vec![NO_NODE; strides];
-        for (v, offset) in (0..).zip(places) {
-            let stride = usize::try_from(offset.addr() as u64 / stride_bytes);
-            if let Some(node) = stride.ok().and_then(|stride| node_in.get_mut(stride)) {
-                *node = v;
-            }
-        }
-        node_in.retain(|&v| v != NO_NODE);
-        if node_in.len() == places.len() {
-            return node_in;
-        }
-    }
+/// All node numbers by ascending offset, the addresses of `places`.
+fn by_offset(places: &[*mut u8]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..).take(places.len()).collect();
     order.sort_unstable_by_key(|&v| places[v as usize].addr());
     order

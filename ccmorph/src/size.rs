@@ -5,33 +5,9 @@ use ccmalloc::Region;
 use ccmodel::NodeExtent;
 use std::alloc::Layout;
 
-/// The layout of a node, which is not empty, or none for a node that stays.
-// Invariant: `bytes` is 0, or this is the size and the alignment of a layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeSize {
-    bytes: u32,
-    align: u32,
-}
-
-impl NodeSize {
-    /// For a node that stays.
-    pub(crate) const STAYS: NodeSize = NodeSize { bytes: 0, align: 1 };
-
-    pub(crate) fn of(layout: Layout) -> NodeSize {
-        match (u32::try_from(layout.size()), u32::try_from(layout.align())) {
-            (Ok(bytes), Ok(align)) if matches!(node_extent(layout), Ok(Some(_))) => {
-                NodeSize { bytes, align }
-            }
-            _ => NodeSize::STAYS,
-        }
-    }
-
-    /// `None` for a node that stays.
-    #[inline]
-    pub(crate) fn layout(self) -> Option<Layout> {
-        let layout = Layout::from_size_align(self.bytes as usize, self.align as usize);
-        layout.ok().filter(|layout| layout.size() > 0)
-    }
+/// The layout, if a node of it can be placed and is not empty. Others stay.
+pub(crate) fn placeable(layout: Layout) -> Option<Layout> {
+    Some(layout).filter(|&layout| matches!(node_extent(layout), Ok(Some(_))))
 }
 
 /// The extent to place a layout by, in granules of 8 bytes. `None` for no bytes.
@@ -39,7 +15,6 @@ impl NodeSize {
 /// Neither size nor alignment may exceed [`Region::OBJECT_BYTES_MAX`].
 ///
 /// # Errors
-///
 /// [`MorphError::NodeTooLarge`], with the size rounded up to the alignment.
 pub(crate) fn node_extent(layout: Layout) -> Result<Option<NodeExtent>, MorphError> {
     const GRANULE_BYTES: usize = 8;
@@ -62,11 +37,13 @@ pub(crate) fn node_extent(layout: Layout) -> Result<Option<NodeExtent>, MorphErr
         .map_err(|_| too_large)
 }
 
-/// The [extent](node_extent) of the mean of these sizes, or of the largest. `None` where all nodes
-/// stay.
-pub(crate) fn extent_of_sizes(sizes: &[NodeSize], is_largest: bool) -> Option<NodeExtent> {
+/// The [extent](node_extent) of the mean of these layouts, or of the largest. `None` for none.
+pub(crate) fn extent_of_all(
+    layouts: impl Iterator<Item = Layout>,
+    is_largest: bool,
+) -> Option<NodeExtent> {
     let (mut nodes, mut bytes, mut largest) = (0, 0, (0, 1));
-    for layout in sizes.iter().filter_map(|size| size.layout()) {
+    for layout in layouts {
         let Ok(Some(node)) = node_extent(layout) else {
             continue;
         };

@@ -69,7 +69,7 @@ mod lists;
 use crate::error::MorphError;
 use crate::link::{Global, Home, Link};
 use crate::pointers::{Place, Pointers};
-use crate::size::NodeSize;
+use crate::size::placeable;
 pub(crate) use addresses::{Addresses, Seen};
 use ccmodel::NO_NODE;
 pub(crate) use lists::Lists;
@@ -113,31 +113,6 @@ pub type Visit<'v, 'a, L> = dyn FnMut(&'a mut (dyn Links<Link = L> + 'a)) + 'v;
 /// | `Box<T>` | the node; `T` may be a slice, or a trait object with the supertrait `AnyLinks` |
 /// | `Vec<T>` | the buffer with its elements, as one |
 /// | options, arrays, tuples of up to four, `VecDeque`, values of maps | what the elements own |
-///
-/// # Examples
-///
-/// Trait objects, whose trait needs a supertrait:
-///
-/// ```
-/// # #[global_allocator]
-/// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-/// use ccmorph::{AnyLinks, Morph, TreeNode};
-///
-/// trait Shape: AnyLinks {}
-///
-/// struct Square(f64);
-/// impl AnyLinks for Square {} // owns no nodes
-/// impl Shape for Square {}
-///
-/// #[derive(TreeNode)]
-/// struct Group(#[child] Vec<Box<dyn Shape>>);
-/// impl Shape for Group {}
-///
-/// let squares: Vec<Box<dyn Shape>> = vec![Box::new(Square(1.0)), Box::new(Square(2.0))];
-/// let mut all: Box<dyn Shape> = Box::new(Group(squares));
-/// assert_eq!(Morph::new().run_any(&mut all)?.nodes, 4);
-/// # Ok::<(), ccmorph::MorphError>(())
-/// ```
 ///
 /// `Rc` and other trait objects do not compile, and the message says what to do instead:
 ///
@@ -189,7 +164,6 @@ pub struct Kind<'a> {
     /// Shows what the node owns.
     ///
     /// # Safety
-    ///
     /// The link was made from a `&'a mut` to a link of this kind, its node is the one that it
     /// holds, and only the collector has kept them. It is called once.
     pub(crate) visit: unsafe fn(Shown, &mut AnyVisitor<'_, 'a>),
@@ -198,14 +172,15 @@ pub struct Kind<'a> {
 /// What a node of a structure of several types is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Each<'a> {
-    pub(crate) size: NodeSize,
-    /// `None` for a node of the type that the traversal is for, whose size is filled in at the end.
+    /// The node's layout, which is not empty, or `None` if the node stays.
+    pub(crate) layout: Option<Layout>,
+    /// `None` for a node of the type that the traversal is for, whose layout follows at the end.
     pub(crate) kind: Option<&'a Kind<'a>>,
 }
 
 impl Each<'_> {
     const OF_ONE_TYPE: Self = Each {
-        size: NodeSize::STAYS,
+        layout: None,
         kind: None,
     };
 }
@@ -260,7 +235,6 @@ impl ErasedLink {
     /// Makes a link own another node.
     ///
     /// # Safety
-    ///
     /// - `link` is a link of this type, erased: valid for reads and writes, and nothing else refers
     ///   to it.
     /// - `node` is an allocation of the link's home for a node, owned by nothing else, and
@@ -321,7 +295,7 @@ pub(crate) struct Collector<'a> {
     /// The node being visited and where it lies; [`NO_NODE`] and null for the root's visit.
     visited: u32,
     visited_node: *const u8,
-    lists: Lists,
+    pub(crate) lists: Lists,
     each: Vec<Each<'a>>,
     /// Numbers of links that do not lie in the node that showed them.
     outside: Vec<u32>,
@@ -358,14 +332,6 @@ impl<'a> Collector<'a> {
             known: Vec::new(),
             others: Vec::new(),
         }
-    }
-
-    pub(crate) fn lists(&self) -> &Lists {
-        &self.lists
-    }
-
-    pub(crate) fn lists_mut(&mut self) -> &mut Lists {
-        &mut self.lists
     }
 
     /// What the node with this number is, if its type is not that of the traversal.
@@ -407,7 +373,7 @@ impl<'a> Collector<'a> {
         }
         self.each.resize(number, Each::OF_ONE_TYPE);
         self.each.push(Each {
-            size: NodeSize::of(layout),
+            layout: placeable(layout),
             kind: Some(kind),
         });
     }
@@ -454,10 +420,6 @@ impl<'a> Collector<'a> {
     }
 
     #[inline]
-    pub(crate) fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
-
     pub(crate) fn check(&self) -> Result<(), MorphError> {
         self.error.map_or(Ok(()), Err)
     }
@@ -487,7 +449,7 @@ impl<'a> Collector<'a> {
             (entries.and(self.known.try_reserve(self.inside.len()))).map_err(|_| out_of_memory)?;
             self.each.resize(self.lists.len(), Each::OF_ONE_TYPE);
             for each in self.each.iter_mut().filter(|each| each.kind.is_none()) {
-                each.size = NodeSize::of(layout);
+                each.layout = placeable(layout);
             }
             self.known.append(&mut self.inside);
         }

@@ -5,7 +5,6 @@ use crate::prefetch;
 /// A renumbering of `0..len()`: each item of a slice goes to a place of its own.
 ///
 /// # Examples
-///
 /// ```
 /// # let mut nodes = vec![(30, 1), (10, 2), (20, u32::MAX)];
 /// # let morph = ccmorph::Morph::new();
@@ -21,7 +20,7 @@ use crate::prefetch;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     // Invariant: equally long, fewer than u32::MAX, and inverse to each other.
-    new_of: Box<[u32]>,
+    pub(super) new_of: Box<[u32]>,
     old_of: Box<[u32]>,
 }
 
@@ -55,11 +54,6 @@ impl Permutation {
         self.new_of[old] as usize
     }
 
-    /// [`new_of`](Permutation::new_of) as the number that it is kept as.
-    pub(super) fn new_number(&self, old: u32) -> u32 {
-        self.new_of[old as usize]
-    }
-
     /// Where the item was that is at `new`. Panics when there is none.
     pub fn old_of(&self, new: usize) -> usize {
         self.old_of[new] as usize
@@ -69,7 +63,6 @@ impl Permutation {
     /// [`new_of(old)`](Permutation::new_of). O(n) swaps, and eight bytes an item of memory.
     ///
     /// # Panics
-    ///
     /// When there are more or fewer items than [`len`](Permutation::len); nothing has moved then.
     pub fn apply<U>(&self, items: &mut [U]) {
         // Places are filled in their order, so later items can be prefetched. Following the cycles

@@ -31,13 +31,14 @@ pub(super) fn plan(
     walk: &mut Walk<'_>,
     slice: Slice,
 ) -> Result<IndexReport, MorphError> {
-    let mut weights = walk.take_weights();
+    let mut weights = std::mem::take(&mut walk.weights);
     let walk = &*walk;
-    let parents = walk.parents();
+    let parents = &walk.parents;
     // Without roots, the trees found on the way are the structure.
-    let live = match walk.reached() {
-        0 => parents.len(),
-        reached => reached,
+    let live = if walk.reached == 0 {
+        parents.len()
+    } else {
+        walk.reached
     };
     weights.truncate(live);
     let (live_parents, others) = parents.split_at(live);
@@ -74,14 +75,14 @@ pub(super) fn plan(
         .collect();
     let mut order = slice.order(plan.layout, plan.placement(), node, rest);
     // A root in the first place stays there.
-    if walk.order().first() == Some(&0)
-        && walk.reached() > 0
+    if walk.order.first() == Some(&0)
+        && walk.reached > 0
         && let Some(place) = order.iter().position(|&number| number == 0)
     {
         order.swap(0, place);
     }
 
-    let (before, after) = (slice.addresses_of(walk.order()), slice.addresses(&order));
+    let (before, after) = (slice.addresses_of(&walk.order), slice.addresses(&order));
     let predict = |addresses: &[u64]| plan.predict_at(settings, addresses[..live].to_vec(), pages);
     let (predicted_before, predicted_after) = (predict(&before), predict(&after));
     let distances = |addresses: &[u64]| match plan.walk() {
@@ -108,10 +109,10 @@ pub(super) fn plan(
 }
 
 fn report(walk: &Walk<'_>, order: Vec<u32>, morph: Report) -> IndexReport {
-    let old_of = order.iter().map(|&number| walk.order()[number as usize]);
+    let old_of = order.iter().map(|&number| walk.order[number as usize]);
     IndexReport {
         permutation: Permutation::from_old_of(old_of.collect()),
-        reached: walk.reached(),
+        reached: walk.reached,
         morph,
     }
 }

@@ -20,15 +20,16 @@ pub(super) struct Walk<'a> {
     /// By position: the number of the node's visit, or [`NO_NODE`] so far.
     number_at: Vec<u32>,
     /// By number: the position.
-    order: Vec<u32>,
-    parents: Vec<u32>,
+    pub(super) order: Vec<u32>,
+    /// By number: the number of the node that showed it first, or [`NO_NODE`].
+    pub(super) parents: Vec<u32>,
     /// How many of the nodes hang below the roots: the first ones.
-    reached: usize,
+    pub(super) reached: usize,
     /// Every place that holds the number of a node of the slice, and that node's position.
     places: Vec<&'a mut dyn NodeIndex>,
     targets: Vec<u32>,
     /// By number; empty without weights.
-    weights: Vec<f64>,
+    pub(super) weights: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
@@ -128,21 +129,6 @@ impl<'a> Walk<'a> {
         self.parents.push(parent);
     }
 
-    /// By number: the position in the slice.
-    pub(super) fn order(&self) -> &[u32] {
-        &self.order
-    }
-
-    /// By number: the number of the node that showed it first, or [`NO_NODE`].
-    pub(super) fn parents(&self) -> &[u32] {
-        &self.parents
-    }
-
-    /// By number: the weights, if there are any; they are gone afterwards.
-    pub(super) fn take_weights(&mut self) -> Vec<f64> {
-        std::mem::take(&mut self.weights)
-    }
-
     /// How many bytes the lists of nodes and indices take.
     pub(super) fn list_bytes(&self) -> u64 {
         let node_bytes = 3 * size_of::<u32>();
@@ -150,15 +136,10 @@ impl<'a> Walk<'a> {
         (self.order.len() * node_bytes + self.places.len() * index_bytes) as u64
     }
 
-    /// How many nodes hang below the roots.
-    pub(super) fn reached(&self) -> usize {
-        self.reached
-    }
-
     /// Rewrites all indices for nodes that go to `permutation.new_of(position)`, or none: `Err` has
     /// a new index that does not fit its place.
     ///
-    /// O(places). Does not panic, as the sealed [`Slot`](super::link::Slot) does not.
+    /// Does not panic, as the sealed [`Slot`](super::link::Slot) does not.
     pub(super) fn renumber(self, permutation: &Permutation) -> Result<(), usize> {
         let Walk {
             mut places,
@@ -168,7 +149,7 @@ impl<'a> Walk<'a> {
         } = self;
         // In a loop of their own, so that the misses overlap.
         for target in &mut targets {
-            *target = permutation.new_number(*target);
+            *target = permutation.new_of[*target as usize];
         }
         let index = |target: u32| first_index.checked_add(target as usize);
         for is_written in [false, true] {

@@ -19,7 +19,6 @@ use std::fmt::Write as _;
 /// How a [`Map`] is drawn.
 ///
 /// # Examples
-///
 /// ```
 /// # use ccmorph::{Map, MapStyle};
 /// # let map = Map::new(&[u32::MAX, 0, 0], vec![0, 24, 4096], 24).unwrap();
@@ -96,7 +95,6 @@ impl Map {
     /// O(n log n); some 20 bytes of text for each node and edge that is shown.
     ///
     /// # Panics
-    ///
     /// When the style names a path to a node that does not exist.
     pub fn to_svg(&self, style: &MapStyle) -> String {
         Drawing::new(self, style).draw()

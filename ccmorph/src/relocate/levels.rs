@@ -13,7 +13,6 @@ use std::alloc::Layout;
 /// Copies all nodes to `places`. Returns the distances of parents and children before and after.
 ///
 /// # Safety
-///
 /// - `found`, `layout` and `link` are those of [`Nodes`](crate::collect::Nodes) in levels.
 /// - The places are allocations of the nodes' home for their layout, which only the caller knows,
 ///   one for each node.
@@ -41,7 +40,6 @@ pub(super) unsafe fn copy(
 /// [`copy`] for nodes of `bytes`, which the compiler is to know.
 ///
 /// # Safety
-///
 /// As for [`copy`], and `bytes` is the size of a node.
 #[inline(always)]
 unsafe fn copy_of_size(

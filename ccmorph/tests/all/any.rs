@@ -180,51 +180,31 @@ fn blocks_are_filled_by_nodes_of_different_sizes() {
 #[test]
 fn pointers_between_types_follow() {
     #[derive(TreeNode)]
-    struct Parent {
-        #[child]
-        children: Vec<Child>,
-        #[child]
-        other: Option<Box<Parent>>,
-        #[pointer]
-        first: *const Child,
-    }
+    struct Parent(
+        #[child] Vec<Child>,
+        #[child] Option<Box<Parent>>,
+        #[pointer] *const Child,
+    );
     #[derive(TreeNode)]
-    struct Child {
-        number: usize,
-        #[child]
-        below: Option<Box<Parent>>,
-        #[parent]
-        parent: *const Parent,
-    }
+    struct Child(usize, #[child] Option<Box<Parent>>, #[parent] *const Parent);
 
     fn parent(depth: usize) -> Box<Parent> {
-        let mut new = Box::new(Parent {
-            children: Vec::new(),
-            other: None,
-            first: null(),
-        });
+        let other = (depth == 3).then(|| parent(0));
+        let mut new = Box::new(Parent(Vec::new(), other, null()));
         let place: *const Parent = &raw const *new;
-        for number in 0..3 {
-            let below = (depth > 0).then(|| parent(depth - 1));
-            new.children.push(Child {
-                number,
-                below,
-                parent: place,
-            });
-        }
-        new.first = new.children.as_ptr();
-        new.other = (depth == 3).then(|| parent(0));
+        let below = || (depth > 0).then(|| parent(depth - 1));
+        new.0 = (0..3).map(|number| Child(number, below(), place)).collect();
+        new.2 = new.0.as_ptr();
         new
     }
     fn check(parent: &Parent) -> usize {
-        assert!(std::ptr::eq(parent.first, &raw const parent.children[0]));
-        let below = parent.children.iter().enumerate().map(|(number, child)| {
-            assert_eq!(child.number, number);
-            assert!(std::ptr::eq(child.parent, parent));
-            child.below.as_deref().map_or(0, check)
+        assert!(std::ptr::eq(parent.2, &raw const parent.0[0]));
+        let below = parent.0.iter().enumerate().map(|(number, child)| {
+            assert!(child.0 == number && std::ptr::eq(child.2, parent));
+            child.1.as_deref().map_or(0, check)
         });
         let below: usize = below.sum();
-        2 + below + parent.other.as_deref().map_or(0, check)
+        2 + below + parent.1.as_deref().map_or(0, check)
     }
 
     let mut root = parent(3);
@@ -241,23 +221,12 @@ fn pointers_between_types_follow() {
 #[test]
 fn nodes_too_large_stay_and_what_they_own_moves() {
     #[derive(TreeNode)]
-    struct Large {
-        bytes: [u8; 5000],
-        #[child]
-        small: Option<Box<Small>>,
-        #[child]
-        wide: Vec<Small>,
-    }
+    struct Large([u8; 5000], #[child] Option<Box<Small>>, #[child] Vec<Small>);
     #[derive(TreeNode)]
     struct Small(u64, #[child] Option<Box<Large>>);
 
-    let large = |small| {
-        Box::new(Large {
-            bytes: [7; 5000],
-            small,
-            wide: (0..500).map(|key| Small(key, None)).collect(),
-        })
-    };
+    let wide = || (0..500).map(|key| Small(key, None)).collect();
+    let large = |small| Box::new(Large([7; 5000], small, wide()));
     let mut root = None;
     for key in 0..300 {
         root = Some(Box::new(Small(key, root.map(|root| large(Some(root))))));
@@ -268,8 +237,8 @@ fn nodes_too_large_stay_and_what_they_own_moves() {
         let small = at.unwrap();
         assert_eq!(small.0, key);
         at = small.1.as_deref().and_then(|large| {
-            assert!(large.bytes == [7; 5000] && large.wide.iter().map(|small| small.0).eq(0..500));
-            large.small.as_deref()
+            assert!(large.0 == [7; 5000] && large.2.iter().map(|small| small.0).eq(0..500));
+            large.1.as_deref()
         });
     }
     assert!(at.is_none());
@@ -278,7 +247,7 @@ fn nodes_too_large_stay_and_what_they_own_moves() {
     assert_eq!(Morph::new().run_any(&mut root).unwrap().nodes, 0);
     let result = ccmorph(&mut root, |_, _| {});
     assert!(matches!(result, Err(MorphError::NodeTooLarge { .. })));
-    assert!(root.is_some_and(|root| root.bytes == [7; 5000]));
+    assert!(root.is_some_and(|root| root.0 == [7; 5000]));
 }
 
 #[test]
@@ -321,33 +290,22 @@ fn own_types_with_links_of_one_type_do() {
         }
     }
     #[derive(TreeNode)]
-    struct Node {
-        key: u32,
-        #[child]
-        bucket: Bucket,
-        #[child]
-        table: Option<Box<Table>>,
-    }
+    struct Node(u32, #[child] Bucket, #[child] Option<Box<Table>>);
     #[derive(TreeNode)]
     struct Table(#[child] Vec<Node>);
 
-    let node = |key, below, table| Node {
-        key,
-        bucket: Bucket(below),
-        table,
-    };
-    let below = Some(Box::new(node(2, None, None)));
-    let table = Table(vec![node(3, Some(Box::new(node(4, None, None))), None)]);
-    let mut root = Box::new(node(1, below, Some(Box::new(table))));
+    let leaf = |key| Some(Box::new(Node(key, Bucket(None), None)));
+    let table = Table(vec![Node(3, Bucket(leaf(4)), None)]);
+    let mut root = Box::new(Node(1, Bucket(leaf(2)), Some(Box::new(table))));
     for report in [
         ccmorph(&mut root, Node::children),
         Morph::new().run_any(&mut root),
     ] {
         assert_eq!(report.unwrap().nodes, 5);
-        let below = root.bucket.0.as_ref().unwrap();
-        let third = &root.table.as_ref().unwrap().0[0];
-        let fourth = third.bucket.0.as_ref().unwrap();
-        assert_eq!([root.key, below.key, third.key, fourth.key], [1, 2, 3, 4]);
+        let below = root.1.0.as_ref().unwrap();
+        let third = &root.2.as_ref().unwrap().0[0];
+        let fourth = third.1.0.as_ref().unwrap();
+        assert_eq!([root.0, below.0, third.0, fourth.0], [1, 2, 3, 4]);
     }
 }
 
@@ -356,37 +314,24 @@ fn weights_are_those_of_the_owner() {
     struct Leaf(u64);
     impl AnyLinks for Leaf {}
     #[derive(TreeNode)]
-    struct Inner {
-        weight: u32,
-        #[child]
-        leaf: Option<Box<Leaf>>,
-        #[child]
-        kids: Vec<Box<Inner>>,
-    }
-    let inner = |weight| {
-        let leaf = Some(Box::new(Leaf(u64::from(weight))));
-        Box::new(Inner {
-            weight,
-            leaf,
-            kids: Vec::new(),
-        })
-    };
-    let mut root = inner(1);
-    root.kids = (0..500)
-        .map(|weight| inner(if weight == 77 { 1_000_000 } else { 0 }))
-        .collect();
+    struct Inner(u32, #[child] Box<Leaf>, #[child] Vec<Box<Inner>>);
+    let inner = |weight, kids| Box::new(Inner(weight, Box::new(Leaf(weight.into())), kids));
+    let kid = |key| inner(if key == 77 { 1_000_000 } else { 0 }, Vec::new());
+    let mut root = inner(1, (0..500).map(kid).collect());
     let morph = Morph::new().layout(Layout::Weighted);
     let mut asked = 0;
     let report = morph.run_weighted(&mut root, Inner::children, |node| {
         asked += 1;
-        f64::from(node.weight)
+        f64::from(node.0)
     });
     assert_eq!((report.unwrap().nodes, asked), (1002, 501));
     let at = |place: *const u8| place.addr() / 256;
-    let hot = &root.kids[77];
-    let leaf = hot.leaf.as_deref().unwrap();
-    assert_eq!(leaf.0, 1_000_000);
-    assert_eq!(at((&raw const **hot).cast()), at((&raw const *leaf).cast()));
+    let hot = &root.2[77];
+    assert_eq!(hot.1.0, 1_000_000);
+    assert_eq!(
+        at((&raw const **hot).cast()),
+        at((&raw const *hot.1).cast())
+    );
 }
 
 #[test]
@@ -484,57 +429,38 @@ fn links_of_another_type_stay_of_that_type_beside_any() {
     }
 }
 
-struct Kid([u64; 4]);
-
-impl AnyLinks for Kid {}
-
-/// Shows its links by a panic.
-struct Panicking;
-
-impl Links for Panicking {
-    type Link = Box<Kid>;
-
-    fn show<'a>(&'a mut self, _: &mut Visitor<'_, 'a, Box<Kid>>) {
-        panic!("shows nothing");
-    }
-}
-
-/// Catches the panic of one of its fields, between two that are shown.
-struct Catching {
-    last: *mut Kid,
-    panicking: Panicking,
-    first: Option<Box<Kid>>,
-    second: Option<Box<Kid>>,
-}
-
-impl AnyLinks for Catching {
-    fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
-        visitor.show(&mut self.first);
-        visitor.pointers(&mut self.last);
-        let lent = (&mut *visitor, &mut self.panicking);
-        let shown = catch_unwind(AssertUnwindSafe(move || {
-            let (visitor, panicking) = lent;
-            visitor.links(panicking);
-        }));
-        assert!(shown.is_err());
-        visitor.show(&mut self.second);
-    }
-}
-
 #[test]
 fn what_was_shown_before_a_caught_panic_counts() {
+    struct Kid([u64; 4]);
+    impl AnyLinks for Kid {}
+    struct Panicking;
+    impl Links for Panicking {
+        type Link = Box<Kid>;
+        fn show<'a>(&'a mut self, _: &mut Visitor<'_, 'a, Box<Kid>>) {
+            panic!("shows nothing");
+        }
+    }
+    /// Catches the panic of one of its fields, between two that are shown.
+    struct Catching(Option<Box<Kid>>, *mut Kid, Panicking, Option<Box<Kid>>);
+    impl AnyLinks for Catching {
+        fn show_any<'a>(&'a mut self, visitor: &mut AnyVisitor<'_, 'a>) {
+            visitor.show(&mut self.0);
+            visitor.pointers(&mut self.1);
+            let lent = (&mut *visitor, &mut self.2);
+            let shown = catch_unwind(AssertUnwindSafe(move || {
+                let (visitor, panicking) = lent;
+                visitor.links(panicking);
+            }));
+            assert!(shown.is_err());
+            visitor.show(&mut self.3);
+        }
+    }
+
     let mut second = Box::new(Kid([2; 4]));
-    let mut root = Catching {
-        last: &raw mut *second,
-        panicking: Panicking,
-        first: Some(Box::new(Kid([1; 4]))),
-        second: Some(second),
-    };
+    let (first, last) = (Some(Box::new(Kid([1; 4]))), &raw mut *second);
+    let mut root = Catching(first, last, Panicking, Some(second));
     let report = Morph::new().layout(Layout::DepthFirst).run_any(&mut root);
     assert_eq!(report.unwrap().nodes, 2);
-    assert!(std::ptr::eq(
-        root.last,
-        &raw const **root.second.as_ref().unwrap()
-    ));
-    assert_eq!(root.first.unwrap().0, [1; 4]);
+    assert!(std::ptr::eq(root.1, &raw const **root.3.as_ref().unwrap()));
+    assert_eq!(root.0.unwrap().0, [1; 4]);
 }

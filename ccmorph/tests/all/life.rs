@@ -120,32 +120,25 @@ fn threads_morph_at_the_same_time_and_drop_what_others_morphed() {
 
 #[test]
 fn the_next_morph_uses_what_a_morph_leaves() {
-    type HeapLink<'h> = ApiBox<HeapNode<'h>, &'h Heap>;
     #[derive(TreeNode)]
-    struct HeapNode<'h> {
-        key: u32,
-        _payload: u64,
-        #[child]
-        children: [Option<ApiBox<HeapNode<'h>, &'h Heap>>; 2],
-    }
+    struct HeapNode<'h>(
+        u32,
+        u64,
+        #[child] [Option<ApiBox<HeapNode<'h>, &'h Heap>>; 2],
+    );
     impl Unpin for HeapNode<'_> {}
 
     let order = keys_up_to(200_000);
     // A heap of its own, whose size no other test changes.
     let heap = Heap::new().unwrap();
-    let mut root: Option<HeapLink<'_>> = None;
+    let mut root: Option<ApiBox<HeapNode<'_>, &Heap>> = None;
     for &key in &order {
         let mut at = &mut root;
         while let Some(node) = at {
-            let right = usize::from(key > node.key);
-            at = &mut node.children[right];
+            let right = usize::from(key > node.0);
+            at = &mut node.2[right];
         }
-        let node = HeapNode {
-            key,
-            _payload: 0,
-            children: [None, None],
-        };
-        *at = Some(ApiBox::new_in(node, &heap));
+        *at = Some(ApiBox::new_in(HeapNode(key, 0, [None, None]), &heap));
     }
     let morph = Morph::new().layout(Layout::VanEmdeBoas);
     let mut sizes = Vec::new();
@@ -155,16 +148,19 @@ fn the_next_morph_uses_what_a_morph_leaves() {
         sizes.push(heap.stats().chunk_bytes);
     }
     // Old and new places at once, and no more from round to round.
-    let largest = |sizes: &[usize]| sizes.iter().copied().max();
-    assert!(largest(&sizes[15..]) <= largest(&sizes[..15]), "{sizes:?}");
+    assert!(
+        sizes[15..].iter().max() <= sizes[..15].iter().max(),
+        "{sizes:?}"
+    );
     // Half of what is left can be used for something else at once.
     let before = heap.stats().chunk_bytes;
     let filler = (0..order.len() / 2).map(|_| ApiBox::new_in([0u64; 4], &heap));
     let filler: Vec<_> = filler.collect();
     assert!(
         heap.stats().chunk_bytes <= before,
-        "the old places were not used again"
+        "the old places are not used"
     );
+    assert_eq!(root.as_ref().map(|root| root.1), Some(0));
     drop((filler, root));
 }
 
@@ -180,18 +176,13 @@ fn destructors_that_panic_are_not_run_by_a_morph() {
         }
     }
     #[derive(TreeNode)]
-    struct Fused {
-        #[expect(dead_code, reason = "dropped, not read")]
-        fuse: Fuse,
-        #[child]
-        #[expect(clippy::vec_box, reason = "links are boxes")]
-        children: Vec<Box<Fused>>,
-    }
+    #[expect(clippy::vec_box, reason = "links are boxes")]
+    struct Fused(
+        #[child] Vec<Box<Fused>>,
+        #[expect(dead_code, reason = "dropped")] Fuse,
+    );
     let drops = Rc::new(Cell::new(0));
-    let node = |children| {
-        let fuse = Fuse(Rc::clone(&drops));
-        Box::new(Fused { fuse, children })
-    };
+    let node = |children| Box::new(Fused(children, Fuse(Rc::clone(&drops))));
     let mut root = node(vec![node(vec![]), node(vec![node(vec![])]), node(vec![])]);
     let report = Morph::new().run(&mut root, Fused::children).unwrap();
     assert_eq!((report.nodes, drops.get()), (5, 0));

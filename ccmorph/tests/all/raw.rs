@@ -35,7 +35,6 @@ fn list(nodes: usize, extent: Extent) -> Vec<*mut Head> {
 /// Adds nodes first, then links, then the extent; the first node's link is `head`.
 ///
 /// # Safety
-///
 /// `head` and `nodes` are as [`list`] makes them; nothing else uses them until the structure is
 /// morphed.
 unsafe fn describe(head: *mut *mut Head, nodes: &[*mut Head], extent: Extent) -> RawStructure {
@@ -78,7 +77,6 @@ unsafe fn describe(head: *mut *mut Head, nodes: &[*mut Head], extent: Extent) ->
 /// Checks a list, its addresses included, and frees it.
 ///
 /// # Safety
-///
 /// It is one of live nodes of this extent, and not used any more.
 unsafe fn finish(mut head: *mut Head, nodes: usize, extent: Extent) {
     let (mut previous, mut all) = (null_mut(), Vec::new());

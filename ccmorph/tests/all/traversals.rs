@@ -161,28 +161,6 @@ fn links_in_collections_and_own_types() {
 }
 
 #[test]
-fn many_roots_are_one_forest() {
-    // A chained hash table.
-    let token = Rc::new(());
-    let mut table: Vec<Link<u32>> = (0..64).map(|_| None).collect();
-    for key in 0..1000u32 {
-        let slot = &mut table[key as usize % 64];
-        let right = slot.take();
-        *slot = build(&[key], &token, |key| key);
-        slot.as_mut().unwrap().right = right;
-    }
-    let report = ccmorph(table.as_mut_slice(), Node::children).unwrap();
-    assert_eq!((report.nodes, report.edges), (1000, 1000 - 64));
-    for (slot, link) in (0..).zip(&table) {
-        let nodes = std::iter::successors(link.as_deref(), |node| node.right.as_deref());
-        let keys: Vec<u32> = nodes.map(|node| node.key).collect();
-        assert!(keys.is_sorted_by(|a, b| a > b) && keys.iter().all(|key| key % 64 == slot));
-    }
-    drop(table);
-    assert_eq!(alive(&token), 0);
-}
-
-#[test]
 fn a_root_with_a_million_children() {
     #[derive(TreeNode)]
     #[expect(clippy::vec_box, reason = "links are boxes")]

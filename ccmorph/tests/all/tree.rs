@@ -163,14 +163,12 @@ where
         (report.near_before, &before.addresses),
         (report.near_after, &after.addresses),
     ] {
+        let is_near = |up: u32, at: usize, bytes| {
+            up != NO_NODE && addresses[up as usize] / bytes == at / bytes
+        };
         let near = |bytes: usize| {
-            let edges = parents
-                .iter()
-                .zip(addresses)
-                .filter(|&(&up, _)| up != NO_NODE);
-            edges
-                .filter(|&(&up, &at)| addresses[up as usize] / bytes == at / bytes)
-                .count()
+            let edges = parents.iter().zip(addresses);
+            edges.filter(|&(&up, &at)| is_near(up, at, bytes)).count()
         };
         let found = [counts.same_64, counts.same_256, counts.same_page];
         assert_eq!(found, [64, 256, 4096].map(near));

@@ -300,16 +300,12 @@ fn nodes_that_are_parts_of_objects_move() {
     }
 }
 
-trait Part: AnyLinks {
-    fn sum(&self) -> u64;
-}
-
-/// Owns nodes of several types: elements of a vector, trait objects, and one that stays.
+/// Owns nodes of several types: elements of a vector, leaves, and one that stays.
 #[derive(TreeNode)]
 #[repr(align(32))]
 struct Branch {
     #[child]
-    part: Box<dyn Part>,
+    leaf: Box<Leaf>,
     #[child]
     branches: Vec<Branch>,
     #[child]
@@ -326,37 +322,29 @@ struct Leaf(u64);
 
 impl AnyLinks for Leaf {}
 
-impl Part for Leaf {
-    fn sum(&self) -> u64 {
-        self.0
+impl Branch {
+    fn new(depth: u64) -> Branch {
+        let below = if depth == 0 { 0 } else { 2 };
+        let branches: Vec<Branch> = (0..below).map(|_| Branch::new(depth - 1)).collect();
+        Branch {
+            first: branches.as_ptr(),
+            leaf: Box::new(Leaf(7)),
+            large: Some(Box::new(Large([depth; 600], Some(Box::new(Leaf(depth)))))),
+            branches,
+        }
     }
-}
 
-impl Part for Branch {
     fn sum(&self) -> u64 {
         assert!(self.branches.is_empty() || self.first == self.branches.as_ptr());
         let large = self.large.as_ref().unwrap();
-        let below: u64 = self.branches.iter().map(Part::sum).sum();
-        self.part.sum() + below + large.0[599] + large.1.as_ref().unwrap().0
-    }
-}
-
-fn branch(depth: u64) -> Branch {
-    let (branches, part): (Vec<Branch>, Box<dyn Part>) = match depth.checked_sub(1) {
-        None => (Vec::new(), Box::new(Leaf(7))),
-        Some(below) => (vec![branch(below), branch(below)], Box::new(branch(below))),
-    };
-    Branch {
-        first: branches.as_ptr(),
-        part,
-        large: Some(Box::new(Large([depth; 600], Some(Box::new(Leaf(depth)))))),
-        branches,
+        let below: u64 = self.branches.iter().map(Branch::sum).sum();
+        self.leaf.0 + below + large.0[599] + large.1.as_ref().unwrap().0
     }
 }
 
 #[test]
 fn a_failure_at_any_step_changes_nothing_of_several_types() {
-    let mut root = branch(if cfg!(miri) { 1 } else { 3 });
+    let mut root = Branch::new(if cfg!(miri) { 1 } else { 3 });
     let (sum, nodes) = (root.sum(), ALIVE.get());
     // This machine cannot be looked at under Miri.
     let machine = Machine::thesis();
@@ -389,25 +377,23 @@ fn a_failure_at_any_step_changes_nothing_of_several_types() {
 
 #[test]
 fn no_memory_to_look_pointers_up_is_an_error() {
-    struct Item {
-        next: Option<Box<Item>>,
-        next_but_one: *const Item,
-    }
+    /// A node of a list, the next one, and the address of the one after that.
+    struct Item(Option<Box<Item>>, *const Item);
+    let after_next = |list: &Option<Box<Item>>| {
+        let item = list.as_ref().and_then(|item| item.0.as_deref());
+        item.map_or(std::ptr::null(), std::ptr::from_ref)
+    };
     let mut list: Option<Box<Item>> = None;
     for _ in 0..NODES {
-        let next_but_one = list.as_ref().and_then(|item| item.next.as_deref());
-        let next_but_one = next_but_one.map_or(std::ptr::null(), std::ptr::from_ref);
-        list = Some(Box::new(Item {
-            next: list,
-            next_but_one,
-        }));
+        let after_next = after_next(&list);
+        list = Some(Box::new(Item(list, after_next)));
     }
     for how in [How::NoLists, How::AsItIs] {
         let first = std::ptr::from_ref(list.as_deref().unwrap());
         let mut items = 0;
         let result = Morph::new().run(&mut list, |item, visit| {
-            visit(&mut item.next);
-            visit(back(&mut item.next_but_one));
+            visit(&mut item.0);
+            visit(back(&mut item.1));
             items += 1;
             if items == NODES {
                 HOW.set(how);
@@ -424,9 +410,7 @@ fn no_memory_to_look_pointers_up_is_an_error() {
         }
     }
     while let Some(item) = list {
-        let after_next = item.next.as_ref().and_then(|next| next.next.as_deref());
-        let after_next = after_next.map_or(std::ptr::null(), std::ptr::from_ref);
-        assert_eq!(item.next_but_one, after_next);
-        list = item.next;
+        assert_eq!(item.1, after_next(&item.0));
+        list = item.0;
     }
 }
