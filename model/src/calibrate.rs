@@ -14,18 +14,11 @@
 //! [levels](crate::Level), with effective capacities. The usual walk around one cycle could not be
 //! inverted: a cycle longer than an LRU cache never hits.
 //!
-//! **Translation.** The difference of the curves in 4 KiB and in 2 MiB pages gives the cost of
-//! translation as steps over pages. [`translation`] finds the entries of the buffers.
-//!
-//! **Neighbours.** Far loads are cheaper near each other. A real tree shows how much
-//! ([`locality`]).
-//!
-//! **Overlap.** Chains of loads side by side show how many misses can be outstanding ([`overlap`]),
-//! independent searches how far the processor looks ahead ([`search`]).
-//!
-//! **Colours** ([`colours`]): whether parts of a cache can be kept apart by address.
-//!
-//! **Quietness** ([`quietness`]): the same short chases before and after everything else.
+//! The difference of the curves in 4 KiB and in 2 MiB pages gives the cost of translation as steps
+//! over pages. The other modules measure the entries of TLBs ([`translation`]), what neighbours
+//! save ([`locality`]), outstanding misses ([`overlap`]), instruction costs ([`search`]), whether
+//! parts of a cache can be kept apart by address ([`colours`]) and how quiet the machine is
+//! ([`quietness`]).
 //!
 //! The lower quartile of many short runs counts throughout: other programs disturb some runs, and
 //! only ever add time.
@@ -166,7 +159,7 @@ impl Machine {
     }
 }
 
-/// Reasons to doubt the figures.
+/// Reasons to doubt the numbers.
 fn doubts(
     topology: &Topology,
     translation: &Option<TranslationProbe>,
@@ -179,11 +172,9 @@ fn doubts(
         ));
     }
     if let Some(probe) = translation {
-        if probe.levels.len() < 2 {
-            notes.push(format!(
-                "{} of the two TLB levels showed",
-                probe.levels.len()
-            ));
+        let found = probe.levels.len();
+        if found < 2 {
+            notes.push(format!("{found} of the two TLB levels showed"));
         }
         if probe.huge_pages_reach() == Some(false) {
             let what = "huge pages do not extend what the TLBs reach here: something backs them \
@@ -235,17 +226,11 @@ fn largest_memory(
     pages: PageSize,
     topology: &Topology,
 ) -> Option<PagedMemory> {
-    let mut bytes = options
-        .max_bytes(pages)
-        .min(topology.memory_bytes.value / 4);
-    while bytes >= 1 << 20 {
-        let words = usize::try_from(bytes / 8).ok()?;
-        if let Ok(memory) = PagedMemory::new(words, pages) {
-            return Some(memory);
-        }
-        bytes /= 2;
-    }
-    None
+    let quarter = topology.memory_bytes.value / 4;
+    let first = options.max_bytes(pages).min(quarter);
+    let halves = std::iter::successors(Some(first), |bytes| Some(bytes / 2));
+    let mut sizes = halves.take_while(|&bytes| bytes >= 1 << 20);
+    sizes.find_map(|bytes| PagedMemory::new(usize::try_from(bytes / 8).ok()?, pages).ok())
 }
 
 /// Lines that memory holds.
@@ -277,7 +262,7 @@ fn typical(samples: impl IntoIterator<Item = f64>) -> f64 {
     quantile(samples, 0.25)
 }
 
-/// The sample below which this part of the samples lies, 0 when there are none.
+/// The sample below which this part of the samples lies, less than all; 0 when there are none.
 fn quantile(samples: impl IntoIterator<Item = f64>, part: f64) -> f64 {
     let mut sorted: Vec<f64> = samples.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
@@ -286,9 +271,8 @@ fn quantile(samples: impl IntoIterator<Item = f64>, part: f64) -> f64 {
         clippy::cast_sign_loss,
         reason = "a part of a length"
     )]
-    let index = (sorted.len() as f64 * part.clamp(0.0, 1.0)) as usize;
-    let last = sorted.len().saturating_sub(1);
-    sorted.get(index.min(last)).copied().unwrap_or(0.0)
+    let index = (sorted.len() as f64 * part) as usize;
+    sorted.get(index).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]

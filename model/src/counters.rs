@@ -33,9 +33,7 @@ use std::io;
     not(all(target_os = "linux", feature = "counters")),
     path = "counters/unsupported.rs"
 )]
-mod group;
-
-use group::EventGroup;
+mod system;
 
 /// What can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,7 +76,8 @@ impl Event {
 /// Counters of this thread, opened and stopped.
 #[derive(Debug)]
 pub struct Counters {
-    groups: Vec<EventGroup>,
+    events: Vec<Event>,
+    groups: system::Groups,
 }
 
 impl Counters {
@@ -88,26 +87,13 @@ impl Counters {
     /// [`CountersError`] when it has none of them, the system forbids them, or this was built
     /// without the feature `counters` or for another system than Linux.
     pub fn new() -> Result<Counters, CountersError> {
-        let (first, second) = Event::ALL.split_at(3);
-        let mut groups = Vec::new();
-        let mut first_error = None;
-        for events in [first, second] {
-            match EventGroup::open(events) {
-                Ok(group) => groups.push(group),
-                Err(error) => {
-                    first_error.get_or_insert(error);
-                }
-            }
-        }
-        match first_error {
-            Some(error) if groups.is_empty() => Err(CountersError { error }),
-            _ => Ok(Counters { groups }),
-        }
+        let (groups, events) = system::open().map_err(CountersError)?;
+        Ok(Counters { events, groups })
     }
 
     /// The events that are counted; the machine does not have the others.
     pub fn events(&self) -> impl Iterator<Item = Event> {
-        self.groups.iter().flat_map(|group| group.events())
+        self.events.iter().copied()
     }
 
     /// Counts while `f` runs. Costs a few system calls, some microseconds.
@@ -116,95 +102,41 @@ impl Counters {
     /// [`CountersError`] when the counters cannot be started or read; `f` has then run, unless they
     /// could not be started.
     pub fn around<R>(&mut self, f: impl FnOnce() -> R) -> Result<(R, Counts), CountersError> {
-        for group in &mut self.groups {
-            group.start()?;
-        }
-        let result = f();
-        // All stop before any is read.
-        for group in &mut self.groups {
-            group.stop()?;
-        }
-        let mut counts = Counts {
-            values: [None; Event::ALL.len()],
-            running_share: 1.0,
-        };
-        for group in &mut self.groups {
-            let reading = group.read()?;
-            let share = reading.running_share();
-            counts.running_share = counts.running_share.min(share);
-            for (event, count) in reading.counts {
-                // A counter that never ran has no count.
-                counts.values[event as usize] = (share > 0.0).then(|| count as f64 / share);
-            }
-        }
-        Ok((result, counts))
+        system::around(&mut self.groups, f).map_err(CountersError)
     }
 }
 
 /// What was counted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counts {
-    values: [Option<f64>; Event::ALL.len()],
-    running_share: f64,
-}
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Counts([Option<f64>; Event::ALL.len()]);
 
 impl Counts {
     /// How often the event happened; `None` when the machine does not count it or never had a turn
     /// for it.
     pub fn get(&self, event: Event) -> Option<f64> {
-        self.values[event as usize]
-    }
-
-    /// The smallest share of the time that a group of counters ran; its counts are scaled up by it.
-    pub fn running_share(&self) -> f64 {
-        self.running_share
-    }
-}
-
-/// The counts of a group, how long it was enabled, and how long it ran.
-#[derive(Debug)]
-struct GroupReading {
-    counts: Vec<(Event, u64)>,
-    enabled_ns: u64,
-    running_ns: u64,
-}
-
-impl GroupReading {
-    fn running_share(&self) -> f64 {
-        match self.enabled_ns {
-            0 => 0.0,
-            enabled_ns => (self.running_ns as f64 / enabled_ns as f64).min(1.0),
-        }
+        self.0[event as usize]
     }
 }
 
 /// Why nothing can be counted, in one line.
 #[derive(Debug)]
-pub struct CountersError {
-    error: io::Error,
-}
-
-impl From<io::Error> for CountersError {
-    fn from(error: io::Error) -> CountersError {
-        CountersError { error }
-    }
-}
+pub struct CountersError(io::Error);
 
 impl fmt::Display for CountersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.error.kind() {
+        match self.0.kind() {
             io::ErrorKind::NotFound => f.write_str("this machine has no hardware counters"),
             io::ErrorKind::PermissionDenied => f.write_str(
                 "the system forbids hardware counters (see /proc/sys/kernel/perf_event_paranoid)",
             ),
-            _ => write!(f, "no hardware counters: {}", self.error),
+            _ => write!(f, "no hardware counters: {}", self.0),
         }
     }
 }
 
 impl std::error::Error for CountersError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
+        Some(&self.0)
     }
 }
 
@@ -222,24 +154,11 @@ mod tests {
                 for event in counters.events() {
                     assert!(counts.get(event).is_none_or(f64::is_finite), "{event:?}");
                 }
-                assert!((0.0..=1.0).contains(&counts.running_share()));
             }
             Err(error) => {
                 let line = error.to_string();
                 assert!(!line.is_empty() && !line.contains('\n'), "{line}");
             }
-        }
-    }
-
-    #[test]
-    fn what_ran_half_of_the_time_counts_twice() {
-        for (enabled_ns, running_ns, share) in [(100, 50, 0.5), (100, 200, 1.0), (0, 0, 0.0)] {
-            let reading = GroupReading {
-                counts: Vec::new(),
-                enabled_ns,
-                running_ns,
-            };
-            assert!((reading.running_share() - share).abs() < 1e-12);
         }
     }
 }

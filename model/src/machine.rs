@@ -1,19 +1,17 @@
 //! What a prediction knows of a machine: levels of the memory hierarchy as capacities and steps of
 //! latency.
 //!
-//! Nominal sizes do not predict time on today's machines: a virtual machine gets a few megabytes of
-//! a shared last-level cache, pages move the latency, and replacement is not quite LRU. So a level
-//! is a list of measured [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs
-//! `step_ns` more*. With `M(C)` the misses of an operation at capacity `C`
-//! ([`Footprint::misses`](crate::Footprint::misses)),
+//! Nominal sizes do not predict time: a virtual machine gets a few megabytes of a shared last-level
+//! cache, pages move the latency, and replacement is not quite LRU. So a level is a list of measured
+//! [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs `step_ns` more*. With
+//! `M(C)` the misses of an operation at capacity `C` ([`Footprint::misses`](crate::Footprint)),
 //!
 //! ```text
 //! ns = CPU part + sum over levels, over steps of M(capacity) x step_ns
 //! ```
 //!
-//! A cache whose hit ratio falls off gradually has several steps, which
-//! [calibration](crate::CalibrateOptions) finds from a latency curve. The [`Hierarchy`] describes
-//! how the caches are built, and so which addresses compete.
+//! A cache whose hit ratio falls off gradually has several steps. The [`Hierarchy`] describes how
+//! the caches are built, and so which addresses compete.
 
 use std::sync::OnceLock;
 
@@ -171,10 +169,12 @@ impl Machine {
                 _ if topology.virtualised.value => ((size / 2.0).min(8e6), 90.0),
                 _ => (size / 2.0, 90.0),
             };
+            let name = format!("L{}", cache.level);
+            let line_bytes = cache.line_bytes;
             levels.push(Level::new(
-                &format!("L{}", cache.level),
+                &name,
                 LevelKind::Data,
-                cache.line_bytes,
+                line_bytes,
                 capacity,
                 step_ns,
             ));
@@ -183,11 +183,11 @@ impl Machine {
         if let Some(last) = levels.last_mut() {
             last.steps[0].step_ns = 90.0;
         }
+        let tlbs = [(64, 2.0), (1536, 10.0)];
         let page_bytes = PageSize::Small4K.bytes();
-        levels.push(Level::of_small_pages([
-            (64 * page_bytes, 2.0),
-            (1536 * page_bytes, 10.0),
-        ]));
+        levels.push(Level::of_small_pages(
+            tlbs.map(|(entries, ns)| (entries * page_bytes, ns)),
+        ));
         Machine {
             origin: Origin::Defaults,
             overlap: LookAhead::USUAL,

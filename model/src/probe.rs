@@ -12,7 +12,6 @@
 
 use std::fmt;
 use std::hint::black_box;
-use std::io;
 use std::time::Instant;
 
 use crate::{NO_NODE, NodeExtent, Overlap, PageSize, PagedMemory, Placement, SearchStyle, Shape};
@@ -53,29 +52,26 @@ impl TreeProbe {
         if (node.bytes as usize) < NODE_WORDS * size_of::<u64>() {
             let bytes = node.bytes;
             let what = format!("a node of {bytes} bytes has no room for a key and two links");
-            return Err(ProbeError::Tree(what));
+            return Err(ProbeError(what));
         }
-        let not_binary = || ProbeError::Tree("the shape is not one binary tree".to_owned());
+        let not_binary = || ProbeError("the shape is not one binary tree".to_owned());
         let mut roots = shape.roots();
         let (Some(root), None) = (roots.next(), roots.next()) else {
             return Err(not_binary());
         };
-        check_apart(placement, node)?;
-        let lowest = placement.offsets().iter().copied().min().unwrap_or(0) / 8 * 8;
-        let index = |word: u64| {
-            usize::try_from(word).map_err(|_| ProbeError::Memory(io::ErrorKind::OutOfMemory.into()))
+        let (lowest, highest) = ends_apart(placement, node)?;
+        let lowest = lowest / 8 * 8;
+        let no_memory =
+            |error: &dyn fmt::Display| ProbeError(format!("no memory for the tree: {error}"));
+        let index = |word: u64| usize::try_from(word).map_err(|error| no_memory(&error));
+        let word_of = |v: u32| match placement.offset(v) - lowest {
+            offset if offset.is_multiple_of(8) => index(offset / 8),
+            offset => Err(ProbeError(format!(
+                "a node at offset {offset} is not at a multiple of 8"
+            ))),
         };
-        let word_of = |v: u32| -> Result<usize, ProbeError> {
-            let offset = placement.offset(v) - lowest;
-            if !offset.is_multiple_of(8) {
-                let what = format!("a node at offset {offset} is not at a multiple of 8");
-                return Err(ProbeError::Tree(what));
-            }
-            index(offset / 8)
-        };
-        let highest = placement.offsets().iter().copied().max().unwrap_or(0) - lowest;
-        let len = index(highest / 8 + NODE_WORDS as u64)?;
-        let mut memory = PagedMemory::new(len, pages).map_err(ProbeError::Memory)?;
+        let len = index((highest - lowest) / 8 + NODE_WORDS as u64)?;
+        let mut memory = PagedMemory::new(len, pages).map_err(|error| no_memory(&error))?;
         let words = memory.as_mut_slice();
         let subtree = shape.subtree_nodes();
         // Keys below the subtree of each node; parents come first.
@@ -89,10 +85,8 @@ impl TreeProbe {
                 _ => return Err(not_binary()),
             };
             let below = smaller[v as usize];
-            let rank = below
-                + subtree
-                    .get(left as usize)
-                    .map_or(0, |&nodes| u64::from(nodes));
+            let left_nodes = subtree.get(left as usize).copied().unwrap_or(0);
+            let rank = below + u64::from(left_nodes);
             let mut links = [NONE as u64; 2];
             for (link, child, child_smaller) in [(0, left, below), (1, right, rank + 1)] {
                 if child != NO_NODE {
@@ -213,19 +207,19 @@ impl TreeProbe {
     }
 }
 
-/// Refuses placements in which nodes overlap: a link could then be a key as well, and a search
-/// might never end.
-fn check_apart(placement: &Placement, node: NodeExtent) -> Result<(), ProbeError> {
+/// The lowest and the highest offset of nodes that do not overlap. In those that do, a link could
+/// be a key as well, and a search might never end.
+fn ends_apart(placement: &Placement, node: NodeExtent) -> Result<(u64, u64), ProbeError> {
     let mut offsets = placement.offsets().to_vec();
     offsets.sort_unstable();
-    let mut pairs = offsets.windows(2);
-    match pairs.find(|pair| pair[1] - pair[0] < u64::from(node.bytes)) {
-        Some(pair) => {
+    for pair in offsets.windows(2) {
+        if pair[1] - pair[0] < u64::from(node.bytes) {
             let what = format!("the nodes at offsets {} and {} overlap", pair[0], pair[1]);
-            Err(ProbeError::Tree(what))
+            return Err(ProbeError(what));
         }
-        None => Ok(()),
     }
+    let end = |offset: Option<&u64>| offset.copied().unwrap_or(0);
+    Ok((end(offsets.first()), end(offsets.last())))
 }
 
 /// Runs `steps` steps, each on the state that the one before left; nanoseconds a step.
@@ -316,103 +310,78 @@ fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize 
     found
 }
 
-/// Why a tree cannot be probed.
+/// Why a tree cannot be probed: the shape or the placement is not that of a binary tree, or the
+/// system gave no memory.
 #[derive(Debug)]
-#[non_exhaustive]
-pub enum ProbeError {
-    /// The shape or the placement is not that of a binary tree; the message says why.
-    Tree(String),
-    /// The system gave no memory.
-    Memory(io::Error),
-}
+pub struct ProbeError(String);
 
 impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProbeError::Tree(what) => f.write_str(what),
-            ProbeError::Memory(error) => write!(f, "no memory for the tree: {error}"),
-        }
+        f.write_str(&self.0)
     }
 }
 
-impl core::error::Error for ProbeError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            ProbeError::Memory(error) => Some(error),
-            ProbeError::Tree(_) => None,
-        }
-    }
-}
+impl core::error::Error for ProbeError {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Layout, Visits};
 
-    fn probe(shape: &Shape, layout: Layout) -> Result<TreeProbe, ProbeError> {
-        let node = NodeExtent::new(24, 8).unwrap();
-        TreeProbe::new(shape, &layout.place(shape, node), node, PageSize::Small4K)
-    }
-
     #[test]
     fn every_key_is_found_at_its_depth() {
-        for layout in [
+        let node = NodeExtent::new(24, 8).unwrap();
+        let shape = Shape::random_binary(1000, 5);
+        let expected = Visits::uniform(&shape).nodes_per_operation() * 1000.0;
+        let layouts = [
             Layout::DepthFirst,
             Layout::VanEmdeBoas,
             Layout::Random { seed: 3 },
-        ] {
-            let shape = Shape::random_binary(1000, 5);
-            let mut tree = probe(&shape, layout).unwrap();
+        ];
+        for placement in layouts.map(|layout| layout.place(&shape, node)) {
+            let mut tree = TreeProbe::new(&shape, &placement, node, PageSize::Small4K).unwrap();
             let visited: u32 = (0..1000).map(|key| tree.depth(key)).sum();
-            let expected = Visits::uniform(&shape).nodes_per_operation() * 1000.0;
             assert!((f64::from(visited) - expected).abs() < 1e-6);
-            assert!(
-                (0..1000).all(|key| search::<true>(tree.memory.as_slice(), tree.root, key) != NONE)
-            );
-            assert_eq!(
-                search::<false>(tree.memory.as_slice(), tree.root, 1000),
-                NONE
-            );
-            // The clock is not judged, only that the searches end and find their keys.
-            assert!(tree.random_search_ns(SearchStyle::Branches, 100) >= 0.0);
-            assert!(tree.random_search_ns(SearchStyle::BranchFree, 100) >= 0.0);
-            for overlap in [Overlap::Dependent, Overlap::Independent] {
-                assert!(tree.random_descent_ns(SearchStyle::Branches, overlap, 100) >= 0.0);
-                assert!(tree.random_descent_ns(SearchStyle::BranchFree, overlap, 100) >= 0.0);
+            let (words, root) = (tree.memory.as_slice(), tree.root);
+            for key in 0..1000 {
+                let found = search::<true>(words, root, key);
+                assert_ne!(found, NONE);
+                assert_eq!(search::<false>(words, root, key), found);
+                assert_eq!(descend::<true>(words, root, key), found);
+                assert_eq!(descend::<false>(words, root, key), found);
             }
-            assert!((0..1000).all(|key| {
-                let words = tree.memory.as_slice();
-                let found = descend::<false>(words, tree.root, key);
-                found == search::<true>(words, tree.root, key)
-                    && found == descend::<true>(words, tree.root, key)
-            }));
+            assert_eq!(search::<false>(words, root, 1000), NONE);
+            // The clock is not judged, only that the searches end and find their keys.
+            for style in [SearchStyle::Branches, SearchStyle::BranchFree] {
+                assert!(tree.random_search_ns(style, 100) >= 0.0);
+                for overlap in [Overlap::Dependent, Overlap::Independent] {
+                    assert!(tree.random_descent_ns(style, overlap, 100) >= 0.0);
+                }
+            }
         }
     }
 
     #[test]
     fn what_cannot_be_probed_is_refused() {
-        let refusal = |parents: &[u32], bytes, offsets: Vec<u64>| {
+        const TWO: &[u32] = &[NO_NODE, 0];
+        let cases: [(&[u32], u32, &[u64], &str); 9] = [
+            (&[NO_NODE, 0, 0, 0], 24, &[0, 24, 48, 72], "binary tree"),
+            (&[NO_NODE, NO_NODE], 24, &[0, 24], "binary tree"),
+            (TWO, 16, &[0, 16], "16 bytes"),
+            (TWO, 24, &[0, 25], "offset 25"),
+            (TWO, 24, &[0, 8], "overlap"),
+            (TWO, 24, &[16, 0], "overlap"),
+            (TWO, 24, &[7, 7], "overlap"),
+            (TWO, 24, &[u64::MAX, u64::MAX - 23], "overlap"),
+            (TWO, 24, &[0, 1 << 46], "no memory"),
+        ];
+        for (parents, bytes, offsets, expected) in cases {
             let shape = Shape::from_parents(parents).unwrap();
             let node = NodeExtent::new(bytes, 8).unwrap();
-            let placement = Placement::from_offsets(offsets);
-            TreeProbe::new(&shape, &placement, node, PageSize::Small4K).unwrap_err()
-        };
-        let tree =
-            |parents: &[u32], bytes, offsets: Vec<u64>| match refusal(parents, bytes, offsets) {
-                ProbeError::Tree(what) => what,
-                ProbeError::Memory(error) => panic!("{error}"),
-            };
-        for parents in [&[NO_NODE, 0, 0, 0][..], &[NO_NODE, NO_NODE]] {
-            let offsets = (0..parents.len() as u64).map(|v| v * 24).collect();
-            assert!(tree(parents, 24, offsets).contains("binary tree"));
+            let placement = Placement::from_offsets(offsets.to_vec());
+            let refusal = TreeProbe::new(&shape, &placement, node, PageSize::Small4K);
+            let message = refusal.unwrap_err().to_string();
+            assert!(message.contains(expected), "{expected}: {message}");
         }
-        let two = |bytes, offsets: [u64; 2]| tree(&[NO_NODE, 0], bytes, offsets.to_vec());
-        assert!(two(16, [0, 16]).contains("16 bytes"));
-        assert!(two(24, [0, 25]).contains("offset 25"));
-        for offsets in [[0, 8], [16, 0], [7, 7], [u64::MAX, u64::MAX - 23]] {
-            assert!(two(24, offsets).contains("overlap"));
-        }
-        let sparse = refusal(&[NO_NODE, 0], 24, vec![0, 1 << 46]);
-        assert!(matches!(sparse, ProbeError::Memory(_)));
     }
 }

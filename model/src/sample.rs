@@ -67,6 +67,7 @@ impl Survey {
 }
 
 /// A run of bottoms in number order.
+#[derive(Default)]
 struct Bundle {
     /// Its range in the list of bottoms.
     roots: std::ops::Range<usize>,
@@ -99,36 +100,29 @@ impl Sample {
             parents: Vec::new(),
             counts: Vec::new(),
         };
-        let mut roots: Vec<u32> = Vec::new();
-        let mut all: Vec<Bundle> = Vec::new();
-        let (mut first, mut nodes, mut sum) = (0, 0u64, 0.0);
+        let (mut roots, mut all) = (Vec::new(), Vec::new());
+        let mut open = Bundle::default();
         for (v, &weight) in (0u32..).zip(subtree) {
             let parent = shape.parent(v);
             if weight > cut {
                 builder.add_top(v, parent);
-                continue;
-            }
-            if parent != NO_NODE && subtree[parent as usize] <= cut {
-                continue;
-            }
-            roots.push(v);
-            nodes += u64::from(weight);
-            sum += probability(v);
-            if nodes >= bundle_nodes {
-                all.push(Bundle {
-                    roots: first..roots.len(),
-                    nodes,
-                    probability: sum,
-                });
-                (first, nodes, sum) = (roots.len(), 0, 0.0);
+            } else if parent == NO_NODE || subtree[parent as usize] > cut {
+                roots.push(v);
+                open.roots.end = roots.len();
+                open.nodes += u64::from(weight);
+                open.probability += probability(v);
+                if open.nodes >= bundle_nodes {
+                    let roots = roots.len()..roots.len();
+                    let next = Bundle {
+                        roots,
+                        ..Bundle::default()
+                    };
+                    all.push(std::mem::replace(&mut open, next));
+                }
             }
         }
-        if nodes > 0 {
-            all.push(Bundle {
-                roots: first..roots.len(),
-                nodes,
-                probability: sum,
-            });
+        if open.nodes > 0 {
+            all.push(open);
         }
         for (bundle, count) in thinned(&all, bundles) {
             for &root in &roots[bundle.roots.clone()] {
@@ -148,38 +142,28 @@ fn thinned(all: &[Bundle], wanted: usize) -> Vec<(&Bundle, f64)> {
     if all.len() <= wanted {
         return all.iter().map(|bundle| (bundle, 1.0)).collect();
     }
-    // Hot bundles stand for themselves, up to half of what is wanted.
-    let mut hot: Vec<usize> = (0..all.len()).collect();
-    hot.sort_by(|&a, &b| all[b].probability.total_cmp(&all[a].probability));
+    // Hot bundles stand for themselves, up to half of the wanted ones.
+    let mut by_heat: Vec<usize> = (0..all.len()).collect();
+    by_heat.sort_by(|&a, &b| all[b].probability.total_cmp(&all[a].probability));
     let total: f64 = all.iter().map(|bundle| bundle.probability).sum();
-    let own = wanted / 2;
-    let mut is_hot = vec![false; all.len()];
-    for &index in &hot[..own] {
-        is_hot[index] = all[index].probability * wanted as f64 > 2.0 * total;
-    }
-    let cold: Vec<&Bundle> = (all.iter().zip(&is_hot))
-        .filter(|&(_, &hot)| !hot)
-        .map(|(bundle, _)| bundle)
-        .collect();
-    let hot: Vec<&Bundle> = (all.iter().zip(&is_hot))
-        .filter(|&(_, &hot)| hot)
-        .map(|(bundle, _)| bundle)
-        .collect();
+    let is_hot = |&&i: &&usize| all[i].probability * wanted as f64 > 2.0 * total;
+    let hot = by_heat[..wanted / 2].iter().take_while(is_hot).count();
+    let (hot, cold) = by_heat.split_at_mut(hot);
+    // In number order.
+    hot.sort_unstable();
+    cold.sort_unstable();
     let take = wanted - hot.len();
     // One from each stratum of the number order, at varying places in it.
-    let picked: Vec<&Bundle> = (0..take)
+    let picked: Vec<usize> = (0..take)
         .map(|i| {
-            let wander = (i * 0x9E37 % 0x10000) as u64;
             let (from, to) = (i * cold.len() / take, (i + 1) * cold.len() / take);
-            let offset = ((to - from) as u64 * wander) >> 16;
-            cold[from + usize::try_from(offset).unwrap_or(0)]
+            cold[from + (((to - from) * (i * 0x9E37 % 0x10000)) >> 16)]
         })
         .collect();
-    let nodes_of = |bundles: &[&Bundle]| bundles.iter().map(|bundle| bundle.nodes).sum::<u64>();
-    let count = nodes_of(&cold) as f64 / nodes_of(&picked).max(1) as f64;
-    hot.into_iter()
-        .map(|bundle| (bundle, 1.0))
-        .chain(picked.into_iter().map(|bundle| (bundle, count)))
+    let nodes_of = |bundles: &[usize]| bundles.iter().map(|&i| all[i].nodes).sum::<u64>();
+    let count = nodes_of(cold) as f64 / nodes_of(&picked).max(1) as f64;
+    let hot = hot.iter().map(|&i| (&all[i], 1.0));
+    hot.chain(picked.iter().map(|&i| (&all[i], count)))
         .collect()
 }
 

@@ -14,9 +14,9 @@
 //!
 //! Where the address chooses the set, cold lines of the other colour evict no hot one, and a hot
 //! load costs less than beside cold lines of the same colour. Where a hash or an unrelated physical
-//! address chooses the set, both take the same time. First-level caches with ways of a page pass on
-//! every machine. For larger ways the probe runs in huge pages, whose physical addresses agree with
-//! the program's in the bits that matter, unless a hypervisor backs them with small ones.
+//! address chooses the set, both take the same time. The probe runs in huge pages, whose physical
+//! addresses agree with the program's in the bits that matter, unless a hypervisor backs them with
+//! small ones. First-level caches with ways of a page pass on every machine.
 
 use super::{LINE_BYTES, line_start, typical};
 use crate::machine::{ColourProbe, Level, LevelKind};
@@ -35,7 +35,7 @@ const COLD_TIMES: u64 = 4;
 /// The largest cache that is probed.
 const CACHE_BYTES_MAX: u64 = 16 << 20;
 
-/// Probes the caches that have ways of a power of two of bytes, of at least a page, smallest first.
+/// Probes the caches whose ways have a power of two of bytes, at least a page, smallest first.
 pub(super) fn measure(runs: u32, topology: &Topology, levels: &[Level]) -> Vec<ColourProbe> {
     let caches = topology.data_caches();
     caches
@@ -45,8 +45,8 @@ pub(super) fn measure(runs: u32, topology: &Topology, levels: &[Level]) -> Vec<C
 
 fn probe(runs: u32, cache: &CacheFacts, levels: &[Level]) -> Option<ColourProbe> {
     let way_bytes = cache.size_bytes.checked_div(u64::from(cache.ways))?;
-    let is_large_enough = way_bytes >= PageSize::Small4K.bytes();
-    if !way_bytes.is_power_of_two() || !is_large_enough || cache.size_bytes > CACHE_BYTES_MAX {
+    let is_page = way_bytes.is_power_of_two() && way_bytes >= PageSize::Small4K.bytes();
+    if !is_page || cache.size_bytes > CACHE_BYTES_MAX {
         return None;
     }
     let name = format!("L{}", cache.level);
@@ -129,23 +129,18 @@ mod tests {
             hot: 100,
             cold: 1000,
         };
-        let hot: HashSet<u64> = (0..100).map(|index| lines.of_colour(0, index)).collect();
-        let same: HashSet<u64> = (100..1100).map(|index| lines.of_colour(0, index)).collect();
-        let other: HashSet<u64> = (0..1000).map(|index| lines.of_colour(1, index)).collect();
-        assert!((hot.len(), same.len(), other.len()) == (100, 1000, 1000));
-        assert!(hot.iter().chain(&same).all(|line| line % 64 < 32));
+        let hot_and_same: HashSet<u64> =
+            { 0..1100 }.map(|index| lines.of_colour(0, index)).collect();
+        let other: HashSet<u64> = { 0..1000 }.map(|index| lines.of_colour(1, index)).collect();
+        assert_eq!((hot_and_same.len(), other.len()), (1100, 1000));
+        assert!(hot_and_same.iter().all(|line| line % 64 < 32));
         assert!(other.iter().all(|line| line % 64 >= 32));
-        assert!(hot.is_disjoint(&same));
-        assert!(
-            hot.iter()
-                .chain(&same)
-                .chain(&other)
-                .all(|&line| line < lines.end())
-        );
+        let mut all = hot_and_same.union(&other);
+        assert!(all.all(|&line| line < lines.end()));
     }
 
     #[test]
-    fn a_probe_says_what_it_measured() {
+    fn a_probe_has_what_it_measured() {
         let machine = crate::Machine::this();
         for probe in measure(1, &Topology::this(), &machine.levels) {
             assert!(probe.way_bytes.is_power_of_two() && probe.way_bytes >= 4096);

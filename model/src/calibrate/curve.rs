@@ -3,7 +3,7 @@
 
 use super::fit::fit_steps;
 use super::{CalibrateOptions, LINE_BYTES, line_start, runs_for, typical};
-use crate::machine::{CurvePoint, Evidence, Level, LevelKind};
+use crate::machine::{CurvePoint, Evidence, Level, LevelKind, Step};
 use crate::probe::{next_state, ns_each, scale};
 use crate::topology::Topology;
 use crate::{PageSize, PagedMemory};
@@ -88,46 +88,36 @@ pub(super) fn data_levels(evidence: &Evidence, topology: &Topology) -> Vec<Level
     let points = &evidence.huge_pages;
     let weights: Vec<f64> = points.iter().map(|point| 1.0 / point.ns.max(0.1)).collect();
     let steps = fit_steps(points, &weights, MIN_STEP_NS);
-    let mut levels: Vec<Level> = topology
-        .data_caches()
-        .map(|cache| Level {
-            name: format!("L{}", cache.level),
-            kind: LevelKind::Data,
-            block_bytes: cache.line_bytes,
-            steps: Vec::new(),
-        })
-        .collect();
-    let caches = topology.data_caches();
-    let nominal: Vec<f64> = caches.map(|cache| cache.size_bytes as f64).collect();
-    for step in steps {
+    let mut caches = topology.data_caches().peekable();
+    let (mut levels, mut steps) = (Vec::new(), steps.into_iter().peekable());
+    while let Some(cache) = caches.next() {
         // The first cache that could still have served half of such a working set, else the last.
-        let mut sizes = nominal.iter();
-        let index = sizes.position(|size| step.capacity_bytes <= 2.0 * size);
-        if let Some(level) = levels.get_mut(index.unwrap_or(nominal.len().saturating_sub(1))) {
-            level.steps.push(step);
+        let is_last = caches.peek().is_none();
+        let reach = 2.0 * cache.size_bytes as f64;
+        let is_here = |step: &Step| is_last || step.capacity_bytes <= reach;
+        let own: Vec<Step> = std::iter::from_fn(|| steps.next_if(is_here)).collect();
+        if !own.is_empty() {
+            levels.push(Level {
+                name: format!("L{}", cache.level),
+                kind: LevelKind::Data,
+                block_bytes: cache.line_bytes,
+                steps: own,
+            });
         }
     }
-    levels.retain(|level| !level.steps.is_empty());
     levels
 }
 
 /// The cost of translating small pages: steps of the difference between the curves.
 pub(super) fn translation_level(evidence: &Evidence) -> Option<Level> {
-    let far = evidence.huge_pages.last()?.ns;
-    let (points, weights): (Vec<CurvePoint>, Vec<f64>) = evidence
-        .small_pages
-        .iter()
-        .enumerate()
-        .map(|(i, small)| {
-            // Beyond the largest working set in huge pages their curve is flat.
-            let huge = evidence.huge_pages.get(i).map_or(far, |point| point.ns);
-            let point = CurvePoint {
-                at: small.at,
-                ns: (small.ns - huge).max(0.0),
-            };
-            (point, 1.0 / small.ns.max(0.1))
-        })
-        .unzip();
+    // Beyond the largest working set in huge pages their curve is flat.
+    let last = evidence.huge_pages.last()?;
+    let huge = evidence.huge_pages.iter().chain(std::iter::repeat(last));
+    let points = { evidence.small_pages.iter().zip(huge) }.map(|(small, huge)| {
+        let ns = (small.ns - huge.ns).max(0.0);
+        (CurvePoint { ns, ..*small }, 1.0 / small.ns.max(0.1))
+    });
+    let (points, weights): (Vec<CurvePoint>, Vec<f64>) = points.unzip();
     let pages = PageSize::Small4K;
     let steps = fit_steps(&points, &weights, MIN_STEP_NS);
     (!steps.is_empty()).then(|| Level {

@@ -5,7 +5,8 @@
 //! one value and the next, so a cycle in the first-level cache shows its latency.
 
 use super::{LINE_WORDS, typical};
-use crate::probe::{next_state, ns_each, scale};
+use crate::probe::ns_each;
+use crate::shape::random::SplitMix64;
 use crate::{PageSize, PagedMemory};
 
 /// Loads of a timed run, at least.
@@ -14,7 +15,7 @@ const LOADS: u32 = 4096;
 const HIT_LINES: usize = 256;
 
 pub(super) struct Cycle<'a> {
-    memory: &'a mut PagedMemory,
+    memory: &'a PagedMemory,
     len: u32,
     at: usize,
 }
@@ -27,22 +28,13 @@ impl<'a> Cycle<'a> {
         indices: impl IntoIterator<Item = usize>,
     ) -> Option<Cycle<'a>> {
         let mut order: Vec<usize> = indices.into_iter().collect();
-        let words = memory.as_mut_slice();
-        if order.is_empty() || order.iter().any(|&index| index >= words.len()) {
-            return None;
-        }
-        let mut state = 1;
-        for i in (1..order.len()).rev() {
-            state = next_state(state);
-            #[expect(clippy::cast_possible_truncation, reason = "at most i, a usize")]
-            order.swap(i, scale(state, i as u64 + 1) as usize);
-        }
-        for (i, &index) in order.iter().enumerate() {
-            words[index] = order[(i + 1) % order.len()] as u64;
+        SplitMix64::new(1).shuffle(&mut order);
+        for (&index, &next) in order.iter().zip(order.iter().cycle().skip(1)) {
+            *memory.as_mut_slice().get_mut(index)? = next as u64;
         }
         Some(Cycle {
             len: u32::try_from(order.len()).ok()?,
-            at: order[0],
+            at: *order.first()?,
             memory,
         })
     }

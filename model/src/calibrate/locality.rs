@@ -2,22 +2,23 @@
 //!
 //! A tree of nodes of one line each, larger than the caches, is laid out in van Emde Boas order and
 //! searched. Then its aligned blocks of `g` bytes are scattered at random and it is searched again:
-//! the same loads, but what lay together within more than `g` bytes no longer does. Let `f_G` be
-//! what the far misses of a search would cost if only the first missed line of each block of `G`
-//! bytes did, and `s_G` the share of a miss for which that is so. Then
+//! what lay together within more than `g` bytes no longer does. Let `f_G` be what the far misses of
+//! a search would cost if only the first missed line of each block of `G` bytes did, and `s_G` the
+//! share of a miss for which that is so. Then
 //!
 //! ```text
 //! t_g = cpu + sum over G <= g of s_G f_G  +  (sum over G > g of s_G) f_g
 //! t_g - t_g' = tail_g (f_g - f_g'),  tail_g = sum over G > g of s_G     (g' the next larger)
 //! ```
 //!
-//! so that the differences of the times give the tails one by one, and the tails the shares. On an
-//! Emerald Rapids virtual machine, searches of 2^21 nodes of 32 B took 986 ns scattered by 64 B and
-//! 640 ns as they were: without this correction every good layout is predicted 1.3 times too slow.
+//! so the differences of the times give the tails, and the tails the shares. On an Emerald Rapids
+//! virtual machine, searches of 2^21 nodes of 32 B took 986 ns scattered by 64 B and 640 ns as they
+//! were: without this correction every good layout is predicted 1.3 times too slow.
 
 use crate::machine::{CurvePoint, Level, NeighbourShare};
 use crate::predict::far_costs;
-use crate::probe::{TreeProbe, next_state, scale};
+use crate::probe::TreeProbe;
+use crate::shape::random::permutation;
 use crate::{Layout, NodeExtent, PageSize, Placement, Predictor, SearchStyle, Shape};
 
 use super::{REPLACEMENT, typical};
@@ -33,8 +34,9 @@ const MIN_SHARE: f64 = 0.02;
 
 /// The times, and the shares that follow from them; empty without memory.
 pub(super) fn measure(runs: u32, levels: &[Level]) -> (Vec<CurvePoint>, Vec<NeighbourShare>) {
-    let Ok(node) = NodeExtent::new(64, 64) else {
-        return (Vec::new(), Vec::new());
+    let node = NodeExtent {
+        bytes: 64,
+        align: 64,
     };
     let shape = Shape::random_binary(NODES, 1);
     let placement = Layout::VanEmdeBoas.place(&shape, node);
@@ -80,17 +82,11 @@ fn scattered_times(
 /// The placement with its aligned blocks in random order.
 fn scatter(placement: &Placement, block_bytes: u64) -> Placement {
     let last = placement.offsets().iter().copied().max().unwrap_or(0) / block_bytes;
-    let mut order: Vec<u64> = (0..=last).collect();
-    let mut state = 1;
-    for i in (1..order.len()).rev() {
-        state = next_state(state);
-        #[expect(clippy::cast_possible_truncation, reason = "at most i, a usize")]
-        order.swap(i, scale(state, i as u64 + 1) as usize);
-    }
+    let order = permutation(u32::try_from(last + 1).unwrap_or(u32::MAX), 1);
     let moved = |&offset: &u64| {
         #[expect(clippy::cast_possible_truncation, reason = "an index of `order`")]
         let block = (offset / block_bytes) as usize;
-        order[block] * block_bytes + offset % block_bytes
+        u64::from(order[block]) * block_bytes + offset % block_bytes
     };
     Placement::from_offsets(placement.offsets().iter().map(moved).collect())
 }
@@ -154,31 +150,21 @@ mod tests {
             assert!((tail - expected).abs() < 1e-9, "{tail} {expected}");
         }
         let found = shares(tails);
-        let found: Vec<u64> = found
-            .iter()
-            .map(|neighbour| neighbour.block_bytes)
-            .collect();
-        assert_eq!(found, [128, 256, 1024, 4096]);
+        let found = found.iter().map(|neighbour| neighbour.block_bytes);
+        assert!(found.eq([128, 256, 1024, 4096]));
     }
 
     #[test]
     fn noise_gives_falling_shares() {
         let costs = [500.0, 350.0, 350.0, 190.0, 250.0];
-        for times in [
-            [9e3, 1.0, 5e3, 7.0, 8e3],
-            [0.0; 5],
-            [1.0, 2.0, 3.0, 4.0, 5.0],
-        ] {
+        let wild = [9e3, 1.0, 5e3, 7.0, 8e3];
+        for times in [wild, [0.0; 5], [1.0, 2.0, 3.0, 4.0, 5.0]] {
             let tails = tails(&times, &costs);
             assert!(tails.is_sorted_by(|a, b| a >= b), "{tails:?}");
             assert!(tails[0] <= MAX_TAIL && tails[4] >= 0.0, "{tails:?}");
-            assert!(
-                shares(tails)
-                    .iter()
-                    .map(|neighbour| neighbour.share)
-                    .sum::<f64>()
-                    <= 1.0
-            );
+            let shares = shares(tails);
+            let sum: f64 = shares.iter().map(|neighbour| neighbour.share).sum();
+            assert!(sum <= 1.0, "{shares:?}");
         }
     }
 

@@ -55,9 +55,8 @@ fn a_flat_or_empty_curve_has_no_steps() {
 
 #[test]
 fn search_costs_are_finite_and_not_negative() {
-    let costs = search::costs(1).unwrap();
     let mut machine = Machine::this().clone();
-    machine.search = costs;
+    machine.search = search::costs(1).unwrap();
     assert_eq!(machine.check(), Ok(()));
 }
 

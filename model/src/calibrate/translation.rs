@@ -9,15 +9,13 @@
 //! ns |                              .-----------   a walk through the page table
 //!    |                              |
 //!    |               .--------------'              a hit of the second buffer
-//!    |               |
 //!    |_______________|______________________ n
 //!              entries of dTLB   of STLB
 //! ```
 //!
-//! The pages are adjacent, so that they spread over the buffers' sets evenly, and visited in turns,
-//! so that a buffer of LRU-like replacement that is one page too small hardly ever hits. The same
-//! lines in huge pages tell whether these extend the reach: in a virtual machine whose host backs
-//! them with small pages they miss as small pages do, with shorter walks.
+//! A buffer of LRU-like replacement that is one page too small hardly ever hits. The same lines in
+//! huge pages tell whether these extend the reach: in a virtual machine whose host backs them with
+//! small pages they miss as small pages do, with shorter walks.
 
 use super::LINE_WORDS;
 use super::cycle::Cycle;
@@ -30,13 +28,10 @@ const PAGE_WORDS: usize = 4096 / 8;
 const PAGE_LINES: usize = 64;
 /// Lines from a page's line to that of the next page; odd, so that 64 pages use all of them.
 const STAGGER: usize = 7;
-/// Points to the doubling: known sizes (48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072, 4096)
-/// are among them.
-const POINTS_PER_DOUBLING: u64 = 8;
 /// The first and the last number of pages.
-const PAGES_MIN: u64 = 16;
-const PAGES_MAX: u64 = 1 << 14;
-const PAGES_MAX_QUICK: u64 = 1 << 13;
+const PAGES_MIN: u32 = 16;
+const PAGES_MAX: u32 = 1 << 14;
+const PAGES_MAX_QUICK: u32 = 1 << 13;
 /// A step lower than this is noise.
 const STEP_NS_MIN: f64 = 0.4;
 /// Larger differences count by their ratio: a hit of the second buffer costs a nanosecond or two, a
@@ -46,27 +41,28 @@ const SCALE_NS: f64 = 0.5;
 /// Visits more and more pages; `None` without memory.
 pub(super) fn measure(quick: bool, runs: u32) -> Option<TranslationProbe> {
     let last = if quick { PAGES_MAX_QUICK } else { PAGES_MAX };
-    let words = usize::try_from(last).ok()? * PAGE_WORDS;
+    let words = last as usize * PAGE_WORDS;
     let mut small = PagedMemory::new(words, PageSize::Small4K).ok()?;
     let mut huge = PagedMemory::new(words, PageSize::Huge2M).ok()?;
-    let (mut small_points, mut huge_points) = (Vec::new(), Vec::new());
+    let (mut small_pages, mut huge_pages) = (Vec::new(), Vec::new());
     for pages in numbers_of_pages(last) {
-        let count = usize::try_from(pages).ok()?;
-        let spread = || (0..count).map(place_in_page);
-        let together = Cycle::new(&mut huge, (0..count).map(|i| i * LINE_WORDS))?.ns(runs);
-        let in_small = Cycle::new(&mut small, spread())?.ns(runs);
-        let in_huge = Cycle::new(&mut huge, spread())?.ns(runs);
-        for (points, ns) in [(&mut small_points, in_small), (&mut huge_points, in_huge)] {
-            points.push(CurvePoint {
-                at: pages as f64,
-                ns: (ns - together).max(0.0),
-            });
-        }
+        let spread = || (0..pages as usize).map(place_in_page);
+        let adjacent = (0..pages as usize).map(|i| i * LINE_WORDS);
+        let together_ns = Cycle::new(&mut huge, adjacent)?.ns(runs);
+        let point = |memory: &mut PagedMemory| {
+            let ns = Cycle::new(memory, spread())?.ns(runs) - together_ns;
+            Some(CurvePoint {
+                at: f64::from(pages),
+                ns: ns.max(0.0),
+            })
+        };
+        small_pages.push(point(&mut small)?);
+        huge_pages.push(point(&mut huge)?);
     }
     Some(TranslationProbe {
-        levels: cliffs(&small_points),
-        small_pages: small_points,
-        huge_pages: huge_points,
+        levels: cliffs(&small_pages),
+        small_pages,
+        huge_pages,
     })
 }
 
@@ -75,12 +71,11 @@ fn place_in_page(page: usize) -> usize {
     page * PAGE_WORDS + page * STAGGER % PAGE_LINES * LINE_WORDS
 }
 
-/// Eight numbers to the doubling.
-fn numbers_of_pages(last: u64) -> impl Iterator<Item = u64> {
+/// Eight numbers to the doubling: known sizes (48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072,
+/// 4096) are among them.
+fn numbers_of_pages(last: u32) -> impl Iterator<Item = u32> {
     let doublings = std::iter::successors(Some(PAGES_MIN), |&pages| Some(2 * pages));
-    let points = doublings.flat_map(|pages| {
-        (0..POINTS_PER_DOUBLING).map(move |i| pages + i * pages / POINTS_PER_DOUBLING)
-    });
+    let points = doublings.flat_map(|pages| (8..16).map(move |eighths| pages / 8 * eighths));
     points.take_while(move |&pages| pages <= last)
 }
 
@@ -89,41 +84,33 @@ fn numbers_of_pages(last: u64) -> impl Iterator<Item = u64> {
 /// buffer are the last point before its step.
 fn cliffs(points: &[CurvePoint]) -> Vec<TranslationLevel> {
     let n = points.len();
-    if n < 4 {
+    let scaled = points.iter().map(|point| (point.ns / SCALE_NS).ln_1p());
+    let scaled: Vec<f64> = scaled.collect();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let error = |values: &[f64]| {
+        let mean = mean(values);
+        values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
+    };
+    let cuts = (1..n).flat_map(|first| (first + 1..n).map(move |second| (first, second)));
+    let squares = |&(first, second): &(usize, usize)| {
+        error(&scaled[..first]) + error(&scaled[first..second]) + error(&scaled[second..])
+    };
+    let best = cuts.min_by(|a, b| squares(a).total_cmp(&squares(b)));
+    let Some((first, second)) = best else {
         return Vec::new();
-    }
-    // Sums of the first values and of their squares, for the squared error of any stretch.
-    let mut sums = vec![(0.0, 0.0)];
-    for point in points {
-        let value = (point.ns / SCALE_NS).ln_1p();
-        let (sum, squares) = sums[sums.len() - 1];
-        sums.push((sum + value, squares + value * value));
-    }
-    let error = |from: usize, to: usize| {
-        let (sum, squares) = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
-        squares - sum * sum / (to - from) as f64
     };
-    let mut best = (f64::INFINITY, 0, 0);
-    for first in 1..n - 1 {
-        for second in first + 1..n {
-            let squares = error(0, first) + error(first, second) + error(second, n);
-            if squares < best.0 {
-                best = (squares, first, second);
-            }
-        }
-    }
-    let (_, first, second) = best;
-    let mean_ns = |from: usize, to: usize| {
-        points[from..to].iter().map(|point| point.ns).sum::<f64>() / (to - from) as f64
-    };
-    let level = |(start, at, end): (usize, usize, usize)| TranslationLevel {
+    let ns: Vec<f64> = points.iter().map(|point| point.ns).collect();
+    let level = |(start, cut, end): (usize, usize, usize)| TranslationLevel {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a number of pages"
         )]
-        entries: points[at - 1].at as u64,
-        miss_ns: mean_ns(at, end) - mean_ns(start, at),
+        entries: points[cut - 1].at as u64,
+        miss_ns: mean(&ns[cut..end]) - mean(&ns[start..cut]),
     };
     let levels = [(0, first, second), (first, second, n)].map(level);
     let is_step = |level: &TranslationLevel| level.miss_ns >= STEP_NS_MIN;
@@ -135,51 +122,54 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn curve(value: impl Fn(u64) -> f64) -> Vec<CurvePoint> {
-        numbers_of_pages(PAGES_MAX)
-            .enumerate()
-            .map(|(i, pages)| CurvePoint {
-                at: pages as f64,
-                ns: value(pages) + 0.1 * f64::from(u8::try_from(i % 3).unwrap_or(0)),
-            })
-            .collect()
+    fn curve(value: impl Fn(f64) -> f64) -> Vec<CurvePoint> {
+        let pages = numbers_of_pages(PAGES_MAX).zip([0.0, 0.1, 0.2].into_iter().cycle());
+        let point = |(pages, noise)| CurvePoint {
+            at: f64::from(pages),
+            ns: value(f64::from(pages)) + noise,
+        };
+        pages.map(point).collect()
     }
 
     #[test]
     fn buffers_are_found_again() {
-        for (dtlb, stlb) in [(64, 1536), (72, 3072), (96, 2048), (48, 1280), (96, 4096)] {
-            let points = curve(|pages| match pages {
-                _ if pages <= dtlb => 0.0,
-                _ if pages <= stlb => 1.7,
-                _ => 22.0 + (pages as f64 / stlb as f64).ln(),
-            });
-            let levels = cliffs(&points);
-            let entries: Vec<u64> = levels.iter().map(|level| level.entries).collect();
-            assert_eq!(entries, [dtlb, stlb]);
-            assert!((levels[0].miss_ns - 1.7).abs() < 0.2, "{levels:?}");
-            assert!((levels[1].miss_ns - 21.0).abs() < 1.5, "{levels:?}");
+        for (dtlb, stlb) in [
+            (64u32, 1536u32),
+            (72, 3072),
+            (96, 2048),
+            (48, 1280),
+            (96, 4096),
+        ] {
+            let levels = cliffs(&curve(|pages| match pages {
+                _ if pages <= f64::from(dtlb) => 0.0,
+                _ if pages <= f64::from(stlb) => 1.7,
+                _ => 22.0 + (pages / f64::from(stlb)).ln(),
+            }));
+            let [first, second] = levels[..] else {
+                panic!("{levels:?}")
+            };
+            assert_eq!(
+                (first.entries, second.entries),
+                (u64::from(dtlb), u64::from(stlb))
+            );
+            assert!((first.miss_ns - 1.7).abs() < 0.2, "{levels:?}");
+            assert!((second.miss_ns - 21.0).abs() < 1.5, "{levels:?}");
+        }
+        let one = cliffs(&curve(|pages| if pages <= 512.0 { 0.0 } else { 9.0 }));
+        assert_eq!((one.len(), one[0].entries), (1, 512));
+        for noise in [curve(|_| 0.0), Vec::new()] {
+            assert_eq!(cliffs(&noise), []);
         }
     }
 
     #[test]
-    fn noise_is_no_buffer() {
-        assert_eq!(cliffs(&curve(|_| 0.0)), []);
-        assert_eq!(cliffs(&[]), []);
-        let one = cliffs(&curve(|pages| if pages <= 512 { 0.0 } else { 9.0 }));
-        assert_eq!(one.len(), 1);
-        assert_eq!(one[0].entries, 512);
-    }
-
-    #[test]
     fn pages_give_different_lines() {
-        let places: HashSet<usize> = (0..1000).map(place_in_page).collect();
-        assert_eq!(places.len(), 1000);
         assert!((0..1000).all(|page| place_in_page(page) / PAGE_WORDS == page));
-        let lines: HashSet<usize> = (0..64)
+        let lines: HashSet<usize> = { 0..64 }
             .map(|page| place_in_page(page) % PAGE_WORDS)
             .collect();
         assert_eq!(lines.len(), 64, "all sets of a cache with ways of a page");
-        let numbers: Vec<u64> = numbers_of_pages(PAGES_MAX).collect();
+        let numbers: Vec<u32> = numbers_of_pages(PAGES_MAX).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b));
         for known in [48, 64, 72, 96, 128, 1024, 1280, 1536, 2048, 3072, 4096] {
             assert!(numbers.contains(&known), "{known}");
@@ -188,13 +178,14 @@ mod tests {
 
     #[test]
     fn reach_is_told_from_both_curves() {
-        let small = curve(|pages| if pages <= 1024 { 0.0 } else { 20.0 });
-        let probe = |huge_ns: f64| TranslationProbe {
-            levels: cliffs(&small),
-            small_pages: small.clone(),
-            huge_pages: curve(|_| huge_ns),
-        };
-        assert_eq!(probe(0.5).huge_pages_reach(), Some(true));
-        assert_eq!(probe(12.0).huge_pages_reach(), Some(false));
+        let small = curve(|pages| if pages <= 1024.0 { 0.0 } else { 20.0 });
+        for (huge_ns, reach) in [(0.5, true), (12.0, false)] {
+            let probe = TranslationProbe {
+                levels: cliffs(&small),
+                small_pages: small.clone(),
+                huge_pages: curve(|_| huge_ns),
+            };
+            assert_eq!(probe.huge_pages_reach(), Some(reach));
+        }
     }
 }

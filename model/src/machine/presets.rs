@@ -26,9 +26,12 @@ use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
 /// A machine with a name for the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    name: &'static str,
-    title: &'static str,
-    sources: &'static [&'static str],
+    /// What [`Machine::preset`] and `--machine` call it.
+    pub name: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    /// Where its numbers come from.
+    pub sources: &'static [&'static str],
     /// Cycles in a nanosecond, with one core busy.
     ghz: f64,
     /// Sets, bytes of a block and ways of L1, L2 and perhaps L3.
@@ -63,21 +66,6 @@ const fn tlbs(first: [u64; 2], second: [u64; 2], miss_cycles: f64) -> Option<Tlb
 const WALK_NS: f64 = 10.0;
 
 impl Preset {
-    /// What [`Machine::preset`] and `--machine` call it.
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
-    /// What it is.
-    pub fn title(&self) -> &'static str {
-        self.title
-    }
-
-    /// Where its numbers come from.
-    pub fn sources(&self) -> &'static [&'static str] {
-        self.sources
-    }
-
     /// The machine itself.
     pub fn machine(&self) -> Machine {
         let caches: Vec<CacheLevel> = { ["L1", "L2", "L3"].into_iter().zip(self.caches) }
@@ -363,9 +351,9 @@ mod tests {
         ];
         for (preset, (name, kib, entries)) in Machine::presets().zip(sizes) {
             let machine = preset.machine();
-            assert_eq!((preset.name(), machine.check()), (name, Ok(())));
+            assert_eq!((preset.name, machine.check()), (name, Ok(())));
             assert_eq!(Machine::preset(name).as_ref(), Ok(&machine));
-            assert!(!preset.sources().is_empty());
+            assert!(!preset.sources.is_empty());
             let hierarchy = machine.hierarchy.as_ref().unwrap();
             let caches = hierarchy.caches().iter().map(|cache| cache.bytes() >> 10);
             assert!(caches.eq(kib.iter().copied()), "{name}");

@@ -38,72 +38,39 @@ fn what_no_machine_has_is_refused() {
         machine.check().map_err(|error| error.to_string())
     };
     let accepted: [Change; 3] = [
-        |machine| set_levels(machine, 16),
-        |machine| set_neighbours(machine, (6..=30).map(|bits| 1 << bits)),
-        |machine| machine.name.push('é'),
+        |m| set_levels(m, 16),
+        |m| set_neighbours(m, (6..=30).map(|bits| 1 << bits)),
+        |m| m.name.push('é'),
     ];
     for change in accepted {
         assert_eq!(changed(change), Ok(()));
     }
     let refused: [(Change, &str); 21] = [
+        (|m| m.levels[0].block_bytes = 48, "block_bytes is 48"),
+        (|m| m.levels[0].block_bytes = 0, "block_bytes is 0"),
         (
-            |machine| machine.levels[0].block_bytes = 48,
-            "block_bytes is 48",
-        ),
-        (
-            |machine| machine.levels[0].block_bytes = 0,
-            "block_bytes is 0",
-        ),
-        (
-            |machine| machine.levels[0].steps[0].capacity_bytes = 0.0,
+            |m| m.levels[0].steps[0].capacity_bytes = 0.0,
             "capacity_bytes is 0",
         ),
-        (
-            |machine| machine.levels[0].steps[0].capacity_bytes = f64::NAN,
-            "NaN",
-        ),
-        (
-            |machine| machine.levels[0].steps[0].step_ns = -1.0,
-            "step_ns is -1",
-        ),
-        (
-            |machine| machine.levels[0].steps[0].step_ns = f64::INFINITY,
-            "inf",
-        ),
-        (|machine| machine.levels[0].steps.clear(), "0 steps"),
-        (|machine| set_levels(machine, 0), "0 levels"),
-        (|machine| set_levels(machine, 17), "17 levels"),
-        (
-            |machine| machine.levels[1].name = "L1".to_owned(),
-            "used twice",
-        ),
-        (|machine| set_neighbours(machine, [256, 256]), "neighbours"),
-        (|machine| set_neighbours(machine, [4096, 256]), "neighbours"),
-        (
-            |machine| set_neighbours(machine, [256, 1 << 31]),
-            "neighbours",
-        ),
+        (|m| m.levels[0].steps[0].capacity_bytes = f64::NAN, "NaN"),
+        (|m| m.levels[0].steps[0].step_ns = -1.0, "step_ns is -1"),
+        (|m| m.levels[0].steps[0].step_ns = f64::INFINITY, "inf"),
+        (|m| m.levels[0].steps.clear(), "0 steps"),
+        (|m| set_levels(m, 0), "0 levels"),
+        (|m| set_levels(m, 17), "17 levels"),
+        (|m| m.levels[1].name = "L1".to_owned(), "used twice"),
+        (|m| set_neighbours(m, [256, 256]), "neighbours"),
+        (|m| set_neighbours(m, [4096, 256]), "neighbours"),
+        (|m| set_neighbours(m, [256, 1 << 31]), "neighbours"),
         // What a terminal would obey.
-        (|machine| machine.name.push('\u{1b}'), "control characters"),
-        (
-            |machine| machine.levels[0].name.push('\n'),
-            "control characters",
-        ),
-        (
-            |machine| machine.notes.push("\r".to_owned()),
-            "control characters",
-        ),
-        (|machine| machine.search.node_ns = -1.0, "search.node_ns"),
-        (|machine| machine.overlap.misses = 0.5, "overlap.misses"),
-        (|machine| machine.overlap.misses = 1e9, "overlap.misses"),
-        (
-            |machine| machine.overlap.nodes_ahead = -1.0,
-            "overlap.nodes_ahead",
-        ),
-        (
-            |machine| machine.overlap.branches = f64::NAN,
-            "overlap.branches",
-        ),
+        (|m| m.name.push('\u{1b}'), "control characters"),
+        (|m| m.levels[0].name.push('\n'), "control characters"),
+        (|m| m.notes.push("\r".to_owned()), "control characters"),
+        (|m| m.search.node_ns = -1.0, "search.node_ns"),
+        (|m| m.overlap.misses = 0.5, "overlap.misses"),
+        (|m| m.overlap.misses = 1e9, "overlap.misses"),
+        (|m| m.overlap.nodes_ahead = -1.0, "overlap.nodes_ahead"),
+        (|m| m.overlap.branches = f64::NAN, "overlap.branches"),
     ];
     for (change, expected) in refused {
         let message = changed(change).unwrap_err();

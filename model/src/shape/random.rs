@@ -28,7 +28,7 @@ impl SplitMix64 {
     }
 
     /// Every order of `items` with (all but) equal probability; O(n).
-    pub(crate) fn shuffle(&mut self, items: &mut [u32]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             let bound = u32::try_from(last + 1).unwrap_or(u32::MAX);
             items.swap(last, self.below(bound) as usize);

@@ -111,8 +111,8 @@ fn topology_names_sources() {
 #[test]
 fn presets_are_known_by_name() {
     for preset in Machine::presets() {
-        let object = json(&format!("{} --layout veb", on(preset.name())));
-        assert_eq!(object["origin"], "preset", "{}", preset.name());
+        let object = json(&format!("{} --layout veb", on(preset.name)));
+        assert_eq!(object["origin"], "preset", "{}", preset.name);
         assert!(number(&object, "rows.0.misses.L1") > 0.0);
     }
 }
