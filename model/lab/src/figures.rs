@@ -37,9 +37,9 @@ use crate::thesis::{
     search_references,
 };
 use ccmodel::{Accesses, Shape};
+use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::parallel::parallel;
 use crate::progress;
 use cost::SearchCost;
 pub(crate) use cost::reference_cycles;
@@ -126,14 +126,6 @@ impl FigureRow {
         self.simulated_baseline.cycles(refill_cycles) / self.simulated.cycles(refill_cycles)
     }
 
-    /// The costs of a TLB miss, in cycles, with which the simulation agrees with the least and the
-    /// most that the thesis can have measured; `None` where no cost does.
-    fn explaining_refill_cycles(&self) -> [Option<f64>; 2] {
-        let baseline = self.simulated_baseline;
-        let cycles = |speedup| self.simulated.refill_cycles_for(baseline, speedup);
-        self.stated.map_or([None; 2], |stated| stated.map(cycles))
-    }
-
     /// Whether the simulation, caches alone, lies between the least and the most that the thesis
     /// can have measured.
     pub(crate) fn is_as_stated(&self) -> bool {
@@ -177,93 +169,78 @@ pub(crate) fn figures(options: FigureOptions) -> Vec<Figure> {
             }
         }
     }
-    let mut done = 0;
-    let costs = parallel(
-        &jobs,
-        |&(levels, arrangement)| cost(levels, arrangement, options.searches),
-        |_, _| {
-            done += 1;
-            progress(&format!("simulated {done} of {} trees", jobs.len()));
-        },
-    );
+    let simulated = |&(levels, arrangement)| {
+        progress(&format!("tree of {levels} levels: {arrangement:?}"));
+        cost(levels, arrangement, options.searches)
+    };
+    let costs: Vec<Costs> = jobs.par_iter().map(simulated).collect();
     let cost_of = |levels: u32, arrangement: Arrangement| {
         let place = jobs.iter().position(|&job| job == (levels, arrangement));
         place.map_or_else(Default::default, |place| costs[place])
     };
-    let figures = wanted.into_iter().map(|(number, title, stated, points)| {
-        let rows = points.into_iter().map(|point| {
-            let cost = cost_of(point.levels, point.arrangement);
-            row(point, stated, cost_of(point.levels, RANDOM), cost)
-        });
-        Figure {
-            number,
-            title,
-            stated,
-            rows: rows.collect(),
-        }
-    });
-    figures.collect()
+    let figure = |(number, title, stated, points): WantedFigure| Figure {
+        number,
+        title,
+        stated,
+        rows: { points.into_iter() }
+            .map(|point| {
+                let cost = cost_of(point.levels, point.arrangement);
+                row(point, stated, cost_of(point.levels, RANDOM), cost)
+            })
+            .collect(),
+    };
+    wanted.into_iter().map(figure).collect()
 }
 
 /// The baseline of speedups.
 const RANDOM: Arrangement = Arrangement::PackedRandom;
 
+/// Number, title, what the text says and the points of a figure.
 type WantedFigure = (&'static str, &'static str, Stated, Vec<Wanted>);
 
 /// The points of the three figures.
 fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
     let k = nodes_per_block(L2.block_bytes(), NODE_BYTES);
     let levels = options.levels;
-    let uncoloured = |layout, clustering: Clustering, arrangement| Wanted {
-        layout,
-        levels,
-        coloured_nodes: 0,
-        arrangement,
-        formula_rate: miss_rate(f64::from(levels), 0.0, clustering.k(k)),
-        is_of_the_thesis: true,
-    };
-    let ours = |layout, clustering, arrangement| Wanted {
-        is_of_the_thesis: false,
-        ..uncoloured(layout, clustering, arrangement)
-    };
     use Clustering::{DepthFirst, None, Subtree};
-    let clustered = vec![
-        uncoloured("depth-first", DepthFirst, Arrangement::PackedDepthFirst),
-        uncoloured(
-            "subtree clusters",
-            Subtree,
-            Arrangement::Clusters { coloured_nodes: 0 },
-        ),
-        ours(
-            "random in blocks",
-            None,
-            Arrangement::Random { coloured_nodes: 0 },
-        ),
-        ours("depth-first with gaps", DepthFirst, Arrangement::DepthFirst),
-        ours(
+    let clusters = |coloured_nodes| Arrangement::Clusters { coloured_nodes };
+    let random = |coloured_nodes| Arrangement::Random { coloured_nodes };
+    let uncoloured = [
+        ("depth-first", DepthFirst, Arrangement::PackedDepthFirst),
+        ("subtree clusters", Subtree, clusters(0)),
+        ("random in blocks", None, random(0)),
+        ("depth-first with gaps", DepthFirst, Arrangement::DepthFirst),
+        (
             "clusters from the leaves",
             Subtree,
             Arrangement::ClustersFromBottom,
         ),
-        ours(
+        (
             "clusters depth-first",
             Subtree,
             Arrangement::ClustersDepthFirst,
         ),
     ];
+    let uncoloured = uncoloured.into_iter().enumerate();
+    let uncoloured = uncoloured.map(|(i, (layout, clustering, arrangement))| Wanted {
+        layout,
+        levels,
+        coloured_nodes: 0,
+        arrangement,
+        formula_rate: miss_rate(f64::from(levels), 0.0, clustering.k(k)),
+        // The thesis measured the first two.
+        is_of_the_thesis: i < 2,
+    });
     let coloured = (0..7).map(|doubling| {
         let coloured_nodes = PAGE_NODES << doubling;
         let nodes = nodes_of(levels);
+        let reuse = coloured_reuse(nodes, coloured_nodes as f64);
         Wanted {
             layout: "coloured",
             levels,
             coloured_nodes,
-            arrangement: Arrangement::Random { coloured_nodes },
-            formula_rate: miss_rate(
-                search_references(nodes),
-                coloured_reuse(nodes, coloured_nodes as f64),
-                1.0,
-            ),
+            arrangement: random(coloured_nodes),
+            formula_rate: miss_rate(search_references(nodes), reuse, 1.0),
             is_of_the_thesis: true,
         }
     });
@@ -272,9 +249,7 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
         layout: "C-tree",
         levels,
         coloured_nodes: HALF_CACHE_NODES,
-        arrangement: Arrangement::Clusters {
-            coloured_nodes: HALF_CACHE_NODES,
-        },
+        arrangement: clusters(HALF_CACHE_NODES),
         formula_rate: c_tree_miss_rate(nodes_of(levels), NODE_BYTES, L2),
         is_of_the_thesis: true,
     });
@@ -288,19 +263,19 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
     vec![
         (
             "3-4",
-            "Predicted and actual effects of clustering",
+            "predicted and actual effects of clustering",
             stated(0.08, 0.09, clustering),
-            clustered,
+            uncoloured.collect(),
         ),
         (
             "3-5",
-            "Predicted and actual effects of coloring",
+            "predicted and actual effects of coloring",
             stated(0.08, 0.14, coloring),
             coloured.collect(),
         ),
         (
             "3-6",
-            "Predicted and actual speedup for C-trees",
+            "predicted and actual speedup for C-trees",
             stated(0.15, 0.15, c_tree),
             c_trees.collect(),
         ),
@@ -320,16 +295,15 @@ fn row(point: Wanted, stated: Stated, baseline: Costs, cost: Costs) -> FigureRow
     let formula_speedup = reference_cycles(1.0) / reference_cycles(rate);
     // By reference, as the formulas count.
     let true_reference = baseline.0.cycles(0.0) / baseline.0.nodes;
+    let actual = stated.actual(formula_speedup);
     FigureRow {
         layout: point.layout,
         nodes: nodes_of(point.levels),
         coloured_nodes: point.coloured_nodes,
-        formula_rate: point.formula_rate,
+        formula_rate: rate,
         formula_speedup,
         formula_true_speedup: true_reference / reference_cycles(rate),
-        stated: point
-            .is_of_the_thesis
-            .then(|| stated.actual(formula_speedup)),
+        stated: point.is_of_the_thesis.then_some(actual),
         predicted: cost.0,
         simulated: cost.1,
         predicted_baseline: baseline.0,

@@ -1,9 +1,8 @@
 //! Checks the predictions of `ccmodel`, and makes figures of T. Chilimbi's thesis again.
 
-// Modules, lowest first: `parallel`, `probe_layout`, `sample`, `thesis`, `figures`, `validate`.
+// Modules, lowest first: `probe_layout`, `sample`, `thesis`, `figures`, `validate`.
 
 mod figures;
-mod parallel;
 mod probe_layout;
 mod sample;
 mod thesis;
@@ -39,7 +38,15 @@ enum Command {
 /// Exit code of a request that cannot be met, as clap's.
 const EXIT_USAGE: u8 = 2;
 
+/// Simulations at once; more would need too much memory.
+const THREADS_MAX: usize = 4;
+
 fn main() -> ExitCode {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(THREADS_MAX));
+    if let Err(error) = pool.build_global() {
+        eprintln!("ccmodel-lab: {error}");
+    }
     let mut out = stdout().lock();
     let done = match Args::parse().command {
         Command::Validate(args) => validate::run(&args, &mut out),

@@ -209,29 +209,6 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_case_counted_block_by_block() {
-        for (nodes_per_block, block_levels) in [(1u64, 12u32), (3, 6), (7, 4)] {
-            let step = nodes_per_block + 1;
-            for power in 0..block_levels {
-                // The i-th search takes the i-th branch at each level in turn, so that after i of
-                // them min(i, blocks) of each level have been seen.
-                let searches = step.pow(power);
-                let levels = 0..block_levels;
-                let seen: u64 = levels.map(|level| searches.min(step.pow(level))).sum();
-                let hits = (u64::from(block_levels) * searches - seen) as f64;
-                assert!((worst_case_hits(nodes_per_block, searches) - hits).abs() < 1e-6);
-                let nodes = step.pow(block_levels) - 1;
-                let misses = transient_misses(nodes, nodes_per_block, searches);
-                assert!((misses - seen as f64 / searches as f64).abs() < 1e-9);
-            }
-        }
-        for searches in [0, u64::MAX] {
-            assert!(transient_misses(3, 3, searches) >= 0.0);
-            assert!(worst_case_hits(0, searches).is_finite());
-        }
-    }
-
-    #[test]
     fn the_table_has_the_numbers_of_the_text() {
         let text = table(&Machine::thesis(), 2_097_151, NODE_BYTES);
         for part in [

@@ -57,15 +57,6 @@ impl SearchCost {
             + self.l2_misses * L2_MISS_CYCLES
             + self.tlb_misses * refill_cycles
     }
-
-    /// The cost of a TLB miss with which this cost is `speedup` times less than `baseline`; `None`
-    /// where none is.
-    pub(crate) fn refill_cycles_for(self, baseline: SearchCost, speedup: f64) -> Option<f64> {
-        let short = speedup * self.cycles(0.0) - baseline.cycles(0.0);
-        let each = baseline.tlb_misses - speedup * self.tlb_misses;
-        let cycles = short / each;
-        (each > 0.0 && cycles >= 0.0).then_some(cycles)
-    }
 }
 
 /// The thesis's caches and data TLB.
@@ -124,26 +115,6 @@ pub(super) fn predicted(accesses: &Accesses) -> SearchCost {
 mod tests {
     use super::*;
     use ccmodel::{NO_NODE, Placement, Shape};
-
-    #[test]
-    fn the_refill_that_explains_a_speedup_does_so() {
-        let slow = SearchCost {
-            nodes: 20.0,
-            l1_misses: 26.0,
-            l2_misses: 10.0,
-            tlb_misses: 16.0,
-        };
-        let fast = SearchCost {
-            tlb_misses: 2.0,
-            l2_misses: 4.0,
-            ..slow
-        };
-        let cycles = fast.refill_cycles_for(slow, 3.0).unwrap();
-        assert!((slow.cycles(cycles) / fast.cycles(cycles) - 3.0).abs() < 1e-9);
-        // With TLB misses alone the ratio is 8; no cost gives more, nor less than without.
-        assert_eq!(fast.refill_cycles_for(slow, 9.0), None);
-        assert_eq!(fast.refill_cycles_for(slow, 1.0), None);
-    }
 
     #[test]
     fn two_blocks_that_share_a_set_evict_each_other() {

@@ -13,7 +13,7 @@ const ASSUMED_REFILL_CYCLES: f64 = 50.0;
 impl Figure {
     /// The picture.
     pub(super) fn to_svg(&self) -> Result<String, Box<dyn Error>> {
-        let title = format!("Figure {}: {}, again", self.number, lower_first(self.title));
+        let title = format!("Figure {}: {}, again", self.number, self.title);
         let names = || Axis::Names(self.rows.iter().map(|row| row.layout.to_owned()).collect());
         type Across = fn(usize, &FigureRow) -> f64;
         // Layouts have no order that a line could show.
@@ -69,24 +69,19 @@ impl Figure {
 
     /// A Markdown table of speedups, then one of the misses behind them.
     pub(super) fn to_markdown(&self) -> String {
-        let title = lower_first(self.title);
-        let mut text = format!("### Figure {}: {title}\n\n", self.number);
+        let mut text = format!("### Figure {}: {}\n\n", self.number, self.title);
         text += "| layout | nodes | coloured | `m_L2` by the formulas | speedup by the formulas | \
                  the same, true baseline | thesis measured | this model | simulated | \
-                 with TLB misses at 50 cycles | cycles of a TLB miss that explain the thesis |\n\
-                 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+                 with TLB misses at 50 cycles |\n\
+                 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
         for row in &self.rows {
-            let (measured, cycles) = match row.stated {
-                Some(stated) => (
-                    range(stated.map(Some), 2),
-                    range(row.explaining_refill_cycles(), 0),
-                ),
-                None => ("-".to_owned(), "-".to_owned()),
-            };
+            let measured = row.stated.map_or("-".to_owned(), |[least, most]| {
+                format!("{least:.2}-{most:.2}")
+            });
             let (layout, nodes, coloured_nodes) = (row.layout, row.nodes, row.coloured_nodes);
             text += &format!(
                 "| {layout} | {nodes} | {coloured_nodes} | {:.3} | {:.2} | {:.2} | {measured} | \
-                 {:.2} | {:.2} | {:.2} | {cycles} |\n",
+                 {:.2} | {:.2} | {:.2} |\n",
                 row.formula_rate,
                 row.formula_speedup,
                 row.formula_true_speedup,
@@ -147,26 +142,4 @@ pub(super) fn start_up_markdown(rows: &[StartRow]) -> String {
         )
     };
     head.to_owned() + &rows.iter().map(row).collect::<String>()
-}
-
-/// `1.98-2.00`, one number where both are the same, `none` for what there is not.
-fn range(ends: [Option<f64>; 2], digits: usize) -> String {
-    let [low, high] = ends.map(|end| end.map(|end| format!("{end:.digits$}")));
-    match (low, high) {
-        (Some(low), Some(high)) if low == high => low,
-        (None, None) => String::from("none"),
-        (low, high) => {
-            let end = |end: Option<String>| end.unwrap_or_else(|| String::from("none"));
-            format!("{}-{}", end(low), end(high))
-        }
-    }
-}
-
-/// A title within a sentence.
-fn lower_first(title: &str) -> String {
-    let mut letters = title.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }

@@ -1,23 +1,8 @@
 //! Small versions of the figures: the numbers that do not depend on size, and the forms.
 
-use std::sync::OnceLock;
-
 use super::show::start_up_markdown;
 use super::start::start_up;
 use super::*;
-
-/// Made once: each test looks at the same.
-fn small() -> &'static [Figure] {
-    static SMALL: OnceLock<Vec<Figure>> = OnceLock::new();
-    SMALL.get_or_init(|| {
-        let options = FigureOptions {
-            searches: 1000,
-            levels: 10,
-            swept_levels: (9, 10),
-        };
-        figures(options)
-    })
-}
 
 #[test]
 fn stated_speedups_lie_above_the_formulas() {
@@ -40,11 +25,11 @@ fn the_points_are_those_of_the_text() {
     assert!((rates[0] - 0.571).abs() < 5e-4 && (rates[1] - 0.5).abs() < 1e-12);
     let coloured: Vec<u64> = points[1].iter().map(|point| point.coloured_nodes).collect();
     assert_eq!(coloured, [384, 768, 1536, 3072, 6144, 12_288, 24_576]);
-    let nodes: Vec<u64> = points[2]
-        .iter()
-        .map(|point| nodes_of(point.levels))
-        .collect();
-    assert_eq!((nodes[0], nodes[4]), (262_143, 4_194_303));
+    let [first, .., last] = points[2][..] else {
+        panic!("{points:?}")
+    };
+    let nodes = [first, last].map(|point| nodes_of(point.levels));
+    assert_eq!(nodes, [262_143, 4_194_303]);
     assert!(points[2].iter().all(|point| point.coloured_nodes == 24_576));
     assert_eq!(points[0][1].levels, 21);
 }
@@ -69,8 +54,13 @@ fn predictions_follow_the_simulation() {
 }
 
 #[test]
-fn figures_are_shown_in_two_ways() {
-    for figure in small() {
+fn each_figure_is_a_table_and_two_files() {
+    let figures = figures(FigureOptions {
+        searches: 1000,
+        levels: 10,
+        swept_levels: (9, 10),
+    });
+    for figure in &figures {
         for row in &figure.rows {
             assert!((row.simulated.nodes - row.predicted.nodes).abs() < 0.2);
             assert!(row.formula_speedup >= 1.0);
@@ -78,8 +68,6 @@ fn figures_are_shown_in_two_ways() {
                 figure.number != "3-4" || ["depth-first", "subtree clusters"].contains(&row.layout);
             assert_eq!(row.stated.is_some(), is_stated);
         }
-        let svg = figure.to_svg().unwrap();
-        assert!(svg.starts_with("<svg") && !svg.contains("NaN") && !svg.contains("inf"));
         // Two tables with a head of two lines each, the second with a line more for each size of
         // the random tree.
         let sizes = if figure.number == "3-6" { 2 } else { 1 };
@@ -87,6 +75,20 @@ fn figures_are_shown_in_two_ways() {
         let rows = markdown.lines().filter(|line| line.starts_with('|'));
         assert_eq!(rows.count(), 4 + 2 * figure.rows.len() + sizes);
     }
+    let folder = std::env::temp_dir().join(format!("ccmodel-figures-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let written = write_files(&folder, &figures).unwrap();
+    assert_eq!(written.len(), 6);
+    for path in written {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            text.starts_with("<svg") || text.starts_with('{'),
+            "{path:?}"
+        );
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{path:?}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(write_files(&folder.join("nowhere"), &figures).is_err());
 }
 
 #[test]
@@ -106,17 +108,4 @@ fn random_searches_start_below_the_worst_case() {
         table.lines().filter(|line| line.starts_with('|')).count(),
         9
     );
-}
-
-#[test]
-fn each_figure_becomes_two_files() {
-    let folder = std::env::temp_dir().join(format!("ccmodel-figures-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let written = write_files(&folder, small()).unwrap();
-    assert_eq!(written.len(), 6);
-    for path in written {
-        assert!(fs::metadata(path).unwrap().len() > 100);
-    }
-    fs::remove_dir_all(&folder).unwrap();
-    assert!(write_files(&folder.join("nowhere"), small()).is_err());
 }

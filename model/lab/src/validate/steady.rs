@@ -6,10 +6,10 @@ use ccmodel::{
     Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape, Simulator, Tier,
     predict_transient,
 };
+use rayon::prelude::*;
 
 use super::compare::{Compared, compare, mean_error, row};
 use super::{Effort, Row};
-use crate::parallel::parallel;
 use crate::progress;
 use crate::sample::{Precision, Simulated, all_misses, level, three_level_machines};
 
@@ -108,11 +108,11 @@ pub(super) fn rows(effort: Effort) -> Vec<Row> {
         standard_error: 0.0015,
         rare: RARE,
     };
-    let compared = parallel(
-        &cases,
-        |case| compare(&case.name(), &case.accesses(), &machines(), precision),
-        |case, _| progress(&case.name()),
-    );
+    let compared = cases.par_iter().map(|case| {
+        progress(&case.name());
+        compare(&case.name(), &case.accesses(), &machines(), precision)
+    });
+    let compared: Vec<Vec<Compared>> = compared.collect();
     let closed = cases.iter().zip(&compared);
     let closed: Vec<Compared> = closed
         .flat_map(|(&case, levels)| closed_forms(case, levels))

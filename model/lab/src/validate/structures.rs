@@ -7,10 +7,10 @@ use ccmodel::{
     Accesses, Growth, InNode, KeyDistribution, Layout, Links, NodeExtent, Operation, Sizes,
     Structure,
 };
+use rayon::prelude::*;
 
 use super::compare::{Compared, compare, row};
 use super::{Effort, Row};
-use crate::parallel::parallel;
 use crate::progress;
 use crate::sample::{Precision, three_level_machines};
 
@@ -97,14 +97,12 @@ pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: E
         rare: RARE,
     };
     let cases = cases(effort);
-    let compared = parallel(
-        &cases,
-        |case| {
-            let machines = three_level_machines([(8 << 20, 16), (4 << 20, 16), (4 << 20, 16)]);
-            compare(&case.name(), &case.accesses(), &machines, precision)
-        },
-        |case, _| progress(&format!("{name}: {}", case.name())),
-    );
+    let machines = three_level_machines([(8 << 20, 16), (4 << 20, 16), (4 << 20, 16)]);
+    let compared = cases.par_iter().map(|case| {
+        progress(&format!("{name}: {}", case.name()));
+        compare(&case.name(), &case.accesses(), &machines, precision)
+    });
+    let compared: Vec<Vec<Compared>> = compared.collect();
     let is_frequent = |level: &&Compared| level.simulated >= RARE;
     vec![row(
         name,
