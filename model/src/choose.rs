@@ -17,7 +17,7 @@
 //! sample were wrong by 1 % in most of these cases, and by 9 % at most.
 
 use crate::layout::packed_offset;
-use crate::sample::{Sample, Survey};
+use crate::sample::{Sample, cut};
 use crate::visits::subtree_probabilities;
 use crate::{
     Layout, LevelKind, Machine, NodeExtent, PageSize, Placement, Prediction, Predictor, Shape,
@@ -295,15 +295,15 @@ fn sample(shape: &Shape, weights: Option<&[f64]>) -> Option<Sample> {
         reason = "a square root of a number of 32 bits, times a small one"
     )]
     let cut_max = (CUT_SHARE * (n as f64).sqrt()) as u32;
-    let survey = Survey::of(shape, cut_max);
-    let cut = survey.cut?;
+    let subtree = shape.subtree_nodes();
+    let cut = cut(&subtree, cut_max)?;
     let sums = weights.map(|weights| subtree_probabilities(shape, weights));
     let bundle_nodes = u64::from(cut).max(BUNDLE_NODES_MIN);
     let wanted = (n / SAMPLED_SHARE).clamp(SAMPLED_NODES_MIN, SAMPLED_NODES_MAX) as u64;
     let bundles = usize::try_from(wanted.saturating_sub(u64::from(cut)) / bundle_nodes);
     Some(Sample::new(
         shape,
-        &survey.subtree,
+        &subtree,
         sums.as_deref(),
         cut,
         bundle_nodes,

@@ -38,7 +38,7 @@
 //! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
 //!
 //! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
-//! machine. `json` reads and writes machine files (serde). `counters` reads hardware counters on
+//! machine (memmap2, zerocopy). `json` reads and writes machine files (serde). `counters` reads hardware counters on
 //! Linux (perf-event). `cli`, on by default, is the `model` command (clap, plotters) with all of
 //! these. Without features, the only dependency is `libc`.
 //!
@@ -105,8 +105,8 @@ pub use keys::{KeyDistribution, ParameterError};
 pub use layout::{ExtentError, HintPolicy, Layout, NodeExtent, ParseLayoutError, Placement};
 pub use lines::TextError;
 pub use machine::{
-    ErrorBand, Level, LevelKind, LevelLatency, LookAhead, Machine, MachineError, NeighbourShare,
-    Origin, Preset, SearchCosts, SearchStyle, Step, UnknownPreset,
+    ErrorBand, Level, LevelKind, LookAhead, Machine, MachineError, NeighbourShare, Origin, Preset,
+    SearchCosts, SearchStyle, Step, UnknownPreset,
 };
 pub use predict::{
     LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,

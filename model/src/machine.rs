@@ -27,7 +27,7 @@ mod file;
 mod parts;
 mod presets;
 
-pub use confidence::{ErrorBand, LevelLatency};
+pub use confidence::ErrorBand;
 pub use evidence::{
     ChaseReading, ColourProbe, CurvePoint, Evidence, Quietness, TranslationLevel, TranslationProbe,
     Verdict,

@@ -35,35 +35,21 @@ pub(crate) struct Sample {
     pub(crate) chosen: Vec<u32>,
 }
 
-/// What three passes over a shape tell.
-pub(crate) struct Survey {
-    /// Nodes of each subtree.
-    pub(crate) subtree: Vec<u32>,
-    /// The cut `t`; `None` when more than the allowed number of nodes are heavier.
-    pub(crate) cut: Option<u32>,
-}
-
-impl Survey {
-    /// Surveys `shape`; the cut is looked for up to `cut_max`. O(n).
-    pub(crate) fn of(shape: &Shape, cut_max: u32) -> Survey {
-        let subtree = shape.subtree_nodes();
-        // heavier[w] = nodes of weight w, all above the limit in the last.
-        let mut heavier = vec![0u32; cut_max as usize + 2];
-        for &weight in &subtree {
-            heavier[weight.min(cut_max + 1) as usize] += 1;
-        }
-        let mut above = 0;
-        let mut cut = None;
-        // Going down, `above` = nodes heavier than t.
-        for t in (1..=cut_max).rev() {
-            above += heavier[t as usize + 1];
-            if above > t {
-                break;
-            }
-            cut = Some(t);
-        }
-        Survey { subtree, cut }
+/// The cut `t` of a forest of these subtrees, at most `cut_max`; `None` when more than that number of
+/// nodes are heavier. O(n).
+pub(crate) fn cut(subtree: &[u32], cut_max: u32) -> Option<u32> {
+    // heavier[w] = nodes of weight w, all above the limit in the last.
+    let mut heavier = vec![0u32; cut_max as usize + 2];
+    for &weight in subtree {
+        heavier[weight.min(cut_max + 1) as usize] += 1;
     }
+    let mut above = 0;
+    // Going down, `above` = nodes heavier than t.
+    let is_cut = |&t: &u32| {
+        above += heavier[t as usize + 1];
+        above <= t
+    };
+    (1..=cut_max).rev().take_while(is_cut).last()
 }
 
 /// A run of bottoms in number order.

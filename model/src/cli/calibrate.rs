@@ -100,28 +100,23 @@ fn table(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
 fn levels(machine: &Machine, out: &mut dyn Write) -> Result<(), CliError> {
     let mut table = Table::default();
     table.row(["level", "block", "effective capacity", "hit", "miss adds"]);
-    let latencies = machine.latencies();
-    let hit = |name: &str| {
-        let hit = latencies.iter().find(|latency| latency.name == name);
-        hit.map_or(String::new(), |hit| format!("{:.1} ns", hit.hit_ns))
-    };
+    // A hit of a level costs the steps of those before it.
+    let mut hit_ns = machine.evidence.hit_ns.unwrap_or(0.0);
     for level in &machine.levels {
-        let is_data = level.kind == LevelKind::Data;
+        let mut hit = String::new();
+        if level.kind == LevelKind::Data {
+            hit = format!("{hit_ns:.1} ns");
+            hit_ns += level.step_ns();
+        }
         table.row([
             level.name.clone(),
             human_bytes(level.block_bytes as f64),
             human_bytes(level.capacity_bytes()),
-            if is_data {
-                hit(&level.name)
-            } else {
-                String::new()
-            },
+            hit,
             format!("{:.1} ns", level.step_ns()),
         ]);
     }
-    if let Some(memory) = latencies.last() {
-        table.row([memory.name.as_str(), "", "", &hit(&memory.name)]);
-    }
+    table.row(["memory", "", "", &format!("{hit_ns:.1} ns")]);
     Ok(table.write(out)?)
 }
 

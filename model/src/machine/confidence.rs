@@ -1,8 +1,8 @@
-//! How far a machine's numbers can be trusted, and what they say level by level.
+//! How far a machine's numbers can be trusted.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::{LevelKind, Machine, Origin, Verdict};
+use super::{Machine, Origin, Verdict};
 
 /// Between which factors of a prediction the clock is expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,19 +18,6 @@ pub struct ErrorBand {
 const FRESH: Duration = Duration::from_secs(10 * 60);
 /// Memory, kernel or other guests may change within days.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// What a data level costs to reach, and how much of it there is.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize))]
-pub struct LevelLatency {
-    /// Name of the level, or `memory`.
-    pub name: String,
-    /// Effective capacity in bytes; `None` for memory.
-    pub capacity_bytes: Option<f64>,
-    /// Nanoseconds from the address of a load to its value, when the level serves it; without the
-    /// latency of the first level where that was not measured.
-    pub hit_ns: f64,
-}
 
 impl Machine {
     /// The factors of a predicted time between which the clock is expected.
@@ -83,27 +70,6 @@ impl Machine {
             high: high * wider,
         }
     }
-
-    /// What a load costs that each level serves, and last one that memory does: the sum of the
-    /// steps before it.
-    pub fn latencies(&self) -> Vec<LevelLatency> {
-        let mut ns = self.evidence.hit_ns.unwrap_or(0.0);
-        let mut latencies = Vec::new();
-        for level in { self.levels.iter() }.filter(|level| level.kind == LevelKind::Data) {
-            latencies.push(LevelLatency {
-                name: level.name.clone(),
-                capacity_bytes: Some(level.capacity_bytes()),
-                hit_ns: ns,
-            });
-            ns += level.step_ns();
-        }
-        latencies.push(LevelLatency {
-            name: "memory".to_owned(),
-            capacity_bytes: None,
-            hit_ns: ns,
-        });
-        latencies
-    }
 }
 
 #[cfg(test)]
@@ -143,20 +109,5 @@ mod tests {
         assert!(widths.is_sorted_by(|a, b| a < b), "{widths:?}");
         let old = width(Verdict::Quiet, false, 1_000_000);
         assert!((old - width(Verdict::Quiet, false, 10)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn latencies_add_up_level_by_level() {
-        let mut machine = Machine::thesis();
-        machine.evidence.hit_ns = Some(5.0);
-        let latencies = machine.latencies();
-        let expected = [("L1", 0.0), ("L2", 6.0), ("memory", 70.0)];
-        assert_eq!(latencies.len(), expected.len());
-        for (latency, (name, cycles)) in latencies.iter().zip(expected) {
-            assert_eq!(latency.name, name);
-            assert!((latency.hit_ns - 5.0 - cycles * 1e3 / 167.0).abs() < 1e-9);
-        }
-        assert_eq!(latencies[2].capacity_bytes, None);
-        assert_eq!(latencies[0].capacity_bytes, Some(16384.0));
     }
 }

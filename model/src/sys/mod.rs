@@ -1,11 +1,7 @@
 //! What depends on the operating system and the processor: memory with a chosen page size, facts
 //! that `sysconf` knows, and the `CPUID` instruction.
 
-#[cfg(all(target_os = "linux", feature = "calibrate"))]
-#[path = "memory_linux.rs"]
-mod memory;
-#[cfg(all(not(target_os = "linux"), feature = "calibrate"))]
-#[path = "memory_portable.rs"]
+#[cfg(feature = "calibrate")]
 mod memory;
 
 #[cfg(feature = "calibrate")]

@@ -75,22 +75,24 @@ mod tests {
     use super::*;
     use quickcheck::quickcheck;
 
-    fn sets_and_ways(blocks: u64, ways: u64) -> Option<(u64, u64)> {
-        fold(blocks, 64, ways).map(|geometry| (geometry.sets(), geometry.associativity()))
-    }
-
     #[test]
     fn known_caches_keep_their_geometry() {
-        assert_eq!(sets_and_ways(768, 12), Some((64, 12)));
-        assert_eq!(sets_and_ways(32_768, 16), Some((2048, 16)));
-        // 260 MB in 13 times 2^14 sets of 20 ways.
-        assert_eq!(sets_and_ways(212_992 * 20, 20), Some((1 << 16, 65)));
-        // 30 MB in 10 slices of 4096 sets of 12 ways.
-        assert_eq!(sets_and_ways(40_960 * 12, 12), Some((1 << 15, 15)));
-        assert_eq!(sets_and_ways(7, 8), Some((1, 7)));
-        assert_eq!(sets_and_ways(0, 8), None);
-        // Too many ways.
-        assert_eq!(sets_and_ways((1 << 20) + 1, 8), None);
+        for (blocks, ways, expected) in [
+            (768, 12, Some((64, 12))),
+            (32_768, 16, Some((2048, 16))),
+            // 260 MB in 13 times 2^14 sets of 20 ways.
+            (212_992 * 20, 20, Some((1 << 16, 65))),
+            // 30 MB in 10 slices of 4096 sets of 12 ways.
+            (40_960 * 12, 12, Some((1 << 15, 15))),
+            (7, 8, Some((1, 7))),
+            (0, 8, None),
+            // Too many ways.
+            ((1 << 20) + 1, 8, None),
+        ] {
+            let folded = fold(blocks, 64, ways);
+            let found = folded.map(|geometry| (geometry.sets(), geometry.associativity()));
+            assert_eq!(found, expected);
+        }
     }
 
     quickcheck! {

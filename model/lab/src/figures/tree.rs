@@ -167,14 +167,6 @@ fn cluster_slots(levels: u32, top_levels: u32) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn random(coloured_nodes: u64) -> Arrangement {
-        Arrangement::Random { coloured_nodes }
-    }
-
-    fn clusters(coloured_nodes: u64) -> Arrangement {
-        Arrangement::Clusters { coloured_nodes }
-    }
-
     fn placed(arrangement: Arrangement, levels: u32) -> (Shape, Placement) {
         let nodes = u32::try_from(nodes_of(levels)).unwrap();
         let shape = Shape::complete_binary(nodes);
@@ -185,10 +177,14 @@ mod tests {
     #[test]
     fn every_node_has_a_slot_of_its_own() {
         let arrangements = [
-            random(0),
-            random(384),
-            clusters(0),
-            clusters(768),
+            Arrangement::Random { coloured_nodes: 0 },
+            Arrangement::Random {
+                coloured_nodes: 384,
+            },
+            Arrangement::Clusters { coloured_nodes: 0 },
+            Arrangement::Clusters {
+                coloured_nodes: 768,
+            },
             Arrangement::ClustersFromBottom,
             Arrangement::ClustersDepthFirst,
         ];
@@ -198,7 +194,7 @@ mod tests {
             offsets.sort_unstable();
             offsets.dedup();
             assert_eq!(offsets.len(), shape.len(), "{arrangement:?}, {levels}");
-            let in_block = |offset: &u64| (offset % 64).is_multiple_of(20) && offset % 64 <= 40;
+            let in_block = |offset: &u64| [0, 20, 40].contains(&(offset % 64));
             assert!(offsets.iter().all(in_block), "{arrangement:?}, {levels}");
         }
         for arrangement in [Arrangement::PackedRandom, Arrangement::PackedDepthFirst] {
@@ -210,7 +206,11 @@ mod tests {
 
     #[test]
     fn what_is_coloured_is_alone_in_its_sets() {
-        for arrangement in [random(768), clusters(768)] {
+        let coloured_nodes = 768;
+        for arrangement in [
+            Arrangement::Random { coloured_nodes },
+            Arrangement::Clusters { coloured_nodes },
+        ] {
             let (_, placement) = placed(arrangement, 17);
             let way = L2.way_bytes();
             let hot = placement.offsets().iter().filter(|&at| at % way < 256 * 64);
@@ -221,21 +221,21 @@ mod tests {
 
     #[test]
     fn clusters_are_families() {
-        let block = |placement: &Placement, v: u32| placement.offset(v) / 64;
-        // From the root: 0 1 2 | 3 7 8 | ... of four levels.
-        let (_, from_root) = placed(clusters(0), 4);
-        for family in [[0, 1, 2], [3, 7, 8], [6, 13, 14]] {
-            let [a, b, c] = family.map(|v| block(&from_root, v));
-            assert!(a == b && b == c, "{family:?}");
+        let from_root = Arrangement::Clusters { coloured_nodes: 0 };
+        for (arrangement, levels, blocks) in [
+            (
+                from_root,
+                4,
+                &[0, 0, 0, 1, 2, 3, 4, 1, 1, 2, 2, 3, 3, 4, 4][..],
+            ),
+            // The leaves of three levels are alone, and share blocks.
+            (from_root, 3, &[0, 0, 0, 1, 1, 1, 2]),
+            (Arrangement::ClustersFromBottom, 3, &[0, 1, 2, 1, 1, 2, 2]),
+        ] {
+            let (_, placement) = placed(arrangement, levels);
+            let found = placement.offsets().iter().map(|offset| offset / 64);
+            assert!(found.eq(blocks.iter().copied()), "{arrangement:?}");
         }
-        // From the bottom, of three: 0 | 1 3 4 | 2 5 6.
-        let (_, from_bottom) = placed(Arrangement::ClustersFromBottom, 3);
-        let blocks: Vec<u64> = (0..7).map(|v| block(&from_bottom, v)).collect();
-        assert_eq!(blocks, [0, 1, 2, 1, 1, 2, 2]);
-        // From the root, the leaves of three levels are alone, and share blocks.
-        let (_, odd) = placed(clusters(0), 3);
-        let blocks: Vec<u64> = (0..7).map(|v| block(&odd, v)).collect();
-        assert_eq!(blocks, [0, 0, 0, 1, 1, 1, 2]);
     }
 
     #[test]

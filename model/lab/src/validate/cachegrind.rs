@@ -17,8 +17,8 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use ccmodel::Layout;
 use ccmodel::simulator::read_trace;
-use ccmodel::{CacheGeometry, Layout};
 
 use super::{Effort, Row};
 use crate::progress;
@@ -138,7 +138,7 @@ fn compare(
     let Some(mut lackey) = start("lackey", &options)? else {
         return Ok(None);
     };
-    let mut caches = Caches::new(CACHES.map(|(_, sets, ways)| geometry(sets, ways)));
+    let mut caches = Caches::new(CACHES.map(|(_, sets, ways)| (sets, ways)));
     let mut traced = Ok(());
     if let Some(trace) = lackey.stderr.take() {
         let trace = BufReader::with_capacity(BUFFER_BYTES, trace);
@@ -169,13 +169,6 @@ fn compare(
 
 fn cannot_run(error: std::io::Error) -> String {
     format!("valgrind cannot be run: {error}")
-}
-
-fn geometry(sets: u64, ways: u64) -> CacheGeometry {
-    match CacheGeometry::new(sets, 64, ways) {
-        Ok(geometry) => geometry,
-        Err(error) => unreachable!("these are caches: {error}"),
-    }
 }
 
 impl Counts {

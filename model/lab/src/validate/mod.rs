@@ -13,7 +13,7 @@ use std::error::Error;
 use std::io::Write;
 
 use clap::builder::PossibleValuesParser;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::progress;
 
@@ -161,24 +161,15 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Box<dyn Erro
 }
 
 fn write_row(row: &Row, json: bool, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    #[derive(Serialize)]
-    struct Object<'a> {
-        name: &'a str,
-        value: Option<f64>,
-        allowed: f64,
-        ok: bool,
-        note: &'a str,
-    }
     if json {
-        let object = Object {
-            name: row.name,
-            value: row.value.filter(|value| value.is_finite()),
-            allowed: row.allowed,
-            ok: row.ok(),
-            note: &row.note,
-        };
-        writeln!(out, "{}", serde_json::to_string(&object)?)?;
-        return Ok(());
+        let object = json!({
+            "name": row.name,
+            "value": row.value.filter(|value| value.is_finite()),
+            "allowed": row.allowed,
+            "ok": row.ok(),
+            "note": row.note,
+        });
+        return Ok(writeln!(out, "{object}")?);
     }
     let value = row
         .value
@@ -201,8 +192,6 @@ fn write_row(row: &Row, json: bool, out: &mut dyn Write) -> Result<(), Box<dyn E
 mod tests {
     use super::*;
 
-    const NOTE: &str = "One. Two.";
-
     #[test]
     fn values_are_compared_with_the_bound() {
         for (value, at_most, at_least) in [
@@ -212,11 +201,8 @@ mod tests {
             (Some(f64::NAN), false, false),
             (None, true, true),
         ] {
-            assert_eq!(Row::at_most("x", 0.5, value, NOTE.to_owned()).ok(), at_most);
-            assert_eq!(
-                Row::at_least("x", 0.5, value, NOTE.to_owned()).ok(),
-                at_least
-            );
+            let ok = |row: fn(_, _, _, _) -> Row| row("x", 0.5, value, String::new()).ok();
+            assert_eq!((ok(Row::at_most), ok(Row::at_least)), (at_most, at_least));
         }
     }
 
@@ -224,7 +210,7 @@ mod tests {
     fn a_row_is_a_line_or_an_object() {
         let written = |json| {
             let mut out = Vec::new();
-            let row = Row::at_most("x", 0.5, Some(0.6), NOTE.to_owned());
+            let row = Row::at_most("x", 0.5, Some(0.6), "One. Two.".to_owned());
             write_row(&row, json, &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };

@@ -124,37 +124,17 @@ fn worst_case_misses(nodes: u64, nodes_per_block: u64, search: u64) -> f64 {
 fn figure_row(name: &'static str, figure: &Figure) -> Row {
     let deviation =
         |row: &FigureRow| (row.predicted_speedup() / row.simulated_speedup(0.0) - 1.0).abs();
-    let points: Vec<String> = figure.rows.iter().map(point).collect();
     let rows = || figure.rows.iter();
     let note = format!(
         "The largest difference of a predicted speedup over a random tree from the simulated one. \
          The text says \"{}\". Simulated without TLB misses, {} of {} points are where the text \
-         puts its measurement. By point: {}.",
+         puts its measurement.",
         figure.stated.quote,
         rows().filter(|row| row.is_as_stated()).count(),
-        rows().filter(|row| row.stated.is_some()).count(),
-        points.join("; ")
+        rows().filter(|row| row.stated.is_some()).count()
     );
     let worst = rows().map(deviation).fold(0.0, f64::max);
     Row::at_most(name, FIGURE_ERROR, Some(worst), note)
-}
-
-/// A point in words.
-fn point(row: &FigureRow) -> String {
-    let measured = row.stated.map_or(String::new(), |[least, most]| {
-        format!(", measured by its text {least:.2}-{most:.2}")
-    });
-    format!(
-        "{} of {} nodes, {} coloured: formulas {:.2}, with the true baseline {:.2}{measured}, \
-         predicted {:.2}, simulated {:.2}",
-        row.layout,
-        row.nodes,
-        row.coloured_nodes,
-        row.formula_speedup,
-        row.formula_true_speedup,
-        row.predicted_speedup(),
-        row.simulated_speedup(0.0)
-    )
 }
 
 #[cfg(test)]

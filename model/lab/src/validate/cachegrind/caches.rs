@@ -11,9 +11,12 @@
 //! A load and store by one instruction is one reference, to cachegrind as in lackey's traces.
 
 use ccmodel::simulator::{TraceKind, TraceRecord};
-use ccmodel::{CacheGeometry, CacheLevel, Frames, Inclusion, Simulator};
+use ccmodel::{Frames, Inclusion, Simulator};
 
-use crate::sample::Simulated;
+use crate::sample::{Simulated, level};
+
+/// Of all caches.
+pub(super) const LINE_BYTES: u32 = 64;
 
 /// I1, D1 and LL.
 #[derive(Debug)]
@@ -21,7 +24,6 @@ pub(super) struct Caches {
     i1: Simulator,
     d1: Simulator,
     ll: Simulator,
-    data_bytes_max: u32,
     counts: Counts,
 }
 
@@ -39,24 +41,18 @@ pub(super) struct Counts {
 }
 
 impl Caches {
-    /// Empty caches: I1, D1 and LL.
-    pub(super) fn new(geometries: [CacheGeometry; 3]) -> Caches {
-        let line_bytes = geometries
-            .iter()
-            .map(|geometry| geometry.block_bytes())
-            .min();
-        let [i1, d1, ll] = geometries.map(|geometry| {
-            let level = vec![CacheLevel::lru("cache", geometry)];
-            let machine = Simulated::new("one", level, Inclusion::NonInclusive, Vec::new());
+    /// Empty caches, I1, D1 and LL, by their sets and ways.
+    pub(super) fn new(sets_and_ways: [(u64, u64); 3]) -> Caches {
+        let [i1, d1, ll] = sets_and_ways.map(|(sets, ways)| {
+            let line_bytes = u64::from(LINE_BYTES);
+            let level = level("cache", sets * ways * line_bytes, ways, line_bytes);
+            let machine = Simulated::new("one", vec![level], Inclusion::NonInclusive, Vec::new());
             Simulator::new(&machine.hierarchy, Frames::Identity)
         });
         Caches {
             i1,
             d1,
             ll,
-            data_bytes_max: line_bytes
-                .and_then(|bytes| u32::try_from(bytes).ok())
-                .unwrap_or(u32::MAX),
             counts: Counts::default(),
         }
     }
@@ -82,7 +78,7 @@ impl Caches {
     }
 
     fn data(&mut self, address: u64, bytes: u32) {
-        let bytes = bytes.min(self.data_bytes_max);
+        let bytes = bytes.min(LINE_BYTES);
         self.counts.data += 1;
         if self.d1.access(address, bytes) {
             self.counts.d1_misses += 1;
@@ -97,8 +93,7 @@ mod tests {
     use super::*;
 
     fn caches() -> Caches {
-        let geometry = |sets, ways| CacheGeometry::new(sets, 64, ways).unwrap();
-        Caches::new([geometry(1, 2), geometry(1, 2), geometry(2, 4)])
+        Caches::new([(1, 2), (1, 2), (2, 4)])
     }
 
     #[test]
