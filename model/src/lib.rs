@@ -38,9 +38,9 @@
 //! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
 //!
 //! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
-//! machine (memmap2, zerocopy). `json` reads and writes machine files (serde). `counters` reads hardware counters on
-//! Linux (perf-event). `cli`, on by default, is the `model` command (clap, plotters) with all of
-//! these. Without features, the only dependency is `libc`.
+//! machine (memmap2, zerocopy). `json` reads and writes machine files (serde). `counters` reads
+//! hardware counters on Linux (perf-event). `cli`, on by default, is the `model` command (clap,
+//! plotters) with all of these. Without features, the only dependency is `libc`.
 //!
 //! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by
 //! them, nodes that lie large powers of two apart miss more than predicted, and so do operations

@@ -2,9 +2,10 @@
 //! latency.
 //!
 //! Nominal sizes do not predict time: a virtual machine gets a few megabytes of a shared last-level
-//! cache, pages move the latency, and replacement is not quite LRU. So a level is a list of measured
-//! [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs `step_ns` more*. With
-//! `M(C)` the misses of an operation at capacity `C` ([`Footprint::misses`](crate::Footprint)),
+//! cache, pages move the latency, and replacement is not quite LRU. So a level is a list of
+//! measured [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs `step_ns`
+//! more*. With `M(C)` the misses of an operation at capacity `C`
+//! ([`Footprint::misses`](crate::Footprint)),
 //!
 //! ```text
 //! ns = CPU part + sum over levels, over steps of M(capacity) x step_ns

@@ -35,8 +35,8 @@ pub(crate) struct Sample {
     pub(crate) chosen: Vec<u32>,
 }
 
-/// The cut `t` of a forest of these subtrees, at most `cut_max`; `None` when more than that number of
-/// nodes are heavier. O(n).
+/// The cut `t` of a forest of these subtrees, at most `cut_max`; `None` when more than that number
+/// of nodes are heavier. O(n).
 pub(crate) fn cut(subtree: &[u32], cut_max: u32) -> Option<u32> {
     // heavier[w] = nodes of weight w, all above the limit in the last.
     let mut heavier = vec![0u32; cut_max as usize + 2];

@@ -16,8 +16,8 @@ const HUGE_BYTES: usize = 2 << 20;
 /// present.
 ///
 /// The page size is a request (`madvise` on Linux): a kernel whose transparent huge pages are
-/// switched off, or a machine short of free huge pages, gives small ones. Dropping the value returns
-/// the memory to the system.
+/// switched off, or a machine short of free huge pages, gives small ones. Dropping the value
+/// returns the memory to the system.
 #[derive(Debug)]
 pub struct PagedMemory {
     map: MmapMut,
