@@ -168,12 +168,8 @@ impl Plan {
             None if is_walk => (Layout::Preorder, Placement::in_order(&walk, node)),
             None => {
                 let machine = settings.machine_or_this();
-                let mut choice = match &weights[..] {
-                    [] => ccmodel::choose_layout(&shape, node, pages, machine),
-                    weights => {
-                        ccmodel::choose_layout_weighted(&shape, node, weights, pages, machine)
-                    }
-                };
+                let by_weight = Some(&weights[..]).filter(|weights| !weights.is_empty());
+                let mut choice = ccmodel::choose_layout(&shape, node, by_weight, pages, machine);
                 let keeps = |layout| !settings.in_slice || keeps_clusters(layout, node);
                 choice.ranking.retain(|&(layout, _)| keeps(layout));
                 let best = choice.ranking.first().map(|&(layout, _)| layout);
@@ -364,7 +360,7 @@ impl Plan {
     /// Where each node goes.
     pub(crate) fn placement(&self) -> &Placement {
         match &self.coloured {
-            Some(coloured) => coloured.placement(),
+            Some(coloured) => &coloured.placement,
             None => &self.placement,
         }
     }
@@ -372,7 +368,7 @@ impl Plan {
     /// The offset of each node. Takes the placement out, unless a prediction will need it.
     pub(crate) fn take_offsets(&mut self) -> Vec<u64> {
         if let Some(coloured) = &self.coloured {
-            return coloured.placement().offsets().to_vec();
+            return coloured.placement.offsets().to_vec();
         }
         let empty = Placement::from_offsets(Vec::new());
         std::mem::replace(&mut self.placement, empty).into_offsets()
@@ -381,14 +377,14 @@ impl Plan {
     /// The size of a way, where addresses beyond a segment's matter.
     pub(crate) fn way_to_match(&self) -> Option<u64> {
         let coloured = self.coloured.as_ref()?;
-        let way_bytes = coloured.colouring().geometry().way_bytes();
+        let way_bytes = coloured.colouring.geometry().way_bytes();
         (way_bytes > Layout::SEGMENT_BYTES).then_some(way_bytes)
     }
 
     /// Whether the placement has gaps of whole pages, which huge pages would fill with memory.
     pub(crate) fn has_page_gaps(&self) -> bool {
         let coloured = self.coloured.as_ref();
-        coloured.is_some_and(|coloured| coloured.gap_bytes() > coloured.lost_bytes())
+        coloured.is_some_and(|coloured| coloured.gap_bytes > coloured.lost_bytes)
     }
 
     /// What the colours are, and what they gain at each level.
@@ -399,7 +395,7 @@ impl Plan {
     ) -> Option<ColourReport> {
         let (coloured, shape) = (self.coloured.as_ref()?, self.shape.as_ref()?);
         let machine = settings.machine_or_this();
-        let way_bytes = coloured.colouring().geometry().way_bytes();
+        let way_bytes = coloured.colouring.geometry().way_bytes();
         let gain = colour::level_of(machine, way_bytes).and_then(|level| {
             let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
             let gain = coloured.gain(
@@ -413,10 +409,10 @@ impl Plan {
             gain.ok()
         });
         Some(ColourReport {
-            colouring: coloured.colouring(),
-            hot_nodes: coloured.hot_nodes(),
-            gap_bytes: coloured.gap_bytes(),
-            lost_bytes: coloured.lost_bytes(),
+            colouring: coloured.colouring,
+            hot_nodes: coloured.hot_nodes,
+            gap_bytes: coloured.gap_bytes,
+            lost_bytes: coloured.lost_bytes,
             gain,
         })
     }

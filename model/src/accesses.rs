@@ -126,11 +126,9 @@ impl Accesses {
             shape.len(),
             "placement and shape differ in the number of nodes"
         );
+        let points = Points::of_nodes(shape.clone(), Lengths::Uniform(touched_bytes));
         Accesses::new(
-            Arc::new(Points::of_nodes(
-                shape.clone(),
-                Lengths::Uniform(touched_bytes),
-            )),
+            Arc::new(points),
             placement.offsets().to_vec(),
             vec![Span { start: 0, end: 1 }; shape.len()],
             Tickets::single(),
@@ -165,8 +163,7 @@ impl Accesses {
 
     /// How often points are visited, and in which forest they hang.
     ///
-    /// Mispredictions are those of searches: at each point the best static guess where the way goes
-    /// on.
+    /// Mispredictions are those of searches: at each point the best static guess of the next one.
     pub fn visits(&self) -> &Visits {
         &self.visits
     }
@@ -220,8 +217,7 @@ impl Accesses {
         }
     }
 
-    /// Whether an operation reads a way from a root, and nothing else but what hangs on from its
-    /// end.
+    /// Whether an operation reads a path from a root, and then at most keys that follow its end.
     pub(crate) fn reads_paths_on(&self) -> bool {
         matches!(self.order, Order::Path | Order::Range { .. })
     }

@@ -1,19 +1,10 @@
-//! Chooses a layout.
+//! Chooses a layout: places each candidate and predicts its cost on a sample of the nodes.
 //!
-//! Each candidate is placed and its cost predicted, on a sample of the nodes: all nodes of a large
-//! structure would take longer than a morph.
-//!
-//! 1. **Some structures leave no choice.** Lists are laid out depth-first, and a structure of the
-//!    second cache's size differs by a few percent between good layouts ([`Basis`] says which rule
-//!    decided).
-//! 2. **A sample stands for the rest** (`sample`): the top of the trees and some bundles of
-//!    bottoms, at most one node in a hundred.
-//! 3. **Layouts that never win are left out.** Over random-insert and complete trees, recursive
-//!    trees and forests of 2^14 to 2^18 nodes of 24 to 64 bytes, breadth-first, depth-first and
-//!    subtree clusters were predicted at most 2 % cheaper than the best candidate. Breadth-first
-//!    order is a candidate where nodes have several children.
-//!
-//! [`rank_layouts`] ranks every layout on all nodes. Compared with it, the predictions of the
+//! Lists, and structures of the second cache's size, leave no choice ([`Basis`]). Layouts that
+//! never win are no candidates: over random-insert, complete and recursive trees and forests of
+//! 2^14 to 2^18 nodes, breadth-first, depth-first and subtree clusters were predicted at most 2 %
+//! cheaper than the best candidate. Breadth-first order is one where nodes have several children.
+//! Compared with [`rank_layouts`], which ranks every layout on all nodes, the predictions of the
 //! sample were wrong by 1 % in most of these cases, and by 9 % at most.
 
 use crate::layout::packed_offset;
@@ -64,11 +55,9 @@ const SAMPLED_NODES_MAX: usize = 20_000;
 const BUNDLE_NODES_MIN: u64 = 512;
 /// Fewer bundles may be alike by chance.
 const BUNDLES_MIN: usize = 3;
-/// Another layout is taken if its predicted cost is below this share of the default's.
-///
-/// Predictions compare layouts within some 8 %, and do not model the prefetch of the next line,
-/// which hierarchical order is made for. On trees of 2^16 to 2^20 nodes, it took at most 1.06 times
-/// what the best of seven layouts took in 34 of 36 cases.
+/// Another layout is taken if its predicted cost is below this share of the default's: predictions
+/// compare layouts within some 8 %, and do not model the prefetch of the next line, which
+/// hierarchical order is made for.
 const PREFERENCE: f64 = 0.92;
 /// Children of an inner node from which on breadth-first order is a candidate.
 const WIDE_CHILDREN: usize = 3;
@@ -78,16 +67,14 @@ const CUT_SHARE: f64 = 16.0;
 
 /// Whether breadth-first order is a candidate: nodes have several children, and are numbered in
 /// that order, so that their places are known.
-///
-/// The sample overestimates its cost by a few percent.
 fn breadth_first_may_win(shape: &Shape) -> bool {
     shape.len() >= WIDE_CHILDREN * shape.inner_nodes() && shape.is_breadth_first()
 }
 
 /// The layout that is taken unless another is much better.
 ///
-/// Nodes larger than a line share none, so that layouts differ in pages only. Depth-first order
-/// then serves searches as well (within 2 %, 96 and 120 bytes) and range queries better.
+/// Nodes larger than a line share none. Depth-first order then serves searches as well (within 2 %,
+/// 96 and 120 bytes) and range queries better.
 fn default_layout(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
     if weighted {
         Layout::Weighted
@@ -101,15 +88,9 @@ fn default_layout(line_bytes: u32, node: NodeExtent, weighted: bool) -> Layout {
 /// The candidates for every shape; the first is the default.
 fn candidates(line_bytes: u32, node: NodeExtent, weighted: bool) -> Vec<Layout> {
     let default = default_layout(line_bytes, node, weighted);
-    let mut candidates = vec![
-        default,
-        Layout::VanEmdeBoas,
-        Layout::ClusterVanEmdeBoas {
-            block_bytes: line_bytes,
-        },
-        Layout::ClusterVanEmdeBoas { block_bytes: 256 },
-        Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-    ];
+    let mut candidates = vec![default, Layout::VanEmdeBoas];
+    let blocks = [line_bytes, 256, 4096].into_iter();
+    candidates.extend(blocks.map(|block_bytes| Layout::ClusterVanEmdeBoas { block_bytes }));
     if default != Layout::Hierarchical {
         candidates.push(Layout::Hierarchical);
     }
@@ -125,33 +106,29 @@ pub(crate) fn morph_layouts(
 ) -> Vec<Layout> {
     let block_bytes = line_bytes(machine, pages);
     let mut layouts = candidates(block_bytes, node, weighted);
-    let others = [
-        Layout::DepthFirst,
-        Layout::Preorder,
-        Layout::SubtreeCluster { block_bytes },
-        Layout::BreadthFirst,
-    ];
-    for layout in others {
-        if !layouts.contains(&layout) {
-            layouts.push(layout);
-        }
+    if layouts[0] != Layout::DepthFirst {
+        layouts.push(Layout::DepthFirst);
     }
+    let clusters = Layout::SubtreeCluster { block_bytes };
+    layouts.extend([Layout::Preorder, clusters, Layout::BreadthFirst]);
     layouts
 }
 
-/// Picks the layout in which uniform searches are predicted to take least time:
+/// Picks the layout in which operations are predicted to take least time:
 /// [hierarchical](Layout::Hierarchical), or for nodes larger than a line
 /// [depth-first](Layout::DepthFirst), unless another is better by more than predictions err.
 ///
-/// O(n) with a small constant (some 10 ns a node, and a sample of at most a few ten thousand nodes
-/// placed in each candidate), plus one placement of all nodes, that of the chosen layout.
+/// Operations end at each node equally often, or, with `weights`, at node `v` with a frequency in
+/// proportion to `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted). All layouts are
+/// then placed [by weight](Layout::place_weighted), and [weighted](Layout::Weighted) is the default.
 ///
-/// Lists and other structures whose searches touch a good part of a cache are ranked with less
-/// certainty: see [`Prediction::crowded_levels`].
+/// O(n) with a small constant (some 10 ns a node), plus one placement of all nodes. Structures whose
+/// searches touch a good part of a cache are ranked with less certainty: see
+/// [`Prediction::crowded_levels`].
 ///
 /// # Panics
-/// When the machine was changed into one whose block sizes are no powers of two, which
-/// [`Machine::check`] tells.
+/// When there is not exactly one weight for each node, or the machine has block sizes that are no
+/// powers of two, which [`Machine::check`] tells.
 ///
 /// # Examples
 /// ```
@@ -159,45 +136,12 @@ pub(crate) fn morph_layouts(
 ///
 /// let shape = Shape::random_binary(100_000, 1);
 /// let node = NodeExtent::new(24, 8)?;
-/// let choice = choose_layout(&shape, node, PageSize::Small4K, &Machine::thesis());
+/// let choice = choose_layout(&shape, node, None, PageSize::Small4K, &Machine::thesis());
 /// assert_eq!(choice.ranking[0].0, choice.layout);
 /// assert_ne!(choice.layout, Layout::BreadthFirst);
 /// # Ok::<(), ccmodel::ExtentError>(())
 /// ```
 pub fn choose_layout(
-    shape: &Shape,
-    node: NodeExtent,
-    pages: PageSize,
-    machine: &Machine,
-) -> Choice {
-    choose(shape, node, None, pages, machine)
-}
-
-/// Picks the layout in which operations are predicted to take least time that end at node `v` with
-/// a frequency in proportion to `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted):
-/// [weighted](Layout::Weighted) unless another is better by more than predictions err. All are
-/// placed [by weight](Layout::place_weighted).
-///
-/// As [`choose_layout`], with two more passes over the nodes.
-///
-/// # Panics
-/// When there is not exactly one weight for each node, and as [`choose_layout`].
-pub fn choose_layout_weighted(
-    shape: &Shape,
-    node: NodeExtent,
-    weights: &[f64],
-    pages: PageSize,
-    machine: &Machine,
-) -> Choice {
-    assert_eq!(
-        weights.len(),
-        shape.len(),
-        "one weight for each node is needed"
-    );
-    choose(shape, node, Some(weights), pages, machine)
-}
-
-fn choose(
     shape: &Shape,
     node: NodeExtent,
     weights: Option<&[f64]>,
@@ -276,13 +220,11 @@ pub(crate) fn prediction_of_choice(
     machine: &Machine,
 ) -> Prediction {
     let (layout, ranking, _) = decide(shape, node, weights, pages, machine);
-    match ranking.into_iter().next() {
-        Some((_, prediction)) => prediction,
-        None => {
-            let placement = place(layout, shape, node, weights);
-            predictor.predict(&placement, node, pages, machine)
-        }
-    }
+    let ranked = ranking.into_iter().next().map(|(_, prediction)| prediction);
+    ranked.unwrap_or_else(|| {
+        let placement = place(layout, shape, node, weights);
+        predictor.predict(&placement, node, pages, machine)
+    })
 }
 
 /// The part of the shape that the candidates are compared on; `None` when it is nearly a list.
@@ -313,21 +255,20 @@ fn sample(shape: &Shape, weights: Option<&[f64]>) -> Option<Sample> {
 
 /// The line size of the machine: its smallest block of 64 bytes or more.
 fn line_bytes(machine: &Machine, pages: PageSize) -> u32 {
-    machine
-        .levels_for(pages)
-        .map(|level| level.block_bytes)
-        .find(|&bytes| bytes >= 64)
+    let mut blocks = machine.levels_for(pages).map(|level| level.block_bytes);
+    let line_bytes = blocks.find(|&bytes| bytes >= 64);
+    line_bytes
         .and_then(|bytes| u32::try_from(bytes).ok())
         .unwrap_or(64)
 }
 
 /// What fits into the second cache; 0 when there are not two before memory.
 fn small_bytes(machine: &Machine) -> f64 {
-    let mut caches = machine
+    let data = machine
         .levels
         .iter()
-        .filter(|level| level.kind == LevelKind::Data)
-        .skip(1);
+        .filter(|level| level.kind == LevelKind::Data);
+    let mut caches = data.skip(1);
     match (caches.next(), caches.next()) {
         (Some(second), Some(_)) => second.capacity_bytes(),
         _ => 0.0,
@@ -335,14 +276,13 @@ fn small_bytes(machine: &Machine) -> f64 {
 }
 
 /// Every layout without parameters, placed and predicted in full, best first; with `weights` for
-/// operations that end at nodes in proportion to them.
+/// operations that end at nodes in proportion to them. Ties go to the smaller span.
 ///
-/// The long way to what [`choose_layout`] estimates: O(n log n) for placing each layout, O(n) for
-/// each of them and each block size of the machine; seconds for millions of nodes. Ties go to the
-/// smaller span.
+/// O(n log n) for placing each layout, O(n) for each of them and each block size of the machine:
+/// seconds for millions of nodes.
 ///
 /// # Panics
-/// When there is not one weight for each node, and as [`choose_layout`].
+/// As [`choose_layout`].
 pub fn rank_layouts(
     shape: &Shape,
     node: NodeExtent,
@@ -350,24 +290,17 @@ pub fn rank_layouts(
     pages: PageSize,
     machine: &Machine,
 ) -> Vec<(Layout, Prediction)> {
-    let predictor = match weights {
-        Some(weights) => Predictor::weighted(shape, weights),
-        None => Predictor::new(shape),
-    };
-    let layouts = morph_layouts(node, weights.is_some(), pages, machine);
-    let mut ranking: Vec<(u64, Layout, Prediction)> = layouts
-        .into_iter()
+    let predictor = Predictor::of_ends(shape, weights);
+    let layouts = morph_layouts(node, weights.is_some(), pages, machine).into_iter();
+    let mut ranking: Vec<(u64, (Layout, Prediction))> = layouts
         .map(|layout| {
             let placement = place(layout, shape, node, weights);
             let prediction = predictor.predict(&placement, node, pages, machine);
-            (placement.span_bytes(node), layout, prediction)
+            (placement.span_bytes(node), (layout, prediction))
         })
         .collect();
-    ranking.sort_by(|a, b| a.2.ns.total_cmp(&b.2.ns).then(a.0.cmp(&b.0)));
-    ranking
-        .into_iter()
-        .map(|(_, layout, prediction)| (layout, prediction))
-        .collect()
+    ranking.sort_by(|a, b| a.1.1.ns.total_cmp(&b.1.1.ns).then(a.0.cmp(&b.0)));
+    ranking.into_iter().map(|(_, ranked)| ranked).collect()
 }
 
 #[cfg(test)]

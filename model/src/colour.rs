@@ -1,8 +1,8 @@
-//! Colouring: the most visited nodes get a part of a cache for themselves.
+//! Colouring: the most visited nodes get a part of a cache for themselves (T. Chilimbi,
+//! *Cache-Conscious Data Structures*, 1999, sections 2.2.2 and 3.2).
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.2 and 3.2: an address
-//! decides which set of a cache its block falls into. If the top of a tree lies only in some of the
-//! sets, and everything else in the others, rarely used nodes cannot evict the top.
+//! An address decides which set of a cache its block falls into. If the top of a tree lies only in
+//! some of the sets, and everything else in the others, rarely used nodes cannot evict the top.
 //!
 //! ```text
 //! a way of the cache:    |<-- hot, share x W -->|<-- cold, the rest of W -->|     W = sets x block
@@ -14,18 +14,18 @@
 //! - **Hot** are the first `p = hot sets x floor(block / node) x ways` nodes by number, or, given
 //!   weights, the `p` most probable. Both are closed under parents.
 //! - **Gaps.** Where a way is larger than a page, hot and cold ranges are whole pages, and a gap is
-//!   address space without memory. In a first-level cache the gaps are inside of pages.
-//! - **Limits.** Address bits within a page always choose sets. Higher ones do so only in huge
-//!   pages or where a probe showed it. A tree may even lose: the cold nodes have less room than
-//!   before. [`Coloured::gain`] says what each level gains and loses.
+//!   address space without memory.
+//! - **Limits.** Address bits above a page choose sets only in huge pages or where a probe showed
+//!   it. A tree may even lose, since the cold nodes have less room: [`Coloured::gain`] says what
+//!   each level gains and loses.
 
 use std::fmt;
 
 use crate::predict::ColouredLevel;
 use crate::visits::subtree_probabilities;
 use crate::{
-    CacheGeometry, Layout, Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction,
-    Predictor, Shape,
+    CacheGeometry, Layout, Level, LevelKind, Machine, NO_NODE, NodeExtent, PageSize, Placement,
+    Prediction, Predictor, Shape,
 };
 
 const PAGE_BYTES: u64 = 4096;
@@ -42,8 +42,8 @@ const PAGE_BYTES: u64 = 4096;
 /// assert_eq!(colouring.hot_nodes_max(node), 32 * 2 * 12);
 ///
 /// let coloured = colouring.place(&shape, node, Layout::VanEmdeBoas, None)?;
-/// assert!(coloured.placement().offset(0) % 4096 < 2048);
-/// assert!(coloured.placement().offset(9999) % 4096 >= 2048);
+/// assert!(coloured.placement.offset(0) % 4096 < 2048);
+/// assert!(coloured.placement.offset(9999) % 4096 >= 2048);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,13 +129,12 @@ impl Colouring {
             Some(weights) => {
                 let visits = subtree_probabilities(shape, weights);
                 let mut order: Vec<u32> = (0..shape.nodes()).collect();
-                // Stable: of equals the smaller number first, so that a parent is never behind its
-                // child.
+                // A parent's sum is no less than a child's. Stable: of equals the smaller number
+                // first, so that a parent is never behind its child.
                 order.sort_by(|&a, &b| visits[b as usize].total_cmp(&visits[a as usize]));
                 for &v in &order[..hot_nodes] {
                     hot[v as usize] = true;
                 }
-                close_under_parents(shape, &mut hot);
             }
         }
         hot
@@ -162,26 +161,23 @@ impl Colouring {
         weights: Option<&[f64]>,
     ) -> Result<Coloured, ColourError> {
         let hot = self.hot(shape, node, weights);
-        let hot_nodes = hot.iter().filter(|&&hot| hot).count();
-        let way_bytes = self.geometry.way_bytes();
-        let hot_way_bytes = self.hot_way_bytes();
-        let ranges = [(0, hot_way_bytes), (hot_way_bytes, way_bytes)];
-        let ranges = ranges.map(|(start, end)| Ranges {
-            way_bytes,
-            start,
-            end,
-        });
+        let (way_bytes, hot_way_bytes) = (self.geometry.way_bytes(), self.hot_way_bytes());
         let mut offsets = vec![0u64; shape.len()];
         let mut used_bytes = 0;
-        for (is_hot, ranges) in [true, false].into_iter().zip(ranges) {
+        for (is_hot, start, end) in [(true, 0, hot_way_bytes), (false, hot_way_bytes, way_bytes)] {
             let part = Part::of(shape, &hot, is_hot, weights);
             if part.nodes.is_empty() {
                 continue;
             }
-            if !ranges.fits(node) {
+            let range = Range {
+                way_bytes,
+                start,
+                end,
+            };
+            if !range.fits(node) {
                 return Err(ColourError::NodeTooLarge {
                     node_bytes: node.bytes,
-                    room_bytes: ranges.end - ranges.start,
+                    room_bytes: end - start,
                 });
             }
             let dense = match weights {
@@ -189,33 +185,23 @@ impl Colouring {
                 None => layout.place(&part.shape, node),
             };
             used_bytes += dense.span_bytes(node);
-            ranges.spread(&dense, node, |index, offset| {
+            range.spread(&dense, node, |index, offset| {
                 offsets[part.nodes[index] as usize] = offset;
             });
         }
-        let placement = Placement::from_offsets(offsets);
         // From the start of the first way: offset 0 is a hot node's, or left free for one.
-        let last = placement.offsets().iter().max();
+        let last = offsets.iter().max();
         let gap_bytes = last.map_or(0, |&last| {
             (last + u64::from(node.bytes)).saturating_sub(used_bytes)
         });
         Ok(Coloured {
             colouring: self,
-            placement,
+            placement: Placement::from_offsets(offsets),
+            hot_nodes: hot.iter().filter(|&&hot| hot).count(),
             hot,
-            hot_nodes,
             gap_bytes,
+            lost_bytes: if way_bytes > PAGE_BYTES { 0 } else { gap_bytes },
         })
-    }
-}
-
-/// Takes from `hot` what has a parent outside: nothing, unless probabilities were rounded.
-fn close_under_parents(shape: &Shape, hot: &mut [bool]) {
-    for v in 0..shape.nodes() {
-        let parent = shape.parent(v);
-        if parent != NO_NODE && !hot[parent as usize] {
-            hot[v as usize] = false;
-        }
     }
 }
 
@@ -261,19 +247,13 @@ impl Part {
 }
 
 /// The bytes from `start` to `end` of each way.
-struct Ranges {
+struct Range {
     way_bytes: u64,
     start: u64,
     end: u64,
 }
 
-impl Ranges {
-    /// Where the byte at `dense` of memory without gaps lies.
-    fn offset(&self, dense: u64) -> u64 {
-        let room = self.end - self.start;
-        dense / room * self.way_bytes + self.start + dense % room
-    }
-
+impl Range {
     /// Whether a node fits, between the ends of a range and at its alignment.
     fn fits(&self, node: NodeExtent) -> bool {
         let align = u64::from(node.align);
@@ -281,11 +261,10 @@ impl Ranges {
             && self.start.next_multiple_of(align) + u64::from(node.bytes) <= self.end
     }
 
-    /// Maps a placement without gaps into the ranges, none of whose ends a node crosses, nor a
-    /// [segment's](Layout::SEGMENT_BYTES) if it is small; `put` takes index and offset. The node
-    /// fits.
+    /// Maps a placement without gaps into the ranges; `put` takes index and offset. The node fits.
     ///
-    /// What would cross an end begins in the next range or segment, and what follows moves along.
+    /// What would cross the end of a range, or for small nodes of a
+    /// [segment](Layout::SEGMENT_BYTES), begins in the next one, and what follows moves along.
     fn spread(&self, dense: &Placement, node: NodeExtent, mut put: impl FnMut(usize, u64)) {
         let room = self.end - self.start;
         let (bytes, align) = (u64::from(node.bytes), u64::from(node.align));
@@ -312,66 +291,36 @@ impl Ranges {
                 at = (at / room + 1) * room;
             }
             moved = at - dense.offsets()[index];
-            put(index, self.offset(at));
+            put(index, at / room * self.way_bytes + self.start + at % room);
         }
     }
 }
 
 /// A coloured placement.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Coloured {
-    colouring: Colouring,
-    placement: Placement,
-    hot: Vec<bool>,
-    hot_nodes: usize,
-    gap_bytes: u64,
+    /// The colouring that it follows.
+    pub colouring: Colouring,
+    /// Where each node lies, in memory that begins at a multiple of the way's size.
+    pub placement: Placement,
+    /// Which nodes are hot, by number.
+    pub hot: Vec<bool>,
+    /// How many nodes are hot.
+    pub hot_nodes: usize,
+    /// Bytes of address space in gaps between colours.
+    pub gap_bytes: u64,
+    /// Bytes of memory in gaps: all of them where a way is no larger than a page, none where gaps
+    /// are whole pages.
+    pub lost_bytes: u64,
 }
 
 impl Coloured {
-    /// Where each node lies, in memory that begins at a multiple of the way's size.
-    pub fn placement(&self) -> &Placement {
-        &self.placement
-    }
-
-    /// Which nodes are hot, by number.
-    pub fn hot(&self) -> &[bool] {
-        &self.hot
-    }
-
-    /// How many nodes are hot.
-    pub fn hot_nodes(&self) -> usize {
-        self.hot_nodes
-    }
-
-    /// The colouring that it follows.
-    pub fn colouring(&self) -> Colouring {
-        self.colouring
-    }
-
-    /// Bytes of address space that no node lies in for the colours' sake.
-    pub fn gap_bytes(&self) -> u64 {
-        self.gap_bytes
-    }
-
-    /// Bytes of memory that are lost to gaps: all of them where a way is no larger than a page,
-    /// none where gaps are whole pages.
-    pub fn lost_bytes(&self) -> u64 {
-        match self.colouring.geometry.way_bytes() > PAGE_BYTES {
-            true => 0,
-            false => self.gap_bytes,
-        }
-    }
-
     /// What colouring gains and loses at each level of `machine`, when `level` is the level of the
     /// coloured cache, against `plain`, such as the same layout without colours.
     ///
-    /// At `level`, hot blocks have the hot share of the capacity and the others the rest; other
-    /// levels see a placement with gaps. `node` is what was placed, the predictor of the same
-    /// shape. O(n) for each block size of the machine.
-    ///
     /// # Errors
-    ///
-    /// [`ColourError::NoLevel`] when the machine has no level of this name that holds data.
+    /// As [`predict`](Coloured::predict).
     ///
     /// # Panics
     /// As [`Predictor::predict`].
@@ -387,16 +336,14 @@ impl Coloured {
         Ok(ColourGain {
             coloured: self.predict(predictor, node, pages, machine, level)?,
             plain: predictor.predict(plain, node, pages, machine),
-            gap_bytes: self.gap_bytes,
-            lost_bytes: self.lost_bytes(),
         })
     }
 
-    /// Misses and nanoseconds of an operation in the coloured placement; as
-    /// [`gain`](Coloured::gain).
+    /// Misses and nanoseconds of an operation in the coloured placement. At `level`, hot blocks
+    /// have the hot share of the capacity and the others the rest; other levels see a placement
+    /// with gaps. `node` is what was placed, the predictor of the same shape.
     ///
     /// # Errors
-    ///
     /// [`ColourError::NoLevel`] when the machine has no level of this name that holds data.
     ///
     /// # Panics
@@ -409,21 +356,20 @@ impl Coloured {
         machine: &Machine,
         level: &str,
     ) -> Result<Prediction, ColourError> {
-        let known = machine
-            .levels
-            .iter()
-            .any(|other| other.name == level && other.kind == crate::LevelKind::Data);
-        if !known {
+        let is_coloured = |other: &Level| other.name == level && other.kind == LevelKind::Data;
+        if !machine.levels.iter().any(is_coloured) {
             return Err(ColourError::NoLevel {
                 name: level.to_owned(),
             });
         }
-        let geometry = self.colouring.geometry;
-        let share = self.colouring.hot_way_bytes() as f64 / geometry.way_bytes() as f64;
+        let (hot, all) = (
+            self.colouring.hot_way_bytes(),
+            self.colouring.geometry.way_bytes(),
+        );
         let parts = ColouredLevel {
             name: level,
             hot: &self.hot,
-            hot_share: share,
+            hot_share: hot as f64 / all as f64,
         };
         Ok(predictor.predict_divided(&self.placement, node, pages, machine, parts))
     }
@@ -436,10 +382,6 @@ pub struct ColourGain {
     pub plain: Prediction,
     /// With them.
     pub coloured: Prediction,
-    /// Bytes of address space in gaps.
-    pub gap_bytes: u64,
-    /// Bytes of memory in gaps.
-    pub lost_bytes: u64,
 }
 
 impl ColourGain {
@@ -456,24 +398,6 @@ impl ColourGain {
     /// Nanoseconds of an operation that colouring saves in all.
     pub fn ns(&self) -> f64 {
         self.plain.ns - self.coloured.ns
-    }
-}
-
-impl fmt::Display for ColourGain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, misses, ns) in self.levels() {
-            writeln!(
-                f,
-                "{name}: {misses:+.3} misses, {ns:+.2} ns saved an operation"
-            )?;
-        }
-        write!(
-            f,
-            "{:+.2} ns saved in all; {} bytes of memory lost, {} of addresses",
-            self.ns(),
-            self.lost_bytes,
-            self.gap_bytes
-        )
     }
 }
 

@@ -83,16 +83,12 @@ pub struct GeometryError(CacheGeometry);
 
 impl fmt::Display for GeometryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CacheGeometry {
-            sets,
-            block_bytes,
-            associativity,
-        } = self.0;
+        let (sets, ways, bytes) = (self.0.sets, self.0.associativity, self.0.block_bytes);
         write!(
             f,
-            "no cache has {sets} sets of {associativity} blocks of {block_bytes} bytes"
+            "no cache has {sets} sets of {ways} blocks of {bytes} bytes"
         )?;
-        if associativity > WAYS_MAX {
+        if ways > WAYS_MAX {
             write!(f, ", more than {WAYS_MAX} ways")?;
         }
         Ok(())

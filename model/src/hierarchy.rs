@@ -1,7 +1,6 @@
 //! The caches of a machine as they are built: sets, ways, replacement, and which cache holds what.
 //!
-//! A [`Machine`](crate::Machine) predicts nanoseconds from measured capacities and latencies. A
-//! [`Hierarchy`] says which addresses compete for a place: the [simulator](crate::Simulator) runs
+//! A [`Hierarchy`] says which addresses compete for a place: the [simulator](crate::Simulator) runs
 //! on it access by access, and the tiers that know sets predict the same misses from probabilities.
 //!
 //! ```text
@@ -71,6 +70,11 @@ pub enum Inclusion {
 
 /// One cache of a [`Hierarchy`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "json",
+    serde(try_from = "json::Level", into = "json::Level")
+)]
 pub struct CacheLevel {
     /// `L1`, `L2`, `L3`, or for translations `dTLB`, `STLB`; unique within its kind.
     pub name: String,
@@ -92,7 +96,7 @@ impl CacheLevel {
 
     /// Blocks that it holds.
     pub fn blocks(&self) -> u64 {
-        self.geometry.sets() * self.geometry.associativity()
+        self.geometry.blocks()
     }
 
     /// Bytes that it holds; for translations, that it reaches.
@@ -128,10 +132,7 @@ impl CacheLevel {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(
-    feature = "json",
-    serde(try_from = "json::HierarchyFile", into = "json::HierarchyFile")
-)]
+#[cfg_attr(feature = "json", serde(try_from = "json::Hierarchy"))]
 pub struct Hierarchy {
     caches: Vec<CacheLevel>,
     inclusion: Inclusion,
@@ -171,6 +172,13 @@ impl Hierarchy {
     /// The translation buffers, the one next to the processor first; may be none.
     pub fn tlbs(&self) -> &[CacheLevel] {
         &self.tlbs
+    }
+
+    /// The cache above that of index `cache`, if the latter is a victim cache: the two hold
+    /// different blocks.
+    pub(crate) fn above_victim(&self, cache: usize) -> Option<&CacheLevel> {
+        let is_victim = self.inclusion == Inclusion::VictimLast && cache + 1 == self.caches.len();
+        self.caches.get(cache.checked_sub(1)?).filter(|_| is_victim)
     }
 }
 
@@ -258,29 +266,36 @@ impl std::error::Error for HierarchyError {}
 
 #[cfg(feature = "json")]
 mod json {
-    //! A hierarchy as it is written.
+    //! Caches as files name them.
 
     use serde::{Deserialize, Serialize};
 
-    use super::{CacheLevel, Hierarchy, HierarchyError, Inclusion, ReplacementPolicy};
+    use super::{CacheLevel, HierarchyError, Inclusion, ReplacementPolicy};
     use crate::geometry::CacheGeometry;
 
-    #[derive(Serialize, Deserialize)]
+    #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    pub(super) struct HierarchyFile {
-        caches: Vec<LevelFile>,
+    pub(super) struct Hierarchy {
+        caches: Vec<CacheLevel>,
         #[serde(default)]
         inclusion: Inclusion,
         #[serde(default)]
-        tlbs: Vec<LevelFile>,
+        tlbs: Vec<CacheLevel>,
+    }
+
+    impl TryFrom<Hierarchy> for super::Hierarchy {
+        type Error = HierarchyError;
+
+        fn try_from(file: Hierarchy) -> Result<super::Hierarchy, HierarchyError> {
+            super::Hierarchy::new(file.caches, file.inclusion, file.tlbs)
+        }
     }
 
     #[derive(Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct LevelFile {
+    pub(super) struct Level {
         name: String,
-        /// Redundant, because files are also written by hand, where a wrong product is the most
-        /// common mistake.
+        /// Redundant: a check of files that are written by hand.
         bytes: Option<u64>,
         sets: u64,
         ways: u64,
@@ -289,10 +304,10 @@ mod json {
         policy: ReplacementPolicy,
     }
 
-    impl TryFrom<LevelFile> for CacheLevel {
+    impl TryFrom<Level> for CacheLevel {
         type Error = HierarchyError;
 
-        fn try_from(file: LevelFile) -> Result<CacheLevel, HierarchyError> {
+        fn try_from(file: Level) -> Result<CacheLevel, HierarchyError> {
             // Names are checked with the whole hierarchy; until then they are shown escaped.
             let fault = |what: String| HierarchyError {
                 what: format!("{:?}: {what}", file.name),
@@ -301,15 +316,9 @@ mod json {
                 .map_err(|error| fault(error.to_string()))?;
             let product = geometry.blocks() * geometry.block_bytes();
             if let Some(bytes) = file.bytes.filter(|&bytes| bytes != product) {
-                let LevelFile {
-                    sets,
-                    ways,
-                    block_bytes,
-                    ..
-                } = file;
                 return Err(fault(format!(
-                    "{sets} sets of {ways} blocks of {block_bytes} bytes are {product} bytes, not \
-                     {bytes}"
+                    "{} sets of {} blocks of {} bytes are {product} bytes, not {bytes}",
+                    file.sets, file.ways, file.block_bytes
                 )));
             }
             Ok(CacheLevel {
@@ -320,31 +329,15 @@ mod json {
         }
     }
 
-    impl TryFrom<HierarchyFile> for Hierarchy {
-        type Error = HierarchyError;
-
-        fn try_from(file: HierarchyFile) -> Result<Hierarchy, HierarchyError> {
-            let levels = |files: Vec<LevelFile>| -> Result<Vec<CacheLevel>, HierarchyError> {
-                files.into_iter().map(CacheLevel::try_from).collect()
-            };
-            Hierarchy::new(levels(file.caches)?, file.inclusion, levels(file.tlbs)?)
-        }
-    }
-
-    impl From<Hierarchy> for HierarchyFile {
-        fn from(hierarchy: Hierarchy) -> HierarchyFile {
-            let file = |level: CacheLevel| LevelFile {
+    impl From<CacheLevel> for Level {
+        fn from(level: CacheLevel) -> Level {
+            Level {
                 bytes: Some(level.bytes()),
                 sets: level.geometry.sets(),
                 ways: level.geometry.associativity(),
                 block_bytes: level.geometry.block_bytes(),
                 name: level.name,
                 policy: level.policy,
-            };
-            HierarchyFile {
-                caches: hierarchy.caches.into_iter().map(file).collect(),
-                inclusion: hierarchy.inclusion,
-                tlbs: hierarchy.tlbs.into_iter().map(file).collect(),
             }
         }
     }
@@ -352,6 +345,7 @@ mod json {
 
 #[cfg(test)]
 mod tests {
+    use super::Inclusion::{Inclusive, NonInclusive, VictimLast};
     use super::*;
 
     fn level(name: &str, sets: u64, block_bytes: u64, ways: u64) -> CacheLevel {
@@ -360,65 +354,71 @@ mod tests {
 
     #[test]
     fn what_no_machine_has_is_refused_with_its_reason() {
-        use Inclusion::{Inclusive, NonInclusive, VictimLast};
-        let l1 = || level("L1", 64, 64, 12);
-        let l2 = || level("L2", 1024, 64, 16);
-        let wide = || level("L2", 1024, 128, 16);
+        let (l1, l2) = (level("L1", 64, 64, 12), level("L2", 1024, 64, 16));
+        let (wide, large) = (level("L2", 1024, 128, 16), level("L2", 1 << 24, 64, 9));
         let page = |name, bytes| level(name, 16, bytes, 4);
-        let many = |count| {
-            (0..count)
-                .map(|i| level(&format!("L{i}"), 1, 64, 1))
-                .collect()
-        };
-        let none = Vec::new;
-        let large = vec![l1(), level("L2", 1 << 24, 64, 9)];
-        let small = vec![l2(), level("L3", 64, 64, 12)];
+        let many: Vec<CacheLevel> = (0..9).map(|i| level(&format!("L{i}"), 1, 64, 1)).collect();
+        let small = level("L3", 64, 64, 12);
+        let named = |name| vec![level(name, 1, 64, 1)];
         let cases: [(Vec<CacheLevel>, Inclusion, Vec<CacheLevel>, &str); 19] = [
-            (vec![l1(), l2()], NonInclusive, none(), ""),
-            (vec![l1(), l2()], Inclusive, vec![page("dTLB", 4096)], ""),
-            (vec![l1(), l2()], VictimLast, none(), ""),
-            (vec![l1(), wide()], Inclusive, none(), ""),
-            (many(8), NonInclusive, many(0), ""),
-            (none(), NonInclusive, none(), "0 caches"),
-            (many(9), NonInclusive, none(), "9 caches"),
-            (many(8), NonInclusive, many(9), "9 TLBs"),
-            (vec![l1(), l1()], NonInclusive, none(), "used twice"),
-            (vec![level("", 1, 64, 1)], NonInclusive, none(), "is empty"),
+            (vec![l1.clone(), l2.clone()], NonInclusive, vec![], ""),
             (
-                vec![level("\u{1b}[2J", 1, 64, 1)],
-                NonInclusive,
-                none(),
-                "unprintable",
+                vec![l1.clone(), l2.clone()],
+                Inclusive,
+                vec![page("dTLB", 4096)],
+                "",
             ),
+            (vec![l1.clone(), l2.clone()], VictimLast, vec![], ""),
+            (vec![l1.clone(), wide.clone()], Inclusive, vec![], ""),
+            (many[..8].to_vec(), NonInclusive, vec![], ""),
+            (vec![], NonInclusive, vec![], "0 caches"),
+            (many.clone(), NonInclusive, vec![], "9 caches"),
+            (many[..8].to_vec(), NonInclusive, many.clone(), "9 TLBs"),
             (
-                vec![level("L1", 1, 8192, 1)],
+                vec![l1.clone(), l1.clone()],
                 NonInclusive,
-                none(),
+                vec![],
+                "used twice",
+            ),
+            (named(""), NonInclusive, vec![], "is empty"),
+            (named("\u{1b}[2J"), NonInclusive, vec![], "unprintable"),
+            (
+                vec![page("L1", 8192)],
+                NonInclusive,
+                vec![],
                 "blocks of 8192 bytes",
             ),
-            (vec![wide(), l1()], NonInclusive, none(), "larger blocks"),
             (
-                vec![l1()],
+                vec![wide.clone(), l1.clone()],
                 NonInclusive,
-                vec![page("dTLB", 2048)],
+                vec![],
+                "larger blocks",
+            ),
+            (
+                vec![l1.clone()],
+                NonInclusive,
+                vec![page("T", 2048)],
                 "pages of 2048 bytes",
             ),
             (
-                vec![l1()],
+                vec![l1.clone()],
                 NonInclusive,
                 vec![page("dTLB", 4096), page("STLB", 8192)],
                 "not those of \"dTLB\"",
             ),
-            (large, NonInclusive, none(), "150995712 blocks"),
-            (small, Inclusive, none(), "inclusive, but smaller"),
-            (vec![l1(), wide()], VictimLast, none(), "victim"),
-            (vec![l1()], VictimLast, none(), "victim"),
+            (
+                vec![l1.clone(), large],
+                NonInclusive,
+                vec![],
+                "150995712 blocks",
+            ),
+            (vec![l2, small], Inclusive, vec![], "inclusive, but smaller"),
+            (vec![l1.clone(), wide], VictimLast, vec![], "victim"),
+            (vec![l1.clone()], VictimLast, vec![], "victim"),
         ];
         for (caches, inclusion, tlbs, reason) in cases {
-            let found = match Hierarchy::new(caches, inclusion, tlbs) {
-                Ok(_) => String::new(),
-                Err(error) => error.to_string(),
-            };
+            let found = Hierarchy::new(caches, inclusion, tlbs).err();
+            let found = found.map_or_else(String::new, |error| error.to_string());
             assert!(found.contains(reason), "{found:?} for {reason:?}");
             assert_eq!(
                 found.lines().count(),
@@ -426,7 +426,7 @@ mod tests {
                 "{found}"
             );
         }
-        assert_eq!((l1().blocks(), l1().bytes()), (768, 48 << 10));
+        assert_eq!((l1.blocks(), l1.bytes()), (768, 48 << 10));
         for (sets, block_bytes, ways) in [
             (0, 64, 1),
             (3, 64, 1),
@@ -443,34 +443,23 @@ mod tests {
 
     #[cfg(feature = "json")]
     #[test]
-    fn a_hierarchy_is_read_back_as_it_was_written() {
-        let mut l1 = level("L1", 64, 64, 12);
-        l1.policy = ReplacementPolicy::TreePlru;
-        for inclusion in [
-            Inclusion::NonInclusive,
-            Inclusion::Inclusive,
-            Inclusion::VictimLast,
-        ] {
-            let hierarchy = Hierarchy::new(
-                vec![l1.clone(), level("L2", 1024, 64, 16)],
-                inclusion,
-                vec![level("dTLB", 16, 4096, 6)],
-            )
-            .unwrap();
+    fn files_are_read_back_have_defaults_and_their_faults_are_named() {
+        let mut plru = level("L1", 64, 64, 12);
+        plru.policy = ReplacementPolicy::TreePlru;
+        for inclusion in [NonInclusive, Inclusive, VictimLast] {
+            let caches = vec![plru.clone(), level("L2", 1024, 64, 16)];
+            let tlbs = vec![level("dTLB", 16, 4096, 6)];
+            let hierarchy = Hierarchy::new(caches, inclusion, tlbs).unwrap();
             let text = serde_json::to_string(&hierarchy).unwrap();
             assert_eq!(serde_json::from_str::<Hierarchy>(&text).unwrap(), hierarchy);
         }
-    }
-
-    #[cfg(feature = "json")]
-    #[test]
-    fn files_have_defaults_and_their_faults_are_named() {
         let l1 = r#"{"name":"L1","sets":64,"block_bytes":64,"ways":12}"#;
-        let hierarchy: Hierarchy =
-            serde_json::from_str(&format!(r#"{{"caches":[{l1}]}}"#)).unwrap();
-        assert_eq!(hierarchy.inclusion(), Inclusion::NonInclusive);
-        assert_eq!(hierarchy.caches()[0], level("L1", 64, 64, 12));
-        assert!(hierarchy.tlbs().is_empty());
+        let read = |text: &str| serde_json::from_str::<Hierarchy>(text);
+        let expected = Hierarchy::new(vec![level("L1", 64, 64, 12)], NonInclusive, vec![]);
+        assert_eq!(
+            read(&format!(r#"{{"caches":[{l1}]}}"#)).unwrap(),
+            expected.unwrap()
+        );
         let with = |from: &str, to: &str| format!(r#"{{"caches":[{}]}}"#, l1.replace(from, to));
         for (text, reason) in [
             (format!(r#"{{"caches":[{l1}],"colour":1}}"#), "colour"),
@@ -483,8 +472,8 @@ mod tests {
             (with("12", r#"12,"latency":4"#), "latency"),
             (with("12", r#"12,"bytes":4"#), "are 49152 bytes, not 4"),
         ] {
-            let error = serde_json::from_str::<Hierarchy>(&text).unwrap_err();
-            assert!(error.to_string().contains(reason), "{error} for {text}");
+            let error = read(&text).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error} for {text}");
         }
     }
 }

@@ -2,11 +2,9 @@
 //!
 //! A search for a uniform one of the n keys visits node v with probability `subtree(v) / n`. Its
 //! cost is the number of *different* blocks of its nodes, for each size of block that the machine
-//! moves: cache lines (64 B), what a memory access delivers (256 B), pages. No layout is best for
-//! all of them. Expected blocks a search, counted exactly on a random-insert tree of 2^18 nodes
-//! (the test `the_table_holds` counts again), and the speedup of dependent searches over random
-//! places in 2^22 nodes and 2 MiB pages, on an Emerald Rapids virtual machine, medians of 11 to 15
-//! interleaved rounds of 40000 searches:
+//! moves. No layout is best for all of them. Expected blocks a search in a random-insert tree of
+//! 2^18 nodes (the test `the_table_holds` counts again), and the speedup of dependent searches over
+//! random places in 2^22 nodes and 2 MiB pages, on an Emerald Rapids virtual machine:
 //!
 //! | layout | 24 B: 64 B | 256 B | 4 KiB | speedup | 32 B: 64 B | 256 B | 4 KiB | speedup |
 //! |---|---|---|---|---|---|---|---|---|
@@ -105,24 +103,18 @@ impl Layout {
     /// Where each node of `shape` lies.
     ///
     /// Offsets begin at 0, are multiples of the alignment, and any two are at least
-    /// [`NodeExtent::stride_bytes`] apart.
-    ///
-    /// Layouts without clusters place nodes [`NodeExtent::stride_bytes`] apart, also across block
-    /// borders. Cluster layouts never put a node that fits into a block across a border; with nodes
-    /// larger than a block they are the order that they have between blocks. Hinted nodes of up to
-    /// 512 B start at granules of 8 B and stay within pages of 4 KiB. The hierarchical and the
-    /// weighted layout keep nodes within lines of 64 B where that wastes at most 8 B of a line.
+    /// [`NodeExtent::stride_bytes`] apart. Layouts without clusters place nodes at that stride, also
+    /// across block borders. Cluster layouts never put a node that fits into a block across a
+    /// border. Hinted nodes of up to 512 B start at granules of 8 B and stay within pages of 4 KiB.
+    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that wastes at
+    /// most 8 B of a line.
     ///
     /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive.
     ///
     /// # Panics
-    ///
-    /// When `node` has no bytes or an alignment that is not a power of two, which
-    /// [`NodeExtent::new`] rules out.
+    /// When `node` has no bytes or an alignment that is not a power of two.
     pub fn place(self, shape: &Shape, node: NodeExtent) -> Placement {
-        if let Err(error) = NodeExtent::new(node.bytes, node.align) {
-            panic!("{error}");
-        }
+        node.check();
         self.place_by(shape, node, None)
     }
 
@@ -137,6 +129,7 @@ impl Layout {
     ///
     /// As [`place`](Layout::place), and when there is not exactly one weight for each node.
     pub fn place_weighted(self, shape: &Shape, node: NodeExtent, weights: &[f64]) -> Placement {
+        node.check();
         assert_eq!(
             weights.len(),
             shape.len(),
@@ -148,21 +141,14 @@ impl Layout {
 
     fn place_by(self, shape: &Shape, node: NodeExtent, weights: Option<&[f32]>) -> Placement {
         let packed = Grid::packed(node);
-        let order = match self {
-            Layout::Random { seed } => Some(random::permutation(shape.nodes(), seed)),
-            Layout::Preorder => Some(shape.preorder()),
-            Layout::BreadthFirst => Some(order::breadth_first(shape)),
-            Layout::Allocated => Some(allocated::birth_order(shape, BIRTH_SEED)),
+        let in_order = |order: &[u32]| Placement::in_order(order, node);
+        match self {
+            Layout::Random { seed } => return in_order(&random::permutation(shape.nodes(), seed)),
+            Layout::Preorder => return in_order(&shape.preorder()),
+            Layout::BreadthFirst => return in_order(&order::breadth_first(shape)),
+            Layout::Allocated => return in_order(&allocated::birth_order(shape, BIRTH_SEED)),
             Layout::Hinted { policy } => return hinted::place(shape, node, policy, BIRTH_SEED),
-            Layout::DepthFirst
-            | Layout::VanEmdeBoas
-            | Layout::SubtreeCluster { .. }
-            | Layout::ClusterVanEmdeBoas { .. }
-            | Layout::Hierarchical
-            | Layout::Weighted => None,
-        };
-        if let Some(order) = order {
-            return Placement::in_order(&order, node);
+            _ => {}
         }
         let preorder = Preorder::new(shape, weights);
         let (tree, numbers) = (preorder.tree(), preorder.numbers());
@@ -190,7 +176,12 @@ impl Layout {
                 through(numbers, |v| packed.offset(places[v as usize]))
             }
             Layout::Hierarchical => {
-                let grid = align_from_bottom(shape, Grid::in_lines(node));
+                // The lines of a complete tree are aligned with its leaves where they hold whole
+                // levels.
+                let grid = Grid::in_lines(node);
+                let slots = grid.nodes_per_line();
+                let first = slots.and_then(|slots| cluster::top_levels_capacity(shape, slots));
+                let grid = first.map_or(grid, |nodes| grid.with_first_row(nodes as u64));
                 let mut places = vec![0u32; shape.len()];
                 let roots: Vec<u32> = tree.roots().collect();
                 hierarchical::fill(tree, roots.into_iter(), &grid, 0, |v, place| {
@@ -221,18 +212,6 @@ fn places(order: &[u32]) -> Vec<u32> {
 /// Maps each number to an offset.
 fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
     Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
-}
-
-/// Aligns the lines of a complete tree with its leaves where they hold whole levels.
-fn align_from_bottom(shape: &Shape, grid: Grid) -> Grid {
-    let first = grid
-        .nodes_per_line()
-        .and_then(|slots| usize::try_from(slots).ok())
-        .and_then(|slots| cluster::top_levels_capacity(shape, slots));
-    match first {
-        Some(nodes) => grid.with_first_row(nodes as u64),
-        None => grid,
-    }
 }
 
 /// Whether names accept a block of this size.
@@ -286,6 +265,12 @@ impl NodeExtent {
             return Err(ExtentError::Align { align });
         }
         Ok(NodeExtent { bytes, align })
+    }
+
+    fn check(self) {
+        if let Err(error) = NodeExtent::new(self.bytes, self.align) {
+            panic!("{error}");
+        }
     }
 
     /// The distance between the starts of neighbours: the size, rounded up to the alignment.

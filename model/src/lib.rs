@@ -92,10 +92,10 @@ mod visits;
 pub use accesses::{Accesses, Lengths, Operations};
 #[cfg(feature = "calibrate")]
 pub use calibrate::CalibrateOptions;
-pub use choose::{Basis, Choice, choose_layout, choose_layout_weighted, rank_layouts};
+pub use choose::{Basis, Choice, choose_layout, rank_layouts};
 pub use colour::{ColourError, ColourGain, Coloured, Colouring};
 pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
-pub use footprint::{BlockClass, Footprint, FootprintBuilder, Replacement};
+pub use footprint::{Footprint, Replacement};
 pub use geometry::{CacheGeometry, GeometryError, PageSize};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
@@ -121,8 +121,7 @@ pub use structure::{Built, Growth, InNode, Links, Operation, Sizes, Structure};
 #[cfg(feature = "calibrate")]
 pub use sys::PagedMemory;
 pub use tiers::{
-    ClosedForm, LevelPrediction, NoClosedForm, ParseTierError, Tier, predict_misses,
-    predict_transient,
+    ClosedForm, LevelPrediction, NoClosedForm, Tier, predict_misses, predict_transient,
 };
 pub use topology::{CacheKind, Topology};
 pub use visits::{Visits, ends_of_accesses};

@@ -10,17 +10,14 @@
 //!
 //! Waits are the misses that an operation waits for: both lines of a node that straddles are
 //! requested at once. The misses of a far level cost less when they [lie near each
-//! other](crate::NeighbourShare).
+//! other](crate::NeighbourShare). Capacities say what a program gets of caches that it shares, and
+//! are what a measured machine has. The caches of a [preset](Machine::preset) are known by their
+//! sets: there, the misses of [`Predictor::predict_accesses`] are those of
+//! [`predict_misses`](crate::predict_misses).
 //!
-//! Capacities say what a program gets of caches that it shares, and are what a measured machine
-//! has. The caches of a [preset](Machine::preset) are known by their sets: there, the misses of
-//! [`Predictor::predict_accesses`] are those of [`predict_misses`](crate::predict_misses).
-//!
-//! Measured over predicted nanoseconds (`ccmodel-lab validate` has the method) on a virtual machine
-//! of two Emerald Rapids cores, November 2026: searches in random-insert and complete trees of 2^16
-//! to 2^22 nodes of 24 bytes, six layouts, both page sizes, calibrated before each set. Beside some
-//! programs 0.79 to 1.27 in 190 of 192 timings, beside five to seven programs a processor 0.77 to
-//! 1.30.
+//! Measured over predicted nanoseconds on a virtual machine of two Emerald Rapids cores, November
+//! 2026: searches in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six
+//! layouts, both page sizes, calibrated before each set: 0.79 to 1.27 in 190 of 192 timings.
 
 mod levels;
 mod search_levels;
@@ -63,10 +60,8 @@ pub struct LevelMisses {
 
 impl LevelMisses {
     /// From this share of the level on, `misses` is too low where the order of the reads is not
-    /// known: a long operation evicts what the next one starts with.
-    ///
-    /// In simulations, trees that touch less were predicted a few percent too low at most.
-    /// `model advise` and the reports of `ccmorph` give no verdict beyond it.
+    /// known: a long operation evicts what the next one starts with. Trees that touch less were
+    /// predicted a few percent too low at most. No verdict is given beyond it.
     pub const CROWDED_SHARE: f64 = 0.2;
 
     /// Whether the level misses, and one operation touches so much of it that more is missed than
@@ -127,8 +122,8 @@ pub struct Prediction {
 impl Prediction {
     /// Misses at the level of this name, if the machine has one.
     pub fn misses(&self, level: &str) -> Option<f64> {
-        self.levels
-            .iter()
+        let mut levels = self.levels.iter();
+        levels
             .find(|other| other.name == level)
             .map(|level| level.misses)
     }
@@ -192,6 +187,14 @@ impl Predictor {
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Predictor {
         Predictor::with_visits(Visits::weighted(shape, weights))
+    }
+
+    /// [`new`](Predictor::new), or [`weighted`](Predictor::weighted) where there are weights.
+    pub(crate) fn of_ends(shape: &Shape, weights: Option<&[f64]>) -> Predictor {
+        match weights {
+            Some(weights) => Predictor::weighted(shape, weights),
+            None => Predictor::new(shape),
+        }
     }
 
     /// Operations that read `accesses`.
@@ -274,12 +277,10 @@ impl Predictor {
 
     /// Misses and nanoseconds of one operation that reads `accesses`: from the effective
     /// capacities of the machine's levels, or, of a [preset](Machine::presets), from the sets of
-    /// its caches. O(points) for each block size of the machine; of walks and of searches in a
-    /// list, for each capacity.
+    /// its caches.
     ///
     /// # Panics
-    /// When the machine was changed into one whose block sizes are no powers of two, which
-    /// [`Machine::check`] tells.
+    /// As [`predict`](Predictor::predict).
     ///
     /// # Examples
     /// ```
@@ -399,11 +400,8 @@ impl Predictor {
     }
 }
 
-/// Misses and nanoseconds of one successful search for a uniformly distributed key, each node being
-/// the goal equally often and all of a visited node being read.
-///
-/// O(n) for each block size of the machine (about 0.1 s for two million nodes and two block sizes).
-/// For several placements of one shape use a [`Predictor`].
+/// Misses and nanoseconds of one successful search for a uniformly distributed key, all of a visited
+/// node being read. For several placements of one shape use a [`Predictor`].
 ///
 /// # Panics
 /// As [`Predictor::predict`].

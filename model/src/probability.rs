@@ -14,16 +14,11 @@
 //! key to key they overlap. One pass serves both, in O(n): it takes the nodes by the start of their
 //! intervals and keeps for each block how far it is covered.
 //!
-//! A visit touches the whole extent of a node, or its first bytes
-//! ([`Predictor::touched_bytes`](crate::Predictor::touched_bytes)). Blocks in the middle of a node
-//! belong to that node alone and are counted without a loop. All blocks of a node are requested as
-//! soon as its address is known, so an operation waits once when both ends of a straddling node
-//! miss: the probability of being *waited for* is kept beside `p_b`.
-//!
-//! Placements may come from a live heap: block numbers are then huge and sparse. A dense placement
-//! indexes its blocks by number less the first; a sparse one sorts the numbers that occur.
+//! All blocks of a node are requested as soon as its address is known, so an operation waits once
+//! when both ends of a straddling node miss: the probability of being *waited for* is kept beside
+//! `p_b`. Placements may come from a live heap, whose block numbers are huge and sparse.
 
-use crate::footprint::{Footprint, FootprintBuilder};
+use crate::footprint::Footprint;
 use crate::{Placement, Visits};
 
 /// One read of an operation.
@@ -39,7 +34,7 @@ pub struct Access {
 /// places.
 const DENSE_BLOCKS_PER_NODE: u64 = 16;
 
-/// Probabilities of all blocks that hold the start or the end of a node, and of those in between.
+/// The probability that one operation touches each block.
 #[derive(Clone, Debug)]
 pub struct BlockProbabilities {
     block_bytes: u64,
@@ -49,13 +44,17 @@ pub struct BlockProbabilities {
     exposed: Vec<f64>,
     /// For a sample: how many blocks each of `ends` stands for. Else empty.
     counts: Vec<f64>,
-    /// Probability and number of the blocks strictly inside one node, which are never waited for
-    /// alone.
-    interiors: Vec<(f64, u64)>,
-    /// The first of these blocks' numbers.
-    interior_firsts: Vec<u64>,
-    /// As `counts`, for `interiors`.
-    interior_counts: Vec<f64>,
+    interiors: Vec<Interior>,
+}
+
+/// The blocks strictly inside one node, which are never waited for alone.
+#[derive(Clone, Debug)]
+struct Interior {
+    first: u64,
+    blocks: u64,
+    probability: f64,
+    /// How many nodes the node stands for.
+    count: f64,
 }
 
 impl BlockProbabilities {
@@ -142,11 +141,15 @@ impl BlockProbabilities {
         );
         let shift = block_bytes.trailing_zeros();
         let numbering = Numbering::of(touches.clone().map(|touch| touch.blocks(shift)));
-        let mut cells = vec![Cell::default(); numbering.len()];
+        let untouched = Cell {
+            probability: 0.0,
+            hidden: 0.0,
+            until: -1.0,
+        };
+        let mut cells = vec![untouched; numbering.len()];
         // There is one of each block that the top of a sample shares.
         let mut counts = vec![f64::INFINITY; if is_sample { numbering.len() } else { 0 }];
         let mut interiors = Vec::new();
-        let (mut interior_firsts, mut interior_counts) = (Vec::new(), Vec::new());
         for touch in touches {
             let (first, last) = touch.blocks(shift);
             if let Some(count) = touch.stands_for {
@@ -167,9 +170,12 @@ impl BlockProbabilities {
                 cells[index].cover(touch.start, touch.end, both_new);
             }
             if last - first > 1 {
-                interiors.push((touch.end - touch.start, last - first - 1));
-                interior_firsts.push(first + 1);
-                interior_counts.extend(touch.stands_for);
+                interiors.push(Interior {
+                    first: first + 1,
+                    blocks: last - first - 1,
+                    probability: touch.end - touch.start,
+                    count: touch.stands_for.unwrap_or(1.0),
+                });
             }
         }
         let (ends, exposed) = cells
@@ -188,8 +194,6 @@ impl BlockProbabilities {
             exposed,
             counts,
             interiors,
-            interior_firsts,
-            interior_counts,
         }
     }
 
@@ -210,34 +214,26 @@ impl BlockProbabilities {
         self.counts.get(index).copied().unwrap_or(1.0)
     }
 
-    /// Blocks strictly inside of one node: probability of the node, number of such blocks.
-    pub fn interior_blocks(&self) -> &[(f64, u64)] {
-        &self.interiors
-    }
-
     /// All blocks by number (address divided by the block size) with their probabilities: first the
     /// end blocks by ascending number, then those inside of single nodes, node by node.
     pub fn blocks(&self) -> impl Iterator<Item = (u64, f64)> {
-        let inside = self.interiors.iter().zip(&self.interior_firsts);
-        let inside = inside.flat_map(|(&(probability, blocks), &first)| {
-            (first..first + blocks).map(move |number| (number, probability))
+        let inside = self.interiors.iter().flat_map(|inside| {
+            let numbers = inside.first..inside.first + inside.blocks;
+            numbers.map(move |number| (number, inside.probability))
         });
         self.ends.iter().copied().chain(inside)
     }
 
     /// The histogram of all these blocks. O(blocks).
     pub fn footprint(&self) -> Footprint {
-        let mut builder = FootprintBuilder::new();
-        for (index, (&(_, probability), &exposed)) in
-            self.ends.iter().zip(&self.exposed).enumerate()
-        {
-            builder.add_exposed(probability, exposed, self.count(index));
-        }
-        for (index, &(probability, blocks)) in self.interiors.iter().enumerate() {
-            let count = self.interior_counts.get(index).copied().unwrap_or(1.0);
-            builder.add_exposed(probability, 0.0, blocks as f64 * count);
-        }
-        builder.finish()
+        let ends = self.ends.iter().zip(&self.exposed).enumerate();
+        let ends =
+            ends.map(|(index, (&(_, touched), &exposed))| (touched, exposed, self.count(index)));
+        let interiors = self
+            .interiors
+            .iter()
+            .map(|inside| (inside.probability, 0.0, inside.blocks as f64 * inside.count));
+        Footprint::of_classes(ends.chain(interiors))
     }
 }
 
@@ -258,23 +254,17 @@ impl Numbering {
             last = last.max(node_last);
             nodes += 1;
         }
-        if nodes == 0 {
-            return Numbering::Sparse { sorted: Vec::new() };
+        let distance = last.checked_sub(first);
+        if let Some(distance) = distance.filter(|&blocks| blocks < DENSE_BLOCKS_PER_NODE * nodes)
+            && let Ok(distance) = usize::try_from(distance)
+        {
+            let blocks = distance + 1;
+            return Numbering::Dense { first, blocks };
         }
-        let allowed = DENSE_BLOCKS_PER_NODE * nodes;
-        match usize::try_from(last - first) {
-            Ok(distance) if last - first < allowed => Numbering::Dense {
-                first,
-                blocks: distance + 1,
-            },
-            _ => {
-                let mut sorted: Vec<u64> =
-                    covered.flat_map(|(first, last)| [first, last]).collect();
-                sorted.sort_unstable();
-                sorted.dedup();
-                Numbering::Sparse { sorted }
-            }
-        }
+        let mut sorted: Vec<u64> = covered.flat_map(|(first, last)| [first, last]).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Numbering::Sparse { sorted }
     }
 
     fn len(&self) -> usize {
@@ -287,11 +277,7 @@ impl Numbering {
     /// Index of a block number that occurs.
     fn index(&self, block: u64) -> usize {
         match self {
-            // At most `blocks`, a `usize`, by the construction of `first`.
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "the distance was checked to fit a usize"
-            )]
+            #[expect(clippy::cast_possible_truncation, reason = "less than `blocks`")]
             Numbering::Dense { first, .. } => (block - first) as usize,
             Numbering::Sparse { sorted } => sorted.partition_point(|&other| other < block),
         }
@@ -337,16 +323,6 @@ struct Cell {
 
 // At most one cache miss for most visits.
 const _: () = assert!(size_of::<Cell>() <= 24);
-
-impl Default for Cell {
-    fn default() -> Cell {
-        Cell {
-            probability: 0.0,
-            hidden: 0.0,
-            until: -1.0,
-        }
-    }
-}
 
 impl Cell {
     /// Adds the choices from `start` to `end`; half of a touch from `shared` on is not waited for.

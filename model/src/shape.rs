@@ -1,8 +1,7 @@
 //! The shape of a forest without addresses: parents and children.
 //!
 //! Nodes are numbered so that **each parent comes before its children**. So depths need one pass up
-//! the numbers and subtree sizes one pass down, without recursion, and a chain of ten million nodes
-//! costs no more than a balanced tree. A shape takes 12 bytes a node.
+//! the numbers and subtree sums one pass down, without recursion, however deep the forest is.
 
 use std::fmt;
 
@@ -58,13 +57,9 @@ impl Shape {
     ///
     /// Those of [`from_parents`](Shape::from_parents).
     pub fn from_parent_vec(parent: Vec<u32>) -> Result<Shape, ShapeError> {
-        let nodes = match u32::try_from(parent.len()) {
-            Ok(nodes) if nodes < NO_NODE => nodes,
-            _ => {
-                return Err(ShapeError::TooManyNodes {
-                    nodes: parent.len(),
-                });
-            }
+        let nodes = parent.len();
+        let Some(nodes) = u32::try_from(nodes).ok().filter(|&nodes| nodes < NO_NODE) else {
+            return Err(ShapeError::TooManyNodes { nodes });
         };
         let mut child_start = vec![0u32; parent.len() + 1];
         // Breadth-first numbers put roots first and siblings side by side, in the order of their
@@ -91,8 +86,6 @@ impl Shape {
         let children = if is_breadth_first {
             (nodes - sum..nodes).collect()
         } else {
-            // Fill each list from its start; `next` runs from `child_start[v]` to `child_start[v +
-            // 1]`.
             let mut next = child_start.clone();
             let mut children = vec![0u32; sum as usize];
             for (node, &p) in (0..nodes).zip(&parent) {
@@ -117,10 +110,8 @@ impl Shape {
     ///
     /// When `nodes` is `u32::MAX`, which is [`NO_NODE`].
     pub fn complete_binary(nodes: u32) -> Shape {
-        let parent = (0..nodes)
-            .map(|v| if v == 0 { NO_NODE } else { (v - 1) / 2 })
-            .collect();
-        Shape::from_generated(parent)
+        let parent = |v: u32| v.checked_sub(1).map_or(NO_NODE, |before| before / 2);
+        Shape::from_generated((0..nodes).map(parent).collect())
     }
 
     /// A binary search tree after inserting `nodes` different keys in a random order, numbered
@@ -235,8 +226,8 @@ impl Shape {
 
     /// The nodes without a parent, by ascending number. A full pass is O(n).
     pub fn roots(&self) -> impl Iterator<Item = u32> {
-        (0..)
-            .zip(&self.parent)
+        let nodes = (0..).zip(&self.parent);
+        nodes
             .filter(|&(_, &parent)| parent == NO_NODE)
             .map(|(v, _)| v)
     }
@@ -259,7 +250,8 @@ impl Shape {
 
     /// How many nodes have children. O(n).
     pub(crate) fn inner_nodes(&self) -> usize {
-        (self.child_start.windows(2))
+        self.child_start
+            .windows(2)
             .filter(|ends| ends[1] > ends[0])
             .count()
     }
@@ -277,19 +269,30 @@ impl Shape {
         order
     }
 
-    /// How many nodes the subtree of each node has, the node itself included.
+    /// How many nodes the subtree of each node has, the node itself included. O(n), no recursion.
     ///
     /// Under a search for a key drawn evenly from the n that are present, node `v` is visited with
-    /// probability `subtree_nodes()[v] / n`. O(n), no recursion.
+    /// probability `subtree_nodes()[v] / n`.
     pub fn subtree_nodes(&self) -> Vec<u32> {
         let mut count = vec![1u32; self.len()];
         for v in (0..self.len()).rev() {
-            let parent = self.parent[v];
-            if parent != NO_NODE {
-                count[parent as usize] += count[v];
+            let nodes = count[v];
+            if let Some(above) = count.get_mut(self.parent[v] as usize) {
+                *above += nodes;
             }
         }
         count
+    }
+
+    /// The sum of `values` over the subtree of each node. O(n).
+    pub(crate) fn subtree_sums(&self, mut values: Vec<f64>) -> Vec<f64> {
+        for v in (0..self.len()).rev() {
+            let sum = values[v];
+            if let Some(above) = values.get_mut(self.parent[v] as usize) {
+                *above += sum;
+            }
+        }
+        values
     }
 
     /// The number of edges between each node and its root, so 0 for roots. O(n), no recursion.
@@ -303,6 +306,24 @@ impl Shape {
         }
         depth
     }
+}
+
+/// A weight that can be added: 0 for what is negative or no number.
+pub(crate) fn usable(weight: f64) -> f64 {
+    // Not -0.0 either, whose bits are those of a large number.
+    if weight.is_finite() && weight > 0.0 {
+        weight
+    } else {
+        0.0
+    }
+}
+
+/// The [usable](usable) weights in units of the largest, so that no sum overflows. All may be 0.
+pub(crate) fn scaled(weights: &[f64]) -> Vec<f64> {
+    let weights = weights.iter().copied().map(usable);
+    let largest = weights.clone().fold(0.0, f64::max);
+    let unit = if largest > 0.0 { largest } else { 1.0 };
+    weights.map(|weight| weight / unit).collect()
 }
 
 /// Why an array of parents is not a [`Shape`].

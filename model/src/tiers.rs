@@ -13,7 +13,6 @@
 //! Operations are drawn independently of each other, from a distribution that does not change.
 
 use std::fmt;
-use std::str::FromStr;
 
 mod closed;
 mod replay;
@@ -29,7 +28,7 @@ pub(crate) use sequence::Sequence;
 
 use crate::Accesses;
 use crate::footprint::Replacement;
-use crate::hierarchy::{Hierarchy, Inclusion, ReplacementPolicy};
+use crate::hierarchy::{CacheLevel, Hierarchy, ReplacementPolicy};
 use crate::simulator::Frames;
 
 /// Accesses of a replay at most.
@@ -70,7 +69,7 @@ impl Tier {
         Tier::Sequence,
     ];
 
-    /// The name that [`FromStr`] reads.
+    /// The name, as the command line takes it.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Auto => "auto",
@@ -90,32 +89,6 @@ impl Tier {
 impl fmt::Display for Tier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-/// No tier has this name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseTierError {
-    name: String,
-}
-
-impl fmt::Display for ParseTierError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Tier::ALL.map(Tier::name).join(", ");
-        write!(f, "unknown tier {:?}; known are {known}", self.name)
-    }
-}
-
-impl std::error::Error for ParseTierError {}
-
-impl FromStr for Tier {
-    type Err = ParseTierError;
-
-    fn from_str(name: &str) -> Result<Tier, ParseTierError> {
-        let found = Tier::ALL.into_iter().find(|tier| tier.name() == name);
-        found.ok_or_else(|| ParseTierError {
-            name: name.to_owned(),
-        })
     }
 }
 
@@ -192,31 +165,36 @@ pub(crate) fn predict(
         .filter(|_| first.is_none() && matches!(tier, Tier::Auto | Tier::Sequence))
         .and_then(|sequence| sequence.predict(hierarchy, frames));
     let (tier, reason, misses) = match (sequence, tier) {
-        (Some(misses), _) => {
-            let reason =
-                "all operations read one sequence: what comes between two touches is known";
-            (Tier::Sequence, reason, misses)
-        }
-        (None, Tier::Footprint) => {
-            let misses = by_footprint(accesses, hierarchy, first);
-            (Tier::Footprint, "asked for", misses)
-        }
-        (None, Tier::Closed) => {
-            let reason = "the closed form needs a layout, not addresses";
-            let misses = by_footprint(accesses, hierarchy, first);
-            (Tier::Footprint, reason, misses)
+        (Some(misses), _) => (
+            Tier::Sequence,
+            "all operations read one sequence: what comes between two touches is known",
+            misses,
+        ),
+        (None, Tier::Footprint | Tier::Closed) => {
+            let reason = match tier {
+                Tier::Footprint => "asked for",
+                _ => "the closed form needs a layout, not addresses",
+            };
+            (
+                Tier::Footprint,
+                reason,
+                by_footprint(accesses, hierarchy, first),
+            )
         }
         (None, Tier::Auto | Tier::PerSet | Tier::Sequence) => {
             let reason = match frames {
                 Frames::Identity => "drawn operations, replayed through its sets",
                 Frames::Random { .. } => "drawn operations, replayed in random frames",
             };
-            let misses = by_replay(accesses, hierarchy, frames, first);
-            (Tier::PerSet, reason, misses)
+            (
+                Tier::PerSet,
+                reason,
+                by_replay(accesses, hierarchy, frames, first),
+            )
         }
     };
     let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
-    let level = |(level, misses): (&crate::CacheLevel, f64)| LevelPrediction {
+    let level = |(level, misses): (&CacheLevel, f64)| LevelPrediction {
         name: level.name.clone(),
         misses,
         tier,
@@ -250,25 +228,24 @@ fn by_replay(
 
 /// Each level as a fully associative cache that sees all reads.
 fn by_footprint(accesses: &Accesses, hierarchy: &Hierarchy, first: Option<u64>) -> Vec<f64> {
-    let caches = hierarchy.caches();
-    let is_victim =
-        |i: usize| hierarchy.inclusion() == Inclusion::VictimLast && i + 1 == caches.len();
-    let levels = caches.iter().chain(hierarchy.tlbs()).enumerate();
+    let levels = hierarchy
+        .caches()
+        .iter()
+        .chain(hierarchy.tlbs())
+        .enumerate();
     let misses = levels.map(|(i, level)| {
         let blocks = accesses.block_probabilities(level.geometry.block_bytes());
         let footprint = blocks.footprint();
-        // A victim cache and the one above it hold different blocks.
-        let above = i.checked_sub(1).filter(|_| is_victim(i));
-        let above = above.map_or(0, |above| caches[above].blocks());
+        let above = hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
         let capacity = (level.blocks() + above) as f64;
         let replacement = match level.policy {
             ReplacementPolicy::Random => Replacement::Random,
             ReplacementPolicy::Lru | ReplacementPolicy::TreePlru => Replacement::Lru,
         };
-        match first {
-            Some(first) => footprint.first_misses(capacity, replacement, first as f64),
-            None => footprint.misses(capacity, replacement),
-        }
+        let steady = footprint.misses(capacity, replacement);
+        first.map_or(steady, |first| {
+            footprint.first_misses(capacity, steady, first as f64)
+        })
     });
     misses.collect()
 }

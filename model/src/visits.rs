@@ -8,12 +8,13 @@
 //! P(visit v) = sum over u in the subtree of v of P(search ends at u)
 //! ```
 //!
-//! which one pass over the nodes from the last to the first adds up, since parents come before
-//! their children. The same sums give the branch mispredictions of a search: at a visited node the
-//! search goes on to one of the children or stops, and a predictor that recognises the node, by the
-//! turns that led there, bets on the likeliest. At nodes that are rarely visited it guesses.
+//! which one pass over the nodes from the last to the first adds up. The same sums give the branch
+//! mispredictions of a search: at a visited node the search goes on to one of the children or
+//! stops, and a predictor that recognises the node, by the turns that led there, bets on the
+//! likeliest. At nodes that are rarely visited it guesses.
 
 use crate::Shape;
+use crate::shape::{scaled, usable};
 
 /// The branch predictor recognises nodes that are visited at least this often, by the last ten
 /// turns or so.
@@ -68,16 +69,9 @@ impl Visits {
     ///
     /// O(n) time, no recursion.
     pub fn uniform(shape: &Shape) -> Visits {
-        let each = if shape.is_empty() {
-            0.0
-        } else {
-            1.0 / shape.len() as f64
-        };
-        let sums: Vec<f64> = shape
-            .subtree_nodes()
-            .iter()
-            .map(|&nodes| f64::from(nodes) * each)
-            .collect();
+        let each = 1.0 / shape.len().max(1) as f64;
+        let nodes = shape.subtree_nodes().into_iter();
+        let sums: Vec<f64> = nodes.map(|nodes| f64::from(nodes) * each).collect();
         Visits::of_sums(shape, &sums)
     }
 
@@ -89,8 +83,7 @@ impl Visits {
     /// # Panics
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Visits {
-        let ends = end_probabilities(shape, weights);
-        Visits::of_sums(shape, &subtree_sums(shape, ends))
+        Visits::of_sums(shape, &subtree_probabilities(shape, weights))
     }
 
     /// Visits of nodes that operations visit with probability `sums[v]`, which may be more than
@@ -193,51 +186,19 @@ impl Visits {
     }
 }
 
-/// Probability that an operation ends at each node; weights that are negative or no numbers count
-/// as 0.
-fn end_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
+/// P(visit v) for each node, when operations end at nodes in proportion to `weights`. O(n).
+pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
     assert_eq!(
         weights.len(),
         shape.len(),
         "one weight for each node is needed"
     );
-    let usable = |weight: f64| {
-        if weight.is_finite() {
-            weight.max(0.0)
-        } else {
-            0.0
-        }
-    };
-    // Scaled by the largest first, so that the total stays finite whatever the weights are.
-    let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
-    if largest <= 0.0 {
-        return vec![0.0; weights.len()];
-    }
-    let mut ends: Vec<f64> = weights
-        .iter()
-        .map(|&weight| usable(weight) / largest)
-        .collect();
+    let mut ends = scaled(weights);
     let total: f64 = ends.iter().sum();
     for end in &mut ends {
-        *end /= total;
+        *end /= total.max(1.0);
     }
-    ends
-}
-
-/// Sums over the subtree of each node.
-fn subtree_sums(shape: &Shape, mut sums: Vec<f64>) -> Vec<f64> {
-    for v in (0..shape.nodes()).rev() {
-        let (subtree, parent) = (sums[v as usize], shape.parent(v));
-        if let Some(sum) = sums.get_mut(parent as usize) {
-            *sum += subtree;
-        }
-    }
-    sums
-}
-
-/// P(visit v) for each node, when operations end at nodes in proportion to `weights`. O(n).
-pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
-    subtree_sums(shape, end_probabilities(shape, weights))
+    shape.subtree_sums(ends)
 }
 
 /// How often operations end at each node, from how often each node is accessed: its own count less
@@ -263,13 +224,6 @@ pub fn ends_of_accesses(shape: &Shape, accesses: &[f64]) -> Vec<f64> {
         shape.len(),
         "one count for each node is needed"
     );
-    let usable = |count: f64| {
-        if count.is_finite() {
-            count.max(0.0)
-        } else {
-            0.0
-        }
-    };
     let mut ends: Vec<f64> = accesses.iter().copied().map(usable).collect();
     for (v, &count) in (0u32..).zip(accesses) {
         if let Some(end) = ends.get_mut(shape.parent(v) as usize) {
@@ -289,16 +243,34 @@ mod tests {
     use crate::NO_NODE;
     use quickcheck::quickcheck;
 
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-9 * (1.0 + a.abs())
+    }
+
     #[test]
-    fn complete_tree_is_searched_to_its_known_depth() {
+    fn known_trees_are_searched_to_their_known_depths() {
         let visits = Visits::uniform(&Shape::complete_binary(7));
         // Depths 1, 2, 2, 3, 3, 3, 3.
-        assert!((visits.nodes_per_operation() - 17.0 / 7.0).abs() < 1e-12);
+        assert!(close(visits.nodes_per_operation(), 17.0 / 7.0));
         // Root: 7 ends below, 3 on the likelier side; two nodes below it: 3 with 1; leaves never
         // err.
-        assert!((visits.mispredictions_per_operation() - (4.0 + 2.0 + 2.0) / 7.0).abs() < 1e-12);
+        assert!(close(
+            visits.mispredictions_per_operation(),
+            (4.0 + 2.0 + 2.0) / 7.0
+        ));
         assert_eq!(visits.order, [0, 1, 3, 4, 2, 5, 6]);
         assert_eq!(visits.depths, [0, 1, 2, 2, 1, 2, 2]);
+        // Neither a long chain nor an empty shape needs a stack.
+        let parents: Vec<u32> = (0..200_000u32).map(|v| v.wrapping_sub(1)).collect();
+        let chain = Visits::uniform(&Shape::from_parents(&parents).unwrap());
+        assert!(close(chain.nodes_per_operation(), 100_000.5));
+        assert!(Visits::uniform(&Shape::complete_binary(0)).is_empty());
+        // Weights without a sum, and weights whose sum overflows.
+        let (three, max) = (Shape::complete_binary(3), f64::MAX);
+        let none = Visits::weighted(&three, &[f64::NAN, -1.0, 0.0]);
+        assert!(none.nodes_per_operation().abs() < 1e-12);
+        let huge = Visits::weighted(&three, &[max, max, max]);
+        assert!(close(huge.nodes_per_operation(), 5.0 / 3.0));
     }
 
     #[test]
@@ -306,35 +278,16 @@ mod tests {
         // Three quarters go one way: known nodes err with one quarter, others with half.
         let guesses =
             |scale: f64, branching| wrong_guesses(scale, scale, 0.75 * scale, 2, branching) / scale;
-        assert!((guesses(1.0, true) - 0.25).abs() < 1e-12);
-        assert!((guesses(1e-6, true) - 0.5).abs() < 1e-12);
-        assert!((guesses(1e-6, false) - 0.25).abs() < 1e-12);
+        assert!(close(guesses(1.0, true), 0.25));
+        assert!(close(guesses(1e-6, true), 0.5));
+        assert!(close(guesses(1e-6, false), 0.25));
         // A lone child: stop or go on in a chain, and to which side in a tree.
         let lone = |branching| wrong_guesses(1e-6, 0.9e-6, 0.9e-6, 1, branching) / 1e-6;
-        assert!((lone(false) - 0.1).abs() < 1e-9 && (lone(true) - 0.45).abs() < 1e-9);
-        // Where both ways are as likely, knowing the node does not help.
+        assert!(close(lone(false), 0.1) && close(lone(true), 0.45));
+        // Where both sides are as likely, knowing the node does not help.
         let complete = Visits::uniform(&Shape::complete_binary((1 << 16) - 1));
         let known = complete.nodes_per_operation() / 2.0;
         assert!((complete.mispredictions_per_operation() - known).abs() < 0.6);
-    }
-
-    #[test]
-    fn a_chain_and_an_empty_shape_need_no_stack() {
-        let parents: Vec<u32> = (0..200_000u32)
-            .map(|v| v.checked_sub(1).unwrap_or(NO_NODE))
-            .collect();
-        let visits = Visits::uniform(&Shape::from_parents(&parents).unwrap());
-        assert!((visits.nodes_per_operation() - 100_000.5).abs() < 1e-3);
-        assert!(Visits::uniform(&Shape::complete_binary(0)).is_empty());
-    }
-
-    #[test]
-    fn hopeless_weights_visit_nothing_and_huge_ones_do_not_overflow() {
-        let shape = Shape::complete_binary(3);
-        let none = Visits::weighted(&shape, &[f64::NAN, -1.0, 0.0]);
-        assert!(none.nodes_per_operation().abs() < 1e-12);
-        let huge = Visits::weighted(&shape, &[f64::MAX, f64::MAX, f64::MAX]);
-        assert!((huge.nodes_per_operation() - 5.0 / 3.0).abs() < 1e-9);
     }
 
     quickcheck! {
@@ -342,57 +295,34 @@ mod tests {
             let shape = Shape::random_binary(u32::from(nodes), seed);
             let uniform = Visits::uniform(&shape);
             let weighted = Visits::weighted(&shape, &vec![3.5; shape.len()]);
-            let close = |a: f64, b: f64| (a - b).abs() <= 1e-9 * (1.0 + a.abs());
+            let mispredictions = Visits::mispredictions_per_operation;
+            let mut pairs = uniform.probabilities.iter().zip(&weighted.probabilities);
             close(uniform.nodes_per_operation, weighted.nodes_per_operation)
-                && close(
-                    uniform.mispredictions_per_operation,
-                    weighted.mispredictions_per_operation,
-                )
-                && uniform
-                    .probabilities
-                    .iter()
-                    .zip(&weighted.probabilities)
-                    .all(|(&a, &b)| close(a, b))
+                && close(mispredictions(&uniform), mispredictions(&weighted))
+                && pairs.all(|(&a, &b)| close(a, b))
         }
 
         fn accesses_of_ends_give_the_ends_back(nodes: u16, seed: u64, weights: Vec<u8>) -> bool {
             let shape = Shape::random_binary(u32::from(nodes), seed);
-            let ends: Vec<f64> = (0..shape.len())
-                .map(|v| {
-                    weights
-                        .get(v % weights.len().max(1))
-                        .copied()
-                        .map_or(1.0, f64::from)
-                })
-                .collect();
-            let again = ends_of_accesses(&shape, &subtree_sums(&shape, ends.clone()));
+            let weights = weights.into_iter().chain([1]).map(f64::from).cycle();
+            let ends: Vec<f64> = weights.take(shape.len()).collect();
+            let again = ends_of_accesses(&shape, &shape.subtree_sums(ends.clone()));
+            let none = ends_of_accesses(&shape, &vec![f64::NAN; shape.len()]);
             again.iter().zip(&ends).all(|(a, b)| (a - b).abs() < 1e-6)
-                && ends_of_accesses(&shape, &vec![f64::NAN; shape.len()])
-                    .iter()
-                    .all(|&end| end <= 0.0)
+                && none.iter().all(|&end| end <= 0.0)
         }
 
         fn roots_share_one_operation(parents: Vec<u16>) -> bool {
-            let parents: Vec<u32> = (0u32..)
-                .zip(&parents)
-                .map(|(v, &p)| {
-                    if v == 0 || p % 5 == 0 {
-                        NO_NODE
-                    } else {
-                        u32::from(p) % v
-                    }
-                })
-                .collect();
-            let shape = Shape::from_parents(&parents).unwrap();
+            let parents = (0u32..).zip(&parents).map(|(v, &p)| match v {
+                0 => NO_NODE,
+                _ if p % 5 == 0 => NO_NODE,
+                _ => u32::from(p) % v,
+            });
+            let shape = Shape::from_generated(parents.collect());
             let visits = Visits::uniform(&shape);
-            let at_roots: f64 = visits
-                .depths
-                .iter()
-                .zip(&visits.probabilities)
-                .filter(|&(&depth, _)| depth == 0)
-                .map(|(_, &p)| p)
-                .sum();
-            shape.is_empty() || (at_roots - 1.0).abs() < 1e-9
+            let nodes = visits.depths.iter().zip(&visits.probabilities);
+            let at_roots = nodes.filter(|&(&depth, _)| depth == 0).map(|(_, &p)| p);
+            shape.is_empty() || close(at_roots.sum(), 1.0)
         }
     }
 }

@@ -236,7 +236,7 @@ fn coloured_places<W>(
     let extent = NodeExtent { bytes, align };
     let coloured = colouring.place(&shape, extent, Layout::DepthFirst, None)?;
     let mut places = vec![0; nodes.len()];
-    for (&node, &offset) in order.iter().zip(coloured.placement().offsets()) {
+    for (&node, &offset) in order.iter().zip(coloured.placement.offsets()) {
         places[node] = usize::try_from(offset).expect("it is in memory") / size_of::<W>();
     }
     Ok(places)

@@ -376,7 +376,7 @@ fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     for (structure, layout) in BINARY_TREES {
         let placement = if structure == C_TREE {
             let coloured = colouring.place(&shape, THESIS_NODE, layout, None)?;
-            coloured.placement().clone()
+            coloured.placement
         } else {
             layout.place(&shape, THESIS_NODE)
         };

@@ -1,5 +1,6 @@
 //! Points, the tickets that read them, and the order in which an operation goes through them.
 
+use crate::shape::scaled;
 use crate::{NO_NODE, Shape};
 
 /// How many bytes of each node or point are read.
@@ -84,18 +85,8 @@ impl Points {
     /// Nodes of a forest that hold a key each; keys in depth-first order, a node's before those
     /// below it.
     pub(crate) fn of_nodes(shape: Shape, lengths: Lengths) -> Points {
-        let below = nested(&shape, |_| 1);
-        let mut found = vec![0; shape.len()];
-        for (v, span) in (0..).zip(&below) {
-            found[span.start as usize] = v;
-        }
-        Points {
-            shape,
-            lengths,
-            roles: Vec::new(),
-            below,
-            found,
-        }
+        let found = shape.preorder();
+        Points::of_keys(shape, lengths, Vec::new(), found)
     }
 
     /// Points with keys in an order of their own: `found[k]` is where key `k` is found. The keys
@@ -259,7 +250,6 @@ pub(crate) fn by_start(spans: &[Span], tickets: u32) -> Vec<u32> {
 /// Which operations there are, how often each is done, and at which point each search ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Tickets {
-    count: u32,
     /// `cumulative[t]` = P(ticket below t), for `t` up to the count; empty where each is as
     /// frequent.
     cumulative: Vec<f64>,
@@ -271,48 +261,38 @@ impl Tickets {
     /// Operations that end at `ends[t]`, each with a frequency in proportion to its weight. Weights
     /// that are negative or no numbers count as 0; if all are 0, nothing is done.
     pub(crate) fn new(ends: Vec<u32>, weights: Option<Vec<f64>>) -> Tickets {
-        let count = u32::try_from(ends.len()).unwrap_or(u32::MAX);
         let cumulative = weights.map_or_else(Vec::new, |weights| cumulated(&weights));
-        Tickets {
-            count,
-            cumulative,
-            ends,
-        }
+        Tickets { cumulative, ends }
     }
 
     /// One operation that is always the same.
     pub(crate) fn single() -> Tickets {
-        Tickets {
-            count: 1,
-            cumulative: Vec::new(),
-            ends: Vec::new(),
-        }
+        Tickets::new(vec![NO_NODE], None)
     }
 
     pub(crate) fn count(&self) -> u32 {
-        self.count
+        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
     }
 
     /// The point at which the search of this ticket ends.
     pub(crate) fn end(&self, ticket: u32) -> Option<u32> {
-        self.ends.get(ticket as usize).copied()
+        let end = self.ends.get(ticket as usize).copied();
+        end.filter(|&end| end != NO_NODE)
     }
 
     /// P(ticket below `ticket`).
     fn before(&self, ticket: u32) -> f64 {
         match self.cumulative.get(ticket as usize) {
             Some(&sum) => sum,
-            None if self.count == 0 => 0.0,
-            None => f64::from(ticket) / f64::from(self.count),
+            None => f64::from(ticket) / f64::from(self.count().max(1)),
         }
     }
 
     /// A span as an interval of the unit interval: its length is the probability.
     pub(crate) fn interval(&self, span: Span) -> (f64, f64) {
-        if span.is_empty() {
-            (0.0, 0.0)
-        } else {
-            (self.before(span.start), self.before(span.end))
+        match span.is_empty() {
+            true => (0.0, 0.0),
+            false => (self.before(span.start), self.before(span.end)),
         }
     }
 
@@ -325,70 +305,34 @@ impl Tickets {
     /// The ticket at a random place: `random` is one of 2^64 equally likely numbers. `None` where
     /// nothing is done.
     pub(crate) fn draw(&self, random: u64) -> Option<u32> {
-        if self.count == 0 {
-            return None;
-        }
-        let last = self.count - 1;
-        match self.cumulative.last() {
-            None => {
-                let wide = u128::from(random) * u128::from(self.count);
-                // The product is below `count * 2^64`.
-                Some(u32::try_from(wide >> 64).unwrap_or(last))
-            }
+        let ticket = match self.cumulative.last() {
+            // The product is below `count * 2^64`.
+            None => usize::try_from((u128::from(random) * self.ends.len() as u128) >> 64),
             Some(&whole) if whole > 0.0 => {
-                let drawn = random as f64 / 2f64.powi(64);
+                // Rounding may take the number to 1.
+                let drawn = (random as f64 / 2f64.powi(64)).min(1.0 - f64::EPSILON / 2.0);
                 // The last ticket that begins at or before the number drawn; those without weight
                 // begin where the next does.
-                let after = self.cumulative.partition_point(|&sum| sum <= drawn);
-                let ticket = u32::try_from(after.saturating_sub(1)).unwrap_or(last);
-                Some(if ticket <= last {
-                    ticket
-                } else {
-                    self.last_possible()
-                })
+                Ok(self.cumulative.partition_point(|&sum| sum <= drawn) - 1)
             }
-            Some(_) => None,
-        }
-    }
-
-    /// The last ticket with a weight: for numbers that rounding took to 1.
-    #[cold]
-    fn last_possible(&self) -> u32 {
-        let whole = self.cumulative.last().copied().unwrap_or(0.0);
-        let first_at_end = self.cumulative.partition_point(|&sum| sum < whole);
-        u32::try_from(first_at_end.saturating_sub(1)).unwrap_or(0)
+            Some(_) => return None,
+        };
+        u32::try_from(ticket.ok()?)
+            .ok()
+            .filter(|&ticket| ticket < self.count())
     }
 }
 
 /// Sums before each weight and after the last, over the whole.
 fn cumulated(weights: &[f64]) -> Vec<f64> {
-    let usable = |weight: f64| {
-        if weight.is_finite() {
-            weight.max(0.0)
-        } else {
-            0.0
-        }
-    };
-    // Scaled by the largest first, so that the total stays finite whatever the weights are.
-    let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
-    let scaled = |weight: f64| {
-        if largest > 0.0 {
-            usable(weight) / largest
-        } else {
-            0.0
-        }
-    };
     let mut sum = 0.0;
-    let mut sums = Vec::with_capacity(weights.len() + 1);
-    sums.push(0.0);
-    for &weight in weights {
-        sum += scaled(weight);
-        sums.push(sum);
-    }
-    if sum > 0.0 {
-        for part in &mut sums {
-            *part /= sum;
-        }
+    let mut sums = vec![0.0];
+    sums.extend(scaled(weights).into_iter().map(|weight| {
+        sum += weight;
+        sum
+    }));
+    for part in &mut sums {
+        *part /= sum.max(1.0);
     }
     sums
 }
@@ -402,14 +346,14 @@ pub(crate) fn total(shape: &Shape, own: impl Fn(u32) -> u32) -> Option<u32> {
 /// What one operation reads, in which order.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
-    /// The way from a root to where it ends.
+    /// The path from a root to where it ends.
     Path,
-    /// The way to a key, then the `keys - 1` that follow, with what is entered on the way to each.
+    /// The path to a key, then the `keys - 1` keys that follow, with what is entered before each.
     Range {
-        /// How many keys are read, where there are so many.
+        /// How many keys are read at most.
         keys: u32,
     },
-    /// The way to a gap between keys, then all keys from there to the end of their run: they move
+    /// The path to a gap between keys, then all keys from there to the end of their run: they move
     /// up by one.
     Shift {
         /// Keys that lie one after another in memory, ascending.

@@ -125,9 +125,10 @@ impl<'a> Question<'a> {
                     false => Some(built.node_ends(operation, &self.keys)?),
                 };
                 let colouring = Colouring::new(self.colour_cache()?.geometry, self.colour_share)?;
-                let coloured =
-                    colouring.place(built.shape(), built.extent(), layout, weights.as_deref())?;
-                coloured.placement().clone()
+                let (shape, weights) = (built.shape(), weights.as_deref());
+                colouring
+                    .place(shape, built.extent(), layout, weights)?
+                    .placement
             }
             Arrangement::Given => {
                 let why = "--layout given: addresses come from the third column of edges:FILE";

@@ -1,16 +1,11 @@
-//! The order in which a growing structure's nodes are allocated.
+//! The order in which a growing structure's nodes are allocated: each after its parent, every such
+//! order being equally probable.
 //!
-//! A structure that grows by insertions allocates each node after its parent. Insertions in random
-//! order make every order in which parents come before children equally probable. To draw one, node
-//! `v`, with `s` nodes in its subtree, is allocated at
-//!
-//! ```text
-//! t(v) = t(parent) + E / s        E exponentially distributed with mean 1
-//! ```
-//!
-//! Exponential waiting times with the rates `s` have no memory and each win with probability `s`
-//! over the sum of all, which is what the hook length formula asks for (D. Knuth, *The Art of
-//! Computer Programming*, volume 3, section 5.1.4, exercise 20).
+//! Node `v`, with `s` nodes in its subtree, is allocated at `t(v) = t(parent) + E / s` with `E`
+//! exponentially distributed with mean 1. Exponential waiting times with the rates `s` have no
+//! memory and each win with probability `s` over the sum of all, which is what the hook length
+//! formula asks for (D. Knuth, *The Art of Computer Programming*, volume 3, section 5.1.4, exercise
+//! 20).
 
 use crate::Shape;
 use crate::shape::random::SplitMix64;

@@ -1,10 +1,8 @@
-//! Subtree clusters: as many nodes of one subtree as fit share a block.
+//! Subtree clusters: as many nodes of one subtree as fit share a block (T. Chilimbi,
+//! *Cache-Conscious Data Structures*, 1999, section 2.1.1).
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 2.1.1, puts the k nodes of a
-//! subtree into one block, so that a search uses log2(k + 1) nodes of each block that it fetches.
-//! For trees that are not complete, the subtree is chosen greedily: the node below the cluster with
-//! the largest subtree joins it, until the block is full. What then hangs below starts clusters of
-//! its own. Three departures from the thesis:
+//! The subtree is chosen greedily: the node below the cluster with the largest subtree joins it,
+//! until the block is full. What then hangs below starts clusters of its own. Beyond the thesis:
 //!
 //! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. Each
 //!    goes into the earlier block with the tightest room for it.

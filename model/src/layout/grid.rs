@@ -60,8 +60,9 @@ impl Grid {
     }
 
     /// How many nodes a line holds where the grid has lines of its own.
-    pub(super) fn nodes_per_line(&self) -> Option<u64> {
-        (self.row_bytes == LINE_BYTES && self.row_places > 1).then_some(self.row_places)
+    pub(super) fn nodes_per_line(&self) -> Option<usize> {
+        let has_lines = self.row_bytes == LINE_BYTES && self.row_places > 1;
+        usize::try_from(self.row_places).ok().filter(|_| has_lines)
     }
 
     /// Limits the first row to `places` places.

@@ -1,18 +1,9 @@
 //! Depth-first places from the parents of nodes in level order, without a [`Shape`].
 //!
 //! A traversal with a queue numbers nodes level by level: roots first, and the children of each
-//! node side by side, those of an earlier parent first. Then every pass that depth-first order
-//! needs touches parents and children in sequence, and one list of eight bytes a node is enough:
-//!
-//! ```text
-//! backwards:  size[v] = 1 + the sizes of its children
-//! forwards:   the children of v, the heaviest first, get     their number replaces their size
-//!             number[v] + 1 + the sizes of those before
-//! at last:    offsets                                        which replace the numbers
-//! ```
-//!
-//! [`Preorder`](super::preorder::Preorder) makes the same places of any shape, with three more
-//! lists and random accesses.
+//! node side by side, those of an earlier parent first. Then every pass touches parents and
+//! children in sequence, and one list of eight bytes a node holds the sizes of subtrees, then the
+//! depth-first numbers, then the offsets.
 
 use super::grid::Grid;
 use super::{NodeExtent, Placement};
@@ -24,17 +15,13 @@ impl Placement {
     /// [`place`](super::Layout::place) gives for the shape of these parents.
     ///
     /// No two nodes share a place: the offsets are those that as many nodes have one behind the
-    /// other, each segment full but the last, and each is there once. Unsafe code may rely on it.
+    /// other. Unsafe code may rely on it.
     ///
     /// `None` when the nodes are not numbered level by level, roots first, and in each level in the
-    /// order of their parents.
-    ///
-    /// O(n log d) for nodes of up to d children, in three sequential passes.
+    /// order of their parents. O(n log d) for nodes of up to d children.
     ///
     /// # Panics
-    ///
-    /// When `node` has no bytes or an alignment that is not a power of two, which
-    /// [`NodeExtent::new`] rules out.
+    /// When `node` has no bytes or an alignment that is not a power of two.
     ///
     /// # Examples
     ///
@@ -50,9 +37,7 @@ impl Placement {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn depth_first(parents: &[u32], node: NodeExtent) -> Option<Placement> {
-        if let Err(error) = NodeExtent::new(node.bytes, node.align) {
-            panic!("{error}");
-        }
+        node.check();
         let roots = leading_roots(parents);
         let mut numbers = subtree_sizes(parents, roots)?;
         number(parents, roots, &mut numbers);
@@ -76,8 +61,10 @@ impl NodeExtent {
 
 /// How many nodes are roots before the first that is none.
 fn leading_roots(parents: &[u32]) -> usize {
-    let roots = parents.iter().take_while(|&&parent| parent == NO_NODE);
-    roots.count()
+    parents
+        .iter()
+        .take_while(|&&parent| parent == NO_NODE)
+        .count()
 }
 
 /// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or are
@@ -181,63 +168,50 @@ mod tests {
     use crate::{Layout, NO_NODE, NodeExtent, Shape};
     use quickcheck::quickcheck;
 
-    /// Parents in level order, each node having as many children as the numbers say in turn.
-    fn levels(children: &[u8], roots: u8) -> Vec<u32> {
-        let mut parents = vec![NO_NODE; usize::from(roots % 4)];
-        for (v, &count) in (0..).zip(children) {
-            if v as usize >= parents.len() {
-                break;
-            }
-            parents.extend(std::iter::repeat_n(v, usize::from(count % 5)));
-        }
-        parents
+    /// Whether places and answer are those of the shape of these parents, or refused.
+    fn agrees(parents: &[u32], bytes: u32) -> bool {
+        let node = NodeExtent::new(bytes, 8).unwrap();
+        let shape = Shape::from_parents(parents)
+            .ok()
+            .filter(Shape::is_breadth_first);
+        let expected = shape
+            .as_ref()
+            .map(|shape| Layout::DepthFirst.place(shape, node));
+        Placement::depth_first(parents, node) == expected
+            && Shape::are_chains_in_level_order(parents)
+                == shape.is_some_and(|shape| shape.is_chains())
     }
 
     quickcheck! {
-        fn places_are_those_of_the_shape(children: Vec<u8>, roots: u8, bytes: u8) -> bool {
-            let parents = levels(&children, roots);
-            let node = NodeExtent::new(u32::from(bytes) * 7 + 1, 8).unwrap();
-            let expected = Layout::DepthFirst.place(&Shape::from_parents(&parents).unwrap(), node);
-            Placement::depth_first(&parents, node) == Some(expected)
-        }
-
-        fn chains_are_those_of_the_shape(children: Vec<bool>, roots: u8, wide: u8) -> bool {
-            let mut children: Vec<u8> = children.into_iter().map(u8::from).collect();
-            if let Some(count) = children.get_mut(usize::from(wide)) {
-                *count = 2;
+        fn places_are_those_of_the_shape(
+            children: Vec<u8>, arity: u8, roots: u8, bytes: u8
+        ) -> bool {
+            let mut parents = vec![NO_NODE; usize::from(roots % 4)];
+            for (v, &count) in (0..).zip(&children) {
+                if v as usize >= parents.len() {
+                    break;
+                }
+                let count = usize::from(count % (arity % 5 + 1));
+                parents.extend(std::iter::repeat_n(v, count));
             }
-            let parents = levels(&children, roots);
-            let shape = Shape::from_parents(&parents).unwrap();
-            Shape::are_chains_in_level_order(&parents) == shape.is_chains()
+            agrees(&parents, u32::from(bytes) * 7 + 1)
         }
 
         fn other_orders_are_refused(parents: Vec<u8>) -> bool {
-            let parents = parents.into_iter().map(|parent| u32::from(parent) % 8);
-            let parents: Vec<u32> = parents.collect();
-            let shape = Shape::from_parents(&parents);
-            let in_order = shape.is_ok_and(|shape| shape.is_breadth_first());
-            Placement::depth_first(&parents, NodeExtent::new(8, 8).unwrap()).is_some() == in_order
-                && (in_order || !Shape::are_chains_in_level_order(&parents))
+            let parents: Vec<u32> = parents.into_iter().map(|p| u32::from(p) % 8).collect();
+            agrees(&parents, 8)
         }
     }
 
     #[test]
     fn all_parents_of_few_nodes() {
-        let node = NodeExtent::new(24, 8).unwrap();
         let nodes = 5;
         let choices: Vec<u32> = (0..nodes).chain([NO_NODE]).collect();
         for code in 0..choices.len().pow(nodes) {
             let parents: Vec<u32> = (0..nodes)
                 .map(|v| choices[code / choices.len().pow(v) % choices.len()])
                 .collect();
-            let shape = Shape::from_parents(&parents).ok();
-            let shape = shape.filter(Shape::is_breadth_first);
-            let expected = (shape.as_ref()).map(|shape| Layout::DepthFirst.place(shape, node));
-            let placement = Placement::depth_first(&parents, node);
-            assert_eq!(placement, expected, "{parents:?}");
-            let are_chains = shape.is_some_and(|shape| shape.is_chains());
-            let answer = Shape::are_chains_in_level_order(&parents);
-            assert_eq!(answer, are_chains, "{parents:?}");
+            assert!(agrees(&parents, 24), "{parents:?}");
         }
     }
 }

@@ -60,7 +60,11 @@ impl fmt::Display for Layout {
             Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } => {
                 block_bytes.to_string()
             }
-            Layout::Hinted { policy } => policy.to_string(),
+            Layout::Hinted { policy } => {
+                let mut policies = POLICIES.iter();
+                let own = policies.find(|(other, _)| *other == policy);
+                own.map_or_else(String::new, |&(_, name)| name.to_owned())
+            }
             _ => return f.pad(name),
         };
         f.pad(&format!("{name}:{suffix}"))
@@ -89,8 +93,8 @@ impl FromStr for Layout {
         let Some(suffix) = suffix else {
             return Ok(layout);
         };
-        let block_bytes = || suffix.parse().ok().filter(|&bytes| is_block_size(bytes));
-        let block = "a block size that is a power of two from 8 to 65536";
+        let block_bytes = suffix.parse().ok().filter(|&bytes| is_block_size(bytes));
+        let blocks = "a block size that is a power of two from 8 to 65536";
         let (layout, wanted) = match layout {
             Layout::Random { .. } => {
                 let seed = suffix.parse().ok();
@@ -99,20 +103,14 @@ impl FromStr for Layout {
                     "a whole number as seed",
                 )
             }
-            Layout::SubtreeCluster { .. } => {
-                let block_bytes = block_bytes();
-                (
-                    block_bytes.map(|block_bytes| Layout::SubtreeCluster { block_bytes }),
-                    block,
-                )
-            }
-            Layout::ClusterVanEmdeBoas { .. } => {
-                let block_bytes = block_bytes();
-                (
-                    block_bytes.map(|block_bytes| Layout::ClusterVanEmdeBoas { block_bytes }),
-                    block,
-                )
-            }
+            Layout::SubtreeCluster { .. } => (
+                block_bytes.map(|block_bytes| Layout::SubtreeCluster { block_bytes }),
+                blocks,
+            ),
+            Layout::ClusterVanEmdeBoas { .. } => (
+                block_bytes.map(|block_bytes| Layout::ClusterVanEmdeBoas { block_bytes }),
+                blocks,
+            ),
             Layout::Hinted { .. } => {
                 let known = POLICIES.iter().find(|(_, name)| *name == suffix);
                 let layout = known.map(|&(policy, _)| Layout::Hinted { policy });
@@ -123,13 +121,6 @@ impl FromStr for Layout {
         layout.ok_or_else(|| ParseLayoutError {
             message: format!("bad layout `{text}`: `{name}` takes {wanted} after the name"),
         })
-    }
-}
-
-impl fmt::Display for HintPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = POLICIES.iter().find(|(policy, _)| policy == self);
-        f.pad(own.map_or("", |&(_, name)| name))
     }
 }
 
@@ -152,11 +143,9 @@ impl std::error::Error for ParseLayoutError {}
 fn advice(text: &str) -> String {
     let spellings = NAMES.iter().flat_map(|&(_, name, other)| [name, other]);
     let nearest = nearest_of(text, spellings.filter(|spelling| !spelling.is_empty()));
-    let nearest = nearest.and_then(|nearest| {
-        let mut names = NAMES.iter();
-        names.find(|&&(_, name, other)| [name, other].contains(&nearest))
-    });
-    nearest.map_or(String::new(), |(_, name, _)| {
+    let mut names = NAMES.iter();
+    let named = names.find(|&&(_, name, other)| nearest == Some(name) || nearest == Some(other));
+    named.map_or(String::new(), |(_, name, _)| {
         format!(", did you mean `{name}`?")
     })
 }

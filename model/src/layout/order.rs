@@ -1,12 +1,9 @@
-//! Orders of nodes for the layouts that fill memory without gaps.
-//!
-//! # Van Emde Boas by weight
+//! Breadth-first order, and van Emde Boas order by weight.
 //!
 //! The order of H. Prokop (*Cache-oblivious algorithms*, 1999, after P. van Emde Boas) cuts a
-//! complete tree of height h at half its height, lays out the top, then each bottom tree, and goes
-//! on like this within each part. A search then crosses few blocks **whatever the block size is**.
-//! Height is a bad measure for other trees: one after random inserts of 2^21 keys is 50 high, and
-//! nearly all of its nodes lie above level 25. So a part of s nodes is cut by weight:
+//! complete tree at half its height, lays out the top, then each bottom tree, and goes on like this
+//! within each part. A search then crosses few blocks whatever the block size is. In other trees
+//! height is a bad measure, so a part of s nodes is cut by weight:
 //!
 //! ```text
 //! weight(v) = nodes of v's subtree within the part
@@ -14,14 +11,12 @@
 //! top       = the nodes heavier than t        bottoms = the subtrees that hang below the top
 //! ```
 //!
-//! Neither the top nor a bottom exceeds t nodes. On a complete tree, t is the size of a tree of
-//! half the height, and the order is Prokop's. On any tree t is at most (s + 1) / 2: the nodes
-//! heavier than s / 2 form one path. So no part is deeper than log2 n cuts and the whole costs O(n
-//! log n) even on a chain.
+//! Neither the top nor a bottom exceeds t nodes. On a complete tree the order is Prokop's. On any
+//! tree t is at most (s + 1) / 2, since the nodes heavier than s / 2 form one path: no part is
+//! deeper than log2 n cuts, and the whole costs O(n log n) even on a chain.
 //!
 //! In depth-first order a bottom is a range of the part, with the same weights: it needs no work
-//! until its turn. The top is copied out, with weights of its own. To find t, only nodes heavier
-//! than half the square root of s are looked at; where that was too high a guess, all are.
+//! until its turn. The top is copied out, with weights of its own.
 
 use super::preorder::{Tree, count_u32, local_sizes};
 use crate::Shape;

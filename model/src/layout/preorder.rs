@@ -1,13 +1,7 @@
 //! A forest in depth-first order: the form in which layouts are computed.
 //!
-//! Node numbers of a [`Shape`] are mostly breadth-first, so a subtree is scattered over the arrays
-//! and each step down is a cache miss. Renumbered depth-first, every subtree is a range, and one
-//! array is the whole forest: `size[i]` nodes begin at `i`.
-//!
-//! ```text
-//! children of i:   c = i + 1;  while c < i + size[i]:  c is a child;  c += size[c]
-//! ```
-//!
+//! Renumbered depth-first, every subtree is a range, and one array is the whole forest: the subtree
+//! of `i` is `i..i + size[i]`, and its children are found by skipping from sibling to sibling.
 //! Children come heaviest first, so the numbers themselves are the order of
 //! [`Layout::DepthFirst`](crate::Layout::DepthFirst).
 

@@ -1,9 +1,7 @@
 use super::{ExtentError, HintPolicy, Layout, NodeExtent, Placement};
+use crate::shape::random::SplitMix64;
 use crate::{BlockProbabilities, NO_NODE, Shape, Visits};
-
 use quickcheck::quickcheck;
-
-mod theory;
 
 const LAYOUTS: [Layout; 16] = [
     Layout::Random { seed: 3 },
@@ -32,15 +30,17 @@ const LAYOUTS: [Layout; 16] = [
     Layout::Weighted,
 ];
 
-/// Expected number of different blocks that an even search touches.
-fn blocks_per_search(
-    shape: &Shape,
-    placement: &Placement,
-    node: NodeExtent,
-    block_bytes: u64,
-) -> f64 {
-    let visits = Visits::uniform(shape);
-    let blocks = BlockProbabilities::new(&visits, placement, node.bytes, block_bytes);
+fn extent(bytes: u32, align: u32) -> NodeExtent {
+    NodeExtent::new(bytes, align).unwrap()
+}
+
+fn complete(levels: u32) -> Shape {
+    Shape::complete_binary((1 << levels) - 1)
+}
+
+/// Expected number of different blocks that an operation touches.
+fn touched(visits: &Visits, placement: &Placement, node: NodeExtent, block_bytes: u64) -> f64 {
+    let blocks = BlockProbabilities::new(visits, placement, node.bytes, block_bytes);
     blocks.footprint().touches()
 }
 
@@ -76,6 +76,7 @@ fn check_placement(layout: Layout, placement: &Placement, shape: &Shape, node: N
     let apart = offsets.windows(2).all(|pair| pair[0] + bytes <= pair[1]);
     assert!(apart, "{layout}: nodes overlap");
     assert_eq!(offsets.first().copied().unwrap_or(0), 0);
+    assert_eq!(placement.is_empty(), placement.span_bytes(node) == 0);
     // Blocks that no node lies across the end of.
     let mut blocks = vec![];
     if node.bytes <= Layout::SEGMENT_NODE_BYTES_MAX {
@@ -104,30 +105,21 @@ quickcheck! {
             .map(|v| weights.get(v).copied().unwrap_or(odd[v % odd.len()]))
             .collect();
         for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
-            let node = NodeExtent::new(bytes, 4).unwrap();
             for layout in LAYOUTS {
-                let placement = layout.place_weighted(&shape, node, &weights);
-                check_placement(layout, &placement, &shape, node);
+                let placement = layout.place_weighted(&shape, extent(bytes, 4), &weights);
+                check_placement(layout, &placement, &shape, extent(bytes, 4));
             }
         }
         true
     }
 
     fn every_node_is_placed_once(seeds: Vec<u32>, bytes: u16, align_log: u8) -> bool {
-        let shape = forest(&seeds);
-        let align = 1 << (align_log % 13);
-        for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
-            for layout in LAYOUTS {
-                check(layout, &shape, NodeExtent::new(bytes, align).unwrap());
-            }
-        }
-        true
-    }
-
-    fn search_trees_are_placed_too(nodes: u16, seed: u64) -> bool {
-        let shape = Shape::random_binary(u32::from(nodes % 4096), seed);
+        let tree = Shape::random_binary(u32::from(bytes) % 4096, 3);
         for layout in LAYOUTS {
-            check(layout, &shape, NodeExtent { bytes: 24, align: 8 });
+            check(layout, &tree, extent(24, 8));
+            for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
+                check(layout, &forest(&seeds), extent(bytes, 1 << (align_log % 13)));
+            }
         }
         true
     }
@@ -211,42 +203,69 @@ fn small_trees_come_in_the_known_orders() {
 
 #[test]
 fn complete_trees_are_aligned_from_the_bottom() {
-    // Three nodes a block and an odd number of levels: the root is alone, every other block is
-    // full.
-    let node = NodeExtent::new(20, 4).unwrap();
-    for levels in [5, 6, 11, 12] {
-        let nodes = (1u32 << levels) - 1;
-        let shape = Shape::complete_binary(nodes);
+    // Three nodes a line and an odd number of levels: the root is alone, every other line is full.
+    let node = extent(20, 4);
+    for shape in [5, 6, 11, 12].map(complete) {
         for layout in [
             Layout::SubtreeCluster { block_bytes: 64 },
             Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+            Layout::Hierarchical,
         ] {
             let placement = layout.place(&shape, node);
-            let span = u64::from(nodes.div_ceil(3)) * 64 - 4;
-            assert_eq!(placement.span_bytes(node), span);
+            assert!(placement.span_bytes(node) <= u64::from(shape.nodes().div_ceil(3)) * 64);
             let line = |v| placement.offset(v) / 64;
-            assert!((nodes / 2..nodes).all(|leaf| line(leaf) == line(shape.parent(leaf))));
+            let mut leaves = shape.nodes() / 2..shape.nodes();
+            assert!(
+                leaves.all(|leaf| line(leaf) == line(shape.parent(leaf))),
+                "{layout}"
+            );
         }
     }
 }
 
 #[test]
-fn fragments_share_blocks() {
+fn memory_is_hardly_wasted() {
     let shape = Shape::random_binary(1 << 14, 5);
     for (bytes, block_bytes) in [(16, 64), (24, 256), (24, 4096), (64, 4096)] {
-        let node = NodeExtent { bytes, align: 8 };
-        let full = u64::from(block_bytes / bytes);
-        let blocks = (shape.len() as u64).div_ceil(full);
+        // Fragments share blocks.
+        let blocks = shape.nodes().div_ceil(block_bytes / bytes);
         for layout in [
             Layout::SubtreeCluster { block_bytes },
             Layout::ClusterVanEmdeBoas { block_bytes },
         ] {
-            let span = layout.place(&shape, node).span_bytes(node);
+            let span = layout
+                .place(&shape, extent(bytes, 8))
+                .span_bytes(extent(bytes, 8));
             let used = span.div_ceil(u64::from(block_bytes));
             assert!(
-                used * 10 <= blocks * 13,
-                "{layout} of {bytes} B: {used} blocks, not {blocks}"
+                used * 10 <= u64::from(blocks) * 13,
+                "{layout} of {bytes} B: {used}"
             );
+        }
+    }
+    for bytes in [1, 8, 12, 16, 20, 24, 28, 32, 40, 56, 64, 96, 1024, 5000] {
+        let node = extent(bytes, 4);
+        let stride = node.stride_bytes();
+        let packed_bytes = u64::from(shape.nodes()) * stride;
+        // What lines of whole nodes leave unused.
+        let lost_in_64 = match 64 % stride {
+            lost @ 1..=8 if stride <= 32 => lost,
+            _ => 0,
+        };
+        // What the borders of segments cost, which all layouts keep to.
+        let segments = packed_bytes / Layout::SEGMENT_BYTES + 1;
+        let at_borders = match bytes <= Layout::SEGMENT_NODE_BYTES_MAX {
+            true => segments * (Layout::SEGMENT_BYTES % stride),
+            false => 0,
+        };
+        for layout in [Layout::Hierarchical, Layout::Weighted] {
+            let span = layout.place(&shape, node).span_bytes(node);
+            let most = packed_bytes * 64 / (64 - lost_in_64) + at_borders + 64;
+            assert!(
+                span <= most,
+                "{layout} of {bytes} B: {span} for {packed_bytes}"
+            );
+            assert!(64 % stride != 0 || span <= packed_bytes);
         }
     }
 }
@@ -254,6 +273,7 @@ fn fragments_share_blocks() {
 #[test]
 fn the_table_holds() {
     let shape = Shape::random_binary(1 << 18, 1);
+    let visits = Visits::uniform(&shape);
     for (name, bytes, expected) in [
         ("bfs", 24, [28.73, 22.40, 17.38]),
         ("dfs", 24, [14.25, 7.52, 5.08]),
@@ -275,7 +295,7 @@ fn the_table_holds() {
         let node = NodeExtent { bytes, align: 8 };
         let placement = name.parse::<Layout>().unwrap().place(&shape, node);
         for (block_bytes, blocks) in [64, 256, 4096].into_iter().zip(expected) {
-            let counted = blocks_per_search(&shape, &placement, node, block_bytes);
+            let counted = touched(&visits, &placement, node, block_bytes);
             let what = format!("{name} {bytes} B in {block_bytes} B: {counted}");
             assert!((counted - blocks).abs() < 0.006, "{what}");
         }
@@ -294,32 +314,21 @@ fn extreme_shapes_need_no_stack_and_no_quadratic_time() {
     // And a spine with a leaf at each node.
     let (star, comb) = (below(|_| 0), below(|before| before / 2 * 2));
     let roots = vec![NO_NODE; nodes as usize];
-    let node = NodeExtent::new(32, 8).unwrap();
     for parents in [chain, star, comb, roots] {
         let shape = Shape::from_parents(&parents).unwrap();
         for layout in LAYOUTS {
-            let span = layout.place(&shape, node).span_bytes(node);
+            let span = layout
+                .place(&shape, extent(32, 8))
+                .span_bytes(extent(32, 8));
             // A hinted node may have its block for itself.
             let most = if matches!(layout, Layout::Hinted { .. }) {
                 64
             } else {
                 48
             };
-            let nodes = u64::from(nodes);
-            assert!(
-                (nodes * 32..=nodes * most).contains(&span),
-                "{layout}: {span}"
-            );
+            let all = u64::from(nodes) * 32..=u64::from(nodes) * most;
+            assert!(all.contains(&span), "{layout}: {span}");
         }
-    }
-}
-
-#[test]
-fn nothing_takes_no_room() {
-    let (node, nothing) = (NodeExtent { bytes: 8, align: 8 }, Shape::complete_binary(0));
-    for layout in LAYOUTS {
-        let placement = layout.place(&nothing, node);
-        assert!(placement.is_empty() && placement.span_bytes(node) == 0);
     }
 }
 
@@ -335,4 +344,136 @@ fn spans_of_real_addresses_are_measured_from_the_lowest() {
 fn an_unchecked_extent_is_refused() {
     let extent = NodeExtent { bytes: 0, align: 8 };
     drop(Layout::DepthFirst.place(&Shape::complete_binary(3), extent));
+}
+
+/// Edges whose nodes begin in the same block.
+fn edges_within(shape: &Shape, placement: &Placement, block_bytes: u64) -> u32 {
+    let block = |v: u32| placement.offset(v) / block_bytes;
+    let is_within = |v| shape.parent(v) != NO_NODE && block(v) == block(shape.parent(v));
+    (0..shape.nodes()).map(|v| u32::from(is_within(v))).sum()
+}
+
+#[test]
+fn lines_of_two_pair_a_third_of_a_complete_tree() {
+    // A node that its parent does not take takes one of its two children: taken(d + 1) = 2^d -
+    // taken(d). No matching of the tree has more pairs.
+    let node = extent(32, 8);
+    for levels in [1u32, 2, 3, 8, 13, 14] {
+        let shape = complete(levels);
+        let (mut taken, mut pairs) = (0, 0);
+        for depth in 1..levels {
+            taken = (1u32 << (depth - 1)) - taken;
+            pairs += taken;
+        }
+        for layout in [
+            Layout::SubtreeCluster { block_bytes: 64 },
+            Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+            Layout::Hierarchical,
+        ] {
+            let within = edges_within(&shape, &layout.place(&shape, node), 64);
+            assert_eq!(within, pairs, "{layout}, {levels} levels");
+        }
+    }
+}
+
+#[test]
+fn lines_of_four_hold_a_greedy_share_of_a_complete_tree() {
+    // A line takes a root, its children and one grandchild; below hang three trees two levels lower
+    // and two that are three levels lower. The share of edges inside comes to 0.56, between that of
+    // pairs and the 2/3 of triangles.
+    let node = extent(16, 8);
+    let mut inside = vec![0, 0, 2];
+    for levels in 3..=15 {
+        inside.push(3 + 3 * inside[levels - 2] + 2 * inside[levels - 3]);
+    }
+    for levels in [3, 10, 13, 14, 15] {
+        let shape = Shape::complete_binary((1 << levels) - 1);
+        let within = |layout: Layout| edges_within(&shape, &layout.place(&shape, node), 64);
+        let cluster = within(Layout::SubtreeCluster { block_bytes: 64 });
+        assert_eq!(cluster, inside[levels], "{levels} levels");
+        // Where fragments fill a line, one or two of the edges of what comes next may be cut.
+        let hierarchical = within(Layout::Hierarchical);
+        let range = inside[levels] * 93 / 100..=inside[levels] * 101 / 100;
+        assert!(
+            range.contains(&hierarchical),
+            "{levels} levels: {hierarchical}"
+        );
+    }
+}
+
+#[test]
+fn pages_of_complete_trees_hold_most_of_the_edges() {
+    // One connected piece a page would leave one edge a page outside, but pieces are cut where a
+    // page ends.
+    for (bytes, levels) in [(16, 13), (16, 14), (32, 13), (32, 15), (64, 12)] {
+        let shape = complete(levels);
+        let placement = Layout::Hierarchical.place(&shape, extent(bytes, 8));
+        let outside = shape.nodes() - 1 - edges_within(&shape, &placement, 4096);
+        let what = format!("{bytes} B, {levels} levels: {outside} edges leave their page");
+        assert!(outside * 100 < shape.nodes() * 21, "{what}");
+        // A search crosses a page border for each log2(nodes in a page) levels, and one more for
+        // the pieces that are cut.
+        let pages = touched(&Visits::uniform(&shape), &placement, extent(bytes, 8), 4096);
+        let most = f64::from(levels) / f64::from((4096 / bytes).ilog2()) + 1.0;
+        assert!(
+            pages < most,
+            "{bytes} B, {levels} levels: {pages} pages a search"
+        );
+    }
+}
+
+/// Weights of Zipf's law with exponent 0.99, in a random order.
+fn zipf(nodes: u32, seed: u64) -> Vec<f64> {
+    let mut ranks: Vec<u32> = (1..=nodes).collect();
+    SplitMix64::new(seed).shuffle(&mut ranks);
+    ranks
+        .into_iter()
+        .map(|rank| f64::from(rank).powf(-0.99))
+        .collect()
+}
+
+#[test]
+fn weights_beat_every_layout_without_them() {
+    for (nodes, bytes, seed) in [(1u32 << 14, 32, 1), (1 << 16, 32, 2), (1 << 14, 24, 3)] {
+        let shape = Shape::random_binary(nodes, seed);
+        let weights = zipf(nodes, seed + 10);
+        let visits = Visits::weighted(&shape, &weights);
+        let node = extent(bytes, 8);
+        let lines = |placement: &Placement| touched(&visits, placement, node, 64);
+        let by_weight = lines(&Layout::Weighted.place_weighted(&shape, node, &weights));
+        for layout in LAYOUTS {
+            let plain = layout.place(&shape, node);
+            assert!(
+                by_weight < lines(&plain),
+                "{layout}, {nodes} nodes of {bytes} B"
+            );
+            let weighted = layout.place_weighted(&shape, node, &weights);
+            match layout {
+                Layout::Random { .. } | Layout::BreadthFirst => assert_eq!(weighted, plain),
+                Layout::DepthFirst
+                | Layout::SubtreeCluster { block_bytes: 64 }
+                | Layout::ClusterVanEmdeBoas { block_bytes: 64 }
+                | Layout::Hierarchical => assert!(lines(&weighted) < lines(&plain), "{layout}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn the_hottest_lines_hold_hot_nodes_only() {
+    let nodes = 1 << 16;
+    let shape = Shape::random_binary(nodes, 5);
+    let weights = zipf(nodes, 6);
+    let placement = Layout::Weighted.place_weighted(&shape, extent(32, 8), &weights);
+    let sums = shape.subtree_sums(weights);
+    let mut by_heat: Vec<u32> = (0..nodes).collect();
+    by_heat.sort_by(|&a, &b| sums[b as usize].total_cmp(&sums[a as usize]));
+    // 24 KiB of 32 B; a few of equal weight to seven digits may differ.
+    let hot = 768;
+    let among_first = by_heat[..hot]
+        .iter()
+        .filter(|&&v| placement.offset(v) < hot as u64 * 32)
+        .count();
+    assert!(among_first + 4 >= hot, "{among_first} of {hot}");
 }

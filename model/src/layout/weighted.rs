@@ -1,67 +1,35 @@
 //! The hottest nodes apart from all others, each part in hierarchical order by weight.
 //!
 //! Hierarchical order by weight puts a node's heaviest child beside it, hot or cold, so the end of
-//! a hot path shares its line with a cold child. A few nodes are so hot that this is a waste: those
-//! that a first-level cache could hold. They are placed first, as a forest of their own, and the
-//! cold subtrees that hang on them after them.
-//!
-//! Misses a search, random-insert tree of 2^22 nodes of 32 B, Zipf(0.99) over the keys in a random
-//! order, exact probabilities of lines and pages in LRU caches of 768 and 32768 lines, 2048 pages
-//! and 8192 blocks:
-//!
-//! | layout | lines touched | 48 KiB of lines | 2 MiB | 8 MiB of pages | 2 MiB of 256 B blocks |
-//! |---|---|---|---|---|---|
-//! | `cluster`, no weights | 16.68 | 8.71 | 3.06 | 1.69 | 2.35 |
-//! | `hierarchical`, no weights | 16.68 | 8.71 | 3.06 | 1.08 | 2.09 |
-//! | `cluster`, by weight | 16.03 | 8.23 | 2.89 | 1.29 | 1.87 |
-//! | `hierarchical`, by weight | 16.03 | 8.22 | 2.89 | 0.76 | 1.67 |
-//! | hottest 24 KiB apart (taken) | 16.13 | 8.25 | 2.89 | 0.70 | 1.58 |
-//! | hottest 1 MiB apart | 16.09 | 8.27 | 2.88 | 0.70 | 1.65 |
-//! | 24 KiB, then 1 MiB | 16.19 | 8.32 | 2.88 | 0.70 | 1.64 |
-//! | 48 KiB, then 2 MiB | 16.18 | 8.34 | 2.90 | 0.59 | 1.72 |
-//!
-//! In time, medians of 41 interleaved rounds of 40000 dependent searches in huge pages, other
-//! programs running: 773 ns a search as taken, 786 ns in hierarchical order by weight and 800 ns in
-//! clusters by weight; without weights 816 ns (`hierarchical`) and 824 ns (`cluster`).
+//! a hot path shares its line with a cold child. So the nodes that a first-level cache could hold
+//! are placed first, as a forest of their own, and the cold subtrees below them after them. In a
+//! random-insert tree of 2^22 nodes of 32 B under Zipf(0.99), a search took 773 ns instead of 786
+//! ns in hierarchical order by weight, and 816 ns without weights.
 
 use super::grid::Grid;
 use super::hierarchical;
 use super::preorder::{Candidate, Tree, count_u32, local_sizes};
 use crate::Shape;
+use crate::shape::scaled;
 
 /// Memory for the nodes that are kept apart: half of a usual first-level cache.
 const HOT_BYTES: u64 = 24 << 10;
 
-/// The weight of each subtree, in units of the largest weight of a node, so that nothing overflows
-/// and equal weights give sizes; `None` where no node has a weight.
+/// The weight of each subtree, in units of the largest weight of a node, so that equal weights give
+/// sizes; `None` where no node has a weight.
 pub(super) fn subtree_weights(shape: &Shape, weights: &[f64]) -> Option<Vec<f32>> {
-    let usable = |weight: f64| {
-        // Not -0.0 either, whose bits are those of a large number.
-        if weight.is_finite() && weight > 0.0 {
-            weight
-        } else {
-            0.0
-        }
-    };
-    let largest = weights.iter().copied().map(usable).fold(0.0, f64::max);
-    if largest <= 0.0 {
-        return None;
-    }
-    let mut sums: Vec<f64> = weights
-        .iter()
-        .map(|&weight| usable(weight) / largest)
-        .collect();
-    for v in (0..shape.nodes()).rev() {
-        let sum = sums[v as usize];
-        if let Some(above) = sums.get_mut(shape.parent(v) as usize) {
-            *above += sum;
-        }
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "seven digits are enough to choose the heavier; sums of at most 2^32 are in range"
-    )]
-    Some(sums.into_iter().map(|sum| sum as f32).collect())
+    let weights = scaled(weights);
+    weights.iter().any(|&weight| weight > 0.0).then(|| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "seven digits are enough; no overflow"
+        )]
+        let sums = shape
+            .subtree_sums(weights)
+            .into_iter()
+            .map(|sum| sum as f32);
+        sums.collect()
+    })
 }
 
 /// Places of the grid by depth-first number. O(n log n).

@@ -1,13 +1,7 @@
 //! The misses of a machine's levels and what they cost.
 //!
 //! If a [tier](crate::Tier) or the order of the reads gives the misses better than a capacity does,
-//! the footprint still gives the ratio of waits to misses:
-//!
-//! ```text
-//! waits = misses x (waits / misses of the footprint)
-//! ```
-//!
-//! The structure decides which lines are requested together, not how misses are counted.
+//! the footprint still gives the ratio of waits to misses.
 
 use super::{LevelMisses, TierMisses, touched_share};
 use crate::footprint::Replacement;
@@ -77,10 +71,8 @@ impl<'a> BlockSizes<'a> {
     }
 
     fn index(&mut self, block_bytes: u64) -> usize {
-        let known = self
-            .sizes
-            .iter()
-            .position(|(blocks, _)| blocks.block_bytes() == block_bytes);
+        let mut sizes = self.sizes.iter();
+        let known = sizes.position(|(blocks, _)| blocks.block_bytes() == block_bytes);
         known.unwrap_or_else(|| {
             let blocks = match self.reads {
                 Reads::Accesses(accesses) => accesses.block_probabilities(block_bytes),
@@ -107,15 +99,15 @@ impl<'a> BlockSizes<'a> {
         let mut misses = sum_of_steps(level, footprint, |step, capacity| {
             let (misses, waits) = footprint.misses_and_waits(capacity, replacement);
             let found = known.found.and_then(|found| found.level(level, step));
-            let better = match (found, sequence, known.first) {
-                (Some(found), ..) => found.misses,
-                (None, Some(sequence), first) => sequence.misses(block_bytes, capacity, first),
-                (None, None, Some(first)) => {
-                    footprint.first_misses(capacity, replacement, first) / first
-                }
-                (None, None, None) => return (misses, waits),
+            let steady = match (found, sequence) {
+                (Some(found), _) => return scaled(footprint, found.misses, misses, waits),
+                (None, Some(sequence)) => sequence.misses(block_bytes, capacity),
+                (None, None) => misses,
             };
-            (better, better * exposure(footprint, misses, waits))
+            let better = known.first.map_or(steady, |first| {
+                footprint.first_misses(capacity, steady, first) / first
+            });
+            scaled(footprint, better, misses, waits)
         });
         let found = known.found.and_then(|found| found.level(level, 0));
         misses.order_known = match found {
@@ -136,13 +128,10 @@ impl<'a> BlockSizes<'a> {
             unreachable!("only searches are divided");
         };
         let of = |is_hot: bool, share: f64| {
-            let blocks = BlockProbabilities::of_part(
-                visits,
-                placement,
-                touched_bytes,
-                level.block_bytes,
-                |v| divided.hot[v as usize] == is_hot,
-            );
+            let is_part = |v: u32| divided.hot[v as usize] == is_hot;
+            let block_bytes = level.block_bytes;
+            let blocks =
+                BlockProbabilities::of_part(visits, placement, touched_bytes, block_bytes, is_part);
             let mut part = level.clone();
             for step in &mut part.steps {
                 step.capacity_bytes *= share;
@@ -152,10 +141,8 @@ impl<'a> BlockSizes<'a> {
                 footprint.misses_and_waits(capacity, self.replacement)
             })
         };
-        let (hot, cold) = (
-            of(true, divided.hot_share),
-            of(false, 1.0 - divided.hot_share),
-        );
+        let share = divided.hot_share;
+        let (hot, cold) = (of(true, share), of(false, 1.0 - share));
         LevelMisses {
             name: hot.name,
             misses: hot.misses + cold.misses,
@@ -167,8 +154,8 @@ impl<'a> BlockSizes<'a> {
 
     /// What the misses of a level cost, as a share of what they would cost without neighbours.
     pub(super) fn neighbour_factor(&mut self, level: &Level, neighbours: &[NeighbourShare]) -> f64 {
-        let mut larger_blocks = neighbours
-            .iter()
+        let larger_blocks = neighbours.iter();
+        let mut larger_blocks = larger_blocks
             .filter(|other| other.block_bytes > level.block_bytes)
             .peekable();
         if larger_blocks.peek().is_none() {
@@ -177,9 +164,9 @@ impl<'a> BlockSizes<'a> {
         let capacity = level.capacity_bytes() / level.block_bytes as f64;
         if let Some(sequence) = &self.sequence {
             // Each time that a walk enters a larger block, one of its lines is paid in full.
-            let misses = sequence.misses(level.block_bytes, capacity, None);
+            let misses = sequence.misses(level.block_bytes, capacity);
             let saved = larger_blocks.map(|larger| {
-                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS, None);
+                let entered = sequence.misses(larger.block_bytes, RECENT_BLOCKS);
                 larger.share * (1.0 - (entered / misses.max(f64::MIN_POSITIVE)).min(1.0))
             });
             return (1.0 - saved.sum::<f64>()).max(0.0);
@@ -236,14 +223,21 @@ fn sum_of_steps(
     }
 }
 
-/// The share of misses that an operation waits for.
-fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
-    if misses > 0.0 {
-        return waits / misses;
-    }
-    // All fits: take the share of a cache that holds nothing.
-    let (touches, waits) = footprint.misses_and_waits(0.0, Replacement::Lru);
-    if touches > 0.0 { waits / touches } else { 1.0 }
+/// `better` misses, and as large a share of them that an operation waits for as of `misses`.
+fn scaled(footprint: &Footprint, better: f64, misses: f64, waits: f64) -> (f64, f64) {
+    let (misses, waits) = match misses > 0.0 {
+        true => (misses, waits),
+        // All fits: take the share of a cache that holds nothing.
+        false => footprint.misses_and_waits(0.0, Replacement::Lru),
+    };
+    (
+        better,
+        if misses > 0.0 {
+            better * (waits / misses)
+        } else {
+            better
+        },
+    )
 }
 
 /// Nanoseconds of the far misses of a search if only the first missed line of each block cost time,
@@ -263,11 +257,8 @@ pub(crate) fn far_costs(
     };
     let mut blocks = BlockSizes::new(starts, replacement);
     let mut costs = vec![0.0; block_sizes.len()];
-    for level in levels
-        .iter()
-        .skip(1)
-        .filter(|level| level.kind == crate::LevelKind::Data)
-    {
+    let far = levels.iter().skip(1);
+    for level in far.filter(|level| level.kind == crate::LevelKind::Data) {
         let ns = blocks.level_misses(level, Known::default()).ns;
         for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
             let all = NeighbourShare {

@@ -2,7 +2,7 @@
 
 use super::{LevelMisses, Prediction, touched_share};
 use crate::footprint::absent;
-use crate::{FootprintBuilder, Machine, PageSize};
+use crate::{Footprint, Machine, PageSize};
 
 /// Unit of [`SearchLevel::lines_per_visit`].
 const LINE_BYTES: f64 = 64.0;
@@ -46,21 +46,17 @@ impl SearchLevel {
 /// `operation_ns` of the machine is added once; `node_ns` and mispredictions are replaced by each
 /// level's `cpu_ns_per_visit`. Misses count lines; the time counts rounds of them.
 pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine) -> Prediction {
-    let usable: Vec<SearchLevel> = levels
-        .iter()
-        .copied()
-        .filter(|level| level.nodes > 0.0 && level.node_bytes > 0.0)
-        .collect();
+    let is_usable = |level: &SearchLevel| level.nodes > 0.0 && level.node_bytes > 0.0;
+    let usable: Vec<SearchLevel> = levels.iter().copied().filter(is_usable).collect();
     let misses = machine
         .levels_for(pages)
         .map(|level| {
             let block = level.block_bytes as f64;
-            let mut builder = FootprintBuilder::new();
-            for part in &usable {
+            let classes = usable.iter().map(|part| {
                 let (blocks, touched) = part.blocks(block);
-                builder.add(touched / blocks, blocks);
-            }
-            let footprint = builder.finish();
+                (touched / blocks, touched / blocks, blocks)
+            });
+            let footprint = Footprint::of_classes(classes);
             // Misses cost time by rounds: one for the whole node when its lines are requested
             // together.
             let (mut ns, mut weighted) = (0.0, 0.0);
@@ -89,14 +85,10 @@ pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine
             }
         })
         .collect();
-    let cpu_ns = if usable.is_empty() {
-        0.0
-    } else {
-        machine.search.operation_ns
-            + usable
-                .iter()
-                .map(|level| level.cpu_ns_per_visit)
-                .sum::<f64>()
+    let visits_ns: f64 = usable.iter().map(|level| level.cpu_ns_per_visit).sum();
+    let cpu_ns = match usable.is_empty() {
+        true => 0.0,
+        false => machine.search.operation_ns + visits_ns,
     };
     Prediction::of(cpu_ns, usable.len() as f64, misses, machine.error_band())
 }

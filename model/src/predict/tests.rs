@@ -36,19 +36,10 @@ fn an_empty_tree_costs_nothing_and_a_small_one_never_misses() {
     assert!(small.cpu_ns > 0.0);
 }
 
-#[test]
-fn clustering_beats_chance_on_every_machine() {
-    for machine in [&Machine::thesis(), Machine::this()] {
-        let random = predict(300_000, Layout::Random { seed: 4 }, machine);
-        let veb = predict(300_000, Layout::VanEmdeBoas, machine);
-        assert!(
-            veb.ns < 0.8 * random.ns,
-            "{}: {} against {}",
-            machine.name,
-            veb.ns,
-            random.ns
-        );
-    }
+/// A machine of one level.
+fn one_cache(capacity_bytes: f64, step_ns: f64) -> Machine {
+    let level = Level::new("L1", LevelKind::Data, 64, capacity_bytes, step_ns);
+    Machine::new("one cache", Machine::thesis().search, vec![level]).unwrap()
 }
 
 #[test]
@@ -59,8 +50,9 @@ fn large_nodes_of_which_little_is_read() {
     let whole = Predictor::new(&shape);
     let head = whole.clone().touched_bytes(24);
     let misses = |predictor: &Predictor| {
+        let machine = Machine::this();
         predictor
-            .predict(&placement, large, PageSize::Huge2M, Machine::this())
+            .predict(&placement, large, PageSize::Huge2M, machine)
             .misses("L1")
             .unwrap()
     };
@@ -125,11 +117,8 @@ fn a_node_larger_than_the_cache_misses_all_its_lines() {
     let prediction = predict_tree(&shape, &placement, node, PageSize::Small4K, &machine);
     assert!((prediction.misses("L1").unwrap() - 62_500.0).abs() < 1.0);
     assert!(prediction.misses("L2").unwrap().abs() < 1e-9);
-    let crowded: Vec<&str> = prediction
-        .crowded_levels()
-        .map(|level| level.name.as_str())
-        .collect();
-    assert_eq!(crowded, ["L1"], "what fits is not crowded");
+    let crowded = prediction.crowded_levels().map(|level| level.name.as_str());
+    assert!(crowded.eq(["L1"]), "what fits is not crowded");
     let usual = predict(100_000, Layout::VanEmdeBoas, &neighbourly());
     assert_eq!(usual.crowded_levels().count(), 0);
 }
@@ -137,7 +126,7 @@ fn a_node_larger_than_the_cache_misses_all_its_lines() {
 #[test]
 fn page_levels_count_only_for_their_pages() {
     let machine = Machine::this();
-    let names = |pages| {
+    let levels = |pages| {
         let shape = Shape::complete_binary(3);
         let placement = Layout::DepthFirst.place(&shape, node());
         let prediction = predict_tree(&shape, &placement, node(), pages, machine);
@@ -146,11 +135,10 @@ fn page_levels_count_only_for_their_pages() {
     let translations = machine
         .levels
         .iter()
-        .filter(|level| level.kind != LevelKind::Data)
-        .count();
+        .filter(|level| level.kind != LevelKind::Data);
     assert_eq!(
-        names(PageSize::Small4K),
-        names(PageSize::Huge2M) + translations
+        levels(PageSize::Small4K),
+        levels(PageSize::Huge2M) + translations.count()
     );
 }
 
@@ -209,12 +197,6 @@ fn b_tree(nodes: f64) -> Vec<SearchLevel> {
 #[test]
 fn levels_of_one_huge_array_agree_with_the_uniform_formula() {
     // One level of a million lines: hit ratio C / W.
-    let machine = Machine::new(
-        "one cache",
-        Machine::thesis().search,
-        vec![Level::new("L1", LevelKind::Data, 64, 16e6, 100.0)],
-    )
-    .unwrap();
     let array = SearchLevel {
         nodes: 1e6,
         node_bytes: 64.0,
@@ -222,7 +204,7 @@ fn levels_of_one_huge_array_agree_with_the_uniform_formula() {
         rounds_per_visit: 1.0,
         cpu_ns_per_visit: 0.0,
     };
-    let prediction = predict_levels(&[array], PageSize::Huge2M, &machine);
+    let prediction = predict_levels(&[array], PageSize::Huge2M, &one_cache(16e6, 100.0));
     assert!((prediction.levels[0].misses - 0.75).abs() < 1e-4);
     assert!((prediction.ns - 75.0).abs() < 0.1);
 }
@@ -241,89 +223,58 @@ fn lines_requested_together_cost_one_latency() {
 }
 
 #[test]
-fn a_level_that_reads_nothing_costs_its_instructions_only() {
+fn levels_that_read_nothing_or_make_no_sense() {
+    let base = b_tree(16.0)[3];
+    let level = SearchLevel {
+        lines_per_visit: 0.0,
+        ..base
+    };
+    let machine = Machine::this();
     for replacement in [Replacement::Lru, Replacement::Random] {
         let mut machine = neighbourly();
         machine.replacement = replacement;
-        let level = SearchLevel {
-            lines_per_visit: 0.0,
-            ..b_tree(16.0)[3]
-        };
         for nodes in [16.0, 1e9] {
-            let prediction = predict_levels(
-                &[SearchLevel { nodes, ..level }],
-                PageSize::Small4K,
-                &machine,
-            );
+            let levels = [SearchLevel { nodes, ..level }];
+            let prediction = predict_levels(&levels, PageSize::Small4K, &machine);
             assert!((prediction.ns - level.cpu_ns_per_visit).abs() < 1e-9);
         }
     }
-}
-
-#[test]
-fn senseless_levels_are_left_out() {
+    let predict = |levels: &[SearchLevel]| predict_levels(levels, PageSize::Small4K, machine);
     let mut levels = b_tree(1e6);
-    let sane = predict_levels(&levels, PageSize::Small4K, Machine::this());
-    levels.push(SearchLevel {
-        nodes: f64::NAN,
-        ..levels[0]
-    });
-    levels.push(SearchLevel {
-        nodes: 0.0,
-        ..levels[0]
-    });
-    assert_eq!(
-        predict_levels(&levels, PageSize::Small4K, Machine::this()),
-        sane
-    );
-    assert!(
-        predict_levels(&[], PageSize::Small4K, Machine::this())
-            .ns
-            .abs()
-            < 1e-12
-    );
+    let sane = predict(&levels);
+    levels.extend([f64::NAN, 0.0].map(|nodes| SearchLevel { nodes, ..base }));
+    assert_eq!(predict(&levels), sane);
+    assert!(predict(&[]).ns.abs() < 1e-12);
 }
 
 #[test]
-fn the_same_structure_two_ways() {
+fn levels_and_a_shape_predict_the_same_structure_alike() {
     // An implicit tree of one line a node, level by level: as levels, and as a shape of fanout 17.
     let fanout = 17u32;
     let counts = [1, fanout, fanout * fanout, fanout.pow(3)];
-    let levels: Vec<SearchLevel> = counts
-        .iter()
-        .map(|&nodes| SearchLevel {
-            nodes: f64::from(nodes),
-            node_bytes: 64.0,
-            lines_per_visit: 1.0,
-            rounds_per_visit: 1.0,
-            cpu_ns_per_visit: 1.0,
-        })
-        .collect();
+    let levels = counts.map(|nodes| SearchLevel {
+        nodes: f64::from(nodes),
+        node_bytes: 64.0,
+        lines_per_visit: 1.0,
+        rounds_per_visit: 1.0,
+        cpu_ns_per_visit: 1.0,
+    });
     let total: u32 = counts.iter().sum();
-    let parents: Vec<u32> = (0..total)
-        .map(|v| {
-            if v == 0 {
-                crate::NO_NODE
-            } else {
-                (v - 1) / fanout
-            }
-        })
-        .collect();
-    let shape = Shape::from_parents(&parents).unwrap();
+    let parent = |v: u32| {
+        v.checked_sub(1)
+            .map_or(crate::NO_NODE, |before| before / fanout)
+    };
+    let shape = Shape::from_generated((0..total).map(parent).collect());
     // Searches end at the leaves only.
     let leaves = total - fanout.pow(3);
     let weights: Vec<f64> = (0..total)
-        .map(|v| if v < leaves { 0.0 } else { 1.0 })
+        .map(|v| f64::from(u8::from(v >= leaves)))
         .collect();
     let line = NodeExtent::new(64, 64).unwrap();
     let placement = Layout::BreadthFirst.place(&shape, line);
-    let walked = Predictor::with_visits(Visits::weighted(&shape, &weights)).predict(
-        &placement,
-        line,
-        PageSize::Huge2M,
-        Machine::this(),
-    );
-    let described = predict_levels(&levels, PageSize::Huge2M, Machine::this());
+    let (pages, machine) = (PageSize::Huge2M, Machine::this());
+    let walked = Predictor::weighted(&shape, &weights).predict(&placement, line, pages, machine);
+    let described = predict_levels(&levels, pages, machine);
     for (a, b) in walked.levels.iter().zip(&described.levels) {
         assert!(
             (a.misses - b.misses).abs() < 1e-3 + 0.01 * b.misses,
@@ -334,31 +285,11 @@ fn the_same_structure_two_ways() {
 
 quickcheck! {
     fn a_larger_cache_never_costs_more(nodes: u16, small: u32, large: u32) -> bool {
-        let machine = |capacity: u32| {
-            Machine::new(
-                "one cache",
-                Machine::thesis().search,
-                vec![Level::new(
-                    "L1",
-                    LevelKind::Data,
-                    64,
-                    f64::from(capacity) + 1.0,
-                    10.0,
-                )],
-            )
-            .unwrap()
-        };
         let shape = Shape::random_binary(u32::from(nodes), 2);
         let placement = Layout::VanEmdeBoas.place(&shape, node());
         let ns = |capacity| {
-            predict_tree(
-                &shape,
-                &placement,
-                node(),
-                PageSize::Small4K,
-                &machine(capacity),
-            )
-            .ns
+            let machine = one_cache(f64::from(capacity) + 1.0, 10.0);
+            predict_tree(&shape, &placement, node(), PageSize::Small4K, &machine).ns
         };
         let (small, large) = (small % 2_000_000, large % 2_000_000);
         ns(small.max(large)) <= ns(small.min(large)) + 1e-6

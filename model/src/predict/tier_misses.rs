@@ -18,20 +18,19 @@ impl TierMisses {
         hierarchy: &Hierarchy,
         pages: PageSize,
     ) -> TierMisses {
-        let is_cache = |name: &str| hierarchy.caches().iter().any(|cache| cache.name == name);
-        let is_tlb = |name: &str| {
-            let mut tlbs = hierarchy.tlbs().iter();
-            tlbs.any(|tlb| tlb.name == name && tlb.geometry.block_bytes() == pages.bytes())
+        let is_cache = |level: &LevelPrediction| {
+            hierarchy
+                .caches()
+                .iter()
+                .any(|cache| cache.name == level.name)
         };
-        let (caches, rest): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|level| is_cache(&level.name));
-        TierMisses {
-            caches,
-            tlbs: rest
-                .into_iter()
-                .filter(|level| is_tlb(&level.name))
-                .collect(),
-        }
+        let is_tlb = |level: &LevelPrediction| {
+            let mut tlbs = hierarchy.tlbs().iter();
+            tlbs.any(|tlb| tlb.name == level.name && tlb.geometry.block_bytes() == pages.bytes())
+        };
+        let (caches, mut tlbs): (Vec<_>, Vec<_>) = found.into_iter().partition(is_cache);
+        tlbs.retain(is_tlb);
+        TierMisses { caches, tlbs }
     }
 
     /// The prediction for one step of a level: a cache has the level's name, and the steps of

@@ -1,20 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quickcheck::quickcheck;
 
 use super::*;
 use crate::{Layout, NO_NODE, NodeExtent, Shape};
-
-/// Every block that node `v` covers.
-fn blocks_of(
-    placement: &Placement,
-    v: u32,
-    touched: u32,
-    block: u64,
-) -> std::ops::RangeInclusive<u64> {
-    let start = placement.offset(v);
-    start / block..=(start + u64::from(touched) - 1) / block
-}
 
 /// The definition, word for word: for each end node, the set of blocks on its path.
 fn by_definition(
@@ -25,10 +14,11 @@ fn by_definition(
 ) -> BTreeMap<u64, f64> {
     let mut probabilities = BTreeMap::new();
     for end in 0..u32::try_from(shape.len()).unwrap() {
-        let mut path = std::collections::BTreeSet::new();
+        let mut path = BTreeSet::new();
         let mut v = end;
         while v != NO_NODE {
-            path.extend(blocks_of(placement, v, touched, block));
+            let start = placement.offset(v);
+            path.extend(start / block..=(start + u64::from(touched) - 1) / block);
             v = shape.parent(v);
         }
         for b in path {
@@ -41,19 +31,11 @@ fn by_definition(
 fn agrees(shape: &Shape, placement: &Placement, touched: u32, block: u64) -> bool {
     let computed = BlockProbabilities::new(&Visits::uniform(shape), placement, touched, block);
     let mut expected = by_definition(shape, placement, touched, block);
-    let ends_agree = computed
-        .end_blocks()
-        .iter()
-        .all(|(b, p)| expected.remove(b).is_some_and(|e| (e - p).abs() < 1e-9));
-    // What is left are interior blocks.
-    let left: f64 = expected.values().sum();
-    let interior: f64 = computed
-        .interior_blocks()
-        .iter()
-        .map(|&(p, n)| p * n as f64)
-        .sum();
-    let blocks: u64 = computed.interior_blocks().iter().map(|&(_, n)| n).sum();
-    ends_agree && (left - interior).abs() < 1e-9 && blocks == expected.len() as u64
+    let is_right = |(number, probability): (u64, f64)| {
+        let expected = expected.remove(&number);
+        expected.is_some_and(|expected| (expected - probability).abs() < 1e-9)
+    };
+    computed.blocks().all(is_right) && expected.is_empty()
 }
 
 fn layout(choice: u8) -> Layout {
@@ -68,47 +50,44 @@ fn layout(choice: u8) -> Layout {
 }
 
 #[test]
-fn three_nodes_on_one_line_are_one_touch() {
-    let shape = Shape::complete_binary(3);
-    let placement = Placement::from_offsets(vec![0, 16, 32]);
-    let lines = BlockProbabilities::new(&Visits::uniform(&shape), &placement, 16, 64);
-    assert_eq!(lines.end_blocks(), [(0, 1.0)]);
-}
-
-#[test]
-fn a_path_that_returns_to_a_block_counts_it_once() {
-    // A chain whose nodes alternate between two lines.
-    let shape = Shape::from_parents(&[NO_NODE, 0, 1, 2]).unwrap();
-    let placement = Placement::from_offsets(vec![0, 64, 16, 80]);
-    assert!(agrees(&shape, &placement, 16, 64));
-}
-
-#[test]
-fn a_huge_node_costs_no_walk() {
-    let shape = Shape::complete_binary(1);
-    let placement = Placement::from_offsets(vec![32]);
-    let lines = BlockProbabilities::new(&Visits::uniform(&shape), &placement, u32::MAX, 64);
-    let blocks = lines.footprint().blocks();
+fn single_nodes_and_lists_touch_known_lines() {
+    let lines = |parents: &[u32], offsets: &[u64], bytes: u32| {
+        let shape = Shape::from_parents(parents).unwrap();
+        let placement = Placement::from_offsets(offsets.to_vec());
+        BlockProbabilities::new(&Visits::uniform(&shape), &placement, bytes, 64)
+    };
+    // Three nodes on one line are one touch.
+    assert_eq!(
+        lines(&[NO_NODE, 0, 0], &[0, 16, 32], 16).end_blocks(),
+        [(0, 1.0)]
+    );
+    // A path that returns to a line touches it once.
+    let returning = lines(&[NO_NODE, 0, 1, 2], &[0, 64, 16, 80], 16);
+    assert_eq!(returning.end_blocks(), [(0, 1.0), (1, 0.75)]);
+    // A huge node costs no loop, and the end of the address space does not overflow.
+    let blocks = lines(&[NO_NODE], &[32], u32::MAX).footprint().blocks();
     assert!(
         (blocks - f64::from(1u32 << 26) - 1.0).abs() < 1.0,
         "{blocks}"
     );
-}
-
-#[test]
-fn the_end_of_the_address_space_does_not_overflow() {
-    let shape = Shape::complete_binary(2);
-    let placement = Placement::from_offsets(vec![u64::MAX - 8, 0]);
-    let lines = BlockProbabilities::new(&Visits::uniform(&shape), &placement, 64, 64);
-    assert_eq!(lines.end_blocks().len(), 2);
+    assert_eq!(
+        lines(&[NO_NODE, 0], &[u64::MAX - 8, 0], 64)
+            .end_blocks()
+            .len(),
+        2
+    );
 }
 
 #[test]
 #[should_panic(expected = "not a power of two")]
 fn odd_block_sizes_are_refused() {
-    let shape = Shape::complete_binary(1);
     let placement = Placement::from_offsets(vec![0]);
-    BlockProbabilities::new(&Visits::uniform(&shape), &placement, 8, 48);
+    BlockProbabilities::new(
+        &Visits::uniform(&Shape::complete_binary(1)),
+        &placement,
+        8,
+        48,
+    );
 }
 
 quickcheck! {
@@ -158,11 +137,8 @@ quickcheck! {
         let sparse = Placement::from_offsets(offsets);
         [64, 256, 4096].into_iter().all(|block| {
             let ends = |placement| {
-                BlockProbabilities::new(&visits, placement, 32, block)
-                    .end_blocks()
-                    .iter()
-                    .map(|&(_, p)| p)
-                    .collect::<Vec<f64>>()
+                let blocks = BlockProbabilities::new(&visits, placement, 32, block);
+                blocks.end_blocks().iter().map(|&(_, p)| p).collect::<Vec<f64>>()
             };
             ends(&dense) == ends(&sparse)
         })

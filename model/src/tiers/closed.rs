@@ -11,17 +11,15 @@
 //! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From
 //!   a root on, whole levels are taken as long as they fit, and what is left below are roots again.
 //!
-//! The number of distinct blocks in `t` searches, `U(t)`, gives the misses of a cache of `C` blocks
-//! as in the [footprint tier](crate::Footprint): `U(t_C + 1) - U(t_C)` where `U(t_C) = C`. In a
-//! cache of sets, each set has the same share of each kind of block; the number of those that were
-//! touched is taken as binomial, and misses are `U(t + 1) - U(t)` averaged over the time after
-//! which a set has forgotten a block.
+//! `U(t)` distinct blocks are touched in `t` searches. Each set has the same share of each kind of
+//! block, and the number of those that were touched is taken as binomial. Misses are
+//! `U(t + 1) - U(t)` averaged over the time after which a set has forgotten a block.
 //!
-//! A **victim cache** holds what the cache above evicts. Let the above have room for `k` blocks for
-//! each set of the victim, and let a share `h` of the requests be for new blocks. A block is
-//! forgotten once `ways` others came and none of them was requested again for the time that the
-//! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
-//! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
+//! A **victim cache** holds what the cache above evicts. Let the cache above have room for `k`
+//! blocks for each set of the victim, and let a share `h` of the requests be for new blocks. A
+//! block is forgotten once `ways` others came and none of them was requested again for the time
+//! that the cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`.
+//! So in place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
 //!
 //! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts
 //! whose blocks hold different nodes in different subtrees.
@@ -29,14 +27,12 @@
 use std::fmt;
 
 use super::{LevelPrediction, Tier};
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
+use crate::hierarchy::{CacheLevel, Hierarchy};
 #[cfg(feature = "cli")]
 use crate::visits::wrong_guesses;
 use crate::{Layout, NodeExtent};
 
-/// Bisection steps for `U(t) = C`; the bracket shrinks to one part in 2^60.
-const BISECTIONS: u32 = 120;
-/// Of smaller levels a search touches too much for its blocks to count as independent.
+/// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
 /// Passes that find how much room the cache above adds to a victim cache, and the share of new
 /// blocks before the first.
@@ -44,14 +40,14 @@ const VICTIM_PASSES: usize = 3;
 const VICTIM_NEW: f64 = 0.5;
 /// Beyond, the exponential makes no difference.
 const VICTIM_EXPONENT_MAX: f64 = 30.0;
-/// A cache of more ways counts as fully associative.
-const WAYS_MAX: u64 = 128;
+/// Larger sets are divided into sets of this many ways, which hold what one set would.
+const WAYS_MAX: f64 = 128.0;
 /// Times in operations at which a set is looked at: the first ones, then some for each octave, up
 /// to a multiple of the mean distance of the rarest block's touches.
 const FIRST_TIMES: u32 = 16;
 const TIMES_PER_OCTAVE: f64 = 5.0;
 const LAST_TIME: f64 = 64.0;
-/// The longest characteristic time, in operations.
+/// The longest time, in operations.
 const TIME_MAX: f64 = 1e15;
 
 /// No formula is known.
@@ -108,8 +104,7 @@ struct Kind {
 
 impl ClosedForm {
     /// A complete tree of `nodes` nodes with `arity` children each, the last level filled from the
-    /// left, in this layout; searches end at each node equally often and read whole nodes. O(log
-    /// n).
+    /// left, in this layout. Searches end at each node equally often and read whole nodes.
     ///
     /// # Errors
     /// [`NoClosedForm`] for layouts without one, an arity below 2, and trees without nodes.
@@ -157,13 +152,14 @@ impl ClosedForm {
         below / self.nodes / self.at_depth[depth]
     }
 
-    fn blocks(&self, block_bytes: u64) -> Result<Blocks, NoClosedForm> {
+    /// `None` where no formula is known.
+    fn blocks(&self, block_bytes: u64) -> Option<Blocks> {
         let (block, stride) = (block_bytes as f64, self.node.stride_bytes() as f64);
         // A block that begins anywhere holds parts of two more nodes.
         let granule = gcd(block_bytes, self.node.stride_bytes()) as f64;
         let met = (block + stride - granule) / stride;
         match self.layout {
-            Layout::Random { .. } => Ok(Blocks::Unrelated {
+            Layout::Random { .. } => Some(Blocks::Unrelated {
                 blocks: (self.nodes * stride / block).max(1.0),
                 nodes_each: met.min(self.nodes),
             }),
@@ -177,19 +173,14 @@ impl ClosedForm {
                     in_first = (in_first - bytes).max(0.0);
                     classes.push(((self.probability(depth) * met).min(1.0), blocks));
                 }
-                Ok(Blocks::Classes(classes))
+                Some(Blocks::Classes(classes))
             }
             Layout::ClusterVanEmdeBoas { block_bytes: b }
                 if u64::from(b) == block_bytes && 2 * self.node.stride_bytes() <= block_bytes =>
             {
-                Ok(Blocks::Classes(self.clusters((block / stride).floor())))
+                Some(Blocks::Classes(self.clusters((block / stride).floor())))
             }
-            _ => Err(NoClosedForm {
-                why: format!(
-                    "blocks of {block_bytes} bytes are not the clusters of the layout {}",
-                    self.layout
-                ),
-            }),
+            _ => None,
         }
     }
 
@@ -254,8 +245,7 @@ impl ClosedForm {
     /// Expected number of distinct blocks of `block_bytes` bytes that `operations` searches touch,
     /// `U(t)`; `None` where no formula is known. O(log n).
     pub fn distinct_blocks(&self, block_bytes: u64, operations: f64) -> Option<f64> {
-        let blocks = self.blocks(block_bytes).ok()?;
-        Some(self.distinct(&blocks, operations))
+        Some(self.distinct(&self.blocks(block_bytes)?, operations))
     }
 
     fn distinct(&self, blocks: &Blocks, operations: f64) -> f64 {
@@ -265,12 +255,9 @@ impl ClosedForm {
 
     /// How many blocks of each kind there are, and which share is touched in `operations`.
     fn kinds(&self, blocks: &Blocks, operations: f64) -> Vec<Kind> {
-        let within = |probability: f64| {
-            if probability >= 1.0 {
-                f64::from(u8::from(operations > 0.0))
-            } else {
-                -((-probability).ln_1p() * operations).exp_m1()
-            }
+        let within = |probability: f64| match probability {
+            1.0.. => f64::from(u8::from(operations > 0.0)),
+            _ => -((-probability).ln_1p() * operations).exp_m1(),
         };
         match blocks {
             Blocks::Classes(classes) => {
@@ -281,11 +268,9 @@ impl ClosedForm {
                 classes.iter().map(kind).collect()
             }
             Blocks::Unrelated { blocks, nodes_each } => {
-                let touched: f64 = (0..self.at_depth.len())
-                    .map(|depth| {
-                        self.at_depth[depth] / self.nodes * within(self.probability(depth))
-                    })
-                    .sum();
+                let of_depth =
+                    |(depth, nodes)| nodes / self.nodes * within(self.probability(depth));
+                let touched: f64 = self.at_depth.iter().enumerate().map(of_depth).sum();
                 vec![Kind {
                     number: *blocks,
                     touched: -(nodes_each * (-touched.min(1.0)).ln_1p()).exp_m1(),
@@ -294,23 +279,26 @@ impl ClosedForm {
         }
     }
 
-    /// The probability of the rarest block.
-    fn rarest(&self) -> f64 {
-        self.probability(self.at_depth.len() - 1)
+    /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU
+    /// replacement; `None` where no formula is known. O(log n).
+    pub fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> Option<f64> {
+        self.misses_in_sets(block_bytes, 1.0, capacity_blocks)
     }
 
     /// Misses of a search in a cache of `sets` sets of `ways` blocks with LRU replacement, over
-    /// which blocks spread evenly; parts of ways count in proportion. `None` where no formula is
-    /// known. O(log n).
+    /// which blocks spread evenly; parts of ways count in proportion.
     fn misses_in_sets(&self, block_bytes: u64, sets: f64, ways: f64) -> Option<f64> {
-        let blocks = self.blocks(block_bytes).ok()?;
-        if self.distinct(&blocks, TIME_MAX) <= sets * ways {
+        let capacity = sets * ways;
+        let ways = ways.min(WAYS_MAX);
+        let sets = capacity / ways.max(f64::MIN_POSITIVE);
+        let blocks = self.blocks(block_bytes)?;
+        if self.distinct(&blocks, TIME_MAX) <= capacity {
             return Some(0.0);
         }
         let mut misses = 0.0;
         let mut before = (0.0, self.kinds(&blocks, 0.0));
         let mut forgotten = vec![0.0; before.1.len()];
-        for time in times(self.rarest()) {
+        for time in times(self.probability(self.at_depth.len() - 1)) {
             let kinds = self.kinds(&blocks, time);
             let in_set = kinds.iter().map(|kind| kind.number / sets * kind.touched);
             let mean: f64 = in_set.clone().sum();
@@ -333,41 +321,6 @@ impl ClosedForm {
         Some(misses)
     }
 
-    /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU
-    /// replacement; `None` where no formula is known. O(log n).
-    pub fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> Option<f64> {
-        let blocks = self.blocks(block_bytes).ok()?;
-        let time = self.time(&blocks, capacity_blocks);
-        Some(time.map_or(0.0, |time| self.new_blocks(&blocks, time)))
-    }
-
-    /// Searches after which `capacity_blocks` blocks have been touched; `None` where all fit.
-    fn time(&self, blocks: &Blocks, capacity_blocks: f64) -> Option<f64> {
-        let at = |t: f64| self.distinct(blocks, t);
-        if at(TIME_MAX) <= capacity_blocks {
-            return None;
-        }
-        let (mut low, mut high) = (0.0f64, TIME_MAX);
-        for _ in 0..BISECTIONS {
-            // Halves the ratio where times are long, the difference where they are short.
-            let middle = (0.5 * (low.ln_1p() + high.ln_1p())).exp_m1();
-            if at(middle) < capacity_blocks {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        Some(0.5 * (low + high))
-    }
-
-    /// Blocks that the search after `time` others is the first to touch.
-    fn new_blocks(&self, blocks: &Blocks, time: f64) -> f64 {
-        // A stretch long enough for the difference to keep its digits.
-        let next = time + 0.5;
-        let half = (next * 1e-3).max(0.5);
-        (self.distinct(blocks, next + half) - self.distinct(blocks, next - half)) / (2.0 * half)
-    }
-
     /// Blocks that are requested together where a node is read.
     #[cfg(feature = "cli")]
     pub(crate) fn blocks_per_node(&self, block_bytes: u64) -> f64 {
@@ -387,8 +340,7 @@ impl ClosedForm {
             let each = self.probability(depth);
             let below = (each - 1.0 / self.nodes).max(0.0);
             visited += nodes * each;
-            let likeliest = below / self.arity;
-            guesses += nodes * wrong_guesses(each, below, likeliest, 2, true);
+            guesses += nodes * wrong_guesses(each, below, below / self.arity, 2, true);
         }
         crate::Visits::of_totals(visited, guesses)
     }
@@ -399,18 +351,11 @@ impl ClosedForm {
         self.nodes * self.node.stride_bytes() as f64
     }
 
-    /// Misses of a search at a level, which is a victim cache if one above is given. `None` where
-    /// no formula is known.
+    /// Misses of a search at a level, which is a victim cache if one above is given.
     fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
-        let (block_bytes, sets) = (level.geometry.block_bytes(), level.geometry.sets() as f64);
-        let of_ways = |ways: f64| {
-            if level.geometry.associativity() <= WAYS_MAX {
-                self.misses_in_sets(block_bytes, sets, ways)
-            } else {
-                self.misses(block_bytes, ways * sets)
-            }
-        };
-        let ways = level.geometry.associativity() as f64;
+        let geometry = level.geometry;
+        let (sets, ways) = (geometry.sets() as f64, geometry.associativity() as f64);
+        let of_ways = |ways| self.misses_in_sets(geometry.block_bytes(), sets, ways);
         let Some(above) = above else {
             return of_ways(ways);
         };
@@ -424,33 +369,27 @@ impl ClosedForm {
     }
 
     /// Misses of one search at those levels of a machine for which a formula is known and of which
-    /// a search touches no more than a tenth, as if blocks spread evenly over their sets; a victim
-    /// cache with what room the cache above it makes up for. O(log n) a level.
+    /// a search touches no more than a tenth, as if blocks spread evenly over their sets. O(log n)
+    /// a level.
     pub fn predict(&self, hierarchy: &Hierarchy) -> Vec<LevelPrediction> {
         self.predict_up_to(hierarchy, CROWDED_SHARE)
     }
 
     /// As [`predict`](Self::predict), also for levels of which a search touches up to `share`.
     pub(crate) fn predict_up_to(&self, hierarchy: &Hierarchy, share: f64) -> Vec<LevelPrediction> {
-        let caches = hierarchy.caches();
-        let victim = match hierarchy.inclusion() {
-            Inclusion::VictimLast => caches.len() - 1,
-            _ => 0,
-        };
+        let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
         let predict = |(i, level): (usize, &CacheLevel)| {
             let touches = self.distinct_blocks(level.geometry.block_bytes(), 1.0)?;
             if touches > share * level.blocks() as f64 {
                 return None;
             }
-            let above = (i == victim).then(|| i.checked_sub(1)).flatten();
             Some(LevelPrediction {
                 name: level.name.clone(),
-                misses: self.misses_at(level, above.map(|above| &caches[above]))?,
+                misses: self.misses_at(level, hierarchy.above_victim(i))?,
                 tier: Tier::Closed,
                 reason: format!("a complete tree in the layout {}", self.layout),
             })
         };
-        let levels = caches.iter().chain(hierarchy.tlbs());
         levels.enumerate().filter_map(predict).collect()
     }
 }
@@ -482,35 +421,16 @@ fn times(rarest: f64) -> impl Iterator<Item = f64> {
 }
 
 /// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected);
-/// linear between whole numbers.
+/// linear between whole numbers. The number of trials may be any real one.
 fn at_least(least: f64, mean: f64, chance: f64) -> f64 {
-    let (below, share) = (least.floor(), least.fract());
-    let at = |least: f64| binomial_tail(mean, chance, least);
-    let whole = at(below);
-    if share > 0.0 {
-        whole + share * (at(below + 1.0) - whole)
-    } else {
-        whole
-    }
-}
-
-/// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected).
-/// The number of trials may be any real one.
-fn binomial_tail(mean: f64, chance: f64, least: f64) -> f64 {
-    let (mut term, odds) = if chance < 1e-9 {
-        ((-mean).exp(), 0.0)
-    } else {
-        let none = (mean / chance * (-chance).ln_1p()).exp();
-        (none, chance / (1.0 - chance))
-    };
+    // Smaller chances make no difference.
+    let chance = chance.max(1e-9);
+    let (trials, odds) = (mean / chance, chance / (1.0 - chance));
+    let mut term = (trials * (-chance).ln_1p()).exp();
     let (mut below, mut j) = (0.0, 0.0);
     while j < least {
-        below += term;
-        term *= if odds > 0.0 {
-            (mean / chance - j).max(0.0) / (j + 1.0) * odds
-        } else {
-            mean / (j + 1.0)
-        };
+        below += term * (least - j).min(1.0);
+        term *= (trials - j).max(0.0) / (j + 1.0) * odds;
         j += 1.0;
     }
     (1.0 - below).clamp(0.0, 1.0)
@@ -523,52 +443,55 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Accesses, CacheGeometry, Frames, Shape, predict_misses};
+    use crate::{Accesses, CacheGeometry, Frames, Inclusion, Shape, predict_misses};
 
-    const BITS: u32 = 13;
+    const NODES: u32 = (1 << 13) - 1;
+
+    fn form(layout: Layout, bytes: u32) -> ClosedForm {
+        let node = NodeExtent::new(bytes, 8).unwrap();
+        ClosedForm::new(layout, NODES.into(), 2, node).unwrap()
+    }
 
     #[test]
     fn formulas_agree_with_a_replay() {
         let cache =
             |name, sets, ways| CacheLevel::lru(name, CacheGeometry::new(sets, 64, ways).unwrap());
-        let node = NodeExtent::new(32, 8).unwrap();
-        let shape = Shape::complete_binary((1 << BITS) - 1);
-        let alone = || (Inclusion::NonInclusive, vec![cache("L2", 256, 8)]);
-        let victim = (
-            Inclusion::VictimLast,
-            vec![cache("L2", 64, 8), cache("L3", 128, 16)],
+        let (random, clusters) = (
+            Layout::Random { seed: 1 },
+            Layout::ClusterVanEmdeBoas { block_bytes: 64 },
         );
+        let shape = Shape::complete_binary(NODES);
+        let alone = || (Inclusion::NonInclusive, vec![cache("L2", 256, 8)]);
+        let large_sets = (Inclusion::NonInclusive, vec![cache("L2", 2, 1024)]);
+        let caches = vec![cache("L2", 64, 8), cache("L3", 128, 16)];
         for (layout, (inclusion, caches)) in [
-            (Layout::Random { seed: 1 }, victim),
-            (Layout::Random { seed: 1 }, alone()),
+            (random, (Inclusion::VictimLast, caches)),
+            (random, alone()),
+            (random, large_sets),
             (Layout::BreadthFirst, alone()),
-            (Layout::ClusterVanEmdeBoas { block_bytes: 64 }, alone()),
+            (clusters, alone()),
         ] {
             let hierarchy = Hierarchy::new(caches, inclusion, Vec::new()).unwrap();
-            let placement = layout.place(&shape, node);
+            let placement = layout.place(&shape, NodeExtent::new(32, 8).unwrap());
             let accesses = Accesses::searches(&shape, &placement, 32, None);
             let replayed = predict_misses(&accesses, &hierarchy, Frames::Identity, Tier::PerSet);
-            let closed = ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap();
-            let known = closed.predict(&hierarchy);
+            let known = form(layout, 32).predict(&hierarchy);
             assert_eq!(known.len(), hierarchy.caches().len());
             for (known, replayed) in known.iter().zip(replayed) {
                 let error = known.misses / replayed.misses - 1.0;
                 assert!(error.abs() < 0.06, "{layout}, {}: {error}", known.name);
             }
         }
-    }
-
-    #[test]
-    fn a_structure_that_fits_misses_nothing() {
-        let node = NodeExtent::new(32, 8).unwrap();
-        let cache = CacheLevel::lru("L2", CacheGeometry::new(1 << 12, 64, 8).unwrap());
-        let hierarchy = Hierarchy::new(vec![cache], Inclusion::NonInclusive, Vec::new()).unwrap();
-        let of = |layout, node| ClosedForm::new(layout, (1 << BITS) - 1, 2, node).unwrap();
-        let levels = of(Layout::BreadthFirst, node).predict(&hierarchy);
+        // All fits.
+        let large = Hierarchy::new(
+            vec![cache("L2", 1 << 12, 8)],
+            Inclusion::NonInclusive,
+            vec![],
+        );
+        let levels = form(Layout::BreadthFirst, 32).predict(large.as_ref().unwrap());
         assert!(levels.len() == 1 && levels[0].misses.abs() < 1e-12);
         // Clusters of one node are not known.
-        let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
-        let large = of(clusters, NodeExtent::new(56, 8).unwrap());
-        assert!(large.predict(&hierarchy).is_empty() && large.misses(64, 1e3).is_none());
+        let one = form(clusters, 56);
+        assert!(one.predict(&large.unwrap()).is_empty() && one.misses(64, 1e3).is_none());
     }
 }

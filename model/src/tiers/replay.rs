@@ -1,14 +1,13 @@
 //! Misses counted over drawn operations, by the [`Simulator`].
 //!
-//! The caches are warmed first. Each point is read once, in the order of drawn ages: a point that
+//! The caches are warmed first: each point is read once, in the order of drawn ages. A point that
 //! an operation reads with probability `p` was last read an exponentially distributed time of mean
-//! `1 / p` ago. That leaves least-recently-used caches nearly as they are in the steady state.
-//! Operations take them the rest of the way. Then batches are counted until the means of all levels
-//! are known well enough, or enough accesses were made. From cold, the first operations are
-//! repeated with other keys and other frames.
+//! `1 / p` ago. That leaves least-recently-used caches nearly as they are in the steady state, and
+//! operations take them the rest of the way. Then batches are counted until the means of all levels
+//! are known well enough. From cold, the first operations are repeated with other keys and frames.
 
 use crate::footprint::Replacement;
-use crate::hierarchy::{CacheLevel, Hierarchy, Inclusion};
+use crate::hierarchy::{CacheLevel, Hierarchy};
 use crate::shape::random::SplitMix64;
 use crate::simulator::{Frames, Simulator};
 use crate::{Access, Accesses, Operations};
@@ -59,15 +58,12 @@ impl Replay<'_> {
     pub(crate) fn steady(&self, operations: Option<u64>, told: &mut dyn FnMut(u64)) -> Counted {
         let is_fixed = self.accesses.fixed_sequence().is_some();
         let mut stream = self.stream(0);
-        if !is_fixed {
-            stream.fill(self.accesses);
-        }
-        let warm_up = if is_fixed {
-            1
+        if is_fixed {
+            stream.run(1, u64::MAX);
         } else {
-            self.warm_up_operations()
-        };
-        stream.run(warm_up, self.accesses_max / 2);
+            stream.fill(self.accesses);
+            stream.run(self.warm_up_operations(), self.accesses_max / 2);
+        }
         let reads = stream.accesses / stream.operations.max(1);
         let (batches_max, batch) = match operations {
             // As many as asked for, rounded up to equal batches.
@@ -129,13 +125,10 @@ impl Replay<'_> {
     }
 
     fn stream(&self, start: u64) -> Stream<'_> {
-        let frames = match self.frames {
-            Frames::Random { pages, seed } => Frames::Random {
-                pages,
-                seed: seed.wrapping_add(start),
-            },
-            Frames::Identity => Frames::Identity,
-        };
+        let mut frames = self.frames;
+        if let Frames::Random { seed, .. } = &mut frames {
+            *seed = seed.wrapping_add(start);
+        }
         Stream {
             simulator: Simulator::new(self.hierarchy, frames),
             generated: self.accesses.operations(self.seed.wrapping_add(start)),
@@ -147,18 +140,12 @@ impl Replay<'_> {
     }
 
     fn warm_up_operations(&self) -> u64 {
-        let (caches, tlbs) = (self.hierarchy.caches(), self.hierarchy.tlbs());
-        let mut sizes: Vec<(u64, u64)> = Vec::new();
-        for (i, level) in caches.iter().chain(tlbs).enumerate() {
-            let is_victim =
-                self.hierarchy.inclusion() == Inclusion::VictimLast && i + 1 == caches.len();
-            let blocks = if is_victim {
-                caches.iter().map(CacheLevel::blocks).sum()
-            } else {
-                level.blocks()
-            };
-            sizes.push((level.geometry.block_bytes(), blocks));
-        }
+        let levels = self.hierarchy.caches().iter().chain(self.hierarchy.tlbs());
+        let size = |(i, level): (usize, &CacheLevel)| {
+            let above = self.hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
+            (level.geometry.block_bytes(), level.blocks() + above)
+        };
+        let mut sizes: Vec<(u64, u64)> = levels.enumerate().map(size).collect();
         sizes.sort_unstable();
         let mut longest = WARM_OPERATIONS_MIN;
         for of_size in sizes.chunk_by(|a, b| a.0 == b.0) {

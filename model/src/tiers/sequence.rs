@@ -16,20 +16,16 @@
 //!           so the blocks between are those k and the ones of the steps o+1 .. e
 //! ```
 //!
-//! A list of `n` blocks that is searched to any of its places misses, in a fully associative cache
-//! of `C < n` blocks, `C (n - C) / n` times in its first `C` blocks and `(n - C)^2 / 2n` in the
-//! rest.
-//!
 //! Cost: O(W) for each step; for each of the first `W` blocks of a set, as many steps as it takes
 //! to meet `W` others.
 
 use std::collections::HashMap;
 
-use crate::hierarchy::{Hierarchy, Inclusion, ReplacementPolicy};
+use crate::Accesses;
+use crate::hierarchy::{CacheLevel, Hierarchy, ReplacementPolicy};
 use crate::simulator::Frames;
-use crate::{Accesses, CacheGeometry};
 
-/// Ways that stand for full associativity.
+/// The least number of ways that stands for full associativity.
 const WAYS: u64 = 16;
 /// Larger capacities count as this one: 16 GiB of lines, whose sets take 128 MiB here.
 const CAPACITY_BLOCKS_MAX: f64 = 268_435_456.0;
@@ -61,9 +57,8 @@ impl<'a> Sequence<'a> {
         Some(Sequence { accesses, steps })
     }
 
-    /// Misses of an operation in a cache of `capacity_blocks` blocks: in the steady state, or the
-    /// mean of the `first` operations from an empty cache.
-    pub(crate) fn misses(&self, block_bytes: u64, capacity_blocks: f64, first: Option<f64>) -> f64 {
+    /// Misses of an operation in a cache of `capacity_blocks` blocks.
+    pub(crate) fn misses(&self, block_bytes: u64, capacity_blocks: f64) -> f64 {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -72,7 +67,7 @@ impl<'a> Sequence<'a> {
         let capacity = capacity_blocks.clamp(1.0, CAPACITY_BLOCKS_MAX) as u64;
         // Sets of 16 to 32 ways hold what one set would, and are faster to search.
         let sets = 1 << (capacity / WAYS).max(1).ilog2();
-        self.in_sets(block_bytes, sets, (capacity + sets / 2) / sets, first)
+        self.in_sets(block_bytes, sets, (capacity + sets / 2) / sets)
     }
 
     /// Misses of an operation at each cache and each TLB of a hierarchy with least-recently-used
@@ -83,34 +78,29 @@ impl<'a> Sequence<'a> {
         if !levels.all(|level| level.policy == ReplacementPolicy::Lru) {
             return None;
         }
-        let misses = |cache: CacheGeometry, more_ways: u64| {
-            let ways = cache.associativity() + more_ways;
-            self.in_sets(cache.block_bytes(), cache.sets(), ways, None)
-        };
-        let of_caches = caches.iter().enumerate().map(|(i, level)| {
+        let misses = |(i, level): (usize, &CacheLevel)| {
             let cache = level.geometry;
-            if frames != Frames::Identity && cache.way_bytes() > FRAME_BYTES {
-                return self.misses(cache.block_bytes(), cache.blocks() as f64, None);
+            let is_cache = i < caches.len();
+            if is_cache && frames != Frames::Identity && cache.way_bytes() > FRAME_BYTES {
+                return self.misses(cache.block_bytes(), cache.blocks() as f64);
             }
-            // A victim cache and the one above it hold different blocks.
-            let is_victim = hierarchy.inclusion() == Inclusion::VictimLast && i + 1 == caches.len();
-            let above = i.checked_sub(1).filter(|_| is_victim);
-            let above = above.map_or(0, |above| caches[above].blocks());
-            misses(cache, above / cache.sets())
-        });
-        Some((of_caches.chain(tlbs.iter().map(|level| misses(level.geometry, 0)))).collect())
+            let above = hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
+            let ways = cache.associativity() + above / cache.sets();
+            self.in_sets(cache.block_bytes(), cache.sets(), ways)
+        };
+        Some(caches.iter().chain(tlbs).enumerate().map(misses).collect())
     }
 
-    fn in_sets(&self, block_bytes: u64, sets: u64, ways: u64, first: Option<f64>) -> f64 {
+    fn in_sets(&self, block_bytes: u64, sets: u64, ways: u64) -> f64 {
         let ways = usize::try_from(ways).unwrap_or(usize::MAX);
+        let is_fixed = self.accesses.fixed_sequence().is_some();
         let steps = self.steps_by_set(block_bytes, sets);
         let of_sets = steps.chunk_by(|a, b| a.set == b.set);
-        if first.is_none() && self.accesses.fixed_sequence().is_some() {
-            return of_sets.map(|set| walk_misses(set, ways)).sum();
-        }
-        of_sets
-            .map(|set| Order::of(set).misses(set, ways, first))
-            .sum()
+        let misses = of_sets.map(|set| match is_fixed {
+            true => walk_misses(set, ways),
+            false => Order::of(set).misses(set, ways),
+        });
+        misses.sum()
     }
 
     /// The blocks that are read, those of each set together and in the order of the sequence.
@@ -165,17 +155,6 @@ fn walk_misses(steps: &[Step], ways: usize) -> f64 {
     missed.count() as f64
 }
 
-/// Misses of a block by one of the first `operations` operations, of which each reads it with
-/// probability `reach` and misses it with probability `steady` later on. The first read misses.
-fn from_cold(steady: f64, reach: f64, operations: f64) -> f64 {
-    let reads = operations * reach;
-    if reads <= 0.0 {
-        return 0.0;
-    }
-    let cold = -(operations * (-reach).ln_1p()).exp_m1();
-    cold / operations + steady * (reads - cold).max(0.0) / reads
-}
-
 /// The blocks of a set, numbered as they are first read.
 struct Order {
     /// By step.
@@ -208,10 +187,9 @@ impl Order {
         }
     }
 
-    /// Misses of an operation in a set of `ways` ways; see [`Sequence::misses`].
-    fn misses(&self, steps: &[Step], ways: usize, first: Option<f64>) -> f64 {
-        let has_room = self.blocks <= ways;
-        if has_room && first.is_none() {
+    /// Misses of an operation in a set of `ways` ways.
+    fn misses(&self, steps: &[Step], ways: usize) -> f64 {
+        if self.blocks <= ways {
             return 0.0;
         }
         let mut stack = Stack::new(ways);
@@ -222,19 +200,11 @@ impl Order {
             let is_first = rank == seen;
             seen += usize::from(is_first);
             let is_present = stack.touch(rank as u64);
-            let steady = if has_room {
-                0.0
-            } else if is_first && rank < ways {
-                self.first_misses(steps, i, ways, &mut met, &mut walk)
-            } else if is_present {
-                0.0
-            } else {
-                step.reach
-            };
-            misses += match first {
-                Some(operations) if is_first => from_cold(steady, step.reach, operations),
-                _ => steady,
-            };
+            if is_first && rank < ways {
+                misses += self.first_misses(steps, i, ways, &mut met, &mut walk);
+            } else if !is_present {
+                misses += step.reach;
+            }
         }
         misses
     }
