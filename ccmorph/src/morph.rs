@@ -64,12 +64,12 @@ impl<'m> Morph<'m> {
     /// Sets the layout; `None`, the default, leaves the choice to the model.
     ///
     /// The model takes [preorder](Layout::Preorder) for a [walk](Operation::Walk). Otherwise it
-    /// takes what [`ccmodel::choose_layout`] or, with weights, [`ccmodel::choose_layout_weighted`]
-    /// chooses for searches: [depth-first](Layout::DepthFirst) order for lists, hash chains and
-    /// most nodes above a block, and mostly [hierarchical](Layout::Hierarchical) for the rest.
-    /// [`Report::basis`] says what the choice rests on. Where one operation reads a good part of a
-    /// cache, predictions have too few misses, before and after alike:
-    /// [`crowded_levels`](ccmodel::Prediction::crowded_levels) names the caches.
+    /// takes what [`ccmodel::choose_layout`] chooses for searches:
+    /// [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above a block,
+    /// and mostly [hierarchical](Layout::Hierarchical) for the rest. [`Report::basis`] says what the
+    /// choice rests on. Where one operation reads a good part of a cache, predictions have too few
+    /// misses, before and after alike: [`crowded_levels`](ccmodel::Prediction::crowded_levels) names
+    /// the caches.
     pub fn layout(mut self, layout: impl Into<Option<Layout>>) -> Morph<'m> {
         self.settings.layout = layout.into();
         self

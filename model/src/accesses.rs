@@ -67,19 +67,11 @@ impl Accesses {
         touched_bytes: u32,
         weights: Option<&[f64]>,
     ) -> Accesses {
-        assert_eq!(
-            placement.len(),
-            shape.len(),
-            "placement and shape differ in the number of nodes"
-        );
+        shape.check_len(placement.len(), "place");
         let points = Points::of_nodes(shape.clone(), Lengths::Uniform(touched_bytes));
         let ends = points.found().to_vec();
         let weights = weights.map(|weights| {
-            assert_eq!(
-                weights.len(),
-                shape.len(),
-                "one weight for each node is needed"
-            );
+            shape.check_len(weights.len(), "weight");
             ends.iter().map(|&v| weights[v as usize]).collect()
         });
         let spans = points.keys_below().to_vec();
@@ -121,11 +113,7 @@ impl Accesses {
         touched_bytes: u32,
         order: Vec<u32>,
     ) -> Accesses {
-        assert_eq!(
-            placement.len(),
-            shape.len(),
-            "placement and shape differ in the number of nodes"
-        );
+        shape.check_len(placement.len(), "place");
         let points = Points::of_nodes(shape.clone(), Lengths::Uniform(touched_bytes));
         Accesses::new(
             Arc::new(points),

@@ -22,9 +22,8 @@ pub struct Choice {
     pub layout: Layout,
     /// Where it puts the nodes.
     pub placement: Placement,
-    /// What was compared, the layout taken first, then by predicted time: predictions from a sample
-    /// of the nodes, a few percent from what a [`Predictor`] says of all of them. Empty when
-    /// nothing had to be compared.
+    /// What was compared, the layout taken first, then by predicted time; from a sample of the
+    /// nodes. Empty when nothing had to be compared.
     pub ranking: Vec<(Layout, Prediction)>,
     /// What the choice rests on.
     pub basis: Basis,
@@ -34,8 +33,7 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Basis {
-    /// No node has two children, or paths are so long (hundreds of nodes) that the structure is
-    /// nearly a list: depth-first.
+    /// No node has two children, or paths have hundreds of nodes: depth-first.
     Chains,
     /// The structure fits the second cache, where good layouts hardly differ: hierarchical.
     Small,

@@ -53,21 +53,18 @@ pub struct Colouring {
 }
 
 impl Colouring {
-    /// A colouring that keeps `hot_share` (the colour constant) of the sets for hot nodes, rounded
-    /// down to whole blocks, or to whole pages where a way is larger than one.
+    /// A colouring that keeps `hot_share` of the sets for hot nodes, rounded down to whole blocks,
+    /// or to whole pages where a way is larger than one.
     ///
     /// # Errors
-    ///
     /// [`ColourError::Share`] unless the share is between 0 and 1.
     pub fn new(geometry: CacheGeometry, hot_share: f64) -> Result<Colouring, ColourError> {
-        if (0.0..=1.0).contains(&hot_share) {
-            Ok(Colouring {
-                geometry,
-                hot_share,
-            })
-        } else {
-            Err(ColourError::Share)
-        }
+        let colouring = Colouring {
+            geometry,
+            hot_share,
+        };
+        let is_share = (0.0..=1.0).contains(&hot_share);
+        is_share.then_some(colouring).ok_or(ColourError::Share)
     }
 
     /// The cache.
@@ -112,10 +109,8 @@ impl Colouring {
     }
 
     /// Which nodes are hot: the first [`p`](Colouring::hot_nodes_max) by number, or the most
-    /// probable ones when `weights` say how often operations end at each node, as in
-    /// [`Visits::weighted`](crate::Visits::weighted). With each hot node, its parent is hot.
-    ///
-    /// O(n), O(n log n) with weights.
+    /// probable ones when `weights` say how often operations end at each node. With each hot node,
+    /// its parent is hot. O(n), O(n log n) with weights.
     ///
     /// # Panics
     /// When there are weights, but not one for each node.
@@ -141,15 +136,14 @@ impl Colouring {
     }
 
     /// Places the hot nodes in the hot part of the sets and the others in the rest, each in the
-    /// order that `layout` gives their part of the forest.
+    /// order that `layout` gives their part of the forest. O(n log n).
     ///
     /// Offsets are for memory that begins at a multiple of the way's size; nodes keep to segments
-    /// as those of [`Layout::place`] do. O(n log n).
+    /// as those of [`Layout::place`] do.
     ///
     /// # Errors
-    ///
     /// [`ColourError::NodeTooLarge`] when the nodes of a colour do not fit into what it has of a
-    /// way: with a share of 1, all that are not hot.
+    /// way.
     ///
     /// # Panics
     /// As [`hot`](Colouring::hot) and [`Layout::place`].
@@ -426,16 +420,14 @@ impl fmt::Display for ColourError {
         match self {
             ColourError::Share => f.write_str("a share of the sets is between 0 and 1"),
             ColourError::NodeTooLarge {
-                node_bytes,
-                room_bytes,
+                node_bytes: node,
+                room_bytes: room,
             } => write!(
                 f,
-                "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its \
-                 colour has of a way"
+                "a node of {node} bytes does not fit into the {room} bytes that its colour has of \
+                 a way"
             ),
-            ColourError::NoLevel { name } => {
-                write!(f, "the machine has no cache called {name:?}")
-            }
+            ColourError::NoLevel { name } => write!(f, "the machine has no cache called {name:?}"),
         }
     }
 }

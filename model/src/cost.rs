@@ -82,9 +82,7 @@ fn processor_speed(machine: &Machine) -> f64 {
 /// A layout that is predicted to be less than this many times faster counts as no faster.
 ///
 /// Predictions of two layouts on one machine err by up to a tenth against each other. Of pairs that
-/// differ by more, the clock agrees with the model on the order of nearly all (the row
-/// `layout_order_agreement` of `ccmodel-lab validate`). `model advise` and [`Gain::is_worthwhile`]
-/// share it.
+/// differ by more, the clock agrees with the model on the order of nearly all.
 pub const WORTHWHILE_SPEEDUP: f64 = 1.1;
 
 /// What a morph gains and costs.
@@ -134,24 +132,21 @@ impl Gain {
         }
     }
 
-    /// Whether a morph is worth it before `operations` operations: an operation gets faster by at
-    /// least [`WORTHWHILE_SPEEDUP`], and the morph [pays](Gain::pays_within) within them.
+    /// Whether an operation gets faster by at least [`WORTHWHILE_SPEEDUP`], and the morph
+    /// [pays](Gain::pays_within) within `operations` operations.
     pub fn is_worthwhile(&self, operations: f64) -> bool {
         self.speedup() >= WORTHWHILE_SPEEDUP && self.pays_within(operations)
     }
 
-    /// Whether `operations` operations take longer on the structure as it is than with the morph
-    /// before them.
+    /// Whether `operations` operations save more time than the morph takes.
     pub fn pays_within(&self, operations: f64) -> bool {
         operations > self.break_even_operations
     }
 }
 
-/// What laying out `shape` anew would bring and cost, when its nodes lie as `before` says: the
-/// layout that [`choose_layout`](crate::choose_layout) takes against it, without placing a node.
-///
-/// With `weights`, operations end at nodes in proportion to them. O(n) for each block size of the
-/// machine, most of it for what is predicted of `before`.
+/// What a morph of `shape` would gain and cost, when its nodes lie as `before` says and the morph
+/// takes the layout of [`choose_layout`](crate::choose_layout). With `weights`, operations end at
+/// nodes in proportion to them. O(n) for each block size of the machine.
 ///
 /// # Panics
 /// When `before` or `weights` are not of as many nodes as `shape`, and as [`Predictor::predict`].
@@ -253,10 +248,7 @@ mod tests {
             let each = morph_cost(count, node(bytes), pages, &machine) / nodes as f64;
             let within = if bytes == 32 { 1.5 } else { 2.0 };
             let range = measured / within..measured * within;
-            assert!(
-                range.contains(&each),
-                "{nodes} {bytes}: {each:.0} {measured}"
-            );
+            assert!(range.contains(&each), "{nodes} {bytes}: {each:.0}");
         }
     }
 

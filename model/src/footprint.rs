@@ -268,11 +268,8 @@ mod tests {
     #[test]
     fn known_footprints_miss_what_is_known() {
         let empty = Footprint::from_probabilities([]);
-        assert!(
-            empty
-                .characteristic_time(0.0, Replacement::Lru)
-                .is_infinite()
-        );
+        let never = empty.characteristic_time(0.0, Replacement::Lru);
+        assert!(never.is_infinite());
         let two = Footprint::from_probabilities([1.0, 0.5]);
         // 1000 blocks, one touched by each operation: hit ratio C / 1000 exactly.
         let uniform = Footprint::from_probabilities(std::iter::repeat_n(0.001, 1000));
@@ -293,10 +290,7 @@ mod tests {
             (&nearly, 6.0, 9.96),
         ] {
             let misses = footprint.misses(capacity, Replacement::Lru);
-            assert!(
-                (misses - expected).abs() < 1e-6,
-                "{capacity}: {misses} for {expected}"
-            );
+            assert!((misses - expected).abs() < 1e-6, "{misses} for {expected}");
         }
         assert!((uniform.misses(100.0, Replacement::Random) - 0.9).abs() < 1e-6);
         assert!(nearly.misses(7.0, Replacement::Lru) < 4.0);

@@ -420,11 +420,8 @@ mod tests {
             let found = Hierarchy::new(caches, inclusion, tlbs).err();
             let found = found.map_or_else(String::new, |error| error.to_string());
             assert!(found.contains(reason), "{found:?} for {reason:?}");
-            assert_eq!(
-                found.lines().count(),
-                usize::from(!reason.is_empty()),
-                "{found}"
-            );
+            let lines = usize::from(!reason.is_empty());
+            assert_eq!(found.lines().count(), lines, "{found}");
         }
         assert_eq!((l1.blocks(), l1.bytes()), (768, 48 << 10));
         for (sets, block_bytes, ways) in [
@@ -456,10 +453,8 @@ mod tests {
         let l1 = r#"{"name":"L1","sets":64,"block_bytes":64,"ways":12}"#;
         let read = |text: &str| serde_json::from_str::<Hierarchy>(text);
         let expected = Hierarchy::new(vec![level("L1", 64, 64, 12)], NonInclusive, vec![]);
-        assert_eq!(
-            read(&format!(r#"{{"caches":[{l1}]}}"#)).unwrap(),
-            expected.unwrap()
-        );
+        let plain = read(&format!(r#"{{"caches":[{l1}]}}"#));
+        assert_eq!(plain.unwrap(), expected.unwrap());
         let with = |from: &str, to: &str| format!(r#"{{"caches":[{}]}}"#, l1.replace(from, to));
         for (text, reason) in [
             (format!(r#"{{"caches":[{l1}],"colour":1}}"#), "colour"),

@@ -72,8 +72,8 @@ pub enum Layout {
     /// As many nodes of one subtree as fit share a block, greedily the most probable; blocks in
     /// depth-first order.
     SubtreeCluster {
-        /// The size of a block; sensible are 64 (a cache line), 256 (what memory delivers) and 4096
-        /// (a page). Rounded down to a power of two and limited to 65536.
+        /// The size of a block, such as 64 (a cache line), 256 (what memory delivers) or 4096 (a
+        /// page). Rounded down to a power of two and limited to 65536.
         block_bytes: u32,
     },
     /// The recursive order that suits every block size, cut by weight rather than by height.
@@ -85,7 +85,7 @@ pub enum Layout {
         block_bytes: u32,
     },
     /// Clusters at each grain at once: lines of 64 B in 256 B in pages of 4 KiB in huge pages of 2
-    /// MiB, gap-free. Each place takes the most visited node whose parent has a place nearby.
+    /// MiB. Each place takes the most visited node whose parent has a place nearby.
     Hierarchical,
     /// The nodes that operations visit most, in [`Hierarchical`](Layout::Hierarchical) order among
     /// themselves, before all others. Made for [`place_weighted`](Layout::place_weighted) with
@@ -126,15 +126,10 @@ impl Layout {
     /// hinted nodes ignore weights.
     ///
     /// # Panics
-    ///
     /// As [`place`](Layout::place), and when there is not exactly one weight for each node.
     pub fn place_weighted(self, shape: &Shape, node: NodeExtent, weights: &[f64]) -> Placement {
         node.check();
-        assert_eq!(
-            weights.len(),
-            shape.len(),
-            "one weight for each node is needed"
-        );
+        shape.check_len(weights.len(), "weight");
         let sums = weighted::subtree_weights(shape, weights);
         self.place_by(shape, node, sums.as_deref())
     }
@@ -152,28 +147,22 @@ impl Layout {
         }
         let preorder = Preorder::new(shape, weights);
         let (tree, numbers) = (preorder.tree(), preorder.numbers());
-        let blocks = match self {
-            Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } => {
-                blocks(block_bytes, node)
-            }
-            _ => None,
-        };
-        if let Some(blocks) = blocks {
+        if let Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } =
+            self
+            && let Some(blocks) = Blocks::new(block_bytes, node)
+        {
             // The blocks of a complete tree are aligned with its leaves.
             let first = cluster::top_levels_capacity(shape, blocks.slots).unwrap_or(blocks.slots);
             let clusters = Clusters::greedy(tree, blocks.slots, first);
             let offsets = match self {
-                Layout::ClusterVanEmdeBoas { .. } => {
-                    clusters.pack(clusters.van_emde_boas().into_iter(), blocks)
-                }
-                _ => clusters.pack(clusters.depth_first(), blocks),
+                Layout::SubtreeCluster { .. } => clusters.pack(clusters.depth_first(), blocks),
+                _ => clusters.pack(clusters.van_emde_boas().into_iter(), blocks),
             };
             return through(numbers, |v| offsets[v as usize]);
         }
-        match self {
+        let (grid, places) = match self {
             Layout::VanEmdeBoas | Layout::ClusterVanEmdeBoas { .. } => {
-                let places = places(&order::van_emde_boas(tree));
-                through(numbers, |v| packed.offset(places[v as usize]))
+                (packed, places(&order::van_emde_boas(tree)))
             }
             Layout::Hierarchical => {
                 // The lines of a complete tree are aligned with its leaves where they hold whole
@@ -182,21 +171,21 @@ impl Layout {
                 let slots = grid.nodes_per_line();
                 let first = slots.and_then(|slots| cluster::top_levels_capacity(shape, slots));
                 let grid = first.map_or(grid, |nodes| grid.with_first_row(nodes as u64));
-                let mut places = vec![0u32; shape.len()];
                 let roots: Vec<u32> = tree.roots().collect();
+                let mut places = vec![0u32; shape.len()];
                 hierarchical::fill(tree, roots.into_iter(), &grid, 0, |v, place| {
                     places[v as usize] = place;
                 });
-                through(numbers, |v| grid.offset(places[v as usize]))
+                (grid, places)
             }
             Layout::Weighted => {
                 let grid = Grid::in_lines(node);
-                let places = weighted::places(tree, &grid);
-                through(numbers, |v| grid.offset(places[v as usize]))
+                (grid, weighted::places(tree, &grid))
             }
             // The depth-first numbers are the order.
-            _ => through(numbers, |place| packed.offset(place)),
-        }
+            _ => return through(numbers, |place| packed.offset(place)),
+        };
+        through(numbers, |v| grid.offset(places[v as usize]))
     }
 }
 
@@ -212,28 +201,6 @@ fn places(order: &[u32]) -> Vec<u32> {
 /// Maps each number to an offset.
 fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
     Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
-}
-
-/// Whether names accept a block of this size.
-fn is_block_size(bytes: u32) -> bool {
-    bytes.is_power_of_two() && (8..=65536).contains(&bytes)
-}
-
-/// The block size that is meant by any number: the power of two below, within bounds.
-fn block_size(block_bytes: u32) -> u32 {
-    1 << block_bytes.clamp(1, 65536).ilog2()
-}
-
-/// The blocks that are meant; `None` when a node is larger than one.
-fn blocks(block_bytes: u32, node: NodeExtent) -> Option<Blocks> {
-    let (block_bytes, stride_bytes) = (u64::from(block_size(block_bytes)), node.stride_bytes());
-    // A stride is at least 1, and the quotient at most 65536.
-    let slots = usize::try_from(block_bytes / stride_bytes).ok()?;
-    (slots > 0).then_some(Blocks {
-        slots,
-        block_bytes,
-        stride_bytes,
-    })
 }
 
 /// Where the node at index `position` of an order lies in the layouts that fill memory without
@@ -255,16 +222,11 @@ impl NodeExtent {
     /// An extent, checked.
     ///
     /// # Errors
-    ///
     /// [`ExtentError`] when `bytes` is 0 or `align` is not a power of two.
     pub fn new(bytes: u32, align: u32) -> Result<NodeExtent, ExtentError> {
-        if bytes == 0 {
-            return Err(ExtentError::NoBytes);
-        }
-        if !align.is_power_of_two() {
-            return Err(ExtentError::Align { align });
-        }
-        Ok(NodeExtent { bytes, align })
+        let extent = NodeExtent { bytes, align };
+        let is_valid = bytes > 0 && align.is_power_of_two();
+        is_valid.then_some(extent).ok_or(ExtentError(extent))
     }
 
     fn check(self) {
@@ -279,27 +241,18 @@ impl NodeExtent {
     }
 }
 
-/// Why a size and an alignment are no [`NodeExtent`].
+/// A size or an alignment that no node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ExtentError {
-    /// The node has no bytes.
-    NoBytes,
-    /// The alignment is not a power of two.
-    Align {
-        /// What was asked for.
-        align: u32,
-    },
-}
+pub struct ExtentError(NodeExtent);
 
 impl fmt::Display for ExtentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExtentError::NoBytes => f.write_str("a node needs at least one byte"),
-            ExtentError::Align { align } => {
-                write!(f, "a node's alignment must be a power of two, not {align}")
-            }
-        }
+        let NodeExtent { bytes, align } = self.0;
+        write!(
+            f,
+            "a node needs at least one byte and an alignment that is a power of two, not {bytes} \
+             and {align}"
+        )
     }
 }
 
@@ -318,11 +271,9 @@ impl Placement {
         Placement { offsets }
     }
 
-    /// One node behind the other, in an order that names each once: [`Shape::preorder`], or the
-    /// program's own. As in the layouts without clusters. O(n).
+    /// One node behind the other, in an order that names each once. O(n).
     ///
     /// # Panics
-    ///
     /// When `order` names a number beyond its length.
     pub fn in_order(order: &[u32], node: NodeExtent) -> Placement {
         let grid = Grid::packed(node);
@@ -332,7 +283,6 @@ impl Placement {
     /// Where node `v` begins.
     ///
     /// # Panics
-    ///
     /// When there is no node `v`.
     pub fn offset(&self, v: u32) -> u64 {
         self.offsets[v as usize]

@@ -64,8 +64,7 @@ impl LevelMisses {
     /// predicted a few percent too low at most. No verdict is given beyond it.
     pub const CROWDED_SHARE: f64 = 0.2;
 
-    /// Whether the level misses, and one operation touches so much of it that more is missed than
-    /// `misses` says.
+    /// Whether one operation touches so much of the level that more is missed than `misses` says.
     pub fn is_crowded(&self) -> bool {
         let is_long = self.touched_share > LevelMisses::CROWDED_SHARE;
         is_long && self.misses > 0.0 && !self.order_known
@@ -82,13 +81,9 @@ impl LevelMisses {
 /// with branches:  c + w / min(branches, misses)
 /// ```
 ///
-/// **Only operations whose end can be foreseen overlap at all**: descents to leaves that are all as
-/// deep, walks of a known length, batches. A search that stops where it finds its key ends with a
-/// wrong guess, and the next one begins after it, independent or not: predict it as dependent.
-///
-/// On an Emerald Rapids, branch-free descents of complete trees of 2^9 to 2^22 nodes of 64 bytes
-/// were 3.0 to 1.9 times faster when independent, where the formula with 20 nodes ahead says 3.2 to
-/// 1.9; those with branches 1.0 to 1.16 times.
+/// Only operations whose end can be foreseen overlap at all: descents to leaves that are all as
+/// deep, walks of a known length, batches. Predict a search that stops where it finds its key as
+/// dependent: it ends with a wrong guess, and the next one begins after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// What an operation does follows from the result of the one before.
@@ -105,17 +100,15 @@ pub enum Overlap {
 pub struct Prediction {
     /// Nanoseconds of one operation.
     pub ns: f64,
-    /// Nanoseconds that it takes at least, and at most, as far as the [machine's
-    /// numbers](Machine::error_band) can be trusted.
+    /// The least nanoseconds to expect, by the [machine's error band](Machine::error_band).
     pub ns_low: f64,
-    /// See `ns_low`.
+    /// The most nanoseconds to expect.
     pub ns_high: f64,
     /// The part of `ns` that has nothing to do with misses.
     pub cpu_ns: f64,
     /// Nodes that an operation visits.
     pub nodes_visited: f64,
-    /// Misses for each level that the structure's pages meet, the level next to the processor
-    /// first.
+    /// Misses for each level, the level next to the processor first.
     pub levels: Vec<LevelMisses>,
 }
 
@@ -128,8 +121,7 @@ impl Prediction {
             .map(|level| level.misses)
     }
 
-    /// Levels for which operations are too long for the model, lists and large nodes most of all:
-    /// they [miss more](LevelMisses::is_crowded) than is predicted.
+    /// Levels that [miss more](LevelMisses::is_crowded) than is predicted.
     pub fn crowded_levels(&self) -> impl Iterator<Item = &LevelMisses> {
         self.levels.iter().filter(|level| level.is_crowded())
     }
@@ -162,10 +154,8 @@ fn touched_share(level: &Level, footprint: &Footprint) -> f64 {
     }
 }
 
-/// Predicts searches in one shape under any number of placements.
-///
-/// Construction walks the shape once, O(n); each prediction then costs O(n) for each block size of
-/// the machine.
+/// Predicts searches in one shape under any number of placements. Each prediction costs O(n) for
+/// each block size of the machine.
 #[derive(Clone, Debug)]
 pub struct Predictor {
     visits: Visits,
@@ -212,23 +202,21 @@ impl Predictor {
         }
     }
 
-    /// States that a visit reads only the first `bytes` bytes of a node, instead of its whole
-    /// extent.
+    /// States that a visit reads only the first `bytes` bytes of a node.
     #[must_use]
     pub fn touched_bytes(mut self, bytes: u32) -> Predictor {
         self.touched_bytes = Some(bytes);
         self
     }
 
-    /// States how the search goes from node to node; [`SearchStyle::Branches`] unless told
-    /// otherwise.
+    /// States how the search goes from node to node; by default [`SearchStyle::Branches`].
     #[must_use]
     pub fn style(mut self, style: SearchStyle) -> Predictor {
         self.style = style;
         self
     }
 
-    /// States whether operations wait for each other; [`Overlap::Dependent`] unless told otherwise.
+    /// States whether operations wait for each other; by default [`Overlap::Dependent`].
     #[must_use]
     pub fn overlap(mut self, overlap: Overlap) -> Predictor {
         self.overlap = overlap;
@@ -258,8 +246,7 @@ impl Predictor {
         self.predict_reads(reads, pages, machine, Known::default())
     }
 
-    /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes, which
-    /// share no block of it.
+    /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes.
     pub(crate) fn predict_divided(
         &self,
         placement: &Placement,
@@ -364,17 +351,16 @@ impl Predictor {
         machine: &Machine,
     ) -> Prediction {
         let (nodes, costs) = (self.visits.nodes_per_operation(), machine.search);
-        let mut cpu_ns = if nodes <= 0.0 {
-            0.0
-        } else {
-            let mispredictions = self.visits.mispredictions_per_operation();
-            costs.operation_ns
-                + match self.style {
-                    SearchStyle::Branches => {
-                        costs.node_ns * nodes + costs.misprediction_ns * mispredictions
-                    }
-                    SearchStyle::BranchFree => costs.branch_free_node_ns * nodes,
-                }
+        let mispredictions = self.visits.mispredictions_per_operation();
+        let visits_ns = match self.style {
+            SearchStyle::Branches => {
+                costs.node_ns * nodes + costs.misprediction_ns * mispredictions
+            }
+            SearchStyle::BranchFree => costs.branch_free_node_ns * nodes,
+        };
+        let mut cpu_ns = match nodes > 0.0 {
+            true => costs.operation_ns + visits_ns,
+            false => 0.0,
         };
         if self.overlap == Overlap::Independent {
             let (at_once, misses_at_once) = self.at_once(nodes, machine.overlap);

@@ -188,6 +188,11 @@ impl Shape {
         self.parent.is_empty()
     }
 
+    /// Panics unless there are as many of something as nodes.
+    pub(crate) fn check_len(&self, len: usize, what: &str) {
+        assert_eq!(len, self.len(), "one {what} for each node is needed");
+    }
+
     /// The number of nodes as the type that numbers them.
     pub(crate) fn nodes(&self) -> u32 {
         u32::try_from(self.parent.len()).unwrap_or(NO_NODE)

@@ -9,8 +9,6 @@
 //!
 //! A replay makes at most 12 million accesses, fewer where the means are known sooner. Its sampling
 //! error is below half a percent for most levels. Equal questions get equal answers.
-//!
-//! Operations are drawn independently of each other, from a distribution that does not change.
 
 use std::fmt;
 
@@ -107,11 +105,8 @@ pub struct LevelPrediction {
     pub reason: String,
 }
 
-/// Misses of one operation at each level, in the steady state: first the caches, then the
-/// translation buffers.
-///
-/// Caches see the addresses that `frames` gives; translation buffers see the program's pages.
-/// O(n) for each block size, and up to 12 million simulated accesses.
+/// Misses of one operation at each level, in the steady state: first the caches, which see the
+/// addresses that `frames` gives, then the translation buffers.
 ///
 /// # Examples
 /// ```

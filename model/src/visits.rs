@@ -188,11 +188,7 @@ impl Visits {
 
 /// P(visit v) for each node, when operations end at nodes in proportion to `weights`. O(n).
 pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> {
-    assert_eq!(
-        weights.len(),
-        shape.len(),
-        "one weight for each node is needed"
-    );
+    shape.check_len(weights.len(), "weight");
     let mut ends = scaled(weights);
     let total: f64 = ends.iter().sum();
     for end in &mut ends {
@@ -219,11 +215,7 @@ pub(crate) fn subtree_probabilities(shape: &Shape, weights: &[f64]) -> Vec<f64> 
 /// # Ok::<(), ccmodel::ShapeError>(())
 /// ```
 pub fn ends_of_accesses(shape: &Shape, accesses: &[f64]) -> Vec<f64> {
-    assert_eq!(
-        accesses.len(),
-        shape.len(),
-        "one count for each node is needed"
-    );
+    shape.check_len(accesses.len(), "count");
     let mut ends: Vec<f64> = accesses.iter().copied().map(usable).collect();
     for (v, &count) in (0u32..).zip(accesses) {
         if let Some(end) = ends.get_mut(shape.parent(v) as usize) {

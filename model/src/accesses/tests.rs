@@ -87,10 +87,7 @@ fn operations_come_as_often_as_their_weights_say() {
             let drawn = f64::from(drawn) / f64::from(draws);
             // Five standard deviations.
             let allowed = 5.0 * (expected * (1.0 - expected) / f64::from(draws)).sqrt();
-            assert!(
-                (drawn - expected).abs() <= allowed,
-                "{v}: {drawn} for {expected}"
-            );
+            assert!((drawn - expected).abs() <= allowed, "{v}: {drawn}");
         }
     }
     let even = ends(&searches(10, None), 50_000);
@@ -136,10 +133,8 @@ fn a_draw_at_the_very_end_is_a_ticket_with_weight() {
         (0, None, 5, None),
         (2, Some(vec![5e-324, 0.0]), u64::MAX / 2, Some(0)),
     ] {
-        assert_eq!(
-            Tickets::new(vec![0; tickets], weights).draw(random),
-            expected
-        );
+        let tickets = Tickets::new(vec![0; tickets], weights);
+        assert_eq!(tickets.draw(random), expected);
     }
 }
 
@@ -148,10 +143,8 @@ fn nested_tickets_follow_the_forest() {
     let shape = Shape::from_parents(&[NO_NODE, 0, NO_NODE, 0, 1]).unwrap();
     // Node 0 has ticket 0, below it 1 (two, then the five of 4) and 3 (four); then root 2.
     let spans = [(0, 12), (1, 8), (12, 15), (8, 12), (3, 8)];
-    assert_eq!(
-        nested(&shape, |v| v + 1),
-        spans.map(|(start, end)| Span { start, end })
-    );
+    let spans = spans.map(|(start, end)| Span { start, end });
+    assert_eq!(nested(&shape, |v| v + 1), spans);
     assert_eq!(total(&shape, |v| v + 1), Some(15));
     assert_eq!(total(&shape, |_| u32::MAX / 2), None);
 }

@@ -83,10 +83,8 @@ fn predictions_agree_with_a_simulated_first_level_cache() {
         for share in [0.25, 0.5, 0.75] {
             let both = compared(&shape, extent(bytes, 8), l1, share, Layout::VanEmdeBoas);
             for (simulated, predicted) in both {
-                assert!(
-                    (predicted / simulated - 1.0).abs() < 0.03,
-                    "{bytes} B, {share}"
-                );
+                let error = predicted / simulated - 1.0;
+                assert!(error.abs() < 0.03, "{bytes} B, {share}: {error}");
             }
         }
     }
@@ -104,11 +102,8 @@ fn predictions_agree_with_the_simulated_thesis_machine() {
     // The thesis's formula, (D - R) / K, is the worst case for what is not coloured, of which the
     // cache holds some: half of the cache holds 512 x 3 nodes, and a block holds two levels.
     let formula = (17.0 - 1537f64.log2()) / 2.0;
-    assert!(
-        (0.8..1.0).contains(&(coloured.0 / formula)),
-        "{} {formula}",
-        coloured.0
-    );
+    let share = coloured.0 / formula;
+    assert!((0.8..1.0).contains(&share), "{share}");
     // Without colours, conflicts in a direct-mapped cache cost more than the footprint knows.
     assert!(plain.0 > 1.5 * coloured.0 && plain.1 < plain.0);
 }

@@ -11,6 +11,7 @@
 //! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde
 //!    Boas order, so that the lines within a page-sized block are used well too.
 
+use super::NodeExtent;
 use super::order::{self, Cutter};
 use super::preorder::{Candidate, Tree, count_u32};
 use crate::Shape;
@@ -139,8 +140,23 @@ impl Clusters {
 pub(super) struct Blocks {
     /// How many nodes fit; at least 1.
     pub(super) slots: usize,
-    pub(super) block_bytes: u64,
-    pub(super) stride_bytes: u64,
+    block_bytes: u64,
+    stride_bytes: u64,
+}
+
+impl Blocks {
+    /// Blocks of about `block_bytes` bytes; `None` when a node is larger than one.
+    pub(super) fn new(block_bytes: u32, node: NodeExtent) -> Option<Blocks> {
+        let block_bytes = 1 << block_bytes.clamp(1, 65536).ilog2();
+        let stride_bytes = node.stride_bytes();
+        // A stride is at least 1, and the quotient at most 65536.
+        let slots = usize::try_from(block_bytes / stride_bytes).ok()?;
+        (slots > 0).then_some(Blocks {
+            slots,
+            block_bytes,
+            stride_bytes,
+        })
+    }
 }
 
 /// Takes out the heaviest of a list, which becomes a heap once it is long.

@@ -82,27 +82,6 @@ impl Grid {
         offset + self.bytes
     }
 
-    /// Replaces places by their offsets, in a grid whose first row is full.
-    pub(super) fn places_to_offsets(&self, places: &mut [u64]) {
-        debug_assert_eq!(self.left_out, 0, "the first row is as long as all others");
-        match u32::try_from(self.row_places) {
-            Ok(row_places) if row_places > 1 => {
-                for place in places {
-                    // A division of 32 bits takes half as long as one of 64.
-                    #[expect(clippy::cast_possible_truncation, reason = "a number of a node")]
-                    let number = *place as u32;
-                    let (row, in_row) = (number / row_places, number % row_places);
-                    *place = u64::from(row) * self.row_bytes + u64::from(in_row) * self.stride;
-                }
-            }
-            _ => {
-                for place in places {
-                    *place *= self.row_bytes;
-                }
-            }
-        }
-    }
-
     /// The offset of a place.
     #[inline]
     pub(super) fn offset(&self, place: u32) -> u64 {

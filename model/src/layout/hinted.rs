@@ -236,11 +236,8 @@ mod tests {
             ),
             (&list, (192, 8), Closest, by(|i| i / 2 * 512 + i % 2 * 192)),
         ] {
-            assert_eq!(
-                offsets(parents, extent, policy),
-                expected,
-                "{extent:?} {policy:?}"
-            );
+            let offsets = offsets(parents, extent, policy);
+            assert_eq!(offsets, expected, "{extent:?} {policy:?}");
         }
     }
 

@@ -41,7 +41,12 @@ impl Placement {
         let roots = leading_roots(parents);
         let mut numbers = subtree_sizes(parents, roots)?;
         number(parents, roots, &mut numbers);
-        Grid::packed(node).places_to_offsets(&mut numbers);
+        let grid = Grid::packed(node);
+        for number in &mut numbers {
+            #[expect(clippy::cast_possible_truncation, reason = "a number of a node")]
+            let place = *number as u32;
+            *number = grid.offset(place);
+        }
         Some(Placement::from_offsets(numbers))
     }
 }

@@ -1,6 +1,6 @@
 //! Names of layouts, as the command line and the reports write them.
 
-use super::{HintPolicy, Layout, is_block_size};
+use super::{HintPolicy, Layout};
 use std::fmt;
 use std::mem::discriminant;
 use std::str::FromStr;
@@ -93,7 +93,9 @@ impl FromStr for Layout {
         let Some(suffix) = suffix else {
             return Ok(layout);
         };
-        let block_bytes = suffix.parse().ok().filter(|&bytes| is_block_size(bytes));
+        let block_bytes = suffix.parse().ok();
+        let block_bytes = block_bytes
+            .filter(|bytes: &u32| bytes.is_power_of_two() && (8..=65536).contains(bytes));
         let blocks = "a block size that is a power of two from 8 to 65536";
         let (layout, wanted) = match layout {
             Layout::Random { .. } => {

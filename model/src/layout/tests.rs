@@ -1,34 +1,14 @@
-use super::{ExtentError, HintPolicy, Layout, NodeExtent, Placement};
+use super::{Layout, NodeExtent, Placement};
 use crate::shape::random::SplitMix64;
 use crate::{BlockProbabilities, NO_NODE, Shape, Visits};
 use quickcheck::quickcheck;
 
-const LAYOUTS: [Layout; 16] = [
-    Layout::Random { seed: 3 },
-    Layout::Allocated,
-    Layout::Hinted {
-        policy: HintPolicy::Closest,
-    },
-    Layout::Hinted {
-        policy: HintPolicy::FirstFit,
-    },
-    Layout::Hinted {
-        policy: HintPolicy::NewBlock,
-    },
-    Layout::DepthFirst,
-    Layout::BreadthFirst,
-    Layout::VanEmdeBoas,
-    Layout::SubtreeCluster { block_bytes: 64 },
-    Layout::SubtreeCluster { block_bytes: 256 },
-    Layout::SubtreeCluster { block_bytes: 4096 },
-    Layout::ClusterVanEmdeBoas { block_bytes: 64 },
-    Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
-    Layout::ClusterVanEmdeBoas {
-        block_bytes: u32::MAX,
-    },
-    Layout::Hierarchical,
-    Layout::Weighted,
-];
+fn layouts() -> impl Iterator<Item = Layout> {
+    let names = "random:3 allocated hinted:closest hinted:first-fit hinted dfs preorder bfs veb \
+                 cluster cluster:256 cluster:4096 cluster-veb cluster-veb:4096 cluster-veb:65536 \
+                 hierarchical weighted";
+    names.split_whitespace().map(|name| name.parse().unwrap())
+}
 
 fn extent(bytes: u32, align: u32) -> NodeExtent {
     NodeExtent::new(bytes, align).unwrap()
@@ -58,11 +38,8 @@ fn forest(seeds: &[u32]) -> Shape {
 fn check(layout: Layout, shape: &Shape, node: NodeExtent) {
     let placement = layout.place(shape, node);
     check_placement(layout, &placement, shape, node);
-    assert_eq!(
-        placement,
-        layout.place(shape, node),
-        "{layout} is reproducible"
-    );
+    let again = layout.place(shape, node);
+    assert_eq!(placement, again, "{layout} is reproducible");
     let equal = layout.place_weighted(shape, node, &vec![2.5; shape.len()]);
     assert_eq!(placement, equal, "{layout}: equal weights are none");
 }
@@ -85,7 +62,7 @@ fn check_placement(layout: Layout, placement: &Placement, shape: &Shape, node: N
     if let Layout::SubtreeCluster { block_bytes } | Layout::ClusterVanEmdeBoas { block_bytes } =
         layout
     {
-        let block = u64::from(super::block_size(block_bytes));
+        let block = u64::from(block_bytes);
         blocks.extend((node.stride_bytes() <= block).then_some(block));
     }
     for &offset in &offsets {
@@ -105,7 +82,7 @@ quickcheck! {
             .map(|v| weights.get(v).copied().unwrap_or(odd[v % odd.len()]))
             .collect();
         for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
-            for layout in LAYOUTS {
+            for layout in layouts() {
                 let placement = layout.place_weighted(&shape, extent(bytes, 4), &weights);
                 check_placement(layout, &placement, &shape, extent(bytes, 4));
             }
@@ -115,7 +92,7 @@ quickcheck! {
 
     fn every_node_is_placed_once(seeds: Vec<u32>, bytes: u16, align_log: u8) -> bool {
         let tree = Shape::random_binary(u32::from(bytes) % 4096, 3);
-        for layout in LAYOUTS {
+        for layout in layouts() {
             check(layout, &tree, extent(24, 8));
             for bytes in [u32::from(bytes).max(1), u32::from(bytes) % 100 + 1] {
                 check(layout, &forest(&seeds), extent(bytes, 1 << (align_log % 13)));
@@ -126,13 +103,11 @@ quickcheck! {
 
     fn names_read_back(seed: u64, block_log: u8) -> bool {
         let block_bytes = 8 << (block_log % 14);
-        let layouts = [
-            Layout::Random { seed }, Layout::Preorder, Layout::SubtreeCluster { block_bytes },
-            Layout::ClusterVanEmdeBoas { block_bytes },
-        ];
-        // Names have blocks within bounds.
-        let named = LAYOUTS.into_iter().filter(|layout| !layout.to_string().contains("4294967295"));
-        layouts.into_iter().chain(named).all(|layout| layout.to_string().parse() == Ok(layout))
+        let random = Layout::Random { seed };
+        let of_blocks =
+            [Layout::SubtreeCluster { block_bytes }, Layout::ClusterVanEmdeBoas { block_bytes }];
+        let mut all = layouts().chain([random]).chain(of_blocks);
+        all.all(|layout| layout.to_string().parse() == Ok(layout))
     }
 
     fn any_text_reads_or_explains(text: String) -> bool {
@@ -161,21 +136,23 @@ fn wrong_names_get_advice() {
         assert!(error.contains(advice), "{text}: {error}");
         assert!(!error.contains('\n'));
     }
-    assert_eq!(
-        "cluster".parse(),
-        Ok(Layout::SubtreeCluster { block_bytes: 64 })
-    );
+    let cluster = Layout::SubtreeCluster { block_bytes: 64 };
+    assert_eq!("cluster".parse(), Ok(cluster));
     assert_eq!(format!("{:>8}|", Layout::VanEmdeBoas), "     veb|");
 }
 
 #[test]
-fn extents_are_checked() {
-    assert_eq!(NodeExtent::new(0, 8), Err(ExtentError::NoBytes));
-    assert_eq!(
-        NodeExtent::new(8, 12),
-        Err(ExtentError::Align { align: 12 })
-    );
-    assert_eq!(NodeExtent::new(20, 8).unwrap().stride_bytes(), 24);
+fn extents_are_checked_and_blocks_rounded() {
+    for (bytes, align) in [(0, 8), (8, 12), (8, 0)] {
+        assert!(NodeExtent::new(bytes, align).is_err());
+    }
+    assert_eq!(extent(20, 8).stride_bytes(), 24);
+    let place = |block_bytes| {
+        let layout = Layout::ClusterVanEmdeBoas { block_bytes };
+        layout.place(&Shape::random_binary(5000, 1), extent(20, 4))
+    };
+    assert_eq!(place(u32::MAX), place(65536));
+    assert_eq!(place(127), place(64));
 }
 
 #[test]
@@ -192,10 +169,8 @@ fn small_trees_come_in_the_known_orders() {
     assert_eq!(order(&shape, Layout::BreadthFirst), [0, 1, 2, 3, 4, 5, 6]);
     assert_eq!(order(&shape, Layout::DepthFirst), [0, 1, 3, 4, 2, 5, 6]);
     let by_weight = order(&Shape::complete_binary(15), Layout::VanEmdeBoas);
-    assert_eq!(
-        by_weight,
-        [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14]
-    );
+    let expected = [0, 1, 2, 3, 7, 8, 4, 9, 10, 5, 11, 12, 6, 13, 14];
+    assert_eq!(by_weight, expected);
     // The heavier child comes first.
     let uneven = Shape::from_parents(&[NO_NODE, 0, 0, 2]).unwrap();
     assert_eq!(order(&uneven, Layout::DepthFirst), [0, 2, 3, 1]);
@@ -214,11 +189,9 @@ fn complete_trees_are_aligned_from_the_bottom() {
             let placement = layout.place(&shape, node);
             assert!(placement.span_bytes(node) <= u64::from(shape.nodes().div_ceil(3)) * 64);
             let line = |v| placement.offset(v) / 64;
-            let mut leaves = shape.nodes() / 2..shape.nodes();
-            assert!(
-                leaves.all(|leaf| line(leaf) == line(shape.parent(leaf))),
-                "{layout}"
-            );
+            let leaves = shape.nodes() / 2..shape.nodes();
+            let mut joined = leaves.map(|leaf| line(leaf) == line(shape.parent(leaf)));
+            assert!(joined.all(|joined| joined), "{layout}");
         }
     }
 }
@@ -233,14 +206,11 @@ fn memory_is_hardly_wasted() {
             Layout::SubtreeCluster { block_bytes },
             Layout::ClusterVanEmdeBoas { block_bytes },
         ] {
-            let span = layout
-                .place(&shape, extent(bytes, 8))
-                .span_bytes(extent(bytes, 8));
-            let used = span.div_ceil(u64::from(block_bytes));
-            assert!(
-                used * 10 <= u64::from(blocks) * 13,
-                "{layout} of {bytes} B: {used}"
-            );
+            let placement = layout.place(&shape, extent(bytes, 8));
+            let used = placement
+                .span_bytes(extent(bytes, 8))
+                .div_ceil(u64::from(block_bytes));
+            assert!(used * 10 <= u64::from(blocks) * 13, "{layout}: {used}");
         }
     }
     for bytes in [1, 8, 12, 16, 20, 24, 28, 32, 40, 56, 64, 96, 1024, 5000] {
@@ -261,10 +231,7 @@ fn memory_is_hardly_wasted() {
         for layout in [Layout::Hierarchical, Layout::Weighted] {
             let span = layout.place(&shape, node).span_bytes(node);
             let most = packed_bytes * 64 / (64 - lost_in_64) + at_borders + 64;
-            assert!(
-                span <= most,
-                "{layout} of {bytes} B: {span} for {packed_bytes}"
-            );
+            assert!(span <= most, "{layout} of {bytes} B: {span}");
             assert!(64 % stride != 0 || span <= packed_bytes);
         }
     }
@@ -316,18 +283,18 @@ fn extreme_shapes_need_no_stack_and_no_quadratic_time() {
     let roots = vec![NO_NODE; nodes as usize];
     for parents in [chain, star, comb, roots] {
         let shape = Shape::from_parents(&parents).unwrap();
-        for layout in LAYOUTS {
+        for layout in layouts() {
             let span = layout
                 .place(&shape, extent(32, 8))
                 .span_bytes(extent(32, 8));
             // A hinted node may have its block for itself.
-            let most = if matches!(layout, Layout::Hinted { .. }) {
-                64
-            } else {
-                48
-            };
-            let all = u64::from(nodes) * 32..=u64::from(nodes) * most;
-            assert!(all.contains(&span), "{layout}: {span}");
+            let is_hinted = matches!(layout, Layout::Hinted { .. });
+            let most = 48 + 16 * u64::from(is_hinted);
+            let nodes = u64::from(nodes);
+            assert!(
+                (nodes * 32..=nodes * most).contains(&span),
+                "{layout}: {span}"
+            );
         }
     }
 }
@@ -394,10 +361,7 @@ fn lines_of_four_hold_a_greedy_share_of_a_complete_tree() {
         // Where fragments fill a line, one or two of the edges of what comes next may be cut.
         let hierarchical = within(Layout::Hierarchical);
         let range = inside[levels] * 93 / 100..=inside[levels] * 101 / 100;
-        assert!(
-            range.contains(&hierarchical),
-            "{levels} levels: {hierarchical}"
-        );
+        assert!(range.contains(&hierarchical), "{levels}: {hierarchical}");
     }
 }
 
@@ -415,10 +379,7 @@ fn pages_of_complete_trees_hold_most_of_the_edges() {
         // the pieces that are cut.
         let pages = touched(&Visits::uniform(&shape), &placement, extent(bytes, 8), 4096);
         let most = f64::from(levels) / f64::from((4096 / bytes).ilog2()) + 1.0;
-        assert!(
-            pages < most,
-            "{bytes} B, {levels} levels: {pages} pages a search"
-        );
+        assert!(pages < most, "{bytes} B, {levels} levels: {pages} pages");
     }
 }
 
@@ -441,12 +402,9 @@ fn weights_beat_every_layout_without_them() {
         let node = extent(bytes, 8);
         let lines = |placement: &Placement| touched(&visits, placement, node, 64);
         let by_weight = lines(&Layout::Weighted.place_weighted(&shape, node, &weights));
-        for layout in LAYOUTS {
+        for layout in layouts() {
             let plain = layout.place(&shape, node);
-            assert!(
-                by_weight < lines(&plain),
-                "{layout}, {nodes} nodes of {bytes} B"
-            );
+            assert!(by_weight < lines(&plain), "{layout}, {bytes} B");
             let weighted = layout.place_weighted(&shape, node, &weights);
             match layout {
                 Layout::Random { .. } | Layout::BreadthFirst => assert_eq!(weighted, plain),

@@ -1,25 +1,17 @@
 //! Misses from a layout's name and the number of nodes, in O(log n).
 //!
 //! A search in a complete tree of `n` nodes visits each of the `k^d` nodes at depth `d` with the
-//! same probability `p_d`: the share of the nodes at depth `d` and below, divided by their number.
-//! Layouts put these nodes into only O(log n) kinds of blocks:
+//! same probability `p_d`. Layouts put these nodes into only O(log n) kinds of blocks:
 //!
 //! - **random**: a block holds `m` unrelated nodes, so it stays untouched for `t` searches with
 //!   probability `g(t)^m`, where `g(t) = sum over d of (k^d / n) (1 - p_d)^t`.
-//! - **breadth-first**: a block holds `m` nodes of one level, of which a search visits at most one:
-//!   `m p_d`.
+//! - **breadth-first**: a block holds `m` nodes of one level, of which a search visits at most one.
 //! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From
 //!   a root on, whole levels are taken as long as they fit, and what is left below are roots again.
 //!
 //! `U(t)` distinct blocks are touched in `t` searches. Each set has the same share of each kind of
 //! block, and the number of those that were touched is taken as binomial. Misses are
 //! `U(t + 1) - U(t)` averaged over the time after which a set has forgotten a block.
-//!
-//! A **victim cache** holds what the cache above evicts. Let the cache above have room for `k`
-//! blocks for each set of the victim, and let a share `h` of the requests be for new blocks. A
-//! block is forgotten once `ways` others came and none of them was requested again for the time
-//! that the cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`.
-//! So in place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
 //!
 //! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts
 //! whose blocks hold different nodes in different subtrees.
@@ -34,12 +26,6 @@ use crate::{Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
-/// Passes that find how much room the cache above adds to a victim cache, and the share of new
-/// blocks before the first.
-const VICTIM_PASSES: usize = 3;
-const VICTIM_NEW: f64 = 0.5;
-/// Beyond, the exponential makes no difference.
-const VICTIM_EXPONENT_MAX: f64 = 30.0;
 /// Larger sets are divided into sets of this many ways, which hold what one set would.
 const WAYS_MAX: f64 = 128.0;
 /// Times in operations at which a set is looked at: the first ones, then some for each octave, up
@@ -351,23 +337,6 @@ impl ClosedForm {
         self.nodes * self.node.stride_bytes() as f64
     }
 
-    /// Misses of a search at a level, which is a victim cache if one above is given.
-    fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
-        let geometry = level.geometry;
-        let (sets, ways) = (geometry.sets() as f64, geometry.associativity() as f64);
-        let of_ways = |ways| self.misses_in_sets(geometry.block_bytes(), sets, ways);
-        let Some(above) = above else {
-            return of_ways(ways);
-        };
-        let taken_in = self.misses_at(above, None)?;
-        let (mut new, mut misses) = (VICTIM_NEW, 0.0);
-        for _ in 0..VICTIM_PASSES {
-            misses = of_ways(ways + victim_room(above.blocks() as f64 / sets, new))?;
-            new = (misses / taken_in.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-        }
-        Some(misses)
-    }
-
     /// Misses of one search at those levels of a machine for which a formula is known and of which
     /// a search touches no more than a tenth, as if blocks spread evenly over their sets. O(log n)
     /// a level.
@@ -383,27 +352,19 @@ impl ClosedForm {
             if touches > share * level.blocks() as f64 {
                 return None;
             }
+            let (cache, sets) = (level.geometry, level.geometry.sets() as f64);
+            // A victim cache and the one above it hold different blocks.
+            let above = hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
+            let ways = cache.associativity() as f64 + above as f64 / sets;
             Some(LevelPrediction {
                 name: level.name.clone(),
-                misses: self.misses_at(level, hierarchy.above_victim(i))?,
+                misses: self.misses_in_sets(cache.block_bytes(), sets, ways)?,
                 tier: Tier::Closed,
                 reason: format!("a complete tree in the layout {}", self.layout),
             })
         };
         levels.enumerate().filter_map(predict).collect()
     }
-}
-
-/// Ways that `there` blocks in the cache above add, when the share `new` of requests is for new
-/// blocks.
-fn victim_room(there: f64, new: f64) -> f64 {
-    let again = (there * (1.0 - new)).min(VICTIM_EXPONENT_MAX);
-    let wait = if again > 1e-6 {
-        again.exp_m1() / again
-    } else {
-        1.0
-    };
-    there * -(-new * wait).exp_m1()
 }
 
 /// Ascending times, from 1 to where the rarest blocks have been touched.
@@ -463,7 +424,7 @@ mod tests {
         let shape = Shape::complete_binary(NODES);
         let alone = || (Inclusion::NonInclusive, vec![cache("L2", 256, 8)]);
         let large_sets = (Inclusion::NonInclusive, vec![cache("L2", 2, 1024)]);
-        let caches = vec![cache("L2", 64, 8), cache("L3", 128, 16)];
+        let caches = vec![cache("L2", 16, 8), cache("L3", 128, 16)];
         for (layout, (inclusion, caches)) in [
             (random, (Inclusion::VictimLast, caches)),
             (random, alone()),

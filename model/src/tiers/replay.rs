@@ -31,9 +31,9 @@ pub(crate) struct Replay<'a> {
     pub(crate) seed: u64,
     /// About how many accesses are made at most.
     pub(crate) accesses_max: u64,
-    /// Counting ends when no level's standard error is larger, relative to its mean.
+    /// Counting ends when no level's standard error is larger, relative to its mean, or to `rare`
+    /// for levels that miss less often than this in an operation.
     pub(crate) error_max: f64,
-    /// Levels that miss less often than this in an operation need not be known as well.
     pub(crate) rare: f64,
 }
 
@@ -58,13 +58,13 @@ impl Replay<'_> {
     pub(crate) fn steady(&self, operations: Option<u64>, told: &mut dyn FnMut(u64)) -> Counted {
         let is_fixed = self.accesses.fixed_sequence().is_some();
         let mut stream = self.stream(0);
-        if is_fixed {
-            stream.run(1, u64::MAX);
+        let warm_up = if is_fixed {
+            stream.run(1, u64::MAX)
         } else {
             stream.fill(self.accesses);
-            stream.run(self.warm_up_operations(), self.accesses_max / 2);
-        }
-        let reads = stream.accesses / stream.operations.max(1);
+            stream.run(self.warm_up_operations(), self.accesses_max / 2)
+        };
+        let reads = warm_up.accesses / warm_up.operations.max(1);
         let (batches_max, batch) = match operations {
             // As many as asked for, rounded up to equal batches.
             Some(operations) => {
@@ -81,9 +81,9 @@ impl Replay<'_> {
         let mut sums = Sums::default();
         loop {
             told(stream.accesses);
-            stream.start();
-            stream.run(batch, u64::MAX);
-            sums.add(&stream);
+            stream.simulator.reset_counts();
+            let batch = stream.run(batch, u64::MAX);
+            sums.add(&stream, batch);
             let enough = operations.is_none() && sums.batches >= BATCHES_MIN as f64;
             let counted = sums.counted(self);
             if sums.batches >= batches_max as f64
@@ -96,15 +96,14 @@ impl Replay<'_> {
 
     /// Counts the first operations from empty caches, several times; means are of one operation.
     pub(crate) fn first(&self, operations: u64, told: &mut dyn FnMut(u64)) -> Counted {
-        let caches = self.hierarchy.caches().iter();
         // Making caches takes time too.
-        let made: u64 = caches.map(CacheLevel::blocks).sum();
+        let made: u64 = self.hierarchy.caches().iter().map(CacheLevel::blocks).sum();
         let mut sums = Sums::default();
         for start in 0..COLD_STARTS_MAX {
             let mut stream = self.stream(start);
-            stream.run(operations.max(1), self.accesses_max);
-            sums.add(&stream);
-            let done = sums.accesses + made * (start + 1);
+            let batch = stream.run(operations.max(1), self.accesses_max);
+            sums.add(&stream, batch);
+            let done = sums.total.accesses + made * (start + 1);
             told(done);
             let enough = sums.batches >= BATCHES_MIN as f64;
             if (enough && sums.counted(self).is_exact) || done > self.accesses_max {
@@ -112,10 +111,10 @@ impl Replay<'_> {
             }
         }
         let mut counted = sums.counted(self);
-        if sums.operations < operations {
+        if counted.operations < operations {
             // The rest is as in the steady state.
             counted.is_exact = false;
-            let share = sums.operations as f64 / operations as f64;
+            let share = counted.operations as f64 / operations as f64;
             let rest = self.steady(None, &mut |_| ());
             for (level, rest) in counted.levels.iter_mut().zip(rest.levels) {
                 level.0 += (1.0 - share) * (rest.0 - level.0);
@@ -133,9 +132,7 @@ impl Replay<'_> {
             simulator: Simulator::new(self.hierarchy, frames),
             generated: self.accesses.operations(self.seed.wrapping_add(start)),
             reads: Vec::new(),
-            operations: 0,
             accesses: 0,
-            counted_from: (0, 0),
         }
     }
 
@@ -149,7 +146,7 @@ impl Replay<'_> {
         sizes.sort_unstable();
         let mut longest = WARM_OPERATIONS_MIN;
         for of_size in sizes.chunk_by(|a, b| a.0 == b.0) {
-            let footprint = (self.accesses.block_probabilities(of_size[0].0)).footprint();
+            let footprint = self.accesses.block_probabilities(of_size[0].0).footprint();
             for &(_, blocks) in of_size {
                 let time = footprint.characteristic_time(blocks as f64, Replacement::Lru);
                 if time.is_finite() {
@@ -172,11 +169,15 @@ struct Stream<'a> {
     simulator: Simulator,
     generated: Operations<'a>,
     reads: Vec<Access>,
-    /// Made so far.
+    /// Made by operations so far.
+    accesses: u64,
+}
+
+/// What was run.
+#[derive(Clone, Copy, Default)]
+struct Run {
     operations: u64,
     accesses: u64,
-    /// Both at the start of the batch.
-    counted_from: (u64, u64),
 }
 
 impl Stream<'_> {
@@ -199,24 +200,19 @@ impl Stream<'_> {
     }
 
     /// Runs `operations` operations, or fewer if more than `accesses_max` accesses have been made.
-    fn run(&mut self, operations: u64, accesses_max: u64) {
-        for _ in 0..operations {
+    fn run(&mut self, operations: u64, accesses_max: u64) -> Run {
+        let mut run = Run::default();
+        while run.operations < operations && self.accesses <= accesses_max {
             self.generated.next_into(&mut self.reads);
             for read in &self.reads {
                 self.simulator.access(read.address, read.bytes);
             }
-            self.operations += 1;
-            self.accesses += self.reads.len() as u64;
-            if self.accesses > accesses_max {
-                break;
-            }
+            let accesses = self.reads.len() as u64;
+            run.operations += 1;
+            run.accesses += accesses;
+            self.accesses += accesses;
         }
-    }
-
-    /// Starts a batch.
-    fn start(&mut self) {
-        self.simulator.reset_counts();
-        self.counted_from = (self.operations, self.accesses);
+        run
     }
 }
 
@@ -224,24 +220,22 @@ impl Stream<'_> {
 #[derive(Default)]
 struct Sums {
     batches: f64,
-    operations: u64,
-    accesses: u64,
+    total: Run,
     /// By level, misses of an operation and their squares.
     levels: Vec<(f64, f64)>,
 }
 
 impl Sums {
-    /// Adds the batch that ends here.
-    fn add(&mut self, stream: &Stream<'_>) {
-        let operations = stream.operations - stream.counted_from.0;
+    /// Adds a batch, which is all that the simulator has counted.
+    fn add(&mut self, stream: &Stream<'_>, batch: Run) {
         self.batches += 1.0;
-        self.operations += operations;
-        self.accesses += stream.accesses - stream.counted_from.1;
+        self.total.operations += batch.operations;
+        self.total.accesses += batch.accesses;
         let counts = stream.simulator.counts();
         let levels = counts.caches.iter().chain(&counts.tlbs);
         self.levels.resize(levels.clone().count(), (0.0, 0.0));
         for (sum, level) in self.levels.iter_mut().zip(levels) {
-            let misses = level.misses as f64 / operations.max(1) as f64;
+            let misses = level.misses as f64 / batch.operations.max(1) as f64;
             sum.0 += misses;
             sum.1 += misses * misses;
         }
@@ -255,12 +249,13 @@ impl Sums {
             (mean, (variance / (n - 1.0).max(1.0)).sqrt())
         };
         let levels: Vec<(f64, f64)> = self.levels.iter().map(mean_and_error).collect();
+        let is_known =
+            |&(mean, error): &(f64, f64)| error <= replay.error_max * mean.max(replay.rare);
+        let is_enough = self.batches > 1.0 || replay.accesses.fixed_sequence().is_some();
         Counted {
-            operations: self.operations,
-            accesses: self.accesses,
-            is_exact: (levels.iter())
-                .all(|&(mean, error)| error <= replay.error_max * mean.max(replay.rare))
-                && (self.batches > 1.0 || replay.accesses.fixed_sequence().is_some()),
+            operations: self.total.operations,
+            accesses: self.total.accesses,
+            is_exact: is_enough && levels.iter().all(is_known),
             levels,
         }
     }

@@ -188,10 +188,8 @@ fn only_one_sequence_is_one() {
         (Structure::SortedArray, Operation::Insert, Tier::PerSet),
     ] {
         assert_eq!(tier(structure, operation, ReplacementPolicy::Lru), expected);
-        assert_eq!(
-            tier(structure, operation, ReplacementPolicy::Random),
-            Tier::PerSet
-        );
+        let random = tier(structure, operation, ReplacementPolicy::Random);
+        assert_eq!(random, Tier::PerSet);
     }
 }
 
