@@ -1,17 +1,15 @@
 //! Points of memory, and which of them an operation reads, in which order.
 //!
 //! A *point* is a piece of memory that is read at once: a node of a tree, one key of a B-tree's
-//! node, a bucket of a hash table, an element of an array. An *operation* reads points one after
-//! another. One random choice fixes them all: the key, the gap between keys where an absent key
-//! would lie, the first key of a range. This choice is the *ticket*; tickets are numbered so that
+//! node, a bucket of a hash table. An *operation* reads points one after another. One random choice
+//! fixes them all: the key, the gap where an absent key would lie, the first key of a range. This
+//! choice is the *ticket*; tickets are numbered so that
 //!
 //! ```text
 //! point v is read  <=>  start_v <= ticket < end_v
 //! ```
 //!
-//! For searches in a tree, a subtree's keys follow each other in key order. For ranges of m keys
-//! the interval begins m - 1 keys earlier, for insertions it includes the gap behind the subtree,
-//! and a walk has one ticket. So the tickets that touch a *block* are a union of intervals, and its
+//! So the tickets that touch a *block* are a union of intervals, and its
 //! [probability](crate::BlockProbabilities) is the length of that union. The simulator draws its
 //! operations from the same description.
 
@@ -55,9 +53,8 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// Searches in a forest of nodes, each of which ends at a node with a frequency in proportion
-    /// to its weight, or at each equally often where there are no weights. A visit reads the first
-    /// `touched_bytes` bytes of a node. O(n).
+    /// Searches in a forest that end at each node equally often, or with a frequency in proportion
+    /// to its weight. A visit reads the first `touched_bytes` bytes of a node. O(n).
     ///
     /// # Panics
     /// When placement or weights are not one for each node.
@@ -196,8 +193,7 @@ impl Accesses {
         BlockProbabilities::of_intervals(touches, block_bytes)
     }
 
-    /// The points that every operation reads, in this order, where all operations are the same:
-    /// full walks.
+    /// The points that every operation reads, in this order, where all are the same: walks.
     pub fn fixed_sequence(&self) -> Option<&[u32]> {
         match &self.order {
             Order::Sequence(points) => Some(points),

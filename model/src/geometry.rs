@@ -21,7 +21,6 @@ impl CacheGeometry {
     /// A cache of `sets` sets of `associativity` blocks of `block_bytes` bytes.
     ///
     /// # Errors
-    ///
     /// [`GeometryError`] when sets or block size are no powers of two, the block is smaller than 8
     /// bytes, there is no way or more than 4096, or a way has more than 2^40 bytes.
     pub const fn new(

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! By default replacement is `lru`, inclusion `non-inclusive`, and there are no TLBs. A size in
-//! `bytes` must be the product of the rest. Unknown fields are refused.
+//! `bytes` must be the product of the rest.
 
 use std::fmt;
 
@@ -354,75 +354,45 @@ mod tests {
 
     #[test]
     fn what_no_machine_has_is_refused_with_its_reason() {
-        let (l1, l2) = (level("L1", 64, 64, 12), level("L2", 1024, 64, 16));
-        let (wide, large) = (level("L2", 1024, 128, 16), level("L2", 1 << 24, 64, 9));
-        let page = |name, bytes| level(name, 16, bytes, 4);
-        let many: Vec<CacheLevel> = (0..9).map(|i| level(&format!("L{i}"), 1, 64, 1)).collect();
-        let small = level("L3", 64, 64, 12);
-        let named = |name| vec![level(name, 1, 64, 1)];
-        let cases: [(Vec<CacheLevel>, Inclusion, Vec<CacheLevel>, &str); 19] = [
-            (vec![l1.clone(), l2.clone()], NonInclusive, vec![], ""),
-            (
-                vec![l1.clone(), l2.clone()],
-                Inclusive,
-                vec![page("dTLB", 4096)],
-                "",
-            ),
-            (vec![l1.clone(), l2.clone()], VictimLast, vec![], ""),
-            (vec![l1.clone(), wide.clone()], Inclusive, vec![], ""),
-            (many[..8].to_vec(), NonInclusive, vec![], ""),
-            (vec![], NonInclusive, vec![], "0 caches"),
-            (many.clone(), NonInclusive, vec![], "9 caches"),
-            (many[..8].to_vec(), NonInclusive, many.clone(), "9 TLBs"),
-            (
-                vec![l1.clone(), l1.clone()],
-                NonInclusive,
-                vec![],
-                "used twice",
-            ),
-            (named(""), NonInclusive, vec![], "is empty"),
-            (named("\u{1b}[2J"), NonInclusive, vec![], "unprintable"),
-            (
-                vec![page("L1", 8192)],
-                NonInclusive,
-                vec![],
-                "blocks of 8192 bytes",
-            ),
-            (
-                vec![wide.clone(), l1.clone()],
-                NonInclusive,
-                vec![],
-                "larger blocks",
-            ),
-            (
-                vec![l1.clone()],
-                NonInclusive,
-                vec![page("T", 2048)],
-                "pages of 2048 bytes",
-            ),
-            (
-                vec![l1.clone()],
-                NonInclusive,
-                vec![page("dTLB", 4096), page("STLB", 8192)],
-                "not those of \"dTLB\"",
-            ),
-            (
-                vec![l1.clone(), large],
-                NonInclusive,
-                vec![],
-                "150995712 blocks",
-            ),
-            (vec![l2, small], Inclusive, vec![], "inclusive, but smaller"),
-            (vec![l1.clone(), wide], VictimLast, vec![], "victim"),
-            (vec![l1.clone()], VictimLast, vec![], "victim"),
-        ];
-        for (caches, inclusion, tlbs, reason) in cases {
-            let found = Hierarchy::new(caches, inclusion, tlbs).err();
+        let check = |caches: &[&CacheLevel], inclusion, tlbs: &[&CacheLevel], reason: &str| {
+            let owned = |levels: &[&CacheLevel]| levels.iter().copied().cloned().collect();
+            let found = Hierarchy::new(owned(caches), inclusion, owned(tlbs)).err();
             let found = found.map_or_else(String::new, |error| error.to_string());
             assert!(found.contains(reason), "{found:?} for {reason:?}");
             let lines = usize::from(!reason.is_empty());
             assert_eq!(found.lines().count(), lines, "{found}");
-        }
+        };
+        let (l1, l2) = (level("L1", 64, 64, 12), level("L2", 1024, 64, 16));
+        let (wide, large) = (level("L2", 1024, 128, 16), level("L2", 1 << 24, 64, 9));
+        let (small, pages) = (level("L3", 64, 64, 12), level("dTLB", 16, 4096, 4));
+        let many: Vec<CacheLevel> = (0..9).map(|i| level(&format!("L{i}"), 1, 64, 1)).collect();
+        let many: Vec<&CacheLevel> = many.iter().collect();
+        let [half, larger] = [2048, 8192].map(|bytes| level("STLB", 16, bytes, 4));
+        let [empty, odd] = ["", "\u{1b}[2J"].map(|name| level(name, 1, 64, 1));
+        check(&[&l1, &l2], NonInclusive, &[], "");
+        check(&[&l1, &l2], Inclusive, &[&pages], "");
+        check(&[&l1, &l2], VictimLast, &[], "");
+        check(&[&l1, &wide], Inclusive, &[], "");
+        check(&many[..8], NonInclusive, &[], "");
+        check(&[], NonInclusive, &[], "0 caches");
+        check(&many, NonInclusive, &[], "9 caches");
+        check(&many[..8], NonInclusive, &many, "9 TLBs");
+        check(&[&l1, &l1], NonInclusive, &[], "used twice");
+        check(&[&empty], NonInclusive, &[], "is empty");
+        check(&[&odd], NonInclusive, &[], "unprintable");
+        check(&[&larger], NonInclusive, &[], "blocks of 8192 bytes");
+        check(&[&wide, &l1], NonInclusive, &[], "larger blocks");
+        check(&[&l1], NonInclusive, &[&half], "pages of 2048 bytes");
+        check(
+            &[&l1],
+            NonInclusive,
+            &[&pages, &larger],
+            "not those of \"dTLB\"",
+        );
+        check(&[&l1, &large], NonInclusive, &[], "150995712 blocks");
+        check(&[&l2, &small], Inclusive, &[], "inclusive, but smaller");
+        check(&[&l1, &wide], VictimLast, &[], "victim");
+        check(&[&l1], VictimLast, &[], "victim");
         assert_eq!((l1.blocks(), l1.bytes()), (768, 48 << 10));
         for (sets, block_bytes, ways) in [
             (0, 64, 1),

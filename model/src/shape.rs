@@ -44,7 +44,6 @@ impl Shape {
     /// The children of a node are taken to be in link order by ascending number. O(n).
     ///
     /// # Errors
-    ///
     /// [`ShapeError::ParentNotBefore`] when a parent's number is not below its child's (which rules
     /// cycles out), and [`ShapeError::TooManyNodes`] when the numbers do not fit.
     pub fn from_parents(parents: &[u32]) -> Result<Shape, ShapeError> {
@@ -54,7 +53,6 @@ impl Shape {
     /// As [`from_parents`](Shape::from_parents), without a copy of the parents.
     ///
     /// # Errors
-    ///
     /// Those of [`from_parents`](Shape::from_parents).
     pub fn from_parent_vec(parent: Vec<u32>) -> Result<Shape, ShapeError> {
         let nodes = parent.len();
@@ -107,7 +105,6 @@ impl Shape {
     /// left; node `v` has the children `2v + 1` and `2v + 2`. O(n).
     ///
     /// # Panics
-    ///
     /// When `nodes` is `u32::MAX`, which is [`NO_NODE`].
     pub fn complete_binary(nodes: u32) -> Shape {
         let parent = |v: u32| v.checked_sub(1).map_or(NO_NODE, |before| before / 2);
@@ -117,12 +114,9 @@ impl Shape {
     /// A binary search tree after inserting `nodes` different keys in a random order, numbered
     /// breadth-first with left before right. Equal seeds give equal trees. O(n).
     ///
-    /// Such a tree is the Cartesian tree of the keys' insertion times. The height is about 4.3 ln n
-    /// for large n (L. Devroye, *A note on the height of binary search trees*, 1986), the mean
-    /// depth about 2 ln n.
+    /// Such a tree is the Cartesian tree of the keys' insertion times.
     ///
     /// # Panics
-    ///
     /// When `nodes` is `u32::MAX`, which is [`NO_NODE`].
     pub fn random_binary(nodes: u32, seed: u64) -> Shape {
         Shape::random_binary_with_keys(nodes, seed).0
@@ -212,7 +206,6 @@ impl Shape {
     /// The parent of `v`, or [`NO_NODE`] for a root.
     ///
     /// # Panics
-    ///
     /// When there is no node `v`.
     pub fn parent(&self, v: u32) -> u32 {
         self.parent[v as usize]
@@ -221,7 +214,6 @@ impl Shape {
     /// The children of `v` in link order, which is the order of their numbers.
     ///
     /// # Panics
-    ///
     /// When there is no node `v`.
     pub fn children(&self, v: u32) -> &[u32] {
         let start = self.child_start[v as usize] as usize;

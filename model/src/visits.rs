@@ -17,13 +17,7 @@ use crate::Shape;
 use crate::shape::{scaled, usable};
 
 /// The branch predictor recognises nodes that are visited at least this often, by the last ten
-/// turns or so.
-///
-/// On an Emerald Rapids, searches with branches in random-insert trees took as long as bets on the
-/// likeliest child predict up to 2^11 nodes, and 6 to 26 ns more from 2^14 to 2^18. Guesses at
-/// rarer nodes explain about half of it.
-///
-/// Slightly less than 1/1024, so that rounding does not decide.
+/// turns or so. Slightly less than 1/1024, so that rounding does not decide.
 const KNOWN_PROBABILITY: f64 = (1.0 - 1e-9) / 1024.0;
 
 /// Wrong guesses of an operation at a node that is visited with probability `visited`. It goes on
@@ -64,10 +58,7 @@ pub struct Visits {
 }
 
 impl Visits {
-    /// Searches that end at each node equally often: successful look-ups of uniformly distributed
-    /// keys.
-    ///
-    /// O(n) time, no recursion.
+    /// Searches that end at each node equally often. O(n), no recursion.
     pub fn uniform(shape: &Shape) -> Visits {
         let each = 1.0 / shape.len().max(1) as f64;
         let nodes = shape.subtree_nodes().into_iter();
@@ -75,10 +66,8 @@ impl Visits {
         Visits::of_sums(shape, &sums)
     }
 
-    /// Searches that end at node `v` with a frequency in proportion to `weights[v]`.
-    ///
-    /// O(n) time, no recursion. Weights that are negative or no numbers count as 0; if all are 0,
-    /// nothing is visited.
+    /// Searches that end at node `v` with a frequency in proportion to `weights[v]`. Weights that
+    /// are negative or no numbers count as 0; if all are 0, nothing is visited. O(n), no recursion.
     ///
     /// # Panics
     /// When there is not exactly one weight for each node.
@@ -86,12 +75,11 @@ impl Visits {
         Visits::of_sums(shape, &subtree_probabilities(shape, weights))
     }
 
-    /// Visits of nodes that operations visit with probability `sums[v]`, which may be more than
-    /// searches would where they go on afterwards. Mispredictions are those of the branches on the
-    /// way down.
+    /// Visits of nodes that operations visit with probability `sums[v]`. Mispredictions are those of
+    /// the branches on the way down.
     pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
         let branching = !shape.is_chains();
-        Visits::in_order(shape, sums, Vec::new(), |v| {
+        Visits::in_order(shape, sums, &[], |v| {
             let children = shape.children(v);
             let (mut below, mut likeliest) = (0.0, 0.0f64);
             for &child in children {
@@ -104,7 +92,6 @@ impl Visits {
     }
 
     /// Visits with known sums only.
-    #[cfg(feature = "cli")]
     pub(crate) fn of_totals(nodes_per_operation: f64, mispredictions_per_operation: f64) -> Visits {
         Visits {
             order: Vec::new(),
@@ -125,27 +112,23 @@ impl Visits {
         mispredictions: &[f64],
         nodes_per_operation: f64,
     ) -> Visits {
-        let mut visits =
-            Visits::in_order(shape, sums, counts.to_vec(), |v| mispredictions[v as usize]);
-        visits.nodes_per_operation = nodes_per_operation;
-        visits
+        Visits {
+            nodes_per_operation,
+            ..Visits::in_order(shape, sums, counts, |v| mispredictions[v as usize])
+        }
     }
 
     /// `counts` by node numbers, or none.
     fn in_order(
         shape: &Shape,
         sums: &[f64],
-        counts: Vec<f64>,
+        counts: &[f64],
         mispredictions: impl Fn(u32) -> f64,
     ) -> Visits {
-        let mut visits = Visits {
-            order: Vec::with_capacity(shape.len()),
-            depths: Vec::with_capacity(shape.len()),
-            probabilities: Vec::with_capacity(shape.len()),
-            counts: Vec::with_capacity(counts.len()),
-            nodes_per_operation: 0.0,
-            mispredictions_per_operation: 0.0,
-        };
+        let mut visits = Visits::of_totals(0.0, 0.0);
+        visits.order.reserve_exact(shape.len());
+        visits.depths.reserve_exact(shape.len());
+        visits.probabilities.reserve_exact(shape.len());
         let mut stack: Vec<(u32, u32)> = shape.roots().map(|root| (root, 0)).collect();
         stack.reverse();
         while let Some((v, depth)) = stack.pop() {
@@ -179,8 +162,7 @@ impl Visits {
         self.nodes_per_operation
     }
 
-    /// Branch mispredictions of one operation: under the best guess at each node that is visited
-    /// often, and under any guess at the others.
+    /// Branch mispredictions of one operation.
     pub fn mispredictions_per_operation(&self) -> f64 {
         self.mispredictions_per_operation
     }

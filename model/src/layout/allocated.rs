@@ -46,23 +46,21 @@ mod tests {
         // A root with a chain of two and a leaf: three orders.
         let shape = Shape::from_parents(&[NO_NODE, 0, 0, 1]).unwrap();
         let mut orders = BTreeMap::new();
-        let draws = 30_000;
-        for seed in 0..draws {
-            *orders.entry(birth_order(&shape, seed)).or_insert(0u32) += 1;
+        for seed in 0..30_000 {
+            *orders.entry(birth_order(&shape, seed)).or_insert(0) += 1;
         }
         assert_eq!(orders.len(), 3);
-        for (order, &count) in &orders {
-            let share = f64::from(count) / draws as f64;
-            assert!((share - 1.0 / 3.0).abs() < 0.02, "{order:?}: {share}");
-        }
+        assert!(orders.values().all(|count| (9400..=10_600).contains(count)));
     }
 
     quickcheck! {
         fn parents_are_born_first(parents: Vec<u16>, seed: u64) -> bool {
-            let parents: Vec<u32> = (0u32..).zip(&parents)
-                .map(|(v, &p)| if v == 0 || p % 7 == 0 { NO_NODE } else { u32::from(p) % v })
-                .collect();
-            let shape = Shape::from_parents(&parents).unwrap();
+            let parents = (0u32..).zip(&parents).map(|(v, &p)| match v {
+                0 => NO_NODE,
+                _ if p % 7 == 0 => NO_NODE,
+                _ => u32::from(p) % v,
+            });
+            let shape = Shape::from_generated(parents.collect());
             let order = birth_order(&shape, seed);
             let mut is_born = vec![false; order.len()];
             order.iter().all(|&v| {

@@ -46,28 +46,20 @@ impl Clusters {
         // Roots of clusters to come, with the cluster above each.
         let mut stack: Vec<(u32, u32)> = tree.roots().map(|root| (root, u32::MAX)).collect();
         stack.reverse();
-        let mut parent: Vec<u32> = Vec::new();
-        let mut below: Vec<Candidate> = Vec::new();
-        let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
-        let mut order: Vec<u32> = Vec::new();
-        let mut cutter = Cutter::default();
+        let (mut parent, mut below, mut order) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut heap, mut cutter) = (BinaryHeap::new(), Cutter::default());
         while let Some((root, above)) = stack.pop() {
             let number = count_u32(parent.len());
             parent.push(above);
             let first = clusters.nodes.len();
-            clusters.nodes.push(root);
-            for child in tree.children(root) {
-                below.push(tree.candidate(child));
-            }
-            while clusters.nodes.len() - first < capacity_now {
-                let Some(heaviest) = take_heaviest(&mut below, &mut heap) else {
-                    break;
-                };
-                let v = heaviest.node();
+            let mut next = Some(root);
+            while let Some(v) = next {
                 clusters.nodes.push(v);
-                for child in tree.children(v) {
-                    below.push(tree.candidate(child));
-                }
+                below.extend(tree.children(v).map(|child| tree.candidate(child)));
+                next = match clusters.nodes.len() - first < capacity_now {
+                    true => take_heaviest(&mut below, &mut heap).map(Candidate::node),
+                    false => None,
+                };
             }
             if clusters.nodes.len() - first > order::WHOLE_NODES_MAX {
                 // The numbers are depth-first, which is what the cutter wants.

@@ -52,9 +52,7 @@ pub(super) fn fill(
         let v = candidate.node();
         put(v, place);
         let older = line.len();
-        for child in tree.children(v) {
-            line.push(tree.candidate(child));
-        }
+        line.extend(tree.children(v).map(|child| tree.candidate(child)));
         place += 1;
         let next = grid.offset(place);
         if next / LINE_BYTES != at / LINE_BYTES {

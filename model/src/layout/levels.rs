@@ -24,7 +24,6 @@ impl Placement {
     /// When `node` has no bytes or an alignment that is not a power of two.
     ///
     /// # Examples
-    ///
     /// ```
     /// use ccmodel::{Layout, NO_NODE, NodeExtent, Placement, Shape};
     ///

@@ -59,21 +59,10 @@ impl Preorder {
                 }
             }
         }
-        let mut size = vec![0u32; shape.len()];
-        for (&at, &nodes) in number.iter().zip(&sizes) {
-            size[at as usize] = nodes;
-        }
-        let weight = weight.map(|by_node| {
-            let mut weight = vec![0f32; shape.len()];
-            for (&at, &w) in number.iter().zip(by_node) {
-                weight[at as usize] = w;
-            }
-            weight
-        });
         Preorder {
+            size: renumbered(&number, &sizes),
+            weight: weight.map(|weight| renumbered(&number, weight)),
             number,
-            size,
-            weight,
         }
     }
 
@@ -88,6 +77,15 @@ impl Preorder {
     pub(super) fn numbers(&self) -> &[u32] {
         &self.number
     }
+}
+
+/// `by_node` in the order of the numbers.
+fn renumbered<T: Copy + Default>(number: &[u32], by_node: &[T]) -> Vec<T> {
+    let mut renumbered = vec![T::default(); number.len()];
+    for (&at, &value) in number.iter().zip(by_node) {
+        renumbered[at as usize] = value;
+    }
+    renumbered
 }
 
 /// A forest given by its subtree sizes in depth-first order, with weights that no child exceeds its

@@ -44,8 +44,8 @@ pub(crate) struct ColouredLevel<'a> {
     pub(crate) hot_share: f64,
 }
 
-/// A miss beside a block that was read at most this many blocks ago counts as one of neighbours.
-/// About the nodes that a search visits, for which the neighbours' shares were measured.
+/// A miss beside a block that was read at most this many blocks ago counts as one of neighbours:
+/// about the nodes that a search visits, for which the shares were measured.
 const RECENT_BLOCKS: f64 = 32.0;
 
 /// Block probabilities of a workload, computed once for each block size.

@@ -26,6 +26,9 @@ use crate::{Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
+/// The part of the room above it that a victim cache gains: the blocks of the cache above are not in
+/// it, but those that are soon read again never come to it.
+const VICTIM_GAIN: f64 = 0.5;
 /// Larger sets are divided into sets of this many ways, which hold what one set would.
 const WAYS_MAX: f64 = 128.0;
 /// Times in operations at which a set is looked at: the first ones, then some for each octave, up
@@ -353,9 +356,8 @@ impl ClosedForm {
                 return None;
             }
             let (cache, sets) = (level.geometry, level.geometry.sets() as f64);
-            // A victim cache and the one above it hold different blocks.
             let above = hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
-            let ways = cache.associativity() as f64 + above as f64 / sets;
+            let ways = cache.associativity() as f64 + VICTIM_GAIN * above as f64 / sets;
             Some(LevelPrediction {
                 name: level.name.clone(),
                 misses: self.misses_in_sets(cache.block_bytes(), sets, ways)?,
