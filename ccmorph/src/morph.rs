@@ -66,10 +66,10 @@ impl<'m> Morph<'m> {
     /// The model takes [preorder](Layout::Preorder) for a [walk](Operation::Walk). Otherwise it
     /// takes what [`ccmodel::choose_layout`] chooses for searches:
     /// [depth-first](Layout::DepthFirst) order for lists, hash chains and most nodes above a block,
-    /// and mostly [hierarchical](Layout::Hierarchical) for the rest. [`Report::basis`] says what the
-    /// choice rests on. Where one operation reads a good part of a cache, predictions have too few
-    /// misses, before and after alike: [`crowded_levels`](ccmodel::Prediction::crowded_levels) names
-    /// the caches.
+    /// and mostly [hierarchical](Layout::Hierarchical) for the rest. [`Report::basis`] says what
+    /// the choice rests on. Where one operation reads a good part of a cache, predictions have too
+    /// few misses, before and after alike: [`crowded_levels`](ccmodel::Prediction::crowded_levels)
+    /// names the caches.
     pub fn layout(mut self, layout: impl Into<Option<Layout>>) -> Morph<'m> {
         self.settings.layout = layout.into();
         self

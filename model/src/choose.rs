@@ -118,10 +118,11 @@ pub(crate) fn morph_layouts(
 ///
 /// Operations end at each node equally often, or, with `weights`, at node `v` with a frequency in
 /// proportion to `weights[v]`, as in [`Visits::weighted`](crate::Visits::weighted). All layouts are
-/// then placed [by weight](Layout::place_weighted), and [weighted](Layout::Weighted) is the default.
+/// then placed [by weight](Layout::place_weighted), and [weighted](Layout::Weighted) is the
+/// default.
 ///
-/// O(n) with a small constant (some 10 ns a node), plus one placement of all nodes. Structures whose
-/// searches touch a good part of a cache are ranked with less certainty: see
+/// O(n) with a small constant (some 10 ns a node), plus one placement of all nodes. Structures
+/// whose searches touch a good part of a cache are ranked with less certainty: see
 /// [`Prediction::crowded_levels`].
 ///
 /// # Panics

@@ -103,11 +103,11 @@ impl Layout {
     /// Where each node of `shape` lies.
     ///
     /// Offsets begin at 0, are multiples of the alignment, and any two are at least
-    /// [`NodeExtent::stride_bytes`] apart. Layouts without clusters place nodes at that stride, also
-    /// across block borders. Cluster layouts never put a node that fits into a block across a
+    /// [`NodeExtent::stride_bytes`] apart. Layouts without clusters place nodes at that stride,
+    /// also across block borders. Cluster layouts never put a node that fits into a block across a
     /// border. Hinted nodes of up to 512 B start at granules of 8 B and stay within pages of 4 KiB.
-    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that wastes at
-    /// most 8 B of a line.
+    /// The hierarchical and the weighted layout keep nodes within lines of 64 B where that wastes
+    /// at most 8 B of a line.
     ///
     /// O(n) for random, preorder, breadth-first; O(n log n) for the others; never recursive.
     ///

@@ -386,8 +386,8 @@ impl Predictor {
     }
 }
 
-/// Misses and nanoseconds of one successful search for a uniformly distributed key, all of a visited
-/// node being read. For several placements of one shape use a [`Predictor`].
+/// Misses and nanoseconds of one successful search for a uniformly distributed key, all of a
+/// visited node being read. For several placements of one shape use a [`Predictor`].
 ///
 /// # Panics
 /// As [`Predictor::predict`].

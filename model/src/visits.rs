@@ -75,8 +75,8 @@ impl Visits {
         Visits::of_sums(shape, &subtree_probabilities(shape, weights))
     }
 
-    /// Visits of nodes that operations visit with probability `sums[v]`. Mispredictions are those of
-    /// the branches on the way down.
+    /// Visits of nodes that operations visit with probability `sums[v]`. Mispredictions are those
+    /// of the branches on the way down.
     pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
         let branching = !shape.is_chains();
         Visits::in_order(shape, sums, &[], |v| {

@@ -10,7 +10,8 @@
 //!    by the policies that pack, in its first room;
 //! 4. else at the start of a fresh page.
 //!
-//! Nothing is freed, so each page fills up once. Nodes too large for hints lie one behind the other.
+//! Nothing is freed, so each page fills up once. Nodes too large for hints lie one behind the
+//! other.
 
 use super::{NodeExtent, Placement, allocated};
 use crate::{NO_NODE, Shape};

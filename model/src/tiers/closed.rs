@@ -26,8 +26,8 @@ use crate::{Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
-/// The part of the room above it that a victim cache gains: the blocks of the cache above are not in
-/// it, but those that are soon read again never come to it.
+/// The part of the room above it that a victim cache gains: the blocks of the cache above are not
+/// in it, but those that are soon read again never come to it.
 const VICTIM_GAIN: f64 = 0.5;
 /// Larger sets are divided into sets of this many ways, which hold what one set would.
 const WAYS_MAX: f64 = 128.0;
