@@ -145,6 +145,16 @@ impl<P: Placer> Matched<P> {
     }
 }
 
+impl<P> Matched<P> {
+    /// The placer's offset for one of the placement, whose segments were all matched.
+    fn matched(&self, offset: usize) -> usize {
+        let segment = self.segments.get(&(offset / SEGMENT_BYTES));
+        segment.map_or(usize::MAX, |segment| {
+            segment * SEGMENT_BYTES + offset % SEGMENT_BYTES
+        })
+    }
+}
+
 /// Gives each wanted segment one of the same colour out of the first `count`. Returns whether there
 /// were enough.
 fn match_segments(
@@ -167,22 +177,12 @@ fn match_segments(
 
 // SAFETY: allocations are those of the inner placer.
 unsafe impl<P: Placer> Placer for Matched<P> {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: alloc::Layout) -> *mut u8 {
-        let segment = self.segments.get(&(offset / SEGMENT_BYTES));
-        // Offsets of the placement are all in segments that were matched; any other would be
-        // allocated elsewhere.
-        let offset = segment.map_or(usize::MAX, |segment| {
-            segment * SEGMENT_BYTES + offset % SEGMENT_BYTES
-        });
-        // SAFETY: the caller's promise.
-        unsafe { self.inner.alloc_at(offset, layout) }
+    fn alloc_at(&mut self, offset: usize, layout: alloc::Layout) -> *mut u8 {
+        let offset = self.matched(offset);
+        self.inner.alloc_at(offset, layout)
     }
 
     fn address(&self, offset: usize) -> *mut u8 {
-        let segment = self.segments.get(&(offset / SEGMENT_BYTES));
-        segment.map_or(std::ptr::null_mut(), |segment| {
-            self.inner
-                .address(segment * SEGMENT_BYTES + offset % SEGMENT_BYTES)
-        })
+        self.inner.address(self.matched(offset))
     }
 }

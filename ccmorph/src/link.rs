@@ -148,12 +148,9 @@ pub unsafe trait Home: Copy + fmt::Debug {
 /// of the home that this is used with. [`alloc_each`](Placer::alloc_each) returns no more than
 /// there are places.
 pub unsafe trait Placer {
-    /// An allocation that lies at `address(offset)` if possible, or elsewhere, or null when there
-    /// is no memory.
-    ///
-    /// # Safety
-    /// The layout's size is not zero.
-    unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8;
+    /// An allocation that lies at `address(offset)` if possible, or elsewhere. Null when there is
+    /// no memory, and for a layout of size 0.
+    fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8;
 
     /// Where the object at `offset` shall lie.
     fn address(&self, offset: usize) -> *mut u8;
@@ -161,10 +158,7 @@ pub unsafe trait Placer {
     /// [`alloc_at`](Placer::alloc_at) for each of the offsets that are the addresses of `places`,
     /// which become those of the allocations. Returns how many there are, all where they should
     /// lie. The rest is as it was, and `alloc_at` may tell why.
-    ///
-    /// # Safety
-    /// The layout's size is not zero.
-    unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+    fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         let (_, _) = (layout, places);
         0
     }
@@ -271,7 +265,7 @@ macro_rules! placer {
         // SAFETY: `alloc_at` and `alloc_each` return null or allocations of the home for this
         // layout, and `fill` makes such allocations where it can be used.
         unsafe impl<$($generics)*> Placer for $placer {
-            unsafe fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
+            fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
                 let $this = self;
                 $region.$alloc_at(offset, layout)
             }
@@ -281,7 +275,7 @@ macro_rules! placer {
                 $region.address(offset)
             }
 
-            unsafe fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
+            fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
                 let $this = self;
                 $region.$alloc_each(layout, places)
             }

@@ -86,8 +86,7 @@ impl<'a, H: Home> NewPlaces<'a, H> {
         {
             new.allocated = count;
         } else {
-            // SAFETY: as above.
-            new.allocated = unsafe { placer.alloc_each(layout, &mut new.places) };
+            new.allocated = placer.alloc_each(layout, &mut new.places);
         }
         // One by one, as the first may tell why there are no more. Asking for all again could take
         // as long each time: a wrapper of the allocator may never give them together.
@@ -100,10 +99,9 @@ impl<'a, H: Home> NewPlaces<'a, H> {
             };
             let offset = new.places[v].addr();
             let place = if new.as_asked {
-                // SAFETY: the size is not zero: asserted, or the invariant of `Nodes`.
-                unsafe { placer.alloc_at(offset, layout) }
+                placer.alloc_at(offset, layout)
             } else {
-                // SAFETY: as above.
+                // SAFETY: the size is not zero: asserted, or the invariant of `Nodes`.
                 unsafe { new.nodes.home.alloc(layout) }
             };
             if place.is_null() {

@@ -104,8 +104,9 @@ struct Anywhere(HashMap<usize, *mut u8>);
 
 // SAFETY: it allocates as `Global` does.
 unsafe impl Placer for Anywhere {
-    unsafe fn alloc_at(&mut self, offset: usize, layout: std::alloc::Layout) -> *mut u8 {
-        // SAFETY: the size is not zero (the caller's promise).
+    fn alloc_at(&mut self, offset: usize, layout: std::alloc::Layout) -> *mut u8 {
+        assert!(layout.size() > 0);
+        // SAFETY: as asserted.
         let place = unsafe { std::alloc::alloc(layout) };
         let old = self.0.insert(offset, place);
         assert_eq!(old, None, "offset {offset} was asked for twice");
