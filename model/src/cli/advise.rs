@@ -243,11 +243,8 @@ fn reasons(
     reasons.push(format!(
         "{percent:.0} % of {time} are spent waiting for memory{little}"
     ));
-    let line_bytes = data
-        .clone()
-        .map(|level| level.block_bytes)
-        .max()
-        .unwrap_or(64);
+    let lines = data.map(|level| level.block_bytes);
+    let line_bytes = lines.max().unwrap_or(64);
     let (shape, extent) = (question.built.shape(), question.built.extent());
     if shape.is_chains() && !shape.is_empty() {
         let reason =

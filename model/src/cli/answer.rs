@@ -81,19 +81,18 @@ fn answer_by_nodes(
         }
         _ => None,
     };
-    let found = geometry_for(machine, tier)
-        .or(alone.as_ref())
-        .map(|hierarchy| {
-            let found = by_formula.unwrap_or_else(|| {
-                let tier = if alone.is_some() { Tier::PerSet } else { tier };
-                let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
-                for level in &mut found {
-                    level.misses /= first.unwrap_or(1) as f64;
-                }
-                found
-            });
-            TierMisses::new(found, hierarchy, pages)
+    let hierarchy = geometry_for(machine, tier).or(alone.as_ref());
+    let found = hierarchy.map(|hierarchy| {
+        let found = by_formula.unwrap_or_else(|| {
+            let tier = if alone.is_some() { Tier::PerSet } else { tier };
+            let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
+            for level in &mut found {
+                level.misses /= first.unwrap_or(1) as f64;
+            }
+            found
         });
+        TierMisses::new(found, hierarchy, pages)
+    });
     let known = Known {
         found: found.as_ref(),
         first: first.map(|first| first as f64),
@@ -189,10 +188,11 @@ fn by_formula(
         reason = "at most 2^32 nodes of 2^32 bytes"
     )]
     let span_bytes = formula.span_bytes() as u64;
+    let found = Some(&found);
     Some(Answer::new(
         arrangement,
         prediction,
-        Some(&found),
+        found,
         machine,
         span_bytes,
     ))
@@ -235,27 +235,21 @@ fn aliased(
     if levels.iter().any(is_long) {
         return None;
     }
-    machine
-        .hierarchy
-        .as_ref()?
-        .caches()
-        .iter()
-        .find_map(|cache| {
-            let geometry = cache.geometry;
-            if !chosen_by_address(cache, frames) || geometry.associativity() < ALIASING_WAYS_MIN {
-                return None;
-            }
-            let mut found = levels.iter().zip(&answer.methods);
-            let (level, _) = found.find(|(level, method)| {
-                level.name == cache.name && method.0 == Tier::PerSet.name()
-            })?;
-            let footprint = accesses
-                .block_probabilities(geometry.block_bytes())
-                .footprint();
-            let anywhere = footprint.misses(cache.blocks() as f64, Replacement::Lru);
-            let least = (ALIASING_RATIO * anywhere).max(anywhere + ALIASING_MISSES);
-            (level.misses > least).then(|| (cache.name.clone(), level.misses, anywhere))
-        })
+    let mut caches = machine.hierarchy.as_ref()?.caches().iter();
+    caches.find_map(|cache| {
+        let geometry = cache.geometry;
+        if !chosen_by_address(cache, frames) || geometry.associativity() < ALIASING_WAYS_MIN {
+            return None;
+        }
+        let mut found = levels.iter().zip(&answer.methods);
+        let (level, _) = found
+            .find(|(level, method)| level.name == cache.name && method.0 == Tier::PerSet.name())?;
+        let blocks = accesses.block_probabilities(geometry.block_bytes());
+        let room = cache.blocks() as f64;
+        let anywhere = blocks.footprint().misses(room, Replacement::Lru);
+        let least = (ALIASING_RATIO * anywhere).max(anywhere + ALIASING_MISSES);
+        (level.misses > least).then(|| (cache.name.clone(), level.misses, anywhere))
+    })
 }
 
 impl Answer {

@@ -341,10 +341,8 @@ fn parse_nodes(text: &str) -> Result<u32, String> {
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
-    let share = text
-        .parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share));
+    let share = text.parse().ok();
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number between 0 and 1".to_owned())
 }
 

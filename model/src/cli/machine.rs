@@ -37,9 +37,8 @@ pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
     };
     let mut text = String::new();
     // One byte more than allowed tells a file that is too large, even if it grows meanwhile.
-    let read = file
-        .take(MAX_MACHINE_FILE_BYTES + 1)
-        .read_to_string(&mut text);
+    let mut file = file.take(MAX_MACHINE_FILE_BYTES + 1);
+    let read = file.read_to_string(&mut text);
     if read.map_err(|error| cannot_read(&error))? as u64 > MAX_MACHINE_FILE_BYTES {
         let most = human_bytes(MAX_MACHINE_FILE_BYTES as f64);
         return Err(cannot_read(&format!("larger than {most}")));

@@ -38,9 +38,8 @@ pub(super) fn run(args: &PredictArgs, out: &mut dyn Write) -> Result<(), CliErro
     let machine = machine(&args.question.machine)?;
     let question = Question::new(&args.question, &machine, args.cost.tier)?;
     let answers = answers(&question, &args.layouts.layout, &args.cost)?;
-    let known = answers
-        .iter()
-        .find(|known| known.arrangement == args.baseline);
+    let mut known = answers.iter();
+    let known = known.find(|known| known.arrangement == args.baseline);
     let baseline_ns = match known {
         Some(answer) => answer.prediction.ns,
         None => answer(&question, args.baseline, &args.cost)?.prediction.ns,

@@ -469,9 +469,8 @@ fn read_file(
     if edges.shape.is_empty() {
         return Err(cannot_read(&"there is no edge in it"));
     }
-    let lengths = edges
-        .lengths
-        .unwrap_or(Lengths::Uniform(sizes.touched_bytes));
+    let whole = Lengths::Uniform(sizes.touched_bytes);
+    let lengths = edges.lengths.unwrap_or(whole);
     Ok((
         Built::of_nodes(edges.shape, sizes.node, lengths),
         edges.placement,

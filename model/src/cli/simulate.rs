@@ -148,9 +148,8 @@ fn question(
     table.row(titles);
     for (layout, counted) in rows {
         let known = counted.levels.iter().filter(|level| level.0 >= RARE);
-        let worst = known
-            .map(|(misses, error)| error / misses)
-            .fold(0.0, f64::max);
+        let shares = known.map(|(misses, error)| error / misses);
+        let worst = shares.fold(0.0, f64::max);
         let mut cells = vec![layout];
         cells.extend(counted.levels.iter().map(|level| human_number(level.0)));
         cells.push(format!("{:.1} %", 100.0 * worst));

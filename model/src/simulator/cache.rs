@@ -1,4 +1,4 @@
-//! One set-associative cache: which blocks it holds, and which of them give way.
+//! One set-associative cache: which blocks it holds, and which it evicts.
 //!
 //! ```text
 //! a set, words of 64 bits:   | marks, a byte for each way | block + 1 of each way | state |
@@ -99,12 +99,14 @@ impl Cache {
         let words = &mut self.words[start..start + self.set_words];
         let (marks, words) = words.split_at_mut(self.mark_words);
         let (blocks, state) = words.split_at_mut(self.ways);
-        let set = Set {
-            marks,
-            blocks,
-            state,
-        };
-        (set, &mut self.policy)
+        (
+            Set {
+                marks,
+                blocks,
+                state,
+            },
+            &mut self.policy,
+        )
     }
 
     /// Uses a block if the cache holds it, and says whether it does.
@@ -199,7 +201,7 @@ impl Policy {
         }
     }
 
-    /// The way that gives way: a free one, if there is one.
+    /// The way to evict: a free one, if there is one.
     #[inline(always)]
     fn victim(&mut self, set: &Set<'_>) -> usize {
         if let Policy::Lru { .. } = self {
@@ -242,16 +244,14 @@ fn index(number: u64) -> usize {
 /// The way that the bits of a tree-PLRU set point to.
 ///
 /// The tree has as many leaves as there are ways, or the next power of two. Each inner node has a
-/// bit that says which half gives way: 1 is the upper half, which is ignored where it has no ways.
-/// Nodes are numbered as in a heap: 1 is the root, 2i and 2i + 1 are the halves of i.
+/// bit that says which half holds the victim: 1 is the upper half, which is ignored where it has no
+/// ways. Nodes are numbered as in a heap: 1 is the root, 2i and 2i + 1 are the halves of i.
 fn plru_victim(bits: &[u64], ways: usize) -> usize {
     let (mut node, mut first) = (1, 0);
     let mut half = ways.next_power_of_two() / 2;
     while half > 0 {
         let upper = bits[node / 64] >> (node % 64) & 1 == 1 && first + half < ways;
-        if upper {
-            first += half;
-        }
+        first += if upper { half } else { 0 };
         node = 2 * node + usize::from(upper);
         half /= 2;
     }
@@ -264,12 +264,8 @@ fn point_away(bits: &mut [u64], ways: usize, way: usize) {
     let mut half = ways.next_power_of_two() / 2;
     while half > 0 {
         let upper = way & half != 0;
-        let (word, bit) = (&mut bits[node / 64], 1 << (node % 64));
-        if upper {
-            *word &= !bit;
-        } else {
-            *word |= bit;
-        }
+        let (word, bit) = (&mut bits[node / 64], node % 64);
+        *word = *word & !(1 << bit) | u64::from(!upper) << bit;
         node = 2 * node + usize::from(upper);
         half /= 2;
     }
@@ -289,12 +285,10 @@ mod tests {
         blocks.iter().map(access).collect()
     }
 
-    fn set(ways: u64, policy: ReplacementPolicy) -> Cache {
-        let level = CacheLevel {
-            name: "L1".to_owned(),
-            geometry: CacheGeometry::new(1, 64, ways).unwrap(),
-            policy,
-        };
+    fn plru(ways: u64) -> Cache {
+        let geometry = CacheGeometry::new(1, 64, ways).unwrap();
+        let mut level = CacheLevel::lru("L1", geometry);
+        level.policy = ReplacementPolicy::TreePlru;
         Cache::new(&level, 1)
     }
 
@@ -314,13 +308,13 @@ mod tests {
     /// ```
     #[test]
     fn tree_plru_as_worked_by_hand() {
-        let mut four = set(4, ReplacementPolicy::TreePlru);
+        let mut four = plru(4);
         let evicted = evictions(&mut four, &[1, 2, 3, 4, 1, 5, 6, 7, 8]);
         let [n, c, b, d, a] = [None, Some(3), Some(2), Some(4), Some(1)];
         assert_eq!(evicted, [n, n, n, n, n, c, b, d, a]);
         assert_eq!(four.held(), [8, 6, 5, 7]);
         // Three ways are a half of two and a half of one, which gives way every second time.
-        let mut three = set(3, ReplacementPolicy::TreePlru);
+        let mut three = plru(3);
         let evicted = evictions(&mut three, &[1, 2, 3, 4, 5, 6]);
         assert_eq!(evicted, [None, None, None, Some(1), Some(3), Some(2)]);
         assert_eq!(three.held(), [4, 6, 5]);
@@ -329,7 +323,7 @@ mod tests {
     #[test]
     fn plru_trees_of_many_ways_use_all_of_them() {
         for ways in [1, 2, 5, 12, 63, 64, 65, 100, 300] {
-            let mut many = set(ways, ReplacementPolicy::TreePlru);
+            let mut many = plru(ways);
             let filled = evictions(&mut many, &(0..ways).collect::<Vec<u64>>());
             assert!(filled.iter().all(Option::is_none), "{ways}");
             let gone = evictions(&mut many, &(ways..2 * ways).collect::<Vec<u64>>());
@@ -341,26 +335,5 @@ mod tests {
                 assert_eq!(gone, (0..ways).collect::<Vec<u64>>());
             }
         }
-    }
-
-    #[test]
-    fn lru_evicts_the_block_that_was_used_longest_ago() {
-        let mut three = set(3, ReplacementPolicy::Lru);
-        assert_eq!(evictions(&mut three, &[1, 2, 3, 1, 3]), [None; 5]);
-        assert_eq!(evictions(&mut three, &[4]), [Some(2)]);
-        assert!(three.remove(1) && !three.remove(1));
-        // The free way first.
-        assert_eq!(evictions(&mut three, &[5, 6]), [None, Some(3)]);
-        three.clear();
-        assert!(three.held().is_empty());
-    }
-
-    #[test]
-    fn the_largest_addresses_are_blocks_like_others() {
-        let geometry = CacheGeometry::new(2, 8, 1).unwrap();
-        let mut smallest = Cache::new(&CacheLevel::lru("L1", geometry), 0);
-        let last = smallest.block_of(u64::MAX);
-        let evicted = evictions(&mut smallest, &[last, last, last - 2]);
-        assert_eq!(evicted, [None, None, Some(last)]);
     }
 }

@@ -82,13 +82,8 @@ impl Built {
         let arity = children.max().unwrap_or(0).max(2);
         let arity = u32::try_from(arity).unwrap_or(u32::MAX);
         let points = Points::of_nodes(shape.clone(), lengths);
-        Built::new(
-            shape,
-            extent,
-            points,
-            Homes::Nodes,
-            Places::NullLinks { arity },
-        )
+        let places = Places::NullLinks { arity };
+        Built::new(shape, extent, points, Homes::Nodes, places)
     }
 
     /// The nodes: what a layout orders. Empty for arrays.
@@ -158,7 +153,7 @@ impl Built {
         if let Operation::Walk { .. } = operation {
             return Ok(vec![1.0; self.nodes.len()]);
         }
-        let tickets = self.plan(operation, keys)?.tickets;
+        let (_, tickets, _) = self.plan(operation, keys)?;
         let mut ends = vec![0.0; self.nodes.len()];
         for start in 0..tickets.count() {
             let end = start + 1;
@@ -190,14 +185,9 @@ impl Built {
             let what = format!("{placed} nodes are placed, but the structure has {nodes}");
             return Err(ParameterError(what));
         }
-        let plan = self.plan(operation, keys)?;
-        Ok(Accesses::new(
-            self.points.clone(),
-            self.addresses(placement),
-            plan.spans,
-            plan.tickets,
-            plan.order,
-        ))
+        let (spans, tickets, order) = self.plan(operation, keys)?;
+        let (points, addresses) = (self.points.clone(), self.addresses(placement));
+        Ok(Accesses::new(points, addresses, spans, tickets, order))
     }
 
     /// By point.
@@ -227,12 +217,8 @@ impl Built {
     }
 }
 
-/// An operation in terms of points.
-struct Plan {
-    spans: Vec<Span>,
-    tickets: Tickets,
-    order: Order,
-}
+/// An operation in terms of points: the tickets that read each, all tickets, and the order.
+type Plan = (Vec<Span>, Tickets, Order);
 
 /// Points while they are made, with where each lies and where each key is found.
 #[derive(Default)]
@@ -302,11 +288,11 @@ impl Built {
                 "a hash table's keys have no order, so there are no ranges",
             )),
             Operation::Range { keys: length } => self.ranges(length, keys),
-            Operation::Walk { returns } => Ok(Plan {
-                spans: vec![Span { start: 0, end: 1 }; self.points.len()],
-                tickets: Tickets::single(),
-                order: Order::Sequence(self.walk(returns)),
-            }),
+            Operation::Walk { returns } => {
+                let spans = vec![Span { start: 0, end: 1 }; self.points.len()];
+                let walk = Order::Sequence(self.walk(returns));
+                Ok((spans, Tickets::single(), walk))
+            }
         }
     }
 
@@ -325,11 +311,8 @@ impl Built {
     }
 
     fn searches(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
-        Ok(Plan {
-            spans: self.points.keys_below().to_vec(),
-            tickets: self.key_tickets(keys)?,
-            order: Order::Path,
-        })
+        let spans = self.points.keys_below().to_vec();
+        Ok((spans, self.key_tickets(keys)?, Order::Path))
     }
 
     fn misses(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
@@ -353,11 +336,7 @@ impl Built {
             }
         };
         let weights = keys.weights(ends.len())?;
-        Ok(Plan {
-            spans,
-            tickets: Tickets::new(ends, weights),
-            order: Order::Path,
-        })
+        Ok((spans, Tickets::new(ends, weights), Order::Path))
     }
 
     /// By point, the gaps between keys whose search reads it; gap `g` lies before key `g`.
@@ -413,11 +392,8 @@ impl Built {
                 span.start = span.start.min(key.saturating_sub(before));
             }
         }
-        Ok(Plan {
-            spans,
-            tickets: self.key_tickets(keys)?,
-            order: Order::Range { keys: length },
-        })
+        let order = Order::Range { keys: length };
+        Ok((spans, self.key_tickets(keys)?, order))
     }
 
     /// Searches for a gap, and all keys from there to the end of their run.
@@ -436,13 +412,8 @@ impl Built {
         }
         let ends = self.gap_ends();
         let weights = keys.weights(ends.len())?;
-        Ok(Plan {
-            spans,
-            tickets: Tickets::new(ends, weights),
-            order: Order::Shift {
-                runs: self.runs.clone(),
-            },
-        })
+        let runs = self.runs.clone();
+        Ok((spans, Tickets::new(ends, weights), Order::Shift { runs }))
     }
 
     /// All points in the order of a walk.

@@ -12,9 +12,8 @@ const LINK_BYTES: u32 = 8;
 
 /// A list; node `v` is the one after `v - 1`.
 pub(super) fn list(keys: u32, links: Links, sizes: &Sizes) -> Built {
-    let parents = (0..keys)
-        .map(|v| v.checked_sub(1).unwrap_or(NO_NODE))
-        .collect();
+    let parent = |v: u32| v.checked_sub(1).unwrap_or(NO_NODE);
+    let parents = (0..keys).map(parent).collect();
     let lengths = Lengths::Uniform(sizes.touched_bytes);
     Built {
         places: Places::NullLinks { arity: 1 },

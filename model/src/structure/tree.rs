@@ -81,10 +81,8 @@ fn with_arity(shape: Shape, arity: u32, sizes: &Sizes) -> Built {
 
 /// All levels full but the last.
 fn complete(nodes: u32, arity: u32) -> Shape {
-    let parents = (0..nodes)
-        .map(|v| v.checked_sub(1).map_or(NO_NODE, |before| before / arity))
-        .collect();
-    Shape::from_generated(parents)
+    let parent = |v: u32| v.checked_sub(1).map_or(NO_NODE, |before| before / arity);
+    Shape::from_generated((0..nodes).map(parent).collect())
 }
 
 /// Each node hangs at a free link of those before it, any of them with equal probability.

@@ -33,7 +33,8 @@ impl Walked {
 /// apart by their addresses. O(nodes), one map entry for each.
 ///
 /// # Errors
-/// [`WalkError`] when a node is met twice, or there are more than `nodes_max`.
+/// When a node is met twice, or there are more than `nodes_max`. Nodes are numbered from 0 in the
+/// order in which they are met.
 ///
 /// # Examples
 /// ```
@@ -57,9 +58,8 @@ pub fn walk<N>(
     mut visit: impl FnMut(&N, &mut Vec<N>) -> (u64, u32),
 ) -> Result<Walked, WalkError> {
     let nodes_max = nodes_max.min(NO_NODE - 1);
-    let mut queue: VecDeque<(N, u32)> = (roots.into_iter().map(|root| (root, NO_NODE)))
-        .take(nodes_max as usize + 1)
-        .collect();
+    let roots = roots.into_iter().map(|root| (root, NO_NODE));
+    let mut queue: VecDeque<(N, u32)> = roots.take(nodes_max as usize + 1).collect();
     let mut numbers: HashMap<u64, u32> = HashMap::new();
     let (mut parents, mut addresses, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     let mut children = Vec::new();
@@ -68,16 +68,20 @@ pub fn walk<N>(
             break;
         };
         if number == nodes_max {
-            return Err(WalkError::TooMany { nodes_max });
+            let what = format!("there are more than {nodes_max} nodes, or a path without end");
+            return Err(WalkError(what));
         }
         let (address, bytes) = visit(&node, &mut children);
         if let Some(before) = numbers.insert(address, number) {
             let above = |&v: &u32| parents.get(v as usize).copied();
-            return Err(WalkError::MetTwice {
-                node: before,
-                parent: (parent != NO_NODE).then_some(parent),
-                is_cycle: std::iter::successors(Some(parent), above).any(|v| v == before),
-            });
+            let mut path = std::iter::successors(Some(parent), above);
+            return Err(WalkError(match parent {
+                NO_NODE => format!("node {before} is a root twice"),
+                _ if path.any(|v| v == before) => format!(
+                    "node {before} leads back to itself: it is a child of node {parent} too"
+                ),
+                _ => format!("node {before} has two parents: it is a child of node {parent} too"),
+            }));
         }
         parents.push(parent);
         addresses.push(address);
@@ -91,48 +95,13 @@ pub fn walk<N>(
     })
 }
 
-/// Why a structure cannot be traversed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WalkError {
-    /// There is more than one path to a node, so this is no forest.
-    MetTwice {
-        /// The node's number in the order in which nodes were met, from 0.
-        node: u32,
-        /// That of the node whose child it is again; `None` when it is a root again.
-        parent: Option<u32>,
-        /// Whether the node leads to itself.
-        is_cycle: bool,
-    },
-    /// More nodes than the caller accepts.
-    TooMany {
-        /// How many would have been accepted.
-        nodes_max: u32,
-    },
-}
+/// Why a structure cannot be walked through, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WalkError(String);
 
 impl fmt::Display for WalkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            WalkError::MetTwice {
-                node,
-                parent: Some(parent),
-                is_cycle,
-            } => {
-                let what = match is_cycle {
-                    true => "leads back to itself",
-                    false => "has two parents",
-                };
-                write!(f, "node {node} {what}: it is a child of node {parent} too")
-            }
-            WalkError::MetTwice { node, .. } => write!(f, "node {node} is a root twice"),
-            WalkError::TooMany { nodes_max } => {
-                write!(
-                    f,
-                    "there are more than {nodes_max} nodes, or a path without end"
-                )
-            }
-        }
+        f.write_str(&self.0)
     }
 }
 

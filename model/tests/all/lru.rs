@@ -33,31 +33,34 @@ fn simulated(accesses: &Accesses, ways: u64, policy: ReplacementPolicy, counted:
 
 #[test]
 fn characteristic_time_agrees_with_simulated_caches() {
-    for shape in [
+    let shapes = [
         Shape::random_binary(20_000, 5),
         Shape::complete_binary(16_383),
-    ] {
-        for layout in [
-            Layout::Random { seed: 1 },
-            Layout::DepthFirst,
-            Layout::VanEmdeBoas,
+    ];
+    let layouts = [
+        Layout::Random { seed: 1 },
+        Layout::DepthFirst,
+        Layout::VanEmdeBoas,
+    ];
+    for (shape, layout) in shapes
+        .iter()
+        .flat_map(|shape| layouts.map(|layout| (shape, layout)))
+    {
+        let placement = layout.place(shape, node());
+        let accesses = Accesses::searches(shape, &placement, NODE_BYTES, None);
+        let footprint = accesses.block_probabilities(64).footprint();
+        for (policy, replacement) in [
+            (ReplacementPolicy::Lru, Replacement::Lru),
+            (ReplacementPolicy::Random, Replacement::Random),
         ] {
-            let placement = layout.place(&shape, node());
-            let accesses = Accesses::searches(&shape, &placement, NODE_BYTES, None);
-            let footprint = accesses.block_probabilities(64).footprint();
-            for (policy, replacement) in [
-                (ReplacementPolicy::Lru, Replacement::Lru),
-                (ReplacementPolicy::Random, Replacement::Random),
-            ] {
-                for capacity in [256, 1024] {
-                    let simulated = simulated(&accesses, capacity, policy, 10_000);
-                    let predicted = footprint.misses(capacity as f64, replacement);
-                    let error = predicted / simulated - 1.0;
-                    assert!(
-                        error.abs() < 0.08,
-                        "{layout}, {capacity}, {policy:?}: {error}"
-                    );
-                }
+            for capacity in [256, 1024] {
+                let simulated = simulated(&accesses, capacity, policy, 10_000);
+                let predicted = footprint.misses(capacity as f64, replacement);
+                let error = predicted / simulated - 1.0;
+                assert!(
+                    error.abs() < 0.08,
+                    "{layout}, {capacity}, {policy:?}: {error}"
+                );
             }
         }
     }
@@ -68,9 +71,8 @@ fn operations_as_long_as_the_cache_miss_more_than_predicted() {
     // A known limit: walks along one list come in an order, which the independent reference model
     // does not know.
     let nodes = 2000;
-    let parents: Vec<u32> = (0..nodes)
-        .map(|v: u32| v.checked_sub(1).unwrap_or(NO_NODE))
-        .collect();
+    let parent = |v: u32| v.checked_sub(1).unwrap_or(NO_NODE);
+    let parents: Vec<u32> = (0..nodes).map(parent).collect();
     let list = Shape::from_parents(&parents).unwrap();
     let node = NodeExtent::new(NODE_BYTES, 64).unwrap();
     let placement = Layout::DepthFirst.place(&list, node);
@@ -79,10 +81,7 @@ fn operations_as_long_as_the_cache_miss_more_than_predicted() {
     for capacity in [200, 1000] {
         let simulated = simulated(&accesses, capacity, ReplacementPolicy::Lru, 600);
         let predicted = footprint.misses(capacity as f64, Replacement::Lru);
-        assert!(
-            predicted < 0.95 * simulated,
-            "{capacity}: {predicted} against {simulated}"
-        );
+        assert!(predicted < 0.95 * simulated, "{predicted} {simulated}");
         // So the prediction says that it is not to be believed.
         let level = Level::new("L1", LevelKind::Data, 64, (64 * capacity) as f64, 1.0);
         let machine = Machine::new("one cache", Machine::thesis().search, vec![level]).unwrap();

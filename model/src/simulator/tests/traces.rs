@@ -78,10 +78,8 @@ fn every_form_of_line_that_valgrind_writes_is_understood() {
                 **1** client\n L ffffffffffffffff,65535";
     let (records, message) = read(text.as_bytes());
     assert_eq!(message, "");
-    let seen: Vec<(TraceKind, u64, u16)> = records
-        .iter()
-        .map(|record| (record.kind, record.address, record.bytes))
-        .collect();
+    let of = |record: &TraceRecord| (record.kind, record.address, record.bytes);
+    let seen: Vec<(TraceKind, u64, u16)> = records.iter().map(of).collect();
     let expected = [
         (TraceKind::Instruction, 0x0401_6a90, 3),
         (TraceKind::Store, 0x1f_feff_fea8, 8),

@@ -171,9 +171,8 @@ fn layouts_of_allocators_and_without_links_are_known() {
 
 #[test]
 fn edges_of_a_file_are_a_structure() {
-    let edges: String = (1..2000)
-        .map(|v| format!("n{},n{v}\n", (v - 1) / 2))
-        .collect();
+    let edge = |v: u32| format!("n{},n{v}\n", (v - 1) / 2);
+    let edges: String = (1..2000).map(edge).collect();
     let file = TempFile::new("edges.csv", &format!("parent,child\n{edges}"));
     let rest = "--node-bytes 24 --layout veb --machine thesis --tier footprint";
     let own = first(
