@@ -1,7 +1,7 @@
 //! Measurements against rivals.
 //!
-//! The `report` binary runs the list of workloads in [`suites`]; the `figures` binary makes the
-//! thesis's figures 2-6 and 2-7. Every run checks the answers before it believes a figure.
+//! The `report` binary runs the workloads of [`suites`]; the `figures` binary makes the thesis's
+//! figures 2-6 and 2-7. Every run checks the answers.
 //!
 //! - [`rng`], [`timing`], [`sys`]: random numbers, timing in turns, what the system tells;
 //! - [`rounds`]: the rounds of a measurement, and their spread;
@@ -21,8 +21,8 @@
 //! - [`suites`]: the list of workloads, a module for each crate under test.
 //!
 //! Ours and the rivals run in turns, in one process or in a process each, and the median over the
-//! rounds counts. So a ratio holds for the machine and the inputs that it was taken with. Keys are
-//! drawn evenly, the hardest case for every layout. Memory is freshly built, not aged.
+//! rounds counts. A ratio holds for the machine and the inputs that it was taken with. Keys are
+//! drawn evenly, the hardest case for every layout.
 
 // Modules, lowest first: `rng`, `timing`, `sys`, `rounds`, `keys`, `queries`,
 // `ordered_map`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`, `survey`,

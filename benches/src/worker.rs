@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
@@ -114,17 +115,25 @@ pub fn measure(
 
 /// Runs one worker to its end.
 fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
-    let failure = |what: String| format!("{program} under {allocator}: {what}");
     let mut arguments = vec!["--worker", program];
     arguments.extend((scale == Scale::Quick).then_some("--quick"));
-    let output = run(&arguments, allocator).map_err(failure)?;
-    let finished: Finished =
-        serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
+    let finished: Finished = read_line(&arguments, allocator)?;
     if finished.program != program || finished.allocator != allocator {
-        let what = format!("it ran {} under {}", finished.program, finished.allocator);
-        return Err(failure(what).into());
+        let (ran, served) = (finished.program, finished.allocator);
+        return Err(format!("{ran} ran under {served}, not {program} under {allocator}").into());
     }
     Ok(finished)
+}
+
+/// Starts this program with `arguments` under `allocator`, and reads the line that it prints.
+pub(crate) fn read_line<T: DeserializeOwned>(
+    arguments: &[&str],
+    allocator: &str,
+) -> Result<T, Failure> {
+    let failure = |what: String| format!("{} under {allocator}: {what}", arguments.join(" "));
+    let output = run(arguments, allocator).map_err(failure)?;
+    let line = serde_json::from_str(&output);
+    Ok(line.map_err(|error| failure(error.to_string()))?)
 }
 
 /// Starts this program with `arguments` under `allocator`. Returns what it prints, or what went

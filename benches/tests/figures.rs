@@ -199,8 +199,8 @@ fn figures_have_all_their_points_in_each_form() {
         node_size_keys: [255, 1023],
         search_keys: vec![1023],
     };
-    for (figure, expected) in FIGURES.iter().zip([[30, 30], [14, 10]]) {
-        let rows = (figure.rows)(&tiny).expect("there is memory");
+    for ((_, make), expected) in FIGURES.iter().zip([[30, 30], [14, 10]]) {
+        let rows = make(&tiny).expect("there is memory");
         let of_kind = |kind| rows.iter().filter(|row: &&Row| row.kind == kind).count();
         let kinds = [Kind::Measured, Kind::Simulated];
         assert_eq!(kinds.map(of_kind), expected);
@@ -227,5 +227,5 @@ fn figures_have_all_their_points_in_each_form() {
         search_keys: vec![1000],
         ..tiny
     };
-    assert!((FIGURES[1].rows)(&wrong).is_err());
+    assert!(FIGURES[1].1(&wrong).is_err());
 }

@@ -24,7 +24,7 @@ static GLOBAL: SwitchAllocator = SwitchAllocator;
 struct Args {
     /// Which: 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is
     /// named
-    #[arg(value_name = "FIGURE", value_parser = FIGURES.map(|figure| figure.name))]
+    #[arg(value_name = "FIGURE", value_parser = FIGURES.map(|(name, _)| name))]
     figures: Vec<String>,
 
     /// Small trees and few searches: some seconds, and figures that mean little
@@ -63,12 +63,11 @@ fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
     if !args.keys.is_empty() {
         effort.search_keys.clone_from(&args.keys);
     }
-    for figure in FIGURES {
-        let name = figure.name;
+    for (name, make) in FIGURES {
         if !args.figures.is_empty() && !args.figures.iter().any(|wanted| wanted == name) {
             continue;
         }
-        let rows = (figure.rows)(&effort)?;
+        let rows = make(&effort)?;
         let lines = draw::json_lines(&rows);
         let table = draw::table(&rows);
         let text = if args.json { &lines } else { &table };

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use benches::{Args, WORKLOADS};
+use benches::{Args, FEATURES, WORKLOADS};
 use ccmodel::counters::Counters;
 use clap::Parser;
 use measure::dispatch::DispatchAllocator;
@@ -17,13 +17,12 @@ use measure::output::fill::fill;
 use measure::output::{
     Record, Watch, json_line, table_header, table_line, write_files, write_whole,
 };
-use measure::rivals::left_out;
 use measure::suites::{measure, olden, select};
 use measure::worker::work;
 use measure::workload::{Comparison, Effort, Workload, covers};
 
-/// Here, trees of `Box`es must be able to lie in the system's malloc and in `CcMalloc` side by
-/// side; in a worker, one allocator serves everything.
+/// Here, trees of boxes lie in the memory of several allocators side by side; in a worker, one
+/// allocator serves everything.
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
@@ -91,7 +90,7 @@ fn write(out: &Path, record: &Record) -> Outcome {
     write_files(out, record).map_err(|error| format!("{}: {error}", out.display()).into())
 }
 
-/// Fills the tables of `files`; with `check`, fails when one of them is not what its record says.
+/// Fills the tables of `files`. With `check`, changes none and fails when one would change.
 fn fill_tables(files: &[PathBuf], check: bool) -> Outcome {
     for file in files {
         let name = file.display();
@@ -119,11 +118,11 @@ fn read(file: &Path) -> Result<String, String> {
 
 fn run(args: &Args, effort: &Effort, workloads: &[&Workload]) -> Outcome {
     let mut watch = Watch::start(std::env::args(), workloads.len());
-    let without =
-        left_out().map(|rival| format!("left out: {rival} (build with --features {rival})"));
+    let off = FEATURES.iter().filter(|(_, is_on)| !is_on);
+    let off = off.map(|(name, _)| format!("left out: {name} (build with --features {name})"));
     let counters = Counters::new().err();
     let counters = counters.map(|error| format!("{error}: times come without misses"));
-    for note in without.chain(counters) {
+    for note in off.chain(counters) {
         eprintln!("{note}");
         watch.run.notes.push(note);
     }
@@ -135,7 +134,7 @@ fn run(args: &Args, effort: &Effort, workloads: &[&Workload]) -> Outcome {
         }
         None => Ok(()),
     };
-    // A folder that cannot be written to is noticed now, and not after half an hour.
+    // Fails now if the folder cannot be written to, and not after half an hour.
     save(&watch, &mut record)?;
     if !args.json {
         say(&table_header())?;

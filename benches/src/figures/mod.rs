@@ -107,28 +107,14 @@ impl Effort {
     }
 }
 
-type Rows = Result<Vec<Row>, Box<dyn Error>>;
+/// All points of a figure.
+pub type Rows = Result<Vec<Row>, Box<dyn Error>>;
 
-/// A figure and what makes it.
-#[derive(Debug)]
-pub struct Figure {
-    /// Its name in rows and on the command line.
-    pub name: &'static str,
-    /// Makes all of its points.
-    pub rows: fn(&Effort) -> Rows,
-}
+/// Makes a figure.
+pub type Make = fn(&Effort) -> Rows;
 
-/// Both figures.
-pub const FIGURES: [Figure; 2] = [
-    Figure {
-        name: "2-6",
-        rows: node_sizes,
-    },
-    Figure {
-        name: "2-7",
-        rows: searches,
-    },
-];
+/// The figures by name.
+pub const FIGURES: [(&str, Make); 2] = [("2-6", node_sizes), ("2-7", searches)];
 
 /// The rows of one figure for one number of keys.
 struct Points<'a> {

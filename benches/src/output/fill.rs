@@ -9,8 +9,7 @@
 //! <!-- /report -->
 //! ```
 //!
-//! `report --tables README.md` writes the tables again, and with `--check` only says whether they
-//! are what the records say. A row that the record does not have is an error.
+//! `report --tables README.md` writes the tables again. A row that the record lacks is an error.
 
 use super::run::joined;
 use super::table::{markdown_cell, markdown_table};

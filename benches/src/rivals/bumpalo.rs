@@ -1,14 +1,12 @@
-//! bumpalo, an arena that serves addresses one below the other and takes nothing back but what it
-//! served last: nothing builds a structure once faster or packs it closer.
+//! bumpalo, an arena that serves addresses one below the other and takes back only the last object:
+//! nothing builds a structure faster or packs it closer.
 //!
-//! As the allocator of a process it has an arena a thread, which a thread that ends leaves behind:
-//! others may hold objects of it. An arena can extend or take back only its last object, so it is
-//! asked to only for objects in the current chunk of this thread's arena. All others are freed by
-//! doing nothing, and grow by moving.
+//! Each thread has an arena, which is never dropped because other threads may hold objects of it. A
+//! thread's arena frees, grows and shrinks only objects in its current chunk. Others are not freed,
+//! and grow by moving.
 //!
-//! The arenas' chunks come from the global allocator, which is this one. So a thread that is about
-//! to ask for a chunk says so first, and what it asks for then is the system's. The room left in
-//! the chunk tells in advance whether it will ask.
+//! The arena takes its chunks from the global allocator, which is this one. So a thread whose arena
+//! is about to take a chunk sets [`NEEDS_CHUNK`], and what it asks for then is the system's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -29,7 +27,7 @@ impl Install for ThreadArenas {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadArenas;
 
-/// The memory that an arena got last, from which alone it serves.
+/// The chunk that an arena serves from.
 #[derive(Clone, Copy)]
 struct Chunk {
     begin: usize,
@@ -50,7 +48,7 @@ thread_local! {
     static CHUNK: Cell<Chunk> = const { Cell::new(Chunk { begin: 0, bytes: 0 }) };
 }
 
-/// Runs `ask` with this thread's arena, while what it asks of the global allocator is the system's.
+/// Runs `ask` with this thread's arena, which may take a chunk.
 fn with_chunks<R>(ask: impl FnOnce(&Bump) -> R) -> R {
     NEEDS_CHUNK.set(true);
     // Nothing in here unwinds: of the arena's methods only those are called that report failure.
@@ -83,10 +81,9 @@ fn or_null<E>(object: Result<NonNull<u8>, E>) -> *mut u8 {
 }
 
 // SAFETY: objects come from arenas that are never dropped or reset, or are chunks of these and come
-// from the system; either way they are their owners' until freed. An arena is used by its thread
-// alone, and is asked to free, grow or shrink an object only when that lies in memory that the
-// arena got from the system: no other allocator serves objects there, since chunks are never freed.
-// Nothing here unwinds.
+// from the system; either way they are their owners' until freed. Only its thread uses an arena. It
+// frees, grows or shrinks an object only when that lies in a chunk of the arena, and no other
+// allocator serves objects there, since chunks are never freed. Nothing here unwinds.
 unsafe impl GlobalAlloc for ThreadArenas {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,4 +1,4 @@
-//! The ordered maps in the form that workloads use: adapters, a line for each call.
+//! Adapters of the ordered maps.
 
 use crate::ordered_map::{Key, OrderedMap};
 
@@ -9,7 +9,7 @@ pub const BTREEMAP: &str = "btreemap";
 /// And in words.
 pub const BTREEMAP_NAME: &str = "std BTreeMap";
 
-/// An adapter of a map with std's interface; `$own` are calls that it has beside.
+/// Implements [`OrderedMap`] for a map with std's interface, with further methods `$own`.
 macro_rules! adapter {
     ($($map:ident)::+ $({ $($own:tt)* })?) => {
         impl<K: Key> OrderedMap<K> for $($map)::+<K, u64> {
@@ -98,8 +98,7 @@ pub mod bbtree {
         out.flush()
     }
 
-    /// Calls `use_value` with the value of each of `keys` in a file map, in their order, looked up
-    /// in batches.
+    /// Calls `use_value` with the value of each of `keys` in a file map, in their order.
     #[inline]
     pub fn get_many_of_file(
         map: &FileMap<'_, u64, u64>,

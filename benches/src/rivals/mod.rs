@@ -57,8 +57,7 @@ pub struct AllocatorRival {
     pub name: &'static str,
     /// The allocator.
     pub allocator: Unhinted,
-    /// The allocator, where it serves a whole process. The system's malloc has a name of its own
-    /// there.
+    /// Its methods, for a process that it serves, with its name there.
     pub methods: &'static Methods,
     /// Whether an address lies in its memory, where it can tell; see [`crate::source`].
     pub owns: Option<fn(*const u8) -> bool>,
@@ -91,7 +90,7 @@ impl Install for System {
     const NAME: &'static str = "glibc";
 }
 
-/// The allocators that this build knows, in their default modes; the system's first.
+/// The allocators of this build, in their default modes; the system's first.
 pub const ALLOCATORS: &[AllocatorRival] = &[
     SYSTEM,
     #[cfg(feature = "mimalloc")]
@@ -139,13 +138,7 @@ impl Install for snmalloc_rs::SnMalloc {
     const NAME: &'static str = "snmalloc";
 }
 
-/// The features that this build leaves out: rivals, and the suite of applications.
-pub fn left_out() -> impl Iterator<Item = &'static str> {
-    let off = benches::FEATURES.iter().filter(|(_, is_on)| !is_on);
-    off.map(|(name, _)| *name)
-}
-
-/// The ordered maps that this build knows, for any keys: ours first, then std's.
+/// The ordered maps of this build for any keys: ours first, then std's.
 pub fn maps<K: Key>() -> Vec<Kind<K>> {
     vec![
         Kind::of::<ctree::CTreeMap<K, u64>>(maps::OURS, maps::OURS),

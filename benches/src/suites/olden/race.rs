@@ -154,15 +154,12 @@ fn warm_bytes(size: Size) -> usize {
 
 /// One run in a process of its own.
 fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
-    let failure = |what: String| format!("{run} under {allocator}: {what}");
     let name = run.to_string();
     warm_memory(warm_bytes(run.size));
-    let output = worker::run(&["--worker", &name], allocator).map_err(failure)?;
-    let finished: Finished =
-        serde_json::from_str(&output).map_err(|error| failure(error.to_string()))?;
+    let finished: Finished = worker::read_line(&["--worker", &name], allocator)?;
     if finished.run != name || finished.allocator != allocator {
-        let (run, allocator) = (finished.run, finished.allocator);
-        return Err(failure(format!("it ran {run} under {allocator}")).into());
+        let (ran, served) = (finished.run, finished.allocator);
+        return Err(format!("{ran} ran under {served}, not {name} under {allocator}").into());
     }
     Ok(finished.stages)
 }
