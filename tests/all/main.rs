@@ -14,7 +14,6 @@ mod predictions;
 )]
 mod search_tree;
 mod std_surface;
-mod stress;
 #[path = "../../benches/src/survey.rs"]
 #[expect(unreachable_pub, reason = "as above")]
 mod survey;

@@ -7,12 +7,16 @@
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ccmalloc::{Heap, Policy, Region, cc_alloc, cc_alloc_with, check, near, raw};
 
-use crate::shadow::{Home, Object, Ranges};
+use crate::shadow::{CLAIMS, Home, Object};
 
 const POLICIES: [Policy; 3] = [Policy::Closest, Policy::FirstFit, Policy::NewBlock];
+
+/// Addresses of objects, for hints from other threads.
+static PUBLISHED: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
 /// The source of an operation's numbers.
 pub(crate) trait Choices {
@@ -37,6 +41,8 @@ pub(crate) enum Hint {
     Near(usize, usize),
     /// An address freed some time ago.
     Stale(usize),
+    /// An object of another thread, which may have freed it.
+    Theirs(usize),
     /// Any number.
     Wild(usize),
     /// A local variable.
@@ -50,7 +56,8 @@ impl Hint {
             1..=6 => Hint::Live(choices.number()),
             7 => Hint::Near(choices.number(), choices.number() % 8192),
             8 => Hint::Stale(choices.number()),
-            9 | 10 => Hint::Wild(choices.number()),
+            9 => Hint::Theirs(choices.number()),
+            10 => Hint::Wild(choices.number()),
             _ => Hint::Stack,
         }
     }
@@ -155,7 +162,6 @@ impl Op {
 #[derive(Default)]
 pub(crate) struct World {
     live: Vec<Object>,
-    ranges: Ranges,
     freed: Vec<NonNull<u8>>,
     /// Heaps with their numbers, which are not used again.
     heaps: Vec<(usize, Heap)>,
@@ -176,6 +182,10 @@ impl World {
                 live(n).and_then(|start| NonNull::new(start.as_ptr().wrapping_add(offset)))
             }
             Hint::Stale(n) => self.freed.get(n % self.freed.len().max(1)).copied(),
+            Hint::Theirs(n) => {
+                let address = PUBLISHED[n % PUBLISHED.len()].load(Ordering::Relaxed);
+                NonNull::new(std::ptr::without_provenance_mut(address))
+            }
             Hint::Wild(address) => NonNull::new(std::ptr::without_provenance_mut(address)),
             Hint::Stack => Some(NonNull::from(&self.step).cast()),
         }
@@ -192,9 +202,14 @@ impl World {
         self.enter(object);
     }
 
-    fn enter(&mut self, object: Object) {
+    /// Adds a live object, for whose frees no heap is needed.
+    pub(crate) fn enter(&mut self, object: Object) {
+        if self.step.is_multiple_of(32) {
+            PUBLISHED[self.step / 32 % PUBLISHED.len()]
+                .store(object.start.addr().get(), Ordering::Relaxed);
+        }
         if object.has_memory() {
-            self.ranges.insert(&object);
+            CLAIMS.insert(&object);
         }
         self.live.push(object);
     }
@@ -206,7 +221,7 @@ impl World {
         }
         let object = self.live.swap_remove(n % self.live.len());
         if object.has_memory() {
-            self.ranges.remove(&object);
+            CLAIMS.remove(&object);
             self.freed.push(object.start);
         }
         Some(object)

@@ -1,6 +1,6 @@
 //! Random programs, with and without threads; what they are made of is in `operation`.
 
-use std::sync::mpsc;
+use std::sync::Mutex;
 
 use ccmalloc::check;
 use quickcheck::{Arbitrary, Gen, quickcheck};
@@ -35,44 +35,63 @@ quickcheck! {
         true
     }
 
-    fn objects_may_be_freed_by_any_thread(programs: Vec<Vec<Op>>) -> bool {
-        const THREADS: usize = 3;
-        let (senders, receivers): (Vec<_>, Vec<_>) =
-            (0..THREADS).map(|_| mpsc::channel::<Object>()).unzip();
+    fn objects_outlive_threads_and_are_freed_by_any(programs: Vec<Vec<Op>>) -> bool {
+        const LANES: usize = 3;
+        let mail: [Mailbox; LANES] = Default::default();
+        let left = Mailbox::default();
         std::thread::scope(|scope| {
-            for (number, receiver) in receivers.into_iter().enumerate() {
-                let programs = &programs;
-                let next = senders[(number + 1) % THREADS].clone();
+            for lane in 0..LANES {
+                let (mail, left, programs) = (&mail, &left, &programs);
                 scope.spawn(move || {
-                    let mut world = World::default();
-                    for op in programs.iter().flatten() {
-                        // Half of the frees are left to the neighbour, who may end before it gets
-                        // to them.
-                        match op {
-                            Op::Free(n) if n % 2 == 0 => {
-                                if let Some(object) = world.give_away(*n)
-                                    && let Err(back) = next.send(object)
-                                {
-                                    back.0.free();
-                                }
-                            }
-                            op => world.run(op),
-                        }
-                        while let Ok(object) = receiver.try_recv() {
-                            object.free();
-                        }
-                    }
-                    drop(next);
-                    world.finish();
-                    for object in receiver.try_iter() {
-                        object.free();
+                    for lives in programs.chunks(20) {
+                        std::thread::scope(|scope| {
+                            let next = &mail[(lane + 1) % LANES];
+                            scope.spawn(|| live(lives, &mail[lane], next, left));
+                        });
                     }
                 });
             }
-            drop(senders);
         });
+        for object in mail.iter().chain([&left]).flat_map(Mailbox::take) {
+            object.free();
+        }
         check().is_ok()
     }
+}
+
+/// Objects that one thread leaves to another.
+#[derive(Default)]
+struct Mailbox(Mutex<Vec<Object>>);
+
+impl Mailbox {
+    fn put(&self, objects: impl IntoIterator<Item = Object>) {
+        self.0.lock().unwrap().extend(objects);
+    }
+
+    fn take(&self) -> Vec<Object> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// Runs programs in a thread that sends half of what it frees to `next`, frees what it is sent, and
+/// begins with what threads before it have `left`, as it leaves half of what it has.
+fn live(programs: &[Vec<Op>], mail: &Mailbox, next: &Mailbox, left: &Mailbox) {
+    let mut world = World::default();
+    left.take()
+        .into_iter()
+        .for_each(|object| world.enter(object));
+    for op in programs.iter().flatten() {
+        match op {
+            Op::Free(n) if n % 2 == 0 => next.put(world.give_away(*n)),
+            op => world.run(op),
+        }
+        mail.take().into_iter().for_each(Object::free);
+    }
+    for n in 0..world.len() / 2 {
+        left.put(world.give_away(n));
+    }
+    world.finish();
+    check().unwrap();
 }
 
 #[test]

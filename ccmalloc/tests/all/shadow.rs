@@ -4,6 +4,7 @@
 use std::alloc::Layout;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::sync::Mutex;
 
 use ccmalloc::raw;
 
@@ -134,24 +135,28 @@ impl Object {
     }
 }
 
-/// The addresses in use.
-#[derive(Debug, Default)]
-pub(crate) struct Ranges(BTreeMap<usize, usize>);
+/// The addresses in use by the programs of all threads.
+pub(crate) static CLAIMS: Claims = Claims(Mutex::new(BTreeMap::new()));
 
-impl Ranges {
-    pub(crate) fn insert(&mut self, object: &Object) {
+/// Where objects start and end.
+pub(crate) struct Claims(Mutex<BTreeMap<usize, usize>>);
+
+impl Claims {
+    pub(crate) fn insert(&self, object: &Object) {
         let start = object.start.addr().get();
         let end = start + object.layout.size().max(1);
-        if let Some((&below, &below_end)) = self.0.range(..end).next_back() {
+        let mut claims = self.0.lock().unwrap();
+        if let Some((&below, &below_end)) = claims.range(..end).next_back() {
             assert!(
                 below_end <= start,
                 "{start:#x}..{end:#x} overlaps {below:#x}..{below_end:#x}"
             );
         }
-        self.0.insert(start, end);
+        claims.insert(start, end);
     }
 
-    pub(crate) fn remove(&mut self, object: &Object) {
-        assert!(self.0.remove(&object.start.addr().get()).is_some());
+    pub(crate) fn remove(&self, object: &Object) {
+        let end = self.0.lock().unwrap().remove(&object.start.addr().get());
+        assert!(end.is_some());
     }
 }
