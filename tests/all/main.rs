@@ -10,7 +10,8 @@ mod predictions;
 #[path = "../../benches/src/search_tree.rs"]
 #[expect(
     unreachable_pub,
-    reason = "the benchmarks' tree, which is public there"
+    dead_code,
+    reason = "the benchmarks' tree, which is public there and used for more"
 )]
 mod search_tree;
 mod std_surface;

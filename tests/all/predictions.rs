@@ -2,6 +2,7 @@
 
 use crate::search_tree::{Node, SearchTree};
 use crate::survey::Survey;
+use crate::trees::insert_near_parent;
 use ccmodel::{HintPolicy, Layout, Machine, PageSize, Prediction};
 use ccmorph::{Morph, TreeNode};
 
@@ -43,7 +44,7 @@ fn predict(tree: &SearchTree) -> Prediction {
 #[test]
 fn hints_and_morphs_are_predicted_to_gain() {
     let plain = predict(&tree(SearchTree::insert));
-    let hinted = predict(&tree(SearchTree::insert_near_parent));
+    let hinted = predict(&tree(insert_near_parent));
     let random = predict(&morphed(Layout::Random { seed: 1 }));
     assert!(
         hinted.ns < 0.9 * plain.ns,
@@ -69,7 +70,7 @@ fn hints_and_morphs_are_predicted_to_gain() {
 #[test]
 fn hints_put_nodes_into_the_blocks_of_their_parents() {
     let plain = Survey::of(&tree(SearchTree::insert)).share_with_parent(64);
-    let hinted = Survey::of(&tree(SearchTree::insert_near_parent)).share_with_parent(64);
+    let hinted = Survey::of(&tree(insert_near_parent)).share_with_parent(64);
     assert!(plain < 0.05, "{plain}");
     assert!(hinted > 0.3, "{hinted}");
 }
@@ -81,7 +82,7 @@ fn the_model_knows_where_the_allocator_puts_nodes() {
     };
     let grown: [(Insert, Layout); 2] = [
         (SearchTree::insert, Layout::Allocated),
-        (SearchTree::insert_near_parent, hinted),
+        (insert_near_parent, hinted),
     ];
     for (insert, layout) in grown {
         let real = Survey::of(&tree(insert));
