@@ -48,13 +48,6 @@ impl Case {
         Case { operation, ..self }
     }
 
-    fn asking(self, distribution: KeyDistribution) -> Case {
-        Case {
-            distribution,
-            ..self
-        }
-    }
-
     fn name(&self) -> String {
         let (operation, keys, layout) = (self.operation, &self.distribution, self.layout);
         let (structure, count, bytes) = (self.structure, self.keys, self.node_bytes);
@@ -134,18 +127,20 @@ pub(super) fn zipf(effort: Effort) -> Vec<Case> {
         operations_share: 0.9,
         seed: SEED,
     };
+    let layouts = [
+        Layout::VanEmdeBoas,
+        RANDOM,
+        Layout::Weighted,
+        Layout::DepthFirst,
+    ];
     let mut cases = Vec::new();
     for (growth, keys) in [(RANDOM_GROWTH, 1 << 15), (Growth::Complete, (1 << 19) - 1)] {
+        let tree = Structure::SearchTree { growth };
         for distribution in [of(0.99), of(0.7), of(1.3), hot.clone()] {
-            for layout in [
-                Layout::VanEmdeBoas,
-                RANDOM,
-                Layout::Weighted,
-                Layout::DepthFirst,
-            ] {
-                let tree = Structure::SearchTree { growth };
-                cases.push(Case::new(tree, keys, 32, layout).asking(distribution.clone()));
-            }
+            cases.extend(layouts.map(|layout| Case {
+                distribution: distribution.clone(),
+                ..Case::new(tree, keys, 32, layout)
+            }));
         }
     }
     some(cases, effort, 7)
@@ -226,7 +221,10 @@ pub(super) fn lists(effort: Effort) -> Vec<Case> {
     for distribution in ["zipf:1", "hot:0.1:0.9"] {
         if let Ok(distribution) = distribution.parse() {
             let case = Case::new(single, 3000, 32, Layout::DepthFirst);
-            cases.push(case.asking(distribution));
+            cases.push(Case {
+                distribution,
+                ..case
+            });
         }
     }
     let walk = Operation::Walk { returns: true };
