@@ -474,7 +474,7 @@ impl<'a> Own<'a> {
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this arena.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn free_colocated(
         self,
         slot: SlotRef<'a>,

@@ -1,7 +1,7 @@
 //! Heaps that a program makes for itself: [`Heap`].
 //!
-//! A `Heap` owns a core, the struct that each thread has for its heap. `inventory` records what to
-//! unmap when it is dropped, and `whole` passes cores from one `Heap` to the next.
+//! A `Heap` owns an arena, as each thread does: its *core*. The core's inventory (`mapping`)
+//! records what to unmap when the heap is dropped.
 //!
 //! # Why only one thread at a time is in a core
 //!
@@ -9,10 +9,10 @@
 //! all shared references are on one thread at a time, and `&Heap` is not `Send`: a `Box<T, &Heap>`
 //! stays on its thread. The heap can be moved to another thread only while nothing borrows it, and
 //! the move orders what was done before and after. Nothing in a core refers to the thread that made
-//! it: tags name the core. So dropping a heap needs no thread-local state of this allocator.
+//! it: tags name the core.
 //!
 //! Other threads reach a core only through atomics: `placement` reads its counters; a hint that
-//! points into it is compared with *their* heap's address; and an object that unsafe code hands to
+//! points into it is compared with *their* arena's address; and an object that unsafe code hands to
 //! `cc_dealloc` is left to its owner by the protocol of `remote`, or by the stack of `mapping` if
 //! it is large.
 //!
@@ -24,26 +24,28 @@
 //! run, which is safe. `Box::pin_in` requires `A: 'static`, which only a `&'static Heap` is, and
 //! that is never dropped.
 
-mod whole;
-
 use core::alloc::Layout;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::ControlFlow;
 use core::panic::{RefUnwindSafe, UnwindSafe};
-use core::ptr::NonNull;
+use core::ptr::{NonNull, null};
 
 use crate::arena::{Arena, Own};
 use crate::chunk::{SlotRef, kind};
+use crate::geometry::CHUNK_BYTES;
 use crate::large::{self, Contents};
 use crate::outcome::{OUTCOMES, counts};
 use crate::policy::{Policy, default_policy};
+use crate::protocol::TaggedStack;
 use crate::size_class::Class;
 use crate::stats::PlacementReport;
 use crate::thread;
 
 /// A heap whose objects lie apart from all others, near their hints by a policy of its own, and are
 /// freed one by one or all at once.
+///
 /// `&Heap` is an allocator: give it to `Box::new_in`, to a `HashMap` of hashbrown, or to anything
 /// that takes an allocator of the `allocator-api2` crate. [`Heap::near`] is one that carries a
 /// hint. Code that allocates by hand has [`Heap::alloc`], [`Heap::dealloc`] and [`Heap::realloc`].
@@ -107,11 +109,11 @@ use crate::thread;
 /// });
 /// ```
 pub struct Heap {
-    /// A core that this value owns: it is on no stack, and no other value has it.
+    /// Owned by this value: it is on no stack, and no other value has it.
     core: &'static Arena,
     /// `None`: the process's default, at the time of each allocation.
     policy: Option<Policy>,
-    /// The core's counters when this heap got it.
+    /// The core's counters when this heap was made.
     placed_before: [u64; OUTCOMES],
     /// The core's cells are for one thread at a time.
     _not_sync: PhantomData<Cell<()>>,
@@ -203,10 +205,10 @@ impl Heap {
     #[inline(never)]
     fn alloc_slow(&self, layout: Layout) -> Option<NonNull<u8>> {
         let own = self.own();
-        NonNull::new(match Class::for_layout(layout.size(), layout.align()) {
-            Some(class) => own.alloc_class(class),
-            None => return self.alloc_large(layout, Contents::Any),
-        })
+        match Class::for_layout(layout.size(), layout.align()) {
+            Some(class) => NonNull::new(own.alloc_class(class)),
+            None => self.alloc_large(layout, Contents::Any),
+        }
     }
 
     fn alloc_large(&self, layout: Layout, contents: Contents) -> Option<NonNull<u8>> {
@@ -279,8 +281,13 @@ impl Heap {
     #[cold]
     #[inline(never)]
     unsafe fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
+        let own = self.own();
+        if slot.slab().tag() == own.tag(kind::COLOCATED) {
+            // SAFETY: the caller's promise, and a co-location slot of this arena by its tag.
+            return unsafe { own.free_colocated(slot, address, Some(layout.size())) };
+        }
         // SAFETY: the caller's promise.
-        unsafe { thread::dealloc_small(Some(self.own()), slot, address, Some(layout)) };
+        unsafe { thread::dealloc_small(Some(own), slot, address, Some(layout)) };
     }
 
     /// Changes an object's layout: in place if possible, else by moving it near `hint`, or, without
@@ -349,13 +356,13 @@ impl Heap {
     #[must_use]
     pub fn stats(&self) -> HeapStats {
         HeapStats {
-            chunk_bytes: self.own().chunk_bytes(),
+            chunk_bytes: self.core.chunks.get() * CHUNK_BYTES,
             large_bytes: self.core.inventory.held_bytes(),
         }
     }
 
-    /// What became of the hints given to this heap. O(1). They are counted by
-    /// [`placement`](crate::placement) too, also after the heap has been dropped.
+    /// Reports where this heap's hinted objects lie. O(1). [`placement`](crate::placement) counts
+    /// them too, also after the heap has been dropped.
     #[must_use]
     pub fn placement(&self) -> PlacementReport {
         PlacementReport::since(self.placed_before, &self.core.placed)
@@ -386,10 +393,91 @@ impl Drop for Heap {
 
 impl fmt::Debug for Heap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Heap")
-            .field("policy", &self.policy)
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
+        let mut heap = f.debug_struct("Heap");
+        heap.field("policy", &self.policy)
+            .field("stats", &self.stats());
+        heap.finish_non_exhaustive()
+    }
+}
+
+/// Arenas of dropped heaps, apart from the stack of abandoned arenas: no thread may get an arena
+/// that is dropped as a whole. They are never unmapped, because other threads may still read one.
+static IDLE: TaggedStack<Arena> = TaggedStack::new();
+
+impl Own<'static> {
+    /// An empty arena: one of a dropped heap, or a new one. `None` when the OS refuses memory.
+    fn acquire_core() -> Option<Self> {
+        match IDLE.pop() {
+            // SAFETY: it was on this stack, so no thread owned it, and it is off the stack now.
+            Some(core) => Some(unsafe { Own::new(core) }),
+            None => Own::map(),
+        }
+    }
+
+    /// Puts an empty arena aside for the next heap. The caller owns it no more.
+    fn retire_core(self) {
+        // SAFETY: heaps are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
+        // caller's, and on no stack.
+        unsafe { IDLE.push(self.arena()) };
+    }
+
+    /// Gives all chunks and mappings back to the OS, whatever they hold, in O(chunks and mappings).
+    ///
+    /// # Safety
+    /// - No object of the heap is used any more, nor freed.
+    unsafe fn release_all(self) {
+        // Every field is named, so that a new one is not forgotten here.
+        let Arena {
+            bins,
+            active_slab,
+            partial,
+            open,
+            unused_descs: _, // what `return_chunk` adds to
+            spare,
+            chunks: _,    // counted down by `return_chunk`
+            extents: _,   // emptied at last
+            purged_at: _, // any value will do
+            meta: _,      // metadata stays for the next heap
+            meta_left: _,
+            colour: _,   // any value will do
+            run_next: _, // no run
+            run_end,
+            latest_opening,
+            freed_place: _, // any value will do
+            roomy_slots,
+            fresh_page,
+            inventory,
+            placed: _, // counts over the life of the process
+            dirty,
+            next_abandoned: _,
+            next_arena: _,
+        } = self.arena();
+        // What others have freed is forgotten with the rest; but the descriptors leave the stack in
+        // the order that keeps the protocol.
+        dirty.0.collect(|_, _| ControlFlow::Continue(()));
+        for bin in bins {
+            bin.forget_all();
+        }
+        for list in active_slab.iter().chain(partial) {
+            list.set(null());
+        }
+        open.set(null());
+        spare.set(null());
+        run_end.set(0);
+        latest_opening.set(0);
+        roomy_slots.set(null());
+        fresh_page.set(0);
+        let mut next = inventory.descs.get();
+        // SAFETY: null or a descriptor of this heap, which lives for ever.
+        while let Some(desc) = unsafe { next.as_ref() } {
+            next = desc.next_made.get();
+            // SAFETY: the caller's promise; all that could refer to the chunk was reset above.
+            unsafe { self.return_chunk(desc) };
+            desc.links.prev.set(null());
+        }
+        self.unmap_all_held();
+        // Chunks and mappings were only kept so far.
+        self.extents.unmap_kept();
     }
 }
 

@@ -103,7 +103,7 @@ impl Region {
         let Some(own) = own_arena() else { return 0 };
         let ambient = AmbientGuard::set(Ambient::At(0));
         let allocated = (self.segments).claim_each(own, layout, places, |place| {
-            ambient.set_again(Ambient::Ready(place.addr(), layout));
+            ambient.replace(Ambient::Ready(place.addr(), layout));
             // SAFETY: places are claimed for layouts of a size that is not 0.
             let object = unsafe { std::alloc::alloc(layout) };
             if object == place {

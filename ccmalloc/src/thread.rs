@@ -40,11 +40,11 @@ use crate::sys;
 use crate::target::target;
 use local::{fast_arena, with_thread};
 
-/// What every allocation of the thread is asked to do at the moment.
+/// A request that holds for every allocation of the thread at the moment.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub(crate) enum Ambient {
-    /// Nothing special. Zero bytes are this.
+    /// None. Zero bytes are this.
     None = 0,
     /// Lie near this address.
     Near(usize, Option<Policy>),
@@ -55,7 +55,7 @@ pub(crate) enum Ambient {
     Ready(usize, Layout),
 }
 
-/// What a thread knows of itself. `repr(C)`, and zero but for the first field at first: see
+/// A thread's state. `repr(C)`, and zero but for the first field at first: see
 /// `local::with_thread`.
 #[repr(C)]
 pub(crate) struct Thread {
@@ -66,7 +66,6 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// At the start of a thread.
     pub(crate) const fn new() -> Self {
         Self {
             fast: Cell::new(&raw const NO_ARENA),
@@ -74,9 +73,20 @@ impl Thread {
             ambient: Cell::new(Ambient::None),
         }
     }
+
+    /// Sets the ambient request and keeps `fast` in step with it.
+    #[inline]
+    fn set_ambient(&self, ambient: Ambient) {
+        self.ambient.set(ambient);
+        let own = self.own.get();
+        self.fast.set(match ambient {
+            Ambient::None if !own.is_null() => own,
+            _ => &raw const NO_ARENA,
+        });
+    }
 }
 
-/// What the fast paths use.
+/// The arena of the fast paths.
 #[inline]
 pub(crate) fn fast() -> &'static Arena {
     // SAFETY: the field's invariant; arenas live for ever.
@@ -119,24 +129,10 @@ unsafe extern "C" fn at_thread_exit(_arena: *mut c_void) {
     own.abandon();
 }
 
-impl Thread {
-    /// Sets the ambient request and keeps `fast` in step with it.
-    #[inline]
-    fn set_ambient(&self, ambient: Ambient) {
-        self.ambient.set(ambient);
-        let own = self.own.get();
-        self.fast.set(match ambient {
-            Ambient::None if !own.is_null() => own,
-            _ => &raw const NO_ARENA,
-        });
-    }
-}
-
-/// Puts the ambient request that was in force before back, also when the code under it panics.
+/// Restores the ambient request that was in force before, also when the code under it panics.
 pub(crate) struct AmbientGuard(Ambient);
 
 impl AmbientGuard {
-    /// Puts `ambient` in force.
     #[inline]
     pub(crate) fn set(ambient: Ambient) -> Self {
         with_thread(|thread| {
@@ -145,17 +141,10 @@ impl AmbientGuard {
             Self(before)
         })
     }
-}
 
-impl AmbientGuard {
-    /// Puts another request in force than the one that this guard's making did, neither of them
-    /// [`Ambient::None`].
+    /// Replaces the request, which is not [`Ambient::None`], by another that is not, and returns
+    /// it.
     #[inline]
-    pub(crate) fn set_again(&self, ambient: Ambient) {
-        with_thread(|thread| thread.ambient.set(ambient));
-    }
-
-    /// As [`set_again`](Self::set_again), and returns what was in force.
     pub(crate) fn replace(&self, ambient: Ambient) -> Ambient {
         with_thread(|thread| thread.ambient.replace(ambient))
     }
@@ -168,36 +157,37 @@ impl Drop for AmbientGuard {
     }
 }
 
+/// An object of `class` that is at hand for the fast paths, or null.
+#[inline(always)]
+fn pop(class: Option<Class>) -> *mut u8 {
+    // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
+    class.map_or(null_mut(), |class| unsafe { fast().pop(class) })
+}
+
 /// Allocates without a hint of its own; obeys the ambient request. Null when out of memory.
 #[inline(always)]
 pub(crate) fn alloc(layout: Layout) -> *mut u8 {
-    if let Some(class) = Class::for_common_layout(layout.size(), layout.align()) {
-        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
-        let object = unsafe { fast().pop(class) };
-        if !object.is_null() {
-            return object;
-        }
+    let object = pop(Class::for_common_layout(layout.size(), layout.align()));
+    if object.is_null() {
+        alloc_slow(layout)
+    } else {
+        object
     }
-    alloc_slow(layout)
 }
 
 /// As [`alloc`], of `bytes` at the alignment that C's `malloc` gives them.
 #[inline(always)]
 pub(crate) fn alloc_natural(bytes: usize) -> *mut u8 {
-    if let Some(class) = Class::for_malloc(bytes) {
-        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
-        let object = unsafe { fast().pop(class) };
-        if !object.is_null() {
-            return object;
-        }
+    #[inline(never)]
+    fn slow(bytes: usize) -> *mut u8 {
+        Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
     }
-    alloc_natural_slow(bytes)
-}
-
-/// What [`alloc_natural`] leaves.
-#[inline(never)]
-fn alloc_natural_slow(bytes: usize) -> *mut u8 {
-    Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
+    let object = pop(Class::for_malloc(bytes));
+    if object.is_null() {
+        slow(bytes)
+    } else {
+        object
+    }
 }
 
 /// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient
@@ -205,7 +195,7 @@ fn alloc_natural_slow(bytes: usize) -> *mut u8 {
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
     let ambient = with_thread(|thread| thread.ambient.get());
-    // First, since a re-layouter asks for nothing else, and millions of times.
+    // First: ccmorph makes millions of these requests.
     if let Ambient::Ready(address, of) = ambient
         && of == layout
     {
@@ -215,34 +205,25 @@ fn alloc_slow(layout: Layout) -> *mut u8 {
     alloc_slow_at(layout, ambient)
 }
 
-/// As [`alloc_slow`], but for what is ready.
+/// [`alloc_slow`] of all but [`Ambient::Ready`].
 #[inline(never)]
 fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
-    match ambient {
+    let (bytes, align) = (layout.size(), layout.align());
+    let object = match ambient {
         Ambient::Near(hint, policy) => return alloc_near(layout, hint, policy),
-        Ambient::At(address) => {
-            let object = own_arena().map_or(null_mut(), |own| {
-                own.claim_at(address, layout.size(), layout.align())
-            });
-            return if object.is_null() {
-                alloc_unhinted(layout)
-            } else {
-                object
-            };
+        Ambient::At(place) => {
+            own_arena().map_or(null_mut(), |own| own.claim_at(place, bytes, align))
         }
-        Ambient::None | Ambient::Ready(..) => {}
+        Ambient::None | Ambient::Ready(..) => pop(Class::for_layout(bytes, align)),
+    };
+    if object.is_null() {
+        alloc_unhinted(layout)
+    } else {
+        object
     }
-    if let Some(class) = Class::for_layout(layout.size(), layout.align()) {
-        // SAFETY: `fast` is the calling thread's arena or NO_ARENA.
-        let object = unsafe { fast().pop(class) };
-        if !object.is_null() {
-            return object;
-        }
-    }
-    alloc_unhinted(layout)
 }
 
-/// Allocates without regard to any hint.
+/// Allocates without a hint.
 fn alloc_unhinted(layout: Layout) -> *mut u8 {
     let Some(own) = own_arena() else {
         return null_mut();
@@ -279,7 +260,7 @@ pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 
     }
 }
 
-/// The first allocation of a thread, and those that no hint is honoured for.
+/// The first allocation of a thread, and those that hints do not apply to.
 #[cold]
 #[inline(never)]
 fn alloc_near_slow(layout: Layout, hint: usize, policy: Policy) -> *mut u8 {
@@ -387,7 +368,7 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads'
-/// objects. `asked` is the layout that the object was allocated with, where the caller says it;
+/// objects. `asked` is the layout that the object was allocated with, if the caller knows it;
 /// without one, the object may also be a span.
 ///
 /// # Safety
@@ -401,18 +382,8 @@ pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Opti
         let bytes = asked.map(|layout| layout.size());
         // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot of this
         // arena.
-        return unsafe { own.free_colocated(slot, address, bytes) };
+        return unsafe { free_colocated(own, slot, address, bytes) };
     }
-    // SAFETY: the caller's promise.
-    unsafe { dealloc_rare(slot, address, asked) };
-}
-
-/// What [`dealloc_slow`] leaves: all but co-located objects of the thread's own.
-///
-/// # Safety
-/// - `slot` contains `address`.
-#[inline(never)]
-unsafe fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     // SAFETY: the caller's promise.
     unsafe { dealloc_small(existing(), slot, address, asked) };
 }
@@ -422,7 +393,7 @@ unsafe fn dealloc_rare(slot: SlotRef<'_>, address: usize, asked: Option<Layout>)
 ///
 /// # Safety
 /// - `slot` contains `address`.
-#[inline]
+#[inline(never)]
 pub(crate) unsafe fn dealloc_small(
     mine: Option<Own<'static>>,
     slot: SlotRef<'_>,
@@ -430,7 +401,7 @@ pub(crate) unsafe fn dealloc_small(
     asked: Option<Layout>,
 ) {
     if slot.slot() == 0 {
-        // Where no small object lies, but every mapping starts.
+        // No small object lies there, but every mapping starts there.
         sys::die("free with a wrong size, or of metadata:", address);
     }
     let tag = slot.slab().tag();
@@ -443,9 +414,9 @@ pub(crate) unsafe fn dealloc_small(
         kind::COLOCATED => {
             let bytes = asked.map(|layout| layout.size());
             if let Some(own) = own {
-                // SAFETY: `slot` contains `address`, and its tag says that it is a co-location slot
-                // of this arena.
-                return unsafe { own.free_colocated(slot, address, bytes) };
+                // SAFETY: `slot` contains `address`, and is a co-location slot of this arena by its
+                // tag.
+                return unsafe { free_colocated(own, slot, address, bytes) };
             }
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
             let ends = unsafe { slot.ends() };
@@ -470,6 +441,16 @@ pub(crate) unsafe fn dealloc_small(
             }
         }
     }
+}
+
+/// [`Own::free_colocated`], not inlined.
+///
+/// # Safety
+/// - As for that.
+#[inline(never)]
+unsafe fn free_colocated(own: Own<'_>, slot: SlotRef<'_>, address: usize, bytes: Option<usize>) {
+    // SAFETY: the caller's promise.
+    unsafe { own.free_colocated(slot, address, bytes) };
 }
 
 /// Aborts with a message when an object that was allocated as `asked` does not lie in a slab of
@@ -584,11 +565,10 @@ pub(crate) unsafe fn resize(
     moved
 }
 
-/// Tries to give an object a new layout without copying it; what can be done only by its owner is
-/// tried if it is of the arena `mine`.
+/// Tries to give an object a new layout without copying it; some ways are only for objects of the
+/// arena `mine`.
 ///
-/// When that cannot be, the object is as it was, and the error says what it had better be moved
-/// near, if anything.
+/// When that is impossible, the object is as it was, and the error has the hint to move it by.
 ///
 /// # Safety
 /// - As for [`realloc`].
