@@ -10,10 +10,8 @@
 //! ```
 //!
 //! So an object goes back to its own allocator, wherever and whenever it is freed. Allocators that
-//! cannot tell their own memory ([`AllocatorRival::owns`] is `None`) take no part.
-//!
-//! The questions cost some nanoseconds for each call, so nothing here times allocations. Whole
-//! programs do, in processes that one allocator serves ([`crate::dispatch`]).
+//! cannot tell their own memory ([`AllocatorRival::owns`] is `None`) take no part. The questions
+//! cost some nanoseconds for each call, so allocations are timed elsewhere ([`crate::dispatch`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -51,33 +49,28 @@ thread_local! {
     static SOURCE: Cell<Source> = const { Cell::new(Source::System) };
 }
 
-/// The rivals that can be a source: the system's malloc, and those that know their own memory.
-pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
-    let rivals = ALLOCATORS.iter();
-    rivals.filter(|rival| rival.slug == SYSTEM.slug || rival.owns.is_some())
+/// Whether a rival can be a source: the system's malloc can, and those that know their own memory.
+fn is_source(rival: &AllocatorRival) -> bool {
+    rival.slug == SYSTEM.slug || rival.owns.is_some()
 }
 
-/// Runs `f` with new objects of this thread from `source`. The former source is back afterwards,
-/// also when `f` panics.
+/// The rivals that can be a source.
+pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
+    ALLOCATORS.iter().filter(|rival| is_source(rival))
+}
+
+/// Runs `f` with new objects of this thread from `source`.
 ///
 /// # Panics
 /// When `source` is a rival that [`rivals`] does not name.
 pub fn allocate_from<R>(source: Source, f: impl FnOnce() -> R) -> R {
-    struct Restore(Source);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            SOURCE.set(self.0);
-        }
-    }
-    let source = match source {
-        Source::Rival(rival) if rival.slug == SYSTEM.slug => Source::System,
-        source => source,
-    };
     if let Source::Rival(rival) = source {
-        assert!(rival.owns.is_some(), "{rival:?} does not know its memory");
+        assert!(is_source(rival), "{rival:?} does not know its memory");
     }
-    let _restore = Restore(SOURCE.replace(source));
-    f()
+    let before = SOURCE.replace(source);
+    let result = f();
+    SOURCE.set(before);
+    result
 }
 
 /// The global allocator of a process in which [`allocate_from`] decides.

@@ -17,15 +17,11 @@
 //! More patients come than can be treated, so the waiting lists grow. Each step walks every list,
 //! and each arrival walks to the end of its list, where its cell is allocated near the last one.
 //! Patients stay in place while they move from list to list; their hint is the patient who came
-//! before them in the same village. In a fresh heap allocators that serve memory in order do well
-//! by accident: the patients of a step lie in the order of the villages.
+//! before them in the same village. As in the thesis, `ccmorph` lays the lists out every few steps.
 //!
 //! Unlike the original: patients and cells are freed; lists begin at a pointer, not at an empty
 //! cell; cells are removed where the walk finds them. Sizes beyond the thesis's have three times
 //! the [draws](Input::draws) and personnel, so that the lists outgrow a cache within seconds.
-//!
-//! As in the thesis, `ccmorph` lays the lists out every few steps. To lay a patient out costs as
-//! much as some dozens of visits that miss, so short runs have few layouts.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -95,16 +91,15 @@ const _: () = assert!(size_of::<Cell>() == 24);
 /// Patients, first come first.
 type List = Option<Box<Cell>>;
 
-/// Adds `patient` at the end of the list, in a cell near the last one, or near `owner` when it is
-/// the first. Walks the whole list.
+/// Adds `patient` at the end of the list in `slot`, in a cell near the last one, or near `owner`
+/// when it is the first. Walks the whole list.
 #[inline]
 fn append<P: Placement>(
-    list: &mut List,
+    mut slot: &mut List,
     patient: Box<Patient>,
     placement: P,
     owner: *const Village,
 ) {
-    let mut slot = list;
     let mut back: *const Cell = ptr::null();
     // In one step, the borrow checker would keep `slot` for the caller.
     while slot.is_some() {
@@ -123,15 +118,14 @@ fn append<P: Placement>(
     *slot = Some(placement.new_near(cell, near));
 }
 
-/// Visits all patients, and moves those for whom `is_done` is true to `then`.
+/// Visits all patients of the list in `slot`, and moves those for whom `is_done` is true to `then`.
 #[inline]
 fn sweep<P: Placement>(
-    list: &mut List,
+    mut slot: &mut List,
     placement: P,
     mut is_done: impl FnMut(&mut Patient) -> bool,
     mut then: impl FnMut(Box<Patient>),
 ) {
-    let mut slot = list;
     while let Some(cell) = slot {
         placement.prefetch(address_of(&cell.next));
         if is_done(&mut cell.patient) {
@@ -147,16 +141,12 @@ fn sweep<P: Placement>(
 /// Takes the first cell out of the list, frees it, and returns its patient.
 #[inline]
 fn unlink(list: &mut List) -> Option<Box<Patient>> {
-    let Cell {
-        patient,
-        back,
-        next,
-    } = *list.take()?;
-    *list = next;
+    let cell = *list.take()?;
+    *list = cell.next;
     if let Some(next) = list {
-        next.back = back;
+        next.back = cell.back;
     }
-    Some(patient)
+    Some(cell.patient)
 }
 
 /// The hospital of a village.

@@ -5,9 +5,8 @@
 //! Distributed-Memory Machines*, 1995; M. Carlisle's thesis, 1996) is the collection of pointer
 //! programs that the thesis measures with (section 4.3.3, table 4.2, figure 4-5).
 //!
-//! `docs/olden.md` lists the programs, their settings and sizes. [`age`] ages the heap before a
-//! program runs, [`runner`] runs one program in a process of its own, and
-//! [`crate::suites::olden`] measures.
+//! `docs/olden.md` lists the programs, their settings and sizes; [`runner`] runs one program in a
+//! process of its own.
 
 pub mod age;
 pub mod bisort;

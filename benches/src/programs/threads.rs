@@ -125,7 +125,7 @@ const CHURN_STEPS: usize = 10 * SLOTS;
 /// Arrays that a thread fills in its life.
 const GENERATIONS: usize = 400;
 
-/// Replacements that each thread makes in a run of [`churn`].
+/// Replacements that each thread makes in a run of `churn`.
 pub fn churn_operations(scale: Scale) -> usize {
     scale.of(GENERATIONS) * CHURN_STEPS
 }
