@@ -1,11 +1,12 @@
-//! The derive on every kind of type that it takes.
+//! The derive on types with parameters, of macros and with names of their own; the module `any`
+//! has enums.
 
 use ccmorph::{TreeNode, ccmorph};
-use std::fmt::Display;
+use std::fmt::Debug;
 use std::ptr::{NonNull, null};
 
 #[derive(TreeNode)]
-struct Generic<'text, K, V, const N: usize>
+struct Generic<'text, K, V: Debug, const N: usize>
 where
     K: Ord + 'text,
 {
@@ -39,76 +40,6 @@ fn generics_lifetimes_and_where_clauses_are_kept() {
     let (left, right) = (node.left.unwrap(), node.right.unwrap());
     assert_eq!((&*left.key, left.text, left.values), ("left", "bo", [7; 2]));
     assert_eq!((&*right.key, right.text), ("right", "rrowed"));
-}
-
-#[derive(TreeNode)]
-enum Expression {
-    Number(f64),
-    Nothing,
-    Binary {
-        operator: char,
-        #[child]
-        sides: [Box<Expression>; 2],
-    },
-    Sum(char, #[child] Vec<Argument>),
-    /// A variant of the name of an associated type.
-    Link(#[child] Box<Expression>),
-}
-
-/// Links of links.
-type Argument = Option<Box<Expression>>;
-
-impl Expression {
-    fn value(&self) -> f64 {
-        match self {
-            Expression::Number(number) => *number,
-            Expression::Nothing => 0.0,
-            Expression::Binary { operator, sides } => {
-                let [a, b] = sides.each_ref().map(|side| side.value());
-                if *operator == '+' { a + b } else { a * b }
-            }
-            Expression::Sum(sign, arguments) => {
-                assert_eq!(*sign, 'Σ');
-                arguments
-                    .iter()
-                    .flatten()
-                    .map(|argument| argument.value())
-                    .sum()
-            }
-            Expression::Link(inner) => inner.value(),
-        }
-    }
-}
-
-#[test]
-fn enums_are_nodes() {
-    let number = |n| Box::new(Expression::Number(n));
-    let binary = |operator, sides| Box::new(Expression::Binary { operator, sides });
-    let sum = binary('+', [number(2.0), number(3.0)]);
-    let sum = Expression::Sum('Σ', vec![Some(sum), None, Some(number(4.0))]);
-    let link = Box::new(Expression::Link(Box::new(sum)));
-    let mut root = binary('*', [link, number(-0.5)]);
-    assert_eq!(ccmorph(&mut root, Expression::children).unwrap().nodes, 8);
-    assert_eq!(root.value().to_bits(), (-4.5f64).to_bits());
-    let mut nothing = Box::new(Expression::Nothing);
-    assert_eq!(
-        ccmorph(&mut nothing, Expression::children).unwrap().nodes,
-        1
-    );
-}
-
-#[derive(TreeNode)]
-struct Tuple<T: Display>(T, #[child] Option<Box<Tuple<T>>>, #[child] Vec<Box<Self>>);
-
-#[test]
-fn tuples_are_nodes() {
-    let leaf = |n| Box::new(Tuple(n, None, Vec::new()));
-    let mut root = leaf(0);
-    root.1 = Some(leaf(1));
-    root.2 = vec![leaf(2), leaf(3)];
-    assert_eq!(ccmorph(&mut root, TreeNode::children).unwrap().nodes, 4);
-    let texts = root.1.iter().chain(&root.2).map(|node| node.0.to_string());
-    assert!(texts.eq(["1", "2", "3"]));
 }
 
 #[test]

@@ -326,34 +326,6 @@ fn the_operation_decides_layout_and_verdict() {
 }
 
 #[test]
-fn the_path_of_all_operations_is_contiguous() {
-    let (nodes, root) = search_tree(scattered(5_000));
-    // The last leaf, and the path to it.
-    let leaf = nodes.last().unwrap().key;
-    let (mut path, mut at) = (vec![nodes[root as usize].key], root);
-    while nodes[at as usize].key != leaf {
-        let node = nodes[at as usize];
-        at = node.kids[usize::from(leaf > node.key)];
-        path.push(nodes[at as usize].key);
-    }
-    assert!(path.len() > 10);
-    let morph = Morph::new().layout(Layout::DepthFirst);
-    let on_path = |node: &Leaf| if path.contains(&node.key) { 7.0 } else { 0.0 };
-    let end = |node: &Leaf| if node.key == leaf { 3.0 } else { f64::NAN };
-    // With equal weights the heaviest subtree comes first.
-    let weighings: [&dyn Fn(&Leaf) -> f64; 3] = [&|_| 1.0, &end, &on_path];
-    for (how, weigh) in weighings.into_iter().enumerate() {
-        let (are_accesses, is_contiguous) = (how == 2, how > 0);
-        let (mut nodes, mut root) = (nodes.clone(), root);
-        let morph = morph.weights_are_accesses(are_accesses);
-        let result = morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, weigh);
-        assert!(result.is_ok());
-        let first = nodes.iter().map(|node| node.key).take(path.len());
-        assert_eq!(first.eq(path.iter().copied()), is_contiguous);
-    }
-}
-
-#[test]
 fn the_model_chooses_no_layout_whose_clusters_lose_their_borders() {
     // 24 bytes: clusters of 64 would leave a quarter of the memory free, which a slice cannot.
     let (mut nodes, mut root) = search_tree(scattered(50_000));
@@ -381,41 +353,6 @@ fn edges_in_blocks(nodes: &[Leaf]) -> usize {
         .zip(nodes)
         .filter(|(at, node)| node.up != u32::MAX && block(*at) == block(node.up))
         .count()
-}
-
-#[test]
-fn clusters_begin_with_blocks_where_nodes_can() {
-    // Nodes of 16 bytes behind a border, as glibc gives vectors, and a tree of complete clusters.
-    #[derive(Clone, Copy)]
-    #[repr(align(16))]
-    struct Small {
-        kids: [u32; 2],
-        key: u64,
-    }
-    #[repr(align(4096))]
-    struct Page([Small; 1 << 12]);
-
-    let small = |key, kids| Small { kids, key };
-    let mut page = Box::new(Page([small(0, [0; 2]); 1 << 12]));
-    let share = |shift: usize| {
-        let slice = &mut page.0[shift..][..4000];
-        for (at, node) in (0..).zip(slice.iter_mut()) {
-            let kids = [2 * at + 1, 2 * at + 2];
-            let kids = kids.map(|kid| if kid < 4000 { kid } else { u32::MAX });
-            *node = small(u64::from(at), kids);
-        }
-        let mut root = 0_u16;
-        let morph = Morph::new().layout(Layout::SubtreeCluster { block_bytes: 64 });
-        let report = morph
-            .run_slice(slice, &mut root, |node, visit| visit.child(&mut node.kids))
-            .unwrap();
-        assert_eq!((root, slice[0].key), (0, 0));
-        report.morph.near_after.same_64 as f64 / report.morph.edges as f64
-    };
-    let shares: Vec<f64> = (0..20).map(share).collect();
-    // Of seven nodes in three levels, four are a cluster and three are not.
-    let is_kept = |share: &f64| share - shares[0] > -0.02 && *share > 0.38;
-    assert!(shares.iter().all(is_kept), "{shares:?}");
 }
 
 #[test]

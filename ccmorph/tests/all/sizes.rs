@@ -1,7 +1,7 @@
-//! Nodes of all sizes and alignments, in all layouts, and sizes that cannot be moved.
+//! Nodes of all sizes and alignments, in all layouts.
 
 use crate::tree::{LAYOUTS, alive, build, choices, keys_up_to, morph_checked};
-use ccmorph::{Layout, Morph, MorphError, TreeNode};
+use ccmorph::{Layout, Morph, TreeNode};
 use quickcheck::quickcheck;
 use std::rc::Rc;
 
@@ -106,19 +106,6 @@ fn nodes_of_one_word_and_of_a_page() {
             100
         );
     }
-}
-
-#[test]
-fn nodes_larger_than_a_page_are_refused() {
-    struct Large([u8; 5000], Option<Box<Large>>);
-    let mut root = Some(Box::new(Large([7; 5000], None)));
-    let result = Morph::new().run(&mut root, |node, visit| visit(&mut node.1));
-    let expected = MorphError::NodeTooLarge {
-        node_bytes: size_of::<Large>(),
-        node_bytes_max: 4096,
-    };
-    assert_eq!(result.unwrap_err(), expected);
-    assert!(root.is_some_and(|node| node.0 == [7; 5000]));
 }
 
 #[test]
