@@ -57,69 +57,49 @@ pub enum MorphError {
 impl fmt::Display for MorphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use MorphError as E;
-        match self {
-            E::NotCcMalloc => write!(
-                f,
-                "the global allocator does not place objects where they are asked for; declare \
-                 `#[global_allocator] static GLOBAL: ccmalloc::CcMalloc = \
-                 ccmalloc::CcMalloc::new();`"
-            ),
+        let text = match self {
+            E::NotCcMalloc => "the global allocator does not place objects where they are asked \
+                               for; declare `#[global_allocator] static GLOBAL: \
+                               ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();`"
+                .to_owned(),
             E::OutOfMemory { bytes } => {
-                write!(
-                    f,
-                    "no room for {bytes} bytes of new places, or of lists of nodes"
-                )
+                format!("no room for {bytes} bytes of new places, or of lists of nodes")
             }
             E::NodeTooLarge {
-                node_bytes,
-                node_bytes_max,
+                node_bytes: bytes,
+                node_bytes_max: most,
             } => {
-                write!(
-                    f,
-                    "nodes of {node_bytes} bytes cannot be placed, {node_bytes_max} is the most"
-                )
+                format!("nodes of {bytes} bytes cannot be placed, {most} is the most")
             }
-            E::SharedNode => write!(f, "a node was reached twice: the structure is no tree"),
-            E::TwoHeaps => write!(f, "the nodes are in more than one heap"),
+            E::SharedNode => "a node was reached twice: the structure is no tree".to_owned(),
+            E::TwoHeaps => "the nodes are in more than one heap".to_owned(),
             E::ColourShare => {
-                write!(
-                    f,
-                    "the share of the sets for hot nodes must be between 0 and 1"
-                )
+                "the share of the sets for hot nodes must be between 0 and 1".to_owned()
             }
             E::ColourRoom {
-                node_bytes,
-                room_bytes,
+                node_bytes: bytes,
+                room_bytes: room,
             } => {
-                write!(
-                    f,
-                    "a node of {node_bytes} bytes does not fit into the {room_bytes} of its colour"
-                )
+                format!("a node of {bytes} bytes does not fit into the {room} of its colour")
             }
             E::ColourWay {
-                way_bytes,
-                way_bytes_max,
+                way_bytes: bytes,
+                way_bytes_max: most,
             } => {
-                write!(
-                    f,
-                    "ways of {way_bytes} bytes cannot be coloured, {way_bytes_max} is the most"
-                )
+                format!("ways of {bytes} bytes cannot be coloured, {most} is the most")
             }
             E::TooManyNodes => {
-                write!(
-                    f,
+                format!(
                     "a structure of {} nodes or more cannot be morphed",
                     u32::MAX
                 )
             }
             E::IndexTooNarrow { index } => {
-                write!(
-                    f,
-                    "the type of an index cannot hold {index}, the new number of its node"
-                )
+                format!("the type of an index cannot hold {index}, the new number of its node")
             }
-            E::InvalidMachine => write!(f, "the machine to predict for does not pass its check"),
-        }
+            E::InvalidMachine => "the machine to predict for does not pass its check".to_owned(),
+        };
+        f.write_str(&text)
     }
 }
 

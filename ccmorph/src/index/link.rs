@@ -2,31 +2,7 @@
 //!
 //! The lifetimes are those of [`Links`](crate::Links): all indices are borrowed until the end of
 //! the morph, and rewritten after the last call of user code. An index that was shown cannot be
-//! shown again, nor changed:
-//!
-//! ```compile_fail,E0499
-//! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
-//!     visit.child(&mut node[0]);
-//!     visit.reference(&mut node[0]);
-//! });
-//! ```
-//!
-//! ```compile_fail,E0506
-//! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
-//!     visit.child(&mut node[0]);
-//!     node[0] = 7;
-//! });
-//! ```
-//!
-//! ```compile_fail,E0597
-//! # let mut nodes = [[1_u32, 2]; 3];
-//! let _ = ccmorph::Morph::new().run_slice(&mut nodes, &mut 0_u32, |node, visit| {
-//!     let mut copy = node[0];
-//!     visit.child(&mut copy);
-//! });
-//! ```
+//! shown again, nor changed.
 
 use super::walk::Walk;
 use crate::macros::collections;
