@@ -10,8 +10,7 @@ mod predictions;
 #[path = "../../benches/src/search_tree.rs"]
 #[expect(
     unreachable_pub,
-    dead_code,
-    reason = "the benchmarks' tree, which is public there and used for more"
+    reason = "the benchmarks' tree, which is public there"
 )]
 mod search_tree;
 mod std_surface;

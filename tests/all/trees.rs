@@ -96,6 +96,24 @@ pub(crate) fn insert_near_parent(tree: &mut SearchTree, key: u64, (): ()) -> boo
 }
 
 quickcheck! {
+    fn search_trees_answer_as_a_btree_set(keys: Vec<u16>, queries: Vec<u16>) -> bool {
+        let mut model = BTreeSet::new();
+        let mut trees = [SearchTree::default(), SearchTree::default()];
+        for key in keys.into_iter().map(u64::from) {
+            let new = model.insert(key);
+            assert_eq!(trees[0].insert(key, ()), new);
+            assert_eq!(insert_near_parent(&mut trees[1], key, ()), new);
+        }
+        trees.iter().all(|tree| {
+            tree.nodes().count() == model.len()
+                && queries.iter().copied().map(u64::from).all(|query| {
+                    let found = tree.lower_bound(query).map(|node| node.key);
+                    found == model.range(query..).next().copied()
+                        && tree.get(query).is_some() == model.contains(&query)
+                })
+        })
+    }
+
     fn a_tree_lives_through_everything(steps: Vec<Step>) -> bool {
         let mut tree = SearchTree::default();
         let mut model = BTreeSet::<u64>::new();
@@ -127,6 +145,18 @@ quickcheck! {
         ccmalloc::check().unwrap();
         keys_of(tree.root.as_deref()).into_iter().eq(model)
     }
+}
+
+#[test]
+fn a_list_is_dropped_without_a_frame_a_node() {
+    let run = || {
+        let mut tree = SearchTree::default();
+        for key in (0..5_000).rev() {
+            tree.insert(key, ());
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(run);
+    thread.unwrap().join().unwrap();
 }
 
 #[test]
