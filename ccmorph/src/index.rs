@@ -13,6 +13,7 @@ mod walk;
 pub use link::{IndexVisit, Indices, NodeIndex};
 pub use permutation::Permutation;
 
+use crate::collect::Weigh;
 use crate::error::MorphError;
 use crate::map::Map;
 use crate::morph::Morph;
@@ -20,7 +21,7 @@ use crate::plan::Settings;
 use crate::report::{Clock, Report};
 use plan::Slice;
 use std::fmt;
-use walk::{Walk, Weigh};
+use walk::Walk;
 
 impl Morph<'_> {
     /// Sets the index of the first node of a [slice](Morph::run_slice), which is 0 by default.

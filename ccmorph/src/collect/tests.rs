@@ -1,13 +1,16 @@
 //! Traversals that show links and pointers in any order, wherever they lie, and not all of them;
 //! some begin a morph of their own meanwhile.
 //!
-//! As the tests of `relocate`, under the standard allocator, which Miri, sanitizers and valgrind
-//! see through: in the library's own tests there is no other.
+//! Under the standard allocator, which Miri, sanitizers and valgrind see through: in the library's
+//! own tests there is no other.
 
-use crate::{Layout, Links, Morph, Visit, Visitor, back};
+use super::collect;
+use crate::link::Placer;
+use crate::relocate::NewPlaces;
+use crate::{Layout, Links, Morph, MorphError, Visit, Visitor, back};
 use quickcheck::{Gen, QuickCheck};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr::NonNull;
 use std::rc::Rc;
 
@@ -153,6 +156,19 @@ fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order:
     }
 }
 
+/// Hangs a node at each of the ways.
+fn tree(ways: impl Iterator<Item = usize>, token: &Rc<()>) -> Option<Box<Node>> {
+    let mut root: Option<Box<Node>> = None;
+    for (key, way) in ways.enumerate() {
+        let new = Node::new(key, token);
+        match &mut root {
+            Some(root) => root.hang(new, way),
+            None => root = Some(new),
+        }
+    }
+    root
+}
+
 fn morph(root: &mut impl Links<Link = Box<Node>>, order: usize) {
     let layout = [
         Layout::DepthFirst,
@@ -212,14 +228,7 @@ fn look(node: &Node, up: *const Node, places: &Places) -> usize {
 fn links_and_pointers_may_be_shown_in_any_order_or_not_at_all() {
     fn property(ways: Vec<u16>, orders: Vec<u8>) -> bool {
         let token = Rc::new(());
-        let mut root: Option<Box<Node>> = None;
-        for (key, &way) in ways.iter().enumerate() {
-            let new = Node::new(key, &token);
-            match &mut root {
-                Some(root) => root.hang(new, usize::from(way)),
-                None => root = Some(new),
-            }
-        }
+        let mut root = tree(ways.iter().copied().map(usize::from), &token);
         for order in orders {
             let before = places(&root);
             if let Some(root) = &mut root {
@@ -245,4 +254,116 @@ fn links_and_pointers_may_be_shown_in_any_order_or_not_at_all() {
     } else {
         QuickCheck::new().quickcheck(property);
     }
+}
+
+const NODES: usize = if cfg!(miri) { 40 } else { 2000 };
+
+fn show_all<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>) {
+    traverse(node, visit, 0);
+}
+
+/// Calls `run` for a tree of [`NODES`], which moves all of them or none, and checks their pointers.
+fn check(root: &mut Option<Box<Node>>, moves: bool, run: impl FnOnce(&mut Option<Box<Node>>)) {
+    let before = places(root);
+    tie(root.as_mut().unwrap(), std::ptr::null(), &before);
+    run(root);
+    let after = places(root);
+    let looked_at = look(root.as_ref().unwrap(), std::ptr::null(), &after);
+    assert_eq!((looked_at, after.len()), (NODES, NODES));
+    if moves {
+        // The new places were allocated while all the old ones were in use.
+        let old: HashSet<_> = before.values().collect();
+        assert!(after.values().all(|place| !old.contains(place)));
+    } else {
+        assert_eq!(before, after);
+    }
+}
+
+#[test]
+fn nodes_move_in_order_or_not_at_all() {
+    let token = Rc::new(());
+    let mut root = tree((0..NODES).map(|key| key * 31 % 1009), &token);
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    check(&mut root, false, |root| {
+        let refused = morph.run(root, show_all);
+        assert_eq!(refused.unwrap_err(), MorphError::NotCcMalloc);
+        let no_room = morph.run_with(root, &mut show_all, None, |_, _| None);
+        let bytes = (NODES * size_of::<Node>()) as u64;
+        assert!(matches!(no_room, Err(MorphError::OutOfMemory { bytes: told }) if told >= bytes));
+    });
+    check(&mut root, true, |root| {
+        let report = morph.under_any_allocator().run(root, show_all).unwrap();
+        assert_eq!((report.nodes, report.placed), (NODES, false));
+    });
+    drop(root);
+    assert_eq!(Rc::strong_count(&token), 1);
+}
+
+#[cfg(feature = "allocator-api2")]
+#[test]
+fn boxes_in_ccmalloc_are_placed_under_any_global_allocator() {
+    use allocator_api2::boxed::Box;
+    use ccmalloc::CcMalloc;
+    struct Item(u32, Option<Box<Item, CcMalloc>>);
+    let mut list = None;
+    const ITEMS: u32 = if cfg!(miri) { 40 } else { 500 };
+    for key in 0..ITEMS {
+        list = Some(Box::new_in(Item(key, list), CcMalloc));
+    }
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    let report = morph
+        .run(&mut list, |node: &mut Item, visit| visit(&mut node.1))
+        .unwrap();
+    assert_eq!((report.nodes, report.placed), (ITEMS as usize, true));
+    for key in (0..ITEMS).rev() {
+        let node = list.unwrap();
+        assert_eq!(node.0, key);
+        list = Box::into_inner(node).1;
+    }
+}
+
+/// Allocates anywhere, and claims that it is the place asked for.
+#[derive(Default)]
+struct Anywhere(HashMap<usize, *mut u8>);
+
+// SAFETY: it allocates as `Global` does.
+unsafe impl Placer for Anywhere {
+    fn alloc_at(&mut self, offset: usize, layout: std::alloc::Layout) -> *mut u8 {
+        assert!(layout.size() > 0);
+        // SAFETY: as asserted.
+        let place = unsafe { std::alloc::alloc(layout) };
+        let old = self.0.insert(offset, place);
+        assert_eq!(old, None, "offset {offset} was asked for twice");
+        place
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        self.0.get(&offset).copied().unwrap_or_default()
+    }
+}
+
+#[test]
+fn nodes_move_to_the_places_that_come_as_asked() {
+    let token = Rc::new(());
+    let mut root = tree((0..NODES).map(|key| key * 31 % 1009), &token);
+    let stride = size_of::<Node>() as u64;
+    for moves in [false, true] {
+        check(&mut root, moves, |root| {
+            let collected = collect(root, &mut show_all, None).unwrap().unwrap();
+            // A permutation, as 7 does not divide the number of nodes.
+            let offset = |v: u64| v * 7 % NODES as u64 * stride;
+            let room = (
+                (0..NODES as u64).map(offset).collect(),
+                NODES as u64 * stride,
+            );
+            let mut placer = Anywhere::default();
+            let places = NewPlaces::allocate(collected, room, stride, &mut placer, false).unwrap();
+            assert!(places.as_asked());
+            if moves {
+                assert_eq!(places.move_in().1.count(), NODES - 1);
+            }
+        });
+    }
+    drop(root);
+    assert_eq!(Rc::strong_count(&token), 1);
 }

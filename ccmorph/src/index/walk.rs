@@ -2,11 +2,9 @@
 
 use super::link::{IndexVisit, Indices, NodeIndex};
 use super::permutation::Permutation;
+use crate::collect::Weigh;
 use crate::prefetch;
 use ccmodel::NO_NODE;
-
-/// Returns the weight of a node.
-pub(super) type Weigh<'w, T> = &'w mut dyn FnMut(&T) -> f64;
 
 /// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the
 /// slice.

@@ -1,6 +1,6 @@
 //! Nodes of all sizes and alignments, in all layouts.
 
-use crate::tree::{LAYOUTS, alive, build, choices, keys_up_to, morph_checked};
+use crate::tree::{alive, build, choices, keys_up_to, morph_checked};
 use ccmorph::{Layout, Morph, TreeNode};
 use quickcheck::quickcheck;
 use std::rc::Rc;
@@ -67,14 +67,11 @@ fn the_largest_nodes_and_many() {
 }
 
 #[test]
-fn nodes_of_one_word_and_of_a_page() {
+fn nodes_of_one_word() {
     #[derive(TreeNode)]
     struct Word(#[child] Option<Box<Word>>);
-    #[derive(TreeNode)]
-    #[repr(align(4096))]
-    struct Page(#[child] Option<Box<Page>>);
 
-    let (mut words, mut pages) = (None, None);
+    let mut words = None;
     for _ in 0..10_000 {
         words = Some(Box::new(Word(words)));
     }
@@ -88,24 +85,6 @@ fn nodes_of_one_word_and_of_a_page() {
         (words, len) = (word.0, len + 1);
     }
     assert_eq!(len, 10_000);
-
-    for _ in 0..100 {
-        pages = Some(Box::new(Page(pages)));
-    }
-    for layout in LAYOUTS {
-        let report = Morph::new()
-            .layout(layout)
-            .run(&mut pages, Page::children)
-            .unwrap();
-        assert_eq!((report.nodes, report.span_bytes), (100, 100 * 4096));
-        let pages = std::iter::successors(pages.as_deref(), |page| page.0.as_deref());
-        assert_eq!(
-            pages
-                .filter(|page| (&raw const **page).is_aligned())
-                .count(),
-            100
-        );
-    }
 }
 
 #[test]
