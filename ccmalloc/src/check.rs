@@ -42,19 +42,13 @@ impl Own<'_> {
                 if word.get() & granule_bit(address) != 0 {
                     return Err("an object at hand is live");
                 }
-                if bin
-                    .objects_at_hand()
-                    .filter(|&other| other == address)
-                    .count()
-                    != 1
-                {
+                if bin.objects_at_hand().filter(|&at| at == address).count() != 1 {
                     return Err("an object is at hand twice");
                 }
-                if tag != self.slab_tag(class, kind::ACTIVE)
-                    && tag != self.slab_tag(class, kind::LISTED)
-                {
+                let kinds = [kind::ACTIVE, kind::LISTED];
+                if !kinds.map(|kind| self.slab_tag(class, kind)).contains(&tag) {
                     return Err(
-                        "an object at hand lies in a slab of another class, or in a full one",
+                        "an object at hand lies in a full slab, or in one of another class",
                     );
                 }
             }

@@ -255,10 +255,7 @@ unsafe impl HintAllocator for CcMalloc {
         layout: Layout,
         hint: Option<NonNull<u8>>,
     ) -> Result<NonNull<[u8]>, AllocError> {
-        if layout.size() == 0 {
-            return nothing(layout);
-        }
-        if hint.is_none() {
+        if layout.size() > 0 && hint.is_none() {
             return object(NonNull::new(thread::alloc_zeroed(layout)), layout);
         }
         let fresh = self.allocate_near(layout, hint)?;

@@ -22,8 +22,7 @@
 //! a pointer into an object and a wrong size are found, unless an object of the same size has been
 //! placed there since.
 //!
-//! There are no counters. Whether a block, a page or the slot is empty is read from the free map,
-//! which is one cache line a page.
+//! There are no counters: the free map says whether a block, a page or the slot is empty.
 //!
 //! The free map lies in the chunk's metadata. The end map lies outside of the chunk
 //! ([`ChunkDesc::ends`](crate::chunk::ChunkDesc)) and is made of atomics: a remote free reads the
@@ -257,11 +256,8 @@ impl<'a> Pages<'a> {
         for object in 0..count {
             set_end(self.ends(), object * granules + granules - 1);
         }
-        let first = 0;
-        self.set_taken(Run {
-            first,
-            granules: granules * count,
-        });
+        let (first, granules) = (0, granules * count);
+        self.set_taken(Run { first, granules });
     }
 
     #[inline]
@@ -287,10 +283,8 @@ impl<'a> Pages<'a> {
     pub(crate) fn object(self, address: usize, bytes: Option<usize>) -> Run {
         let first = first_granule(address);
         if !is_start(self.slot.map(), self.ends(), first) {
-            sys::die(
-                "double free, or free of a pointer that is no object's:",
-                address,
-            );
+            let message = "double free, or free of a pointer that is no object's:";
+            sys::die(message, address);
         }
         let granules = length(self.ends(), first);
         if granules == 0 || bytes.is_some_and(|bytes| granules_of(bytes) != granules) {
@@ -311,10 +305,8 @@ impl<'a> Pages<'a> {
         let old_end = object.first + object.granules;
         let new_end = object.first.saturating_add(granules);
         if new_end > old_end {
-            let grown = Run {
-                first: old_end,
-                granules: new_end - old_end,
-            };
+            let (first, granules) = (old_end, new_end - old_end);
+            let grown = Run { first, granules };
             // Not past a page: every hinted object lies in one.
             if (new_end - 1) / PAGE_GRANULES != object.first / PAGE_GRANULES || !self.is_free(grown)
             {
@@ -322,10 +314,8 @@ impl<'a> Pages<'a> {
             }
             self.set_taken(grown);
         } else {
-            self.set_free(Run {
-                first: new_end,
-                granules: old_end - new_end,
-            });
+            let (first, granules) = (new_end, old_end - new_end);
+            self.set_free(Run { first, granules });
         }
         clear_end(self.ends(), old_end - 1);
         set_end(self.ends(), new_end - 1);
@@ -455,10 +445,8 @@ pub(crate) fn others_run(ends: &EndMap, address: usize, bytes: Option<usize>) ->
     let first = first_granule(address);
     let granules = length(ends, first);
     if granules == 0 || bytes.is_some_and(|bytes| granules_of(bytes) != granules) {
-        sys::die(
-            "free of what is no object, or with a wrong size, of",
-            address,
-        );
+        let message = "free of what is no object, or with a wrong size, of";
+        sys::die(message, address);
     }
     Run { first, granules }
 }
@@ -467,9 +455,6 @@ pub(crate) fn others_run(ends: &EndMap, address: usize, bytes: Option<usize>) ->
 mod tests {
     use super::*;
     use quickcheck::quickcheck;
-
-    /// How many granules of a slot are looked at: few under Miri, where each takes long.
-    const LOOKED_AT: usize = if cfg!(miri) { 640 } else { MAP_WORDS * 64 };
 
     /// A slot filled with objects and holes of these lengths, in turn; and the objects.
     fn filled(lengths: &[(u16, u8)]) -> ([Cell<u64>; MAP_WORDS], Box<EndMap>, Vec<Run>) {
@@ -497,7 +482,7 @@ mod tests {
         fn starts_and_lengths_are_exact(lengths: Vec<(u16, u8)>) -> bool {
             let (free, ends, runs) = filled(&lengths);
             let mut next = runs.iter().peekable();
-            (0..LOOKED_AT).all(|granule| {
+            (0..MAP_WORDS * 64).all(|granule| {
                 match next.next_if(|run| run.first == granule) {
                     Some(run) => {
                         is_start(&free, &ends, granule) && length(&ends, granule) == run.granules

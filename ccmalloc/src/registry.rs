@@ -5,10 +5,10 @@
 //! KiB, for 16 GiB each, are mapped when needed and never unmapped, so readers need no lock and no
 //! reclamation.
 //!
-//! The thread that maps or unmaps a chunk writes its entry. Another thread that reads it at the
-//! same time sees the old or the new entry. Both are harmless: a hint reads a chunk's memory only
-//! if the entry is the reader's *own* arena, which only the owner changes; for a free, the caller
-//! promises that the object is live, so the chunk is mapped.
+//! The thread that maps or unmaps a chunk writes its entry. Another thread may see the old or the
+//! new entry. Both are harmless: a hint reads a chunk's memory only if the entry is the reader's
+//! *own* arena, which only the owner changes; for a free, the caller promises that the object is
+//! live, so the chunk is mapped.
 
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -51,20 +51,13 @@ pub(crate) enum Owner {
     Foreign,
     /// A chunk of this arena.
     Arena(*const Arena),
-    /// The first chunk of a mapping of one object, of this many pages.
-    LargeStart {
-        /// Length of the mapping in pages.
-        pages: usize,
-        /// Where in it the object starts, in bytes.
-        offset: usize,
-    },
+    /// The first chunk of a mapping of one object, of this many pages; the object starts `offset`
+    /// bytes behind its start.
+    LargeStart { pages: usize, offset: usize },
     /// The first chunk of such a mapping that a first-class heap holds.
     LargeHeld(*const Mapping),
-    /// A later chunk of either.
-    LargeInside {
-        /// How many chunks before this one the mapping starts.
-        distance: usize,
-    },
+    /// A later chunk of either, which starts `distance` chunks before this one.
+    LargeInside { distance: usize },
 }
 
 /// The entry of `address`, if its leaf exists.
@@ -86,15 +79,9 @@ fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
     }
     let root = ROOT.get((address / CHUNK_BYTES) >> LEAF_BITS)?;
     let fresh = sys::map(size_of::<Leaf>())?;
-    if root
-        .compare_exchange(
-            null_mut(),
-            fresh.as_ptr().cast(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        )
-        .is_err()
-    {
+    let leaf = fresh.as_ptr().cast();
+    let set = root.compare_exchange(null_mut(), leaf, Ordering::AcqRel, Ordering::Acquire);
+    if set.is_err() {
         // SAFETY: mapped above; another thread's leaf was published instead of it.
         unsafe { sys::unmap(fresh, size_of::<Leaf>()) };
     }
@@ -256,8 +243,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_addresses_belong_to_nobody() {
+    fn foreign_addresses_have_no_owner() {
         let local = 0u8;
+        let local = (&raw const local).addr();
         for address in [
             0,
             1,
@@ -266,7 +254,7 @@ mod tests {
             usize::MAX / 2,
             1 << 47,
             (1 << 47) - 1,
-            (&raw const local).addr(),
+            local,
         ] {
             assert_eq!(owner(address), Owner::Foreign, "{address:#x}");
         }
@@ -278,21 +266,12 @@ mod tests {
         let start = (1 << 46) + 5 * CHUNK_BYTES;
         let bytes = 2 * CHUNK_BYTES + 4096;
         assert!(insert_large(start, bytes, 4032));
-        assert_eq!(
-            owner(start + 123),
-            Owner::LargeStart {
-                pages: bytes / 4096,
-                offset: 4032
-            }
-        );
-        assert_eq!(
-            owner(start + CHUNK_BYTES),
-            Owner::LargeInside { distance: 1 }
-        );
-        assert_eq!(
-            owner(start + 2 * CHUNK_BYTES + 4095),
-            Owner::LargeInside { distance: 2 }
-        );
+        let (pages, offset) = (bytes / 4096, 4032);
+        assert_eq!(owner(start + 123), Owner::LargeStart { pages, offset });
+        for distance in [1, 2] {
+            let inside = start + distance * CHUNK_BYTES + 4095;
+            assert_eq!(owner(inside), Owner::LargeInside { distance });
+        }
         assert!(contains(start) && contains(start + bytes - 1));
         assert!(!contains(start - 1) && !contains(start + bytes));
         assert_eq!(owner(start + 3 * CHUNK_BYTES), Owner::Foreign);

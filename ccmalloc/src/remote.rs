@@ -53,10 +53,8 @@ pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: 
 #[cold]
 pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
     if slot.remote().iter().any(|word| word.take() != 0) {
-        sys::die(
-            "double free, by two threads, in the slot at",
-            slot.base().addr(),
-        );
+        let address = slot.base().addr();
+        sys::die("double free, by two threads, in the slot at", address);
     }
 }
 
@@ -105,10 +103,8 @@ impl<'a> Own<'a> {
                 continue;
             }
             if freed & !word.get() != 0 {
-                sys::die(
-                    "double free, by two threads, in the slab at",
-                    slot.base().addr(),
-                );
+                let address = slot.base().addr();
+                sys::die("double free, by two threads, in the slab at", address);
             }
             word.set(word.get() ^ freed);
             any = true;

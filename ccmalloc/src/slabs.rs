@@ -1,8 +1,7 @@
 //! Slabs: the objects of one size class in one slot, and where the next free one is.
 //!
 //! A slab is the active one of its class, in the class's list of slabs with room, or full and in no
-//! list. A full one is listed by the first free; an empty one goes back to its chunk, unless it is
-//! active.
+//! list. The first free lists a full one; an empty one goes back to its chunk, unless it is active.
 
 use core::cell::Cell;
 use core::ops::Range;

@@ -77,7 +77,7 @@ impl PlacementReport {
             + self.not_usable
     }
 
-    /// The verdict on the counts of at least one object.
+    /// What the counts of at least one object mean.
     fn verdict(&self) -> &'static str {
         let hinted = self.hinted();
         let close = self.same_block + self.same_group;

@@ -46,12 +46,9 @@ pub(super) unsafe extern "C" fn at_thread_exit(value: *mut libc::c_void) {
 /// Gives every key a value of this thread's.
 fn set_keys() {
     let first = early::FIRST_KEY.load(Ordering::Relaxed).checked_sub(1);
+    let first = first.and_then(|key| libc::pthread_key_t::try_from(key).ok());
     let keys = KEYS.lock().unwrap();
-    for key in first
-        .into_iter()
-        .filter_map(|key| libc::pthread_key_t::try_from(key).ok())
-        .chain(keys.iter().copied())
-    {
+    for key in first.into_iter().chain(keys.iter().copied()) {
         // SAFETY: a key that exists; `getspecific` returns null or what was set below.
         unsafe {
             if libc::pthread_getspecific(key).is_null() {
@@ -145,25 +142,16 @@ pub(super) fn destructors_of_locals() {
 
 pub(super) fn frees_after_the_owner() {
     type Objects = (Vec<Item<3>>, Vec<u8>, Vec<u8>, Vec<Arc<u64>>);
-    fn make(number: u64) -> Objects {
-        let root = Box::new(number);
-        let boxes = (0..1000)
-            .map(|n| {
-                if n % 2 == 0 {
-                    Box::new([n; 3])
-                } else {
-                    near(&*root, || Box::new([n; 3]))
-                }
-            })
-            .collect();
+    fn make() -> Objects {
+        let shared = (0..10).map(Arc::new).collect();
         (
-            boxes,
+            super::half_hinted(1000),
             vec![1; 100_000],
             vec![2; 3 << 20],
-            (0..10).map(Arc::new).collect(),
+            shared,
         )
     }
-    let ended: Vec<Objects> = (0..8).map(|n| crate::in_thread(move || make(n))).collect();
+    let ended: Vec<Objects> = (0..8).map(|_| crate::in_thread(make)).collect();
     for (number, objects) in ended.into_iter().enumerate() {
         let verify_and_drop = move || {
             let (boxes, span, mapping, shared) = objects;
@@ -200,8 +188,5 @@ pub(super) fn handlers_at_exit() {
     }
     // SAFETY: the handler may run at any time after.
     assert_eq!(unsafe { libc::atexit(handler) }, 0);
-    let mut kept = KEPT.lock().unwrap();
-    let root = Box::new(0);
-    kept.extend((0..100).map(|n| Box::new([n; 3])));
-    kept.extend((100..200).map(|n| near(&*root, || Box::new([n; 3]))));
+    *KEPT.lock().unwrap() = super::half_hinted(200);
 }

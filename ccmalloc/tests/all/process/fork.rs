@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use ccmalloc::{check, near};
+use ccmalloc::check;
 
-use super::{bare_thread, work};
+use super::{bare_thread, half_hinted, work};
 
 /// Runs `body` and a check of the heap in a child; returns its status, 0 when all is well.
 fn in_child(body: impl FnOnce()) -> i32 {
@@ -84,41 +84,27 @@ pub(super) fn during_first_allocations() {
 /// The child frees objects of the thread that forked, of threads that do not exist in it, and of
 /// threads that had ended.
 pub(super) fn objects_of_the_parent() {
-    /// An allocation of its own.
-    type Item = Box<[u64; 3]>;
-    fn objects(seed: usize) -> Vec<Item> {
-        let root = Box::new(seed);
-        (0..500u64)
-            .map(|i| {
-                if i % 2 == 0 {
-                    Box::new([i; 3])
-                } else {
-                    near(&*root, || Box::new([i; 3]))
-                }
-            })
-            .collect()
-    }
-    fn verify(objects: &[Item]) {
-        assert!(crate::are_numbered(objects));
-    }
-    let ended = crate::in_thread(|| objects(1));
+    let objects = || half_hinted(500);
+    let ended = crate::in_thread(objects);
     let (give, take) = mpsc::channel();
     let (end, wait) = mpsc::channel::<()>();
     let living = std::thread::spawn(move || {
-        give.send((objects(2), vec![9u8; 100_000], vec![8u8; 3 << 20]))
+        give.send((objects(), vec![9u8; 100_000], vec![8u8; 3 << 20]))
             .unwrap();
         // Until the children are done.
         assert!(wait.recv().is_err());
     });
     let mut theirs = Some(take.recv().unwrap());
-    let mut own = Some((objects(3), ended));
+    let mut own = Some((objects(), ended));
     for _ in 0..5 {
         let status = in_child(|| {
             let (objects, span, mapping) = theirs.take().unwrap();
             let (own, ended) = own.take().unwrap();
-            verify(&objects);
-            verify(&own);
-            verify(&ended);
+            assert!(
+                [&objects, &own, &ended]
+                    .iter()
+                    .all(|list| crate::are_numbered(list))
+            );
             assert!(span.iter().all(|&byte| byte == 9) && mapping.iter().all(|&byte| byte == 8));
             // Some here, some in a thread of the child's.
             drop((own, span));
@@ -131,7 +117,7 @@ pub(super) fn objects_of_the_parent() {
     }
     // Nothing of it has happened here.
     let (objects, ..) = theirs.take().unwrap();
-    verify(&objects);
+    assert!(crate::are_numbered(&objects));
     drop(end);
     living.join().unwrap();
 }

@@ -32,13 +32,7 @@ pub(crate) fn mapped_bytes() -> usize {
 pub(super) fn out_of_address_space() {
     // Relative to what is in use: a sanitizer's shadow alone takes terabytes.
     let limit_bytes = mapped_bytes() + (512 << 20);
-    let limit = libc::rlimit {
-        rlim_cur: limit_bytes as libc::rlim_t,
-        rlim_max: limit_bytes as libc::rlim_t,
-    };
-    // SAFETY: a valid limit.
-    let result = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
-    assert_eq!(result, 0);
+    limit(Some(limit_bytes));
     for bytes in [24, 64, 5000, 100_000, 3 << 20] {
         let layout = Layout::from_size_align(bytes, 8).unwrap();
         let mut last: *mut u8 = std::ptr::null_mut();
@@ -55,7 +49,7 @@ pub(super) fn out_of_address_space() {
             count += 1;
         }
         assert!(
-            count > (200 << 20) / bytes.next_multiple_of(1 << 16).max(bytes),
+            count > (200 << 20) / bytes.next_multiple_of(1 << 16),
             "{bytes}: {count}"
         );
         // SAFETY: `last` is live; on failure it stays as it is, and no other memory is left.
@@ -140,11 +134,12 @@ fn try_everything() -> (usize, Result<(), &'static str>) {
         let aligned = cc_alloc(aligned_layout, None);
         // SAFETY: the layout is not empty.
         let zeroed = NonNull::new(unsafe { CcMalloc.alloc_zeroed(layout) });
+        let (plain, zeroed) = ((plain, layout), (zeroed, layout));
         for object in [
-            (plain, layout),
+            plain,
             (hinted, hinted_layout),
             (aligned, aligned_layout),
-            (zeroed, layout),
+            zeroed,
         ] {
             failures += usize::from(object.0.is_none());
             if let Some(start) = object.0 {
@@ -203,30 +198,26 @@ pub(super) fn every_mapping_fails_once() {
         let (failures_then, result_then) = try_everything();
         FAILED.fetch_add(failures, Ordering::Relaxed);
         STEPS_FAILED.fetch_add(usize::from(failures > 0), Ordering::Relaxed);
-        WRONG.fetch_add(
-            usize::from(result.is_err()) + usize::from(result_then.is_err()) + failures_then,
-            Ordering::Relaxed,
-        );
+        let wrong = usize::from(result.and(result_then).is_err()) + failures_then;
+        WRONG.fetch_add(wrong, Ordering::Relaxed);
         std::ptr::null_mut()
     }
     for number in 0..STEPS {
         // The thread's own stack is part of what is in use when it starts: some 8 MiB with its
         // guard, if it is not a cached one.
-        ROOM.store(mapped_bytes() + room_bytes(number), Ordering::Relaxed);
+        let room = room_bytes(number);
+        ROOM.store(mapped_bytes() + room, Ordering::Relaxed);
         bare_thread(step);
         assert_eq!(
             WRONG.load(Ordering::Relaxed),
             0,
-            "with {} bytes of room",
-            room_bytes(number)
+            "with {room} bytes of room"
         );
     }
-    let (failed, steps) = (
-        FAILED.load(Ordering::Relaxed),
-        STEPS_FAILED.load(Ordering::Relaxed),
-    );
+    let [failed, steps] = [&FAILED, &STEPS_FAILED].map(|count| count.load(Ordering::Relaxed));
+    let is_some = (STEPS / 4 + 1..STEPS).contains(&steps);
     assert!(
-        failed > STEPS && steps > STEPS / 4 && steps < STEPS,
+        failed > STEPS && is_some,
         "{failed} failures in {steps} steps"
     );
 }
@@ -264,10 +255,10 @@ pub(super) fn pieces_of_pools_waste_little() {
     let before = peak_kib();
     let pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; (32 << 10) + 64]).collect();
     let grown = peak_kib() - before;
+    let count = pieces.len();
     assert!(
-        grown < PIECES * 40,
-        "{grown} KiB for {} pieces of 32 KiB",
-        pieces.len()
+        grown < count * 40,
+        "{grown} KiB for {count} pieces of 32 KiB"
     );
 }
 

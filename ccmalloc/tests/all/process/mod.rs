@@ -8,6 +8,7 @@ pub(crate) mod limits;
 mod signals;
 
 use std::process::Command;
+use std::ptr::{null, null_mut};
 
 const WHAT: &str = "CCMALLOC_TEST_PROCESS";
 
@@ -34,22 +35,14 @@ const SCENES: &[(&str, fn())] = &[
 /// Runs a scene in a child process, which must end well; returns what it printed.
 fn stage(scene: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "process::child",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args("--exact process::child --nocapture --test-threads=1".split(' '))
         .env(WHAT, scene)
         .output()
         .unwrap();
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{scene}: {}\n{stdout}{stderr}",
-        output.status
-    );
+    let status = output.status;
+    assert!(status.success(), "{scene}: {status}\n{stdout}{stderr}");
     stdout
 }
 
@@ -77,6 +70,24 @@ fn child() {
     }
 }
 
+/// An allocation of its own.
+type Item = Box<[u64; 3]>;
+
+/// Numbered objects, every other one with a hint.
+fn half_hinted(count: u64) -> Vec<Item> {
+    let root = Box::new(0);
+    let make = |n| Box::new([n; 3]);
+    (0..count)
+        .map(|n| {
+            if n % 2 == 0 {
+                make(n)
+            } else {
+                ccmalloc::near(&*root, || make(n))
+            }
+        })
+        .collect()
+}
+
 /// Allocates and frees some hundred objects of many sizes, half of them with a hint.
 fn work(seed: usize) {
     let mut objects: Vec<Vec<usize>> = Vec::new();
@@ -87,11 +98,8 @@ fn work(seed: usize) {
             objects.swap_remove(i / 3);
         }
     }
-    assert!(
-        objects
-            .iter()
-            .all(|object| object.windows(2).all(|pair| pair[0] == pair[1]))
-    );
+    let is_whole = |object: &Vec<usize>| object.windows(2).all(|pair| pair[0] == pair[1]);
+    assert!(objects.iter().all(is_whole));
 }
 
 /// Runs `body` in a thread for which the standard library has not allocated anything, and waits for
@@ -100,16 +108,9 @@ fn bare_thread(body: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void) {
     let mut thread: libc::pthread_t = 0;
     // SAFETY: `thread` is writable, the default attributes are null, and `body` takes and gives any
     // pointer.
-    let made = unsafe {
-        libc::pthread_create(
-            &raw mut thread,
-            std::ptr::null(),
-            body,
-            std::ptr::null_mut(),
-        )
-    };
+    let made = unsafe { libc::pthread_create(&raw mut thread, null(), body, null_mut()) };
     assert_eq!(made, 0);
     // SAFETY: the thread was made above and is joined once.
-    let joined = unsafe { libc::pthread_join(thread, std::ptr::null_mut()) };
+    let joined = unsafe { libc::pthread_join(thread, null_mut()) };
     assert_eq!(joined, 0);
 }
