@@ -55,10 +55,8 @@ unsafe fn visit_boxed<'a, T: AnyLinks + ?Sized + 'a>(
 /// # Panics
 /// When the two have different addresses.
 fn with_address<T: ?Sized>(mut pointer: *mut T, address: *mut u8) -> *mut T {
-    assert!(
-        pointer.addr() == address.addr(),
-        "a pointer to another node"
-    );
+    let is_same = pointer.addr() == address.addr();
+    assert!(is_same, "a pointer to another node");
     let word: *mut *mut u8 = (&raw mut pointer).cast();
     // SAFETY: a pointer is at least as large and as aligned as one to a sized type. It begins with
     // its address: `AnyLinks::show_any` of boxes has checked that for unsized types.

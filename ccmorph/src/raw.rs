@@ -31,14 +31,9 @@ impl<T> RawVisit<'_, T> {
         // SAFETY: readable (the caller's promise).
         let node = unsafe { place.read() };
         if !node.is_null() {
-            let is_new = self.seen.insert(node.cast());
-            push(
-                self.collector,
-                place.cast(),
-                node.cast(),
-                Layout::new::<T>(),
-                is_new,
-            );
+            let (node, layout) = (node.cast(), Layout::new::<T>());
+            let is_new = self.seen.insert(node);
+            push(self.collector, place.cast(), node, layout, is_new);
         }
     }
 
@@ -181,8 +176,6 @@ pub struct RawStructure {
     layout: Layout,
     collector: Collector<'static>,
     numbers: Addresses,
-    /// By number.
-    nodes: Vec<*mut u8>,
 }
 
 impl RawStructure {
@@ -192,7 +185,6 @@ impl RawStructure {
             layout,
             collector: Collector::new(),
             numbers: Addresses::default(),
-            nodes: Vec::new(),
         }
     }
 
@@ -221,19 +213,14 @@ impl RawStructure {
             parent == NO_NODE || (parent as usize) < number,
             "no node has the number {parent}"
         );
-        let owner =
-            (self.nodes.get(parent as usize)).map_or(std::ptr::null(), |it| it.cast_const());
+        let owner = self.address(parent).unwrap_or_default();
         self.collector.visit(parent, owner);
         // Too large a number is an error of the collector.
         let number_u32 = u32::try_from(number).unwrap_or(NO_NODE);
-        let has_room = self.nodes.try_reserve(1).is_ok() && self.numbers.try_reserve();
+        let has_room = self.numbers.try_reserve();
         let is_new = has_room.then(|| self.numbers.insert(node, number_u32));
         push(&mut self.collector, link.cast(), node, self.layout, is_new);
-        if self.collector.lists.len() == number {
-            return None;
-        }
-        self.nodes.push(node);
-        Some(number_u32)
+        (self.len() > number).then_some(number_u32)
     }
 
     /// Changes the place of the pointer that owns a node, where it is known only after the node.
@@ -279,9 +266,10 @@ impl RawStructure {
         self.numbers.number(address)
     }
 
-    /// The nodes, by number.
-    pub fn nodes(&self) -> &[*mut u8] {
-        &self.nodes
+    /// Where the node with this number lies; `None` for numbers that no node has.
+    pub fn address(&self, number: u32) -> Option<*mut u8> {
+        let shown = self.collector.lists.shown().get(number as usize);
+        shown.map(|shown| shown.node)
     }
 
     /// The parent of the node with this number; `None` for roots, and for numbers that no node has.
@@ -292,12 +280,12 @@ impl RawStructure {
 
     /// How many nodes there are.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.collector.lists.len()
     }
 
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.len() == 0
     }
 }
 

@@ -61,10 +61,8 @@ impl<'a, H: Home> NewPlaces<'a, H> {
         accepts_elsewhere: bool,
     ) -> Result<NewPlaces<'a, H>, MorphError> {
         let (layout, is_one_type) = (nodes.layout(), !nodes.are_of_kinds());
-        assert!(
-            !is_one_type || layout.size() > 0,
-            "nodes of no size need no place"
-        );
+        let has_size = !is_one_type || layout.size() > 0;
+        assert!(has_size, "nodes of no size need no place");
         assert_eq!(offsets.len(), nodes.len(), "an offset for each node");
         let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
         let mut new = NewPlaces {

@@ -147,7 +147,7 @@ impl Found {
     fn node(&self, index: usize) -> Option<*mut u8> {
         match index.checked_sub(1) {
             None => Some(self.root),
-            Some(number) => self.structure.nodes().get(number).copied(),
+            Some(number) => self.structure.address(u32::try_from(number).ok()?),
         }
     }
 
@@ -331,10 +331,10 @@ unsafe fn find_places(found: &Found) -> Result<Places, c_int> {
     let mut places = Places::new();
     (places.try_reserve_exact(pointers)).map_err(|_| libc::ENOMEM)?;
     places.resize(pointers, Vec::new());
-    let nodes = (0..).zip(found.structure.nodes());
-    let children = nodes
-        .zip(&found.which)
-        .map(|((number, &kid), &which)| (found.parent(number), which, kid));
+    let children = (0..).zip(&found.which).filter_map(|(number, &which)| {
+        let kid = found.structure.address(number)?;
+        Some((found.parent(number), which, kid))
+    });
     let backs = found.backs().map(|(index, to)| (index, PARENT, to));
     for (index, which, to) in children.chain(backs) {
         let (Some(from), Some(words)) = (found.node(index), places.get_mut(which as usize)) else {

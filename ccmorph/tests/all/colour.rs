@@ -57,10 +57,7 @@ fn hot_nodes_lie_in_their_part_of_each_way() {
             // p = hot sets x nodes in a block x ways: thesis, section 3.2.
             let expected = (sets / 2 * (block / 32) * ways).min(60_000);
             let hot = check(&mut root, geometry, layout);
-            assert_eq!(
-                hot as u64, expected,
-                "{sets} sets of {ways} blocks of {block}"
-            );
+            assert_eq!(hot as u64, expected, "{sets} sets of {ways} blocks");
         }
     }
     let mut odd = build(&keys_up_to(5_000), &token, |key| [key; 9]);
@@ -84,15 +81,11 @@ fn the_first_level_of_this_machine_is_coloured_and_reported() {
     let colour = report.colour.clone().unwrap();
     let gain = colour.gain.unwrap();
     assert!(gain.levels().count() >= 2);
-    let is_finite = |misses: f64, ns: f64| misses.is_finite() && ns.is_finite();
-    assert!(
-        gain.levels()
-            .all(|(name, misses, ns)| !name.is_empty() && is_finite(misses, ns))
-    );
-    assert!(
-        report.to_string().contains("hot nodes by colour"),
-        "{report}"
-    );
+    for (name, misses, ns) in gain.levels() {
+        assert!(!name.is_empty() && misses.is_finite() && ns.is_finite());
+    }
+    let text = report.to_string();
+    assert!(text.contains("hot nodes by colour"), "{text}");
     // Half of each page of the rest.
     let (bytes, lost) = (report.bytes(), colour.lost_bytes);
     assert!((bytes / 2..=bytes * 2).contains(&lost), "{lost}");

@@ -20,24 +20,18 @@ struct InHeap<'h> {
 impl Unpin for InHeap<'_> {}
 
 fn in_heap<'h>(key: u32, token: &Rc<()>, heap: &'h Heap) -> ApiBox<InHeap<'h>, &'h Heap> {
-    let (_token, children) = (Rc::clone(token), Vec::new());
-    ApiBox::new_in(
-        InHeap {
-            key,
-            _token,
-            children,
-        },
-        heap,
-    )
+    let node = InHeap {
+        key,
+        _token: Rc::clone(token),
+        children: Vec::new(),
+    };
+    ApiBox::new_in(node, heap)
 }
 
 /// The key, the number of children and the address of each node.
 fn flat(node: &InHeap<'_>, into: &mut Vec<(u32, usize, usize)>) {
-    into.push((
-        node.key,
-        node.children.len(),
-        std::ptr::from_ref(node).addr(),
-    ));
+    let address = std::ptr::from_ref(node).addr();
+    into.push((node.key, node.children.len(), address));
     node.children.iter().for_each(|child| flat(child, into));
 }
 

@@ -148,18 +148,13 @@ fn the_next_morph_uses_what_a_morph_leaves() {
         sizes.push(heap.stats().chunk_bytes);
     }
     // Old and new places at once, and no more from round to round.
-    assert!(
-        sizes[15..].iter().max() <= sizes[..15].iter().max(),
-        "{sizes:?}"
-    );
+    let (first, last) = sizes.split_at(15);
+    assert!(last.iter().max() <= first.iter().max(), "{sizes:?}");
     // Half of what is left can be used for something else at once.
     let before = heap.stats().chunk_bytes;
     let filler = (0..order.len() / 2).map(|_| ApiBox::new_in([0u64; 4], &heap));
     let filler: Vec<_> = filler.collect();
-    assert!(
-        heap.stats().chunk_bytes <= before,
-        "the old places are not used"
-    );
+    assert!(heap.stats().chunk_bytes <= before);
     assert_eq!(root.as_ref().map(|root| root.1), Some(0));
     drop((filler, root));
 }

@@ -167,10 +167,8 @@ fn of_a_tree_before_and_after() {
     assert!(after.touched_by_search(64) < 0.8 * after.touched_by_search(32));
     assert!(after.touched_by_search(64) < 0.9 * before.touched_by_search(64));
     let text = after.to_string();
-    assert!(
-        text.starts_with("5000 nodes of 32 B on ") && text.lines().count() == 3,
-        "{text}"
-    );
+    assert!(text.starts_with("5000 nodes of 32 B on "), "{text}");
+    assert_eq!(text.lines().count(), 3);
     let root = std::ptr::from_ref(&**root.as_ref().unwrap());
     assert_eq!(after.node(0).address, root.addr() as u64);
 }
@@ -192,18 +190,13 @@ fn of_a_slice() {
 #[test]
 fn of_nothing_and_of_nodes_without_bytes() {
     let empty = map(&mut None::<Box<Node<()>>>, Node::children).unwrap();
-    assert_eq!(
-        (empty.levels(), empty.edges(), empty.pieces(64).count()),
-        (0, 0, 0)
-    );
+    let counts = |map: &Map| (map.len(), map.levels(), map.edges(), map.pieces(64).count());
+    assert_eq!(counts(&empty), (0, 0, 0, 0));
     assert!(empty.to_string().starts_with("0 nodes"));
     check_xml(&empty.to_svg(&MapStyle::default()));
     let mut units = vec![Box::new(()); 3];
     let units = map(units.as_mut_slice(), |(), _visit| {}).unwrap();
-    assert_eq!(
-        (units.len(), units.levels(), units.pieces(64).count()),
-        (3, 1, 1)
-    );
+    assert_eq!(counts(&units), (3, 1, 0, 1));
     let path_to = |number| MapStyle {
         path_to: Some(number),
         ..MapStyle::default()

@@ -100,10 +100,8 @@ fn the_rest_of_a_list_is_morphed_alone() {
     let report = ccmorph(&mut first.next, Item::children).unwrap();
     assert_eq!(report.nodes, 3);
     let second = first.next.as_deref().unwrap();
-    assert!(
-        std::ptr::eq(second.previous, first_at),
-        "the first did not move"
-    );
+    // The first did not move.
+    assert!(std::ptr::eq(second.previous, first_at));
     let third = second.next.as_deref().unwrap();
     assert!(std::ptr::eq(third.previous, second));
 }
@@ -215,15 +213,10 @@ fn a_list_of_a_million_items_needs_no_stack() {
             .layout(choice)
             .run(&mut list, Item::children)
             .unwrap();
-        assert_eq!(
-            (report.nodes, report.edges),
-            (values.len(), values.len() - 1)
-        );
+        let items = values.len();
+        assert_eq!((report.nodes, report.edges), (items, items - 1));
         // Two nodes of 24 B to a line, at least.
-        assert!(
-            report.near_after.same_64 >= values.len() / 100 * 49,
-            "{report}"
-        );
+        assert!(report.near_after.same_64 >= items / 100 * 49, "{report}");
         assert_eq!(list.check(), values);
     }
     // Item by item, as dropping all at once would recurse.

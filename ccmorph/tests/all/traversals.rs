@@ -81,12 +81,8 @@ fn a_traversal_may_change_nodes_before_it_shows_them() {
     assert_eq!((report.unwrap().nodes, alive(&token)), (8, 8));
     let nodes = Picture::of(&root).nodes;
     assert!(nodes.iter().all(|&(_, _, key, payload)| payload == key + 1));
-    assert!(
-        nodes
-            .iter()
-            .map(|node| node.2)
-            .eq([50, 80, 20, 90, 70, 30, 35, 25])
-    );
+    let keys = nodes.iter().map(|node| node.2);
+    assert!(keys.eq([50, 80, 20, 90, 70, 30, 35, 25]));
 }
 
 #[test]
@@ -108,10 +104,8 @@ fn links_may_be_outside_of_nodes() {
     assert_eq!(root.unwrap().key, 5);
     // SAFETY: from `Box::into_raw` above; the reference made from it was used up by the traversal.
     let array = unsafe { Box::from_raw(array) };
-    assert_eq!(
-        array.each_ref().map(|link| Picture::of(link).nodes.len()),
-        [9, 0, 2]
-    );
+    let sizes = array.each_ref().map(|link| Picture::of(link).nodes.len());
+    assert_eq!(sizes, [9, 0, 2]);
     drop(array);
     assert_eq!(alive(&token), 0);
 }
@@ -197,10 +191,8 @@ fn settings_are_obeyed() {
     assert!(told.predicted_before.is_some() && told.predicted_after.is_some());
     assert_eq!(told.near_before, fixed.near_after);
     let text = told.to_string();
-    assert!(
-        text.starts_with("50000 nodes of 32 B laid out as dfs"),
-        "{text}"
-    );
+    let begin = "50000 nodes of 32 B laid out as dfs";
+    assert!(text.starts_with(begin), "{text}");
     assert!(text.contains("predicted ns a search"), "{text}");
 }
 

@@ -130,10 +130,8 @@ where
     let after = Picture::of(root);
     assert_eq!(before.nodes, after.nodes);
     let nodes = after.nodes.len();
-    assert_eq!(
-        (report.nodes, report.edges),
-        (nodes, nodes.saturating_sub(1))
-    );
+    let edges = nodes.saturating_sub(1);
+    assert_eq!((report.nodes, report.edges), (nodes, edges));
     for (&old, &new) in before.addresses.iter().zip(&after.addresses) {
         assert_ne!(old, new, "a node did not move");
         assert!(new.is_multiple_of(align_of::<Node<P>>()));
