@@ -110,13 +110,8 @@ impl Morph<'_> {
         F: for<'a, 'v, 'w> FnMut(&'a mut T, &'w mut IndexVisit<'v, 'a>),
         W: FnMut(&T) -> f64,
     {
-        run(
-            &self.settings,
-            nodes,
-            roots,
-            &mut traverse,
-            Some(&mut weigh),
-        )
+        let weigh: Weigh<'_, T> = &mut weigh;
+        run(&self.settings, nodes, roots, &mut traverse, Some(weigh))
     }
 
     /// Says where the nodes of a slice lie, without moving any. O(n log n).

@@ -80,11 +80,7 @@ impl Map {
     /// # Errors
     /// [`ShapeError`] when a parent's number is not below its child's, or there are too many nodes.
     pub fn new(parents: &[u32], addresses: Vec<u64>, node_bytes: usize) -> Result<Map, ShapeError> {
-        assert_eq!(
-            parents.len(),
-            addresses.len(),
-            "each node has one parent, or none, and one address"
-        );
+        assert_eq!(parents.len(), addresses.len(), "an address for each node");
         let shape = Shape::from_parents(parents)?;
         let mut by_address: Vec<u32> = (0..NO_NODE).take(shape.len()).collect();
         by_address.sort_unstable_by_key(|&v| (addresses[v as usize], v));

@@ -299,12 +299,10 @@ impl Plan {
     ) -> Prediction {
         let node_bytes = self.node.bytes;
         let accesses = match self.walk() {
-            Some(walk) => Some(Accesses::in_order(
-                shape,
-                placement,
-                node_bytes,
-                walk.to_vec(),
-            )),
+            Some(walk) => {
+                let walk = walk.to_vec();
+                Some(Accesses::in_order(shape, placement, node_bytes, walk))
+            }
             // Searches in one list read in one order, which `Accesses` know.
             None if shape.is_chains() && self.operation != Some(Operation::Path) => {
                 let weights = Some(&self.weights[..]).filter(|weights| !weights.is_empty());
@@ -398,14 +396,8 @@ impl Plan {
         let way_bytes = coloured.colouring.geometry().way_bytes();
         let gain = colour::level_of(machine, way_bytes).and_then(|level| {
             let (predictor, pages) = (self.predictor(shape), pages(huge_pages));
-            let gain = coloured.gain(
-                &self.placement,
-                &predictor,
-                self.node,
-                pages,
-                machine,
-                &level.name,
-            );
+            let (plain, level) = (&self.placement, &level.name);
+            let gain = coloured.gain(plain, &predictor, self.node, pages, machine, level);
             gain.ok()
         });
         Some(ColourReport {

@@ -209,10 +209,8 @@ impl RawStructure {
     ) -> Option<u32> {
         let number = self.len();
         let parent = parent.unwrap_or(NO_NODE);
-        assert!(
-            parent == NO_NODE || (parent as usize) < number,
-            "no node has the number {parent}"
-        );
+        let exists = parent == NO_NODE || (parent as usize) < number;
+        assert!(exists, "no node has the number {parent}");
         let owner = self.address(parent).unwrap_or_default();
         self.collector.visit(parent, owner);
         // Too large a number is an error of the collector.

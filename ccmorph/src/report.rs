@@ -112,11 +112,8 @@ impl Report {
     /// [predictions](crate::Morph::predict), and where these
     /// [fail](Prediction::crowded_levels) for searches or paths.
     pub fn verdict(&self) -> Verdict {
-        let (Some(operation), Some(before), Some(after)) = (
-            self.operation,
-            &self.predicted_before,
-            &self.predicted_after,
-        ) else {
+        let predicted = (&self.predicted_before, &self.predicted_after);
+        let (Some(operation), (Some(before), Some(after))) = (self.operation, predicted) else {
             return Verdict::Unknown;
         };
         let is_crowded = |prediction: &Prediction| prediction.crowded_levels().next().is_some();
@@ -169,22 +166,18 @@ impl fmt::Display for Report {
             }
         }
         if let Some(colour) = &self.colour {
-            let lost = colour.lost_bytes.div_ceil(1024);
-            write!(
-                f,
-                "\n{} hot nodes by colour; {lost} KiB lost to gaps",
-                colour.hot_nodes
-            )?;
+            let (hot, lost) = (colour.hot_nodes, colour.lost_bytes.div_ceil(1024));
+            write!(f, "\n{hot} hot nodes by colour; {lost} KiB lost to gaps")?;
             if let Some(gain) = &colour.gain {
                 write!(f, ", {:+.1} ns predicted to be saved a search", gain.ns())?;
             }
         }
         if let (Some(before), Some(after)) = (&self.predicted_before, &self.predicted_after) {
             let operation = self.operation.unwrap_or(Operation::Search);
+            let (before, after) = (before.ns, after.ns);
             write!(
                 f,
-                "\npredicted ns a {operation}: {:.0} -> {:.0}; ",
-                before.ns, after.ns
+                "\npredicted ns a {operation}: {before:.0} -> {after:.0}; "
             )?;
             match self.operation {
                 None => f.write_str("of walks it says nothing (see `Morph::operation`)")?,

@@ -68,25 +68,25 @@ impl Node {
         })
     }
 
-    /// Hangs a node below this one, where `way` says.
-    fn hang(&mut self, new: Box<Node>, way: usize) {
-        let (turn, way) = (way % 5, way / 5);
+    /// Hangs a node below this one, where `path` says.
+    fn hang(&mut self, new: Box<Node>, path: usize) {
+        let (turn, path) = (path % 5, path / 5);
         let hand = match turn {
             0 => &mut self.hand,
             1 | 2 => &mut self.boxed[turn - 1],
             3 => match self.cell.get_mut() {
-                Some(node) => return node.hang(new, way),
+                Some(node) => return node.hang(new, path),
                 none => return *none = Some(new),
             },
-            _ if self.many.is_empty() || way % 3 == 0 => return self.many.push(new),
+            _ if self.many.is_empty() || path % 3 == 0 => return self.many.push(new),
             _ => {
-                let at = way % self.many.len();
-                return self.many[at].hang(new, way / 3);
+                let at = path % self.many.len();
+                return self.many[at].hang(new, path / 3);
             }
         };
         match hand {
             Hand::Empty => *hand = Hand::Holds(new),
-            Hand::Holds(node) => node.hang(new, way),
+            Hand::Holds(node) => node.hang(new, path),
         }
     }
 
@@ -156,13 +156,13 @@ fn traverse<'a>(node: &'a mut Node, visit: &mut Visit<'_, 'a, Box<Node>>, order:
     }
 }
 
-/// Hangs a node at each of the ways.
-fn tree(ways: impl Iterator<Item = usize>, token: &Rc<()>) -> Option<Box<Node>> {
+/// A tree of nodes that hang where `paths` say.
+fn tree(paths: impl Iterator<Item = usize>, token: &Rc<()>) -> Option<Box<Node>> {
     let mut root: Option<Box<Node>> = None;
-    for (key, way) in ways.enumerate() {
+    for (key, path) in paths.enumerate() {
         let new = Node::new(key, token);
         match &mut root {
-            Some(root) => root.hang(new, way),
+            Some(root) => root.hang(new, path),
             None => root = Some(new),
         }
     }
@@ -226,9 +226,9 @@ fn look(node: &Node, up: *const Node, places: &Places) -> usize {
 
 #[test]
 fn links_and_pointers_may_be_shown_in_any_order_or_not_at_all() {
-    fn property(ways: Vec<u16>, orders: Vec<u8>) -> bool {
+    fn property(paths: Vec<u16>, orders: Vec<u8>) -> bool {
         let token = Rc::new(());
-        let mut root = tree(ways.iter().copied().map(usize::from), &token);
+        let mut root = tree(paths.iter().copied().map(usize::from), &token);
         for order in orders {
             let before = places(&root);
             if let Some(root) = &mut root {
@@ -236,13 +236,13 @@ fn links_and_pointers_may_be_shown_in_any_order_or_not_at_all() {
             }
             morph(&mut root, usize::from(order));
             let after = places(&root);
-            assert_eq!(after.len(), ways.len());
+            assert_eq!(after.len(), paths.len());
             if let Some(root) = &root {
                 let moved = look(root, std::ptr::null(), &after);
                 let stayed = after
                     .iter()
                     .filter(|&(key, &(place, is_inner))| !is_inner && before[key].0 == place);
-                assert!(moved > 0 && stayed.count() + moved <= ways.len());
+                assert!(moved > 0 && stayed.count() + moved <= paths.len());
             }
         }
         drop(root);

@@ -12,10 +12,6 @@
 //!   begin again.
 //! * **The model chooses only among layouts that survive it.** Clusters of 64 bytes lose their
 //!   borders when nodes of 24 bytes move up.
-//!
-//! No order mends a slice of 32-byte nodes that begins 16 bytes behind a border.
-//! `#[repr(align(32))]` on a node of 32 bytes, likewise 16 and 64, lets vectors begin where a whole
-//! number of nodes fits.
 
 use super::walk::Walk;
 use super::{IndexReport, Permutation};

@@ -8,9 +8,6 @@
 //! ├──┼──┼──┼──┤ ├──┼──┼──┼──┤             nodes as bars in their block, coloured by depth;
 //! │  │▇▇│▇▇│▇ │ │▇▇│▇▇│▇▇│▇▇│             lines for the edges that leave a block
 //! ```
-//!
-//! Bars of one colour are one path, and so are lines of one kind: some 20 bytes a node or edge.
-//! Lines between pages lie under the bars, so that the colours stay clean.
 
 use super::{Map, MappedNode};
 use std::collections::{BTreeMap, BTreeSet};
@@ -176,6 +173,7 @@ impl<'m> Drawing<'m> {
         self.legend();
         let [in_page, between_pages] = self.edges();
         self.pages();
+        // Under the bars, so that their colours stay clean.
         self.line(&between_pages, BETWEEN_PAGES, OF_MANY);
         self.nodes();
         self.line(&in_page, IN_PAGE, OF_MANY);
@@ -264,10 +262,8 @@ impl<'m> Drawing<'m> {
     fn pages(&mut self) {
         let mut cells = String::new();
         for block in 0..PAGE_BYTES / self.block_bytes {
-            rect(
-                &mut cells,
-                self.cell(block * self.block_bytes, self.block_bytes),
-            );
+            let cell = self.cell(block * self.block_bytes, self.block_bytes);
+            rect(&mut cells, cell);
         }
         put!(
             self,
@@ -338,10 +334,8 @@ impl<'m> Drawing<'m> {
         });
         for (node, (x, y), (to_x, to_y)) in ends.take(self.style.edges_max) {
             let is_between = !self.map.is_with_parent(&node, PAGE_BYTES);
-            let _ = write!(
-                lines[usize::from(is_between)],
-                "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}"
-            );
+            let line = &mut lines[usize::from(is_between)];
+            let _ = write!(line, "M{x:.1} {y:.1}L{to_x:.1} {to_y:.1}");
         }
         lines
     }
