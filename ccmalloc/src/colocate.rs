@@ -1,24 +1,18 @@
 //! Co-location pages: where hinted objects lie, and how their places are found.
 //!
-//! A page of 4 KiB is 64 blocks of 64 B. Its free map has a byte a block and a bit a granule: one
-//! cache line of the chunk's metadata. A second map says where objects end (`pages`). The order of
-//! places (thesis, section 4.2.1, and what DRAM adds to it):
+//! A page of 4 KiB is 64 blocks of 64 B. Its free map, one cache line of the chunk's metadata, has
+//! a bit for each granule. The search tries, in this order (thesis, section 4.2.1):
 //!
-//! 1. the hint's own block, if it has room;
+//! 1. the hint's own block;
 //! 2. another place on the hint's page, by the [`Policy`];
-//! 3. where blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)): the page
-//!    *tied* to the hint's, which took what did not fit before;
-//! 4. an *opening*: the place where anything starts that has no neighbour to join, beside what was
-//!    freed last or on the arena's current opening page. Where blocks are reserved, the hint's page
-//!    is tied to the opening's, when it lies in the same chunk.
+//! 3. if blocks are reserved ([`set_reserved_blocks`](crate::set_reserved_blocks)), the page *tied*
+//!    to the hint's, which took what did not fit before;
+//! 4. an *opening* (`openings`): beside what was freed last, or on the arena's opening page. If
+//!    blocks are reserved, the hint's page is then tied to that page, within one chunk.
 //!
-//! `Closest` lets objects cross the border of two blocks; the thesis's policy leaves gaps there. It
-//! looks for room in the 512 bytes around the hint, whose map is one word, and then in the next
-//! such bytes; no object crosses these. What is built in one go then lies as in an arena: the *run*
-//! of free granules behind the latest object is known without a look at the map.
-//!
-//! Freed room serves later hints at once. Which pages have openings, and what becomes of empty
-//! ones, is the business of `openings`.
+//! `Closest` lets objects cross the border of two blocks, but not of two words of the map. It
+//! remembers the *run* of free granules behind the latest object, so that objects built in one go
+//! are placed one behind the other.
 
 mod openings;
 
@@ -38,14 +32,13 @@ use crate::policy::{Policy, reserved};
 use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 
-/// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing from a
-/// neighbour: their own blocks are what is fetched.
+/// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing.
 pub(crate) const HINTED_BYTES_MAX: usize = 512;
 
 /// A page with this many empty blocks more than are reserved takes new structures again.
 const ROOMY_BLOCKS: u32 = 16;
 
-/// How many roomy pages are looked at for a request that the first does not fit.
+/// How many roomy pages are tried for a request.
 const ROOMY_PAGES_TRIED: usize = 8;
 
 /// What is to be placed.
@@ -81,11 +74,9 @@ impl Request {
         self.granules.div_ceil(BLOCK_GRANULES)
     }
 
-    /// A granule of the page (0..512) for this request, which is served; `near` is the granule that
-    /// it should be near to, whose block is full.
-    ///
-    /// An object larger than a block starts at a block of its own, so that it touches as few as it
-    /// can; but the closest room may be at the border of blocks.
+    /// A granule of the page (0..512) for this request, which is served. `near` is a granule in a
+    /// full block. An object larger than a block starts at the border of a block, except by
+    /// `Closest`.
     #[inline]
     fn find(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
         match policy {
@@ -112,8 +103,7 @@ impl Request {
         Some(block? * BLOCK_GRANULES)
     }
 
-    /// A granule of the page for something that has no neighbour on it, if it has more empty blocks
-    /// than are reserved.
+    /// A granule of the page for an object without a neighbour, if the page has openings.
     fn find_opening(self, page: Page<'_>, policy: Policy) -> Option<usize> {
         page.has_openings().then(|| self.find(page, 0, policy))?
     }
@@ -161,15 +151,14 @@ impl<'a> Page<'a> {
         self.empty_blocks().count_ones() > u32::from(reserved())
     }
 
-    /// Where granule `granule` (0..512) is.
+    /// The address of granule `granule` (0..512).
     #[inline]
     fn granule(self, granule: usize) -> *mut u8 {
         let offset = self.in_slot * PAGE_BYTES + granule * GRANULE_BYTES;
         self.pages.slot().base().wrapping_add(offset)
     }
 
-    /// Makes an object of a request's granules from `granule` (0..512) on, which are free; returns
-    /// its address.
+    /// Makes an object of free granules, from `granule` (0..512) on; returns its address.
     #[inline]
     fn claim(self, granule: usize, request: Request) -> *mut u8 {
         self.pages.claim(Run {
@@ -181,8 +170,8 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// The pages of the co-location slot of this arena that contains `address`, which may be
-    /// anything.
+    /// The pages of the co-location slot of this arena that contains `address`, which may be any
+    /// number.
     #[inline]
     pub(crate) fn pages_containing(self, address: usize) -> Option<Pages<'a>> {
         if !registry::is_chunk_of(address, self.arena()) {
@@ -194,21 +183,21 @@ impl<'a> Own<'a> {
         (slot.slab().tag() == self.tag(kind::COLOCATED)).then(|| unsafe { Pages::of(slot) })
     }
 
-    /// Whether `address`, which may be anything, lies in a co-location slot of this arena.
+    /// Whether `address`, which may be any number, lies in a co-location slot of this arena.
     #[inline]
     pub(crate) fn is_colocated(self, address: usize) -> bool {
         self.page_containing(address).is_some()
     }
 
-    /// The co-location page of this arena that contains `address`, which may be anything.
+    /// The co-location page of this arena that contains `address`, which may be any number.
     #[inline]
     fn page_containing(self, address: usize) -> Option<Page<'a>> {
         let pages = self.pages_containing(address)?;
         Some(Page::new(pages, slot_offset(address) / PAGE_BYTES))
     }
 
-    /// Allocates near `hint`, which may be any number. Null for requests that hints do not apply
-    /// to, and when the OS refuses memory: the caller then allocates without a hint.
+    /// Allocates near `hint`, which may be any number. Null if hints do not apply to the request
+    /// or the OS refuses memory: the caller then allocates without a hint.
     #[inline]
     pub(crate) fn alloc_near(
         self,
@@ -222,9 +211,6 @@ impl<'a> Own<'a> {
     }
 
     /// As [`alloc_near`](Self::alloc_near), if `hint` lies on a co-location page of this arena.
-    ///
-    /// The common case in one go: an object of no more than a block, near a hint in the 512 bytes
-    /// around it whose map is one word.
     #[inline]
     pub(crate) fn alloc_beside(
         self,
@@ -254,10 +240,8 @@ impl<'a> Own<'a> {
     }
 
     /// Allocates at the start of the run behind the latest object, if the hint lies before it on
-    /// the same page and no other room is in the 512 bytes around the hint. Null otherwise.
-    ///
-    /// The place is known without a look at the map, so one allocation need not wait for the other;
-    /// the map only tells whether it is free.
+    /// the same page and its word has no nearer room. Null otherwise. The place does not depend on
+    /// the map, so that the processor can overlap several allocations.
     #[inline(always)]
     fn alloc_in_run(self, hint: usize, request: Request) -> *mut u8 {
         let place = (self.run_next.get() + request.align - 1) & !(request.align - 1);
@@ -275,7 +259,7 @@ impl<'a> Own<'a> {
         let (free, bit) = (word.free(), place / GRANULE_BYTES % 64);
         // The run is shorter than a word: an object precedes it.
         let mask = ((1 << (request.granules % 64)) - 1) << bit;
-        // Room in the hint's word, which is nearer: in the run's word, before the run.
+        // Nearer room: in the hint's word, and before the run if that is the run's word.
         let mut nearer = bits::run_starts(hint_word.get(), request.granules);
         if (place ^ hint) < 64 * GRANULE_BYTES {
             nearer &= (1 << bit) - 1;
@@ -289,8 +273,7 @@ impl<'a> Own<'a> {
         core::ptr::with_exposed_provenance_mut(place)
     }
 
-    /// Notes the free granules behind an object that was just made on a page, for
-    /// [`alloc_in_run`](Self::alloc_in_run).
+    /// Records the run behind a new object, for [`alloc_in_run`](Self::alloc_in_run).
     #[inline]
     fn note_run(self, object: *mut u8, request: Request) {
         let next = object.addr() + request.granules * GRANULE_BYTES;
@@ -305,8 +288,7 @@ impl<'a> Own<'a> {
         self.run_end.set(next + granules * GRANULE_BYTES);
     }
 
-    /// Counts an object that was placed at `place`, on the page of `hint`, by the block of that one
-    /// of its ends which is farther from the hint.
+    /// Counts an object at `place`, on the page of `hint`, by its end farther from the hint.
     #[inline(always)]
     fn count_on_page(self, place: usize, request: Request, hint: usize) {
         const _: () = assert!(
@@ -323,8 +305,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Allocates near a hint on `page`, where [`take_in_word`] has found nothing: on the rest of
-    /// the page, or beyond it.
+    /// Allocates near a hint on `page` whose word has no room: on the page, or beyond it.
     #[inline(never)]
     fn alloc_out_of_word(
         self,
@@ -348,15 +329,14 @@ impl<'a> Own<'a> {
         if reserved() > 0 {
             return self.alloc_on_tied_or_opening(page, request, policy);
         }
-        // Without reserved blocks, a page is full before another request comes from the same page:
-        // 0.3% of a random tree's hints found room on the tied page, and each looked at two cold
-        // lines for it.
+        // Without reserved blocks, tied pages do not pay: of a random tree's hints, 0.3 % found
+        // room there, and each read two cold cache lines.
         count(&self.placed, Outcome::Elsewhere);
         self.take_opening(request, policy)
     }
 
-    /// Allocates for a hint at `page`, which has no place for the request: on the page tied to it,
-    /// else on an opening, whose page is then tied to it.
+    /// Allocates on the page tied to `page`, which is full; else on an opening, whose page is then
+    /// tied to it.
     #[cold]
     #[inline(never)]
     fn alloc_on_tied_or_opening(self, page: Page<'a>, request: Request, policy: Policy) -> *mut u8 {
@@ -367,8 +347,8 @@ impl<'a> Own<'a> {
         count(&self.placed, Outcome::Elsewhere);
         let opening = self.take_opening(request, policy);
         let slot = page.pages.slot();
-        // Remote frees that were taken in meanwhile may have given the page's slot back, but not
-        // its chunk if the opening is there.
+        // Collecting remote frees may have given the page's slot back, but not its chunk if the
+        // opening lies there.
         if !opening.is_null() && chunk_base(opening.addr()) == chunk_base(slot.base().addr()) {
             let index = u16::try_from(page_index(opening.addr())).unwrap_or(0);
             slot.tie(page.in_slot).set(index);
@@ -376,7 +356,7 @@ impl<'a> Own<'a> {
         opening
     }
 
-    /// Allocates what has no neighbour.
+    /// Allocates an object without a neighbour.
     #[inline(never)]
     fn alloc_on_opening(self, request: Request, policy: Policy) -> *mut u8 {
         if !request.is_served() {
@@ -402,12 +382,9 @@ impl<'a> Own<'a> {
         }
         // The tied page's slot may have been given back since, and taken for something else.
         let found = self.page_containing(chunk_base(slot.base().addr()) + tied * PAGE_BYTES);
-        let room = found.filter(|tied| {
-            // Full but for scraps, or a region's by now, to which the hint does not point.
-            tied.empty_blocks() != 0 && !self.is_reserved(tied.pages.slot())
-        });
+        let room =
+            found.filter(|tied| tied.empty_blocks() != 0 && !self.is_reserved(tied.pages.slot()));
         let Some(tied) = room else {
-            // So that the next request does not come this far.
             tie.set(0);
             return None;
         };
@@ -415,8 +392,8 @@ impl<'a> Own<'a> {
         Some(tied.claim(granule, request))
     }
 
-    /// Takes the place at `address` for an object of `bytes`, if it is free, in a co-location slot
-    /// of this arena, aligned, and crosses no slot. Null otherwise.
+    /// Makes an object at `address`, if that is aligned, in a co-location slot of this arena, and
+    /// followed by enough free granules of the slot. Null otherwise.
     pub(crate) fn claim_at(self, address: usize, bytes: usize, align: usize) -> *mut u8 {
         let run = Run {
             first: slot_offset(address) / GRANULE_BYTES,
@@ -437,9 +414,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Changes the size of a co-located object where it lies, if the granules behind it allow.
-    /// Aborts with a message when no object is there, or none of `old_bytes` (`None`: whatever its
-    /// size).
+    /// Changes the size of a co-located object in place, if the granules behind it are free. Aborts
+    /// with a message if no object of `old_bytes` (`None`: of any size) starts there.
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this arena.
@@ -460,7 +436,7 @@ impl<'a> Own<'a> {
         resized
     }
 
-    /// Bytes of the co-located object at `address`. Aborts with a message when none is there.
+    /// Bytes of the co-located object at `address`. Aborts with a message if there is none.
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this arena.
@@ -469,8 +445,8 @@ impl<'a> Own<'a> {
         unsafe { Pages::of(slot) }.object(address, None).granules * GRANULE_BYTES
     }
 
-    /// Frees a co-located object. Aborts with a message when no object is there, or none of `bytes`
-    /// (`None`: whatever its size).
+    /// Frees a co-located object. Aborts with a message if no object of `bytes` (`None`: of any
+    /// size) starts there.
     ///
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this arena.
@@ -487,7 +463,7 @@ impl<'a> Own<'a> {
             // SAFETY: by the caller's promise.
             return self.free_colocated_slow(unsafe { Pages::of(slot) }, address, bytes);
         };
-        // From the object's block on: it may lie at the border of two.
+        // From the object's first block on: it may lie in two.
         let first = address / BLOCK_BYTES % 8 * BLOCK_GRANULES;
         let (freed, free) = (freed >> first, word.free() >> first);
         let is_block_empty = free & 0xff == 0xff || freed > 0xff && free >> 8 & 0xff == 0xff;
@@ -499,26 +475,24 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// What [`free_colocated`](Self::free_colocated) leaves: objects of more than a block, at the
-    /// start of a word of the map, and what is none.
+    /// [`free_colocated`](Self::free_colocated) of what [`Word::release`] refuses.
     #[inline(never)]
     fn free_colocated_slow(self, pages: Pages<'a>, address: usize, bytes: Option<usize>) {
         let run = pages.object(address, bytes);
         pages.release(run);
-        // Whether a block has become empty is found out when the place is looked at.
+        // Bit 0 says that a block may be empty.
         self.freed_place.set(address | 1);
         self.settle_pages(pages, run.pages());
     }
 
-    /// Checks the maps of all co-location slots, and what the arena knows of them. For tests.
+    /// Checks all co-location slots, and the arena's state for them. For tests.
     pub(crate) fn check_pages(self) -> Result<(), &'static str> {
         let mut listed_slots = 0;
         let mut desc = self.inventory.descs.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(made) = unsafe { desc.as_ref() } {
             desc = made.next_made.get();
-            // SAFETY: null, or a chunk of this arena, which is mapped as long as the descriptor
-            // names it.
+            // SAFETY: null, or a chunk of this arena, mapped while the descriptor names it.
             let Some(chunk) = (unsafe { made.chunk.get().as_ref() }) else {
                 continue;
             };
@@ -543,9 +517,9 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Makes an object of up to a block in the block of `near` if it has room, else where the policy
-/// says, as long as that is in the 512 bytes around `near` whose map is one word. Null otherwise.
-/// What does not `join` a neighbour begins at a block of its own under [`Policy::NewBlock`].
+/// Makes an object of up to a block in the block of `near`, else by the policy in the 512 bytes
+/// whose map is the word of `near`. Null if these have no room. By [`Policy::NewBlock`], an object
+/// that does not `join` a neighbour starts in an empty block.
 ///
 /// # Safety
 /// - `near` lies in a co-location page of the calling thread's arena.

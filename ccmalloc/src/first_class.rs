@@ -181,7 +181,7 @@ impl Heap {
     #[inline]
     pub fn alloc(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         if layout.size() == 0 {
-            return nothing(layout);
+            return empty_object(layout);
         }
         match hint {
             None => self.alloc_unhinted(layout),
@@ -231,7 +231,7 @@ impl Heap {
     #[must_use]
     pub fn alloc_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         if layout.size() == 0 {
-            return nothing(layout);
+            return empty_object(layout);
         }
         if Class::for_layout(layout.size(), layout.align()).is_none() {
             return self.alloc_large(layout, Contents::Zero);
@@ -313,7 +313,7 @@ impl Heap {
         if new.size() == 0 {
             // SAFETY: the caller's promise.
             unsafe { self.dealloc(object, old) };
-            return nothing(new);
+            return empty_object(new);
         }
         let own = Some(self.own());
         // SAFETY: the caller's promise; neither layout is empty.
@@ -481,8 +481,8 @@ impl Own<'static> {
     }
 }
 
-/// The address of an object without bytes.
-fn nothing(layout: Layout) -> Option<NonNull<u8>> {
+/// The address of an object of size 0.
+pub(crate) fn empty_object(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(core::ptr::without_provenance_mut(layout.align()))
 }
 

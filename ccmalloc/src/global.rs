@@ -31,12 +31,11 @@ impl CcMalloc {
     }
 }
 
-// SAFETY: objects handed out are disjoint (a slab's lie at multiples of their size, and a live one
-// is not handed out; each bit of a co-location page's free map stands for bytes of its own; spans
-// and mappings are of slots and chunks taken), have the size and alignment asked for
+// SAFETY: live objects are disjoint (a slab's lie at multiples of their size, and a live one is not
+// allocated again; each bit of a co-location page's free map stands for bytes of its own; spans and
+// mappings are of slots and chunks taken), have the size and alignment asked for
 // (`Class::for_layout`, `Request::new`, `large::alloc`), and stay until they are freed. Nothing
-// here unwinds: indices are checked by `get`, arithmetic that could overflow is checked, and misuse
-// aborts.
+// here unwinds: indices and arithmetic are checked, and misuse aborts.
 unsafe impl GlobalAlloc for CcMalloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -63,16 +62,14 @@ unsafe impl GlobalAlloc for CcMalloc {
 
 static IS_DECLARED_GLOBAL: AtomicBool = AtomicBool::new(false);
 
-/// Declares that the program's global allocator is [`CcMalloc`], so that code with many objects may
-/// call `CcMalloc` directly, as `ccmorph` does. Otherwise such code asks the global allocator for
-/// each object, as a wrapper may keep count.
-///
-/// Takes effect at once, in all threads, and for good.
+/// Declares that the program's global allocator is [`CcMalloc`], so that code with many objects,
+/// such as `ccmorph`, may call `CcMalloc` directly. Takes effect at once, in all threads, and for
+/// good.
 ///
 /// # Safety
 /// - The program's `#[global_allocator]` is a [`CcMalloc`], or passes each request on to one as it
 ///   is, and does not rely on which requests it gets: it may free objects that `CcMalloc` allocated
-///   directly, and the other way round.
+///   directly, and `CcMalloc` objects that it allocated.
 ///
 /// # Examples
 ///
@@ -97,8 +94,7 @@ pub fn is_declared_global() -> bool {
     IS_DECLARED_GLOBAL.load(Ordering::Relaxed)
 }
 
-/// Frees objects of one layout. About a third fewer instructions than [`cc_dealloc`] for each,
-/// which looks the layout up each time.
+/// Frees objects of one layout, with about a third fewer instructions than [`cc_dealloc`] for each.
 ///
 /// # Safety
 /// - Each of the objects was allocated by this allocator ([`CcMalloc`] or [`cc_alloc`]) with this
@@ -113,9 +109,9 @@ pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, la
 /// Allocates `layout`, near `hint` if there is one, by the process's default policy.
 ///
 /// The hint is a pointer to an object that is likely to be used together with the new one. **Any
-/// hint is safe**: null, freed, foreign, misaligned or another thread's, it costs placement, never
-/// correctness, and is never read through. Hints apply to objects of up to 512 bytes and alignments
-/// of up to 64.
+/// hint is safe**: the allocator never reads through it. One that is null, freed, foreign,
+/// misaligned or another thread's only costs placement. Hints apply to objects of up to 512 bytes
+/// and alignments of up to 64.
 ///
 /// Returns `None` when out of memory. A size of 0 is allocated like 1, and must be freed like any
 /// other.
@@ -136,10 +132,7 @@ pub unsafe fn cc_dealloc_each(objects: impl IntoIterator<Item = NonNull<u8>>, la
 #[inline]
 #[must_use]
 pub fn cc_alloc(layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-    NonNull::new(match hint {
-        None => thread::alloc(layout),
-        Some(hint) => thread::alloc_near(layout, hint.addr().get(), None),
-    })
+    alloc(layout, hint, None)
 }
 
 /// As [`cc_alloc`], with this policy.
@@ -150,9 +143,14 @@ pub fn cc_alloc_with(
     hint: Option<NonNull<u8>>,
     policy: Policy,
 ) -> Option<NonNull<u8>> {
+    alloc(layout, hint, Some(policy))
+}
+
+#[inline(always)]
+fn alloc(layout: Layout, hint: Option<NonNull<u8>>, policy: Option<Policy>) -> Option<NonNull<u8>> {
     NonNull::new(match hint {
         None => thread::alloc(layout),
-        Some(hint) => thread::alloc_near(layout, hint.addr().get(), Some(policy)),
+        Some(hint) => thread::alloc_near(layout, hint.addr().get(), policy),
     })
 }
 
@@ -189,30 +187,27 @@ pub unsafe fn cc_dealloc(object: NonNull<u8>, layout: Layout) {
 }
 
 /// Runs `f` and places every allocation that this thread makes in it through [`CcMalloc`] near
-/// `hint`, including those of `Box`, `Rc` and `BTreeMap`.
+/// `hint`, including those of `Box`, `Rc` and `BTreeMap`. If calls are nested, the innermost wins.
 ///
 /// # What a hint means
 ///
 /// If `hint` lies in an object that was placed by a hint itself, it means that object: `&*node`,
 /// `&node.key` and a link inside the node, empty or not, all mean the node. Otherwise it means the
-/// first object placed by a hint that a pointer in the first 64 bytes of the value leads to. So a
+/// first object placed by a hint that a pointer in the first 64 bytes of the value points to. So a
 /// variable that holds a `&Node`, a `Box`, an `Rc`, an `Option` of these, a raw pointer or a `Vec`
 /// is as good a hint as the object behind it. One pointer is followed, not a chain.
 ///
 /// An object can get neighbours only if
 ///
-/// - **it was placed by a hint itself.** Other objects have no room beside them. Start a structure
-///   with `near(&(), ..)`: its first node then gets a cache block with room for more.
+/// - **it was placed by a hint itself.** Start a structure with `near(&(), ..)`: its first node
+///   then gets a cache block with room for more.
 /// - **the calling thread allocated it.** Threads do not share cache blocks. Give a structure that
 ///   several threads grow a [`Heap`](crate::Heap), and keep both behind one lock.
 ///
-/// **Any hint is safe**: one that leads to no such object costs placement.
-/// [`placement`](crate::placement) and [`watch`](crate::watch) count it as `not_usable`, and debug
-/// builds warn of it if it is a local variable (see
-/// [`set_hint_warnings`](crate::set_hint_warnings)).
-///
-/// Calls may be nested: the innermost hint holds. Objects of more than 512 bytes are allocated as
-/// without a hint.
+/// **Any hint is safe.** One that leads to no such object, or is given for an object of more than
+/// 512 bytes, only costs placement. [`placement`](crate::placement) and [`watch`](crate::watch)
+/// count it as `not_usable`. Debug builds [warn](crate::set_hint_warnings) of hints that are local
+/// variables and lead to no such object.
 ///
 /// # Examples
 ///
@@ -248,17 +243,15 @@ fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether `ptr` points into memory that this allocator manages, of any thread. Decided without
-/// reading through it; two to five dependent loads.
+/// Whether `ptr` points into memory that this allocator manages, of any thread. Does not read
+/// through it; two to five dependent loads.
 #[must_use]
 pub fn contains(ptr: *const u8) -> bool {
     registry::contains(ptr.addr())
 }
 
-/// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages.
-///
-/// Advice: it never changes contents, and any range is safe to name (the OS refuses ranges that are
-/// not mapped). Returns whether the OS took the advice.
+/// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages. Returns
+/// whether it takes the advice, which it refuses for ranges that are not mapped. Contents stay.
 pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
     crate::sys::advise_huge(ptr, bytes)
 }

@@ -6,14 +6,12 @@ use core::fmt;
 use core::num::NonZero;
 use core::ptr::NonNull;
 
-use crate::first_class::Heap;
+use crate::first_class::{Heap, empty_object};
 use crate::global::CcMalloc;
 use crate::target::target;
 use crate::thread;
 
-/// Memory was refused: the OS has none left, or the size is beyond what can be addressed.
-///
-/// Converts into the errors of the allocator traits.
+/// Out of memory. Converts into the errors of the allocator traits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AllocError;
 
@@ -25,21 +23,22 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
+/// The memory of an object, as long as its layout.
+pub type AllocResult = Result<NonNull<[u8]>, AllocError>;
+
 /// An allocator that takes a hint with each request: a pointer to an object that is likely to be
 /// used together with the new one.
 ///
-/// For collections that place their nodes themselves. `None` asks for any place, or, of an
-/// allocator that carries a hint ([`WithHint`]), for one near that. **Any hint is safe**; see
-/// [`cc_alloc`](crate::cc_alloc).
+/// `None` asks for any place, or for one near the hint that the allocator carries ([`WithHint`]).
+/// **Any hint is safe**; see [`cc_alloc`](crate::cc_alloc).
 ///
 /// # Safety
 /// For implementers, as for the `Allocator` traits:
-/// - an object that was handed out has the size and alignment of its layout, overlaps no other, and
-///   stays valid until it is freed, or the allocator and all of its clones are dropped, or a borrow
-///   in the allocator's type ends;
-/// - moving or cloning the allocator changes nothing about that, and any clone may free the object;
-/// - where the allocator implements one of the `Allocator` traits as well, either frees what the
-///   other allocated.
+/// - an allocated object has the size and alignment of its layout, overlaps no other, and stays
+///   valid until it is freed, or the allocator and all of its clones are dropped, or a borrow in
+///   the allocator's type ends;
+/// - moving or cloning the allocator does not invalidate objects, and any clone may free them;
+/// - if the allocator also implements an `Allocator` trait, either frees what the other allocated.
 ///
 /// # Examples
 ///
@@ -82,26 +81,17 @@ impl Error for AllocError {}
 /// # Ok::<(), AllocError>(())
 /// ```
 pub unsafe trait HintAllocator {
-    /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address that stands for
-    /// no memory.
+    /// Allocates `layout`, near `hint`. A layout of size 0 gives an aligned address without memory.
     ///
     /// # Errors
     /// When out of memory.
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError>;
+    fn allocate_near(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult;
 
     /// As [`allocate_near`](HintAllocator::allocate_near), and all bytes are 0.
     ///
     /// # Errors
     /// When out of memory.
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         let object = self.allocate_near(layout, hint)?;
         // SAFETY: fresh, and this large.
         unsafe { object.cast::<u8>().write_bytes(0, object.len()) };
@@ -124,7 +114,7 @@ pub unsafe trait HintAllocator {
         old: Layout,
         new: Layout,
         hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError>;
+    ) -> AllocResult;
 
     /// Frees an object.
     ///
@@ -136,10 +126,9 @@ pub unsafe trait HintAllocator {
 
 /// An allocator with a hint for all that it allocates: [`CcMalloc::near`], [`Heap::near`].
 ///
-/// It copies an address, which is usable from any thread, though only a hint into memory of the
-/// allocating thread or heap has an effect. The allocator inside may free and resize what it
-/// allocates, so that a `Box<T, Near>` of two words can become a `Box<T, CcMalloc>` of one
-/// ([`IntoThin`](crate::IntoThin)).
+/// Only a hint into memory of the allocating thread or heap has an effect. The allocator inside may
+/// free and resize what this one allocates, so that a `Box<T, Near>` of two words can become a
+/// `Box<T, CcMalloc>` of one ([`IntoThin`](crate::IntoThin)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WithHint<A> {
     pub(crate) inner: A,
@@ -158,7 +147,7 @@ impl<A> WithHint<A> {
         WithHint { inner, hint }
     }
 
-    /// The address near which it allocates. It may not be accessed.
+    /// The address near which it allocates, without provenance.
     #[must_use]
     pub fn hint(&self) -> NonNull<u8> {
         NonNull::without_provenance(self.hint)
@@ -166,8 +155,8 @@ impl<A> WithHint<A> {
 }
 
 impl CcMalloc {
-    /// An allocator that allocates near `hint` or what it points to: see [`near`](crate::near).
-    /// **Any hint is safe.**
+    /// An allocator near `hint` or what it points to: see [`near`](crate::near). **Any hint is
+    /// safe.**
     ///
     /// # Examples
     ///
@@ -192,12 +181,10 @@ impl CcMalloc {
 }
 
 impl Heap {
-    /// An allocator that allocates in this heap, near `hint` or what it points to: see
-    /// [`near`](crate::near). Objects of this heap that were placed by a hint get neighbours.
-    /// **Any hint is safe.**
+    /// An allocator in this heap, near `hint` or what it points to: see [`near`](crate::near).
+    /// Objects of this heap that were placed by a hint get neighbours. **Any hint is safe.**
     ///
-    /// What it allocates may be freed and resized by `&Heap` as well; see
-    /// [`IntoThin`](crate::IntoThin) for boxes and vectors.
+    /// `&Heap` may also free and resize what it allocates; see [`IntoThin`](crate::IntoThin).
     #[must_use]
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
@@ -208,27 +195,17 @@ impl Heap {
 
 /// The object of `layout` that starts at `start`.
 #[inline]
-fn object(start: Option<NonNull<u8>>, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+fn object(start: Option<NonNull<u8>>, layout: Layout) -> AllocResult {
     let start = start.ok_or(AllocError)?;
     Ok(NonNull::slice_from_raw_parts(start, layout.size()))
-}
-
-/// The object of a layout without bytes.
-#[inline]
-fn nothing(layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-    let start = NonNull::new(core::ptr::without_provenance_mut(layout.align()));
-    object(start, layout)
 }
 
 /// Allocates near what `hint` means, from `CcMalloc`.
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
-pub(crate) fn allocate_near_target<T: ?Sized>(
-    layout: Layout,
-    hint: &T,
-) -> Result<NonNull<[u8]>, AllocError> {
+pub(crate) fn allocate_near_target<T: ?Sized>(layout: Layout, hint: &T) -> AllocResult {
     if layout.size() == 0 {
-        return nothing(layout);
+        return object(empty_object(layout), layout);
     }
     let start = NonNull::new(thread::alloc_near_target(layout, hint));
     object(start, layout)
@@ -238,23 +215,15 @@ pub(crate) fn allocate_near_target<T: ?Sized>(
 // values are clones of each other, and memory stays until it is freed.
 unsafe impl HintAllocator for CcMalloc {
     #[inline]
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         if layout.size() == 0 {
-            return nothing(layout);
+            return object(empty_object(layout), layout);
         }
         object(crate::cc_alloc(layout, hint), layout)
     }
 
     #[inline]
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         if layout.size() > 0 && hint.is_none() {
             return object(NonNull::new(thread::alloc_zeroed(layout)), layout);
         }
@@ -271,14 +240,14 @@ unsafe impl HintAllocator for CcMalloc {
         old: Layout,
         new: Layout,
         hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    ) -> AllocResult {
         if old.size() == 0 {
             return self.allocate_near(new, hint);
         }
         if new.size() == 0 {
             // SAFETY: the caller's promise.
             unsafe { self.free(start, old) };
-            return nothing(new);
+            return object(empty_object(new), new);
         }
         // SAFETY: the caller's promise; `thread::resize` allocates as `CcMalloc` does.
         let resized = unsafe { thread::resize(start.as_ptr(), old, new, hint) };
@@ -297,20 +266,12 @@ unsafe impl HintAllocator for CcMalloc {
 // SAFETY: the inner allocator with another choice of hints, which are not part of the contract.
 unsafe impl<A: HintAllocator> HintAllocator for WithHint<A> {
     #[inline]
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         self.inner.allocate_near(layout, hint.or(Some(self.hint())))
     }
 
     #[inline]
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         self.inner
             .allocate_near_zeroed(layout, hint.or(Some(self.hint())))
     }
@@ -322,7 +283,7 @@ unsafe impl<A: HintAllocator> HintAllocator for WithHint<A> {
         old: Layout,
         new: Layout,
         hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    ) -> AllocResult {
         let hint = hint.or(Some(self.hint()));
         // SAFETY: the caller's promise; the inner allocator allocates what this one does.
         unsafe { self.inner.resize_near(start, old, new, hint) }
@@ -340,20 +301,12 @@ unsafe impl<A: HintAllocator> HintAllocator for WithHint<A> {
 // dropped nor cleared meanwhile.
 unsafe impl HintAllocator for &Heap {
     #[inline]
-    fn allocate_near(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         object(self.alloc(layout, hint), layout)
     }
 
     #[inline]
-    fn allocate_near_zeroed(
-        &self,
-        layout: Layout,
-        hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    fn allocate_near_zeroed(&self, layout: Layout, hint: Option<NonNull<u8>>) -> AllocResult {
         object(self.alloc_zeroed(layout, hint), layout)
     }
 
@@ -364,7 +317,7 @@ unsafe impl HintAllocator for &Heap {
         old: Layout,
         new: Layout,
         hint: Option<NonNull<u8>>,
-    ) -> Result<NonNull<[u8]>, AllocError> {
+    ) -> AllocResult {
         // SAFETY: the caller's promise. The heap is borrowed, so it has not been cleared since.
         object(unsafe { self.realloc(start, old, new, hint) }, new)
     }

@@ -15,9 +15,9 @@
 //! A global allocator that takes a hint, and puts the new object into the hint's cache block.
 //!
 //! A processor waits a hundred nanoseconds for a node in memory, and hardly at all for one in the
-//! cache block that it has just fetched. [`CcMalloc`] is a thread-caching allocator for everything.
-//! Where a program knows what a new object will be used together with, it gives a hint: T.
-//! Chilimbi's `ccmalloc` (*Cache-Conscious Data Structures*, 1999, section 4.2).
+//! cache block that it has just fetched. [`CcMalloc`] is a thread-caching allocator for everything;
+//! a hint names an object that the new one will be used together with. The idea is T. Chilimbi's
+//! (*Cache-Conscious Data Structures*, 1999, section 4.2).
 //!
 //! ```
 //! use ccmalloc::{CcMalloc, near};
@@ -57,11 +57,12 @@
 //! | lays out a whole structure | [`Region`]: each object at a chosen offset | nothing |
 //!
 //! Any of them may free and resize what another allocated, except objects of size 0, which have
-//! memory only from the functions for code that allocates by hand.
+//! memory only from the functions for code that allocates by hand. **Any hint is safe.** The
+//! allocator never reads through it: a bad hint costs placement, never correctness. No hint makes
+//! two threads share a block.
 //!
-//! A structure can also have a [`Heap`] of its own, which takes hints ([`Heap::near`],
-//! [`Heap::alloc`], `&Heap` as a `HintAllocator`), by a policy of its own, and is dropped as a
-//! whole.
+//! A structure can also have a [`Heap`] of its own, with its own policy, which takes hints
+//! ([`Heap::near`], [`Heap::alloc`], `&Heap` as a `HintAllocator`) and is dropped as a whole.
 //!
 //! ```
 //! # #[cfg(feature = "allocator-api2")] {
@@ -87,22 +88,14 @@
 //! # Features
 //!
 //! - `allocator-api2` (default): [`CcMalloc`], [`Near`], `&`[`Heap`] and [`NearHeap`] implement
-//!   `Allocator` of the crate `allocator-api2`, version 0.2, which hashbrown and bumpalo speak.
-//!   That crate has no dependencies of its own.
-//! - `allocator-api2-04`: the same of version 0.4.
-//! - `nightly`: the same of the standard library, `core::alloc::Allocator`. Needs a nightly
-//!   compiler.
+//!   `Allocator` of the crate `allocator-api2` 0.2, which hashbrown and bumpalo use.
+//! - `allocator-api2-04`: the same for version 0.4.
+//! - `nightly`: the same for `core::alloc::Allocator`, on a nightly compiler.
 //!
-//! They can all be on at once. If another crate turns on the feature `nightly` of `allocator-api2`
-//! 0.2, `allocator-api2` and `nightly` exclude each other here.
-//!
-//! **Any hint is safe.** The allocator never reads through it: a bad hint costs placement, never
-//! correctness. Objects are placed only beside objects of their own thread, so that no hint makes
-//! two threads share a block.
+//! They can all be on at once, unless another crate turns on the feature `nightly` of
+//! `allocator-api2` 0.2: `allocator-api2` and `nightly` then exclude each other.
 //!
 //! # How it works
-//!
-//! The words of the sources:
 //!
 //! | word | meaning |
 //! |---|---|
@@ -110,7 +103,7 @@
 //! | chunk | 2 MiB from the OS: metadata, and 31 *slots* of 64 KiB |
 //! | slab | a slot with objects of one size class |
 //! | span | 1 to 15 slots with one large object |
-//! | extent | a run of chunks in no use, kept for later requests |
+//! | extent | a run of unused chunks, kept for later requests |
 //! | bin | what an arena has for one size class, with its free list |
 //! | free list | pointers to free objects of a slab, taken and put back at one end |
 //! | remote free | a free by a thread that does not own the object's arena |
@@ -119,52 +112,44 @@
 //! An allocation without a hint: `thread::alloc` looks the size class up, takes an object off the
 //! bin's free list, and sets its bit in the map of live objects (`Arena::pop`); if the list is
 //! empty, `Own::refill` fills it from a slab's map. A free: the masked address gives the chunk's
-//! metadata; the slab's tag says that it is this thread's, and the object's bit is cleared and the
-//! object put on the free list (`Arena::push`). Neither uses an atomic read-modify-write, and
-//! neither touches the object. A remote free goes to `free_remote`.
+//! metadata, and the slab's tag its owner. If that is this thread, `Arena::push` clears the bit and
+//! puts the object on the free list, else `free_remote` leaves it to the owner. Allocations and
+//! local frees use no atomic read-modify-write and do not touch the object.
 //!
-//! An allocation with a hint: `Own::alloc_near` asks the registry whether the hint lies in a chunk
-//! of this arena, and the slot's tag whether in a co-location page. It reads the page's free map
-//! (one cache line), and takes the hint's block, else another on its page by the [`Policy`], else
-//! (where blocks are reserved) a tied page, else a new block.
+//! An allocation with a hint: `Own::alloc_near` finds the hint's co-location page by the registry
+//! and the slot's tag, reads the page's free map (one cache line), and takes the hint's block, else
+//! another on the page by the [`Policy`], else a new block.
 //!
-//! The modules' documentation has the details: `geometry` (units), `chunk` (where metadata lies),
-//! `arena` and `slabs` (without hints), `colocate` (with hints), `pages` (free granules and ends of
-//! objects), `remote` and `protocol` (remote frees), `registry` (membership), `large`, `slots` and
-//! `extents` (what is kept, and what goes back to the OS), `first_class` (heaps of the program's).
 //! `docs/ccmalloc.md` in the repository explains each abort message.
 //!
 //! # When it does not help
 //!
-//! Placement saves misses. There are few to save where a structure fits the second-level cache, is
-//! built in the order in which it is walked, or has nodes of several blocks. [`placement`] tells
-//! what became of the hints.
+//! Placement saves misses. There are few to save if a structure fits the second-level cache, is
+//! built in the order of its traversal, or has nodes of several blocks. [`placement`] counts where
+//! hinted objects lie.
 //!
 //! # Known limits
 //!
-//! - The next thread that starts takes over the memory of an ended thread; what other threads free
-//!   in it before goes back to the OS when any thread needs a new chunk.
-//! - An object of a [`Heap`] that unsafe code hands to [`cc_dealloc`] or another thread's allocator
-//!   is freed when the heap next runs out of room.
-//! - Empty slots of 64 KiB are reused. They go back to the OS with their chunk of 2 MiB, or, where
-//!   a chunk has eight or more, after half a second. Unused chunks and large mappings are kept as
+//! - The next thread that starts takes over the memory of an ended thread. Memory that others free
+//!   there before that goes back to the OS when any thread needs a new chunk.
+//! - An object of a [`Heap`] that unsafe code passes to [`cc_dealloc`] or another thread's
+//!   allocator is freed when the heap next runs out of room.
+//! - Empty slots of 64 KiB are reused. They go back to the OS with their chunk of 2 MiB, or, if a
+//!   chunk has eight or more, after half a second. Unused chunks and large mappings are kept as
 //!   long, at most 32 to 128 MiB a thread. Both are checked when the thread frees.
-//! - Frees are checked against the maps. Double frees, pointers into objects, and wrong sizes abort
-//!   the process with one line on stderr, unless the memory has been allocated again or the size
-//!   class is the same. A free with a layout reads the metadata of the chunk first: for a foreign
-//!   pointer the process may end with a segmentation fault. ([`raw`] asks the registry first.)
+//! - Double frees, pointers into objects and wrong sizes abort the process with one line on stderr,
+//!   unless the memory has been allocated again or the size class is the same. A free of a foreign
+//!   pointer with a layout may end in a segmentation fault; [`raw`] asks the registry first.
 //! - Like `malloc`, it is not async-signal-safe. A signal handler may call [`contains`] at any
-//!   time; it may allocate, free and use [`near`] only where it cannot have interrupted the
-//!   allocator.
-//! - The hint of [`near`] belongs to the thread. A stackful coroutine must not switch threads
-//!   inside `near`: objects would lie near the wrong hints.
-//! - Valgrind's memcheck may report a branch on an uninitialised value here: the padding of a hint,
-//!   which [`near`] searches for a pointer.
-//! - The child of a `fork` has the memory of the parent's other threads, and may free objects in
-//!   it, but never hands that memory out again.
-//! - When a shared library that has this allocator is closed with `dlclose`, its heaps and what
-//!   lives in them stay mapped to the end of the process.
-//! - 64-bit Unix only for now; on other Unixes than Linux, large reallocations copy.
+//!   time, the other functions only if it cannot have interrupted the allocator.
+//! - The hint of [`near`] belongs to the thread. If a stackful coroutine switches threads inside
+//!   `near`, objects lie near the wrong hints.
+//! - Valgrind's memcheck may report a branch on uninitialised padding of a hint, which [`near`]
+//!   searches for a pointer.
+//! - The child of a `fork` may free objects of the parent's other threads, but does not allocate
+//!   their memory again.
+//! - After `dlclose` of a shared library with this allocator, its heaps stay mapped.
+//! - 64-bit Unix only for now. On Unixes other than Linux, large reallocations copy.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(feature = "nightly", feature(allocator_api))]
 #![deny(
@@ -179,7 +164,7 @@
 #[cfg(not(all(unix, target_pointer_width = "64")))]
 compile_error!("ccmalloc runs on 64-bit Unix only");
 
-// Before all others, which are to see its macro.
+// First, because the others use its macro.
 #[macro_use]
 mod debug_assert;
 
@@ -227,7 +212,7 @@ pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
     check, contains, declare_global, is_declared_global, near, near_with,
 };
-pub use hint::{AllocError, HintAllocator, Near, NearHeap, WithHint};
+pub use hint::{AllocError, AllocResult, HintAllocator, Near, NearHeap, WithHint};
 pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };

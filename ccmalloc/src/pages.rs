@@ -10,8 +10,7 @@
 //! end map     0 0 1 1 0 0 0 0 1 0
 //! ```
 //!
-//! Invariants, which hold whenever no method of [`Word`] or [`Pages`] runs. Only these methods
-//! write:
+//! Invariants, which hold whenever no method of [`Word`] or [`Pages`] runs:
 //!
 //! 1. The end bit of a free granule is 0.
 //! 2. Each run of taken granules ends in an end.
@@ -22,12 +21,9 @@
 //! a pointer into an object and a wrong size are found, unless an object of the same size has been
 //! placed there since.
 //!
-//! There are no counters: the free map says whether a block, a page or the slot is empty.
-//!
-//! The free map lies in the chunk's metadata. The end map lies outside of the chunk
-//! ([`ChunkDesc::ends`](crate::chunk::ChunkDesc)) and is made of atomics: a remote free reads the
-//! object's length there while the owner may be changing neighbouring bits. Relaxed accesses are
-//! enough, because the bits of a live object do not change.
+//! The end map lies outside of the chunk ([`ChunkDesc::ends`](crate::chunk::ChunkDesc)) and is
+//! atomic: a remote free reads the object's length there while the owner may change other bits.
+//! Relaxed accesses are enough, because the bits of a live object do not change.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +35,7 @@ use crate::geometry::{
 };
 use crate::sys;
 
-/// The granules of one object: the first one's number in its slot, and how many.
+/// The granules of one object; `first` is a number in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: usize,
@@ -47,7 +43,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The pages of the slot that it lies on, a bit each.
+    /// Its pages, a bit each.
     pub(crate) fn pages(self) -> u32 {
         let last = (self.first + self.granules - 1) / PAGE_GRANULES;
         (2 << last) - (1 << (self.first / PAGE_GRANULES))
@@ -69,8 +65,7 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    /// The word of `address`. Reads neither map: two words that are often cold are then read at the
-    /// same time.
+    /// The word of `address`. Reads neither map, so that the caller can load both words at once.
     ///
     /// # Safety
     /// - `address` lies in a co-location slot of the calling thread's arena, which stays one during
@@ -105,8 +100,7 @@ impl<'a> Word<'a> {
     /// Frees the object at `address`, which lies in this word; returns its bits.
     ///
     /// Returns `None`, and does nothing, if no object of `bytes` (`None`: of any size) starts
-    /// there, and for objects that are left to [`Pages::release`]: those above a block, those that
-    /// reach into the next word, and those at the start of a word.
+    /// there, if it is larger than a block, starts a word, or reaches into the next word.
     #[inline(always)]
     pub(crate) fn release(self, address: usize, bytes: Option<usize>) -> Option<u64> {
         let (free, ends) = (self.free.get(), self.ends.load(Ordering::Relaxed));
@@ -129,16 +123,13 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The sixteen pages of a co-location slot that the calling thread owns. See the module's
-/// documentation.
+/// The sixteen pages of a co-location slot that the calling thread owns.
 #[derive(Clone, Copy)]
 pub(crate) struct Pages<'a> {
     slot: SlotRef<'a>,
 }
 
 impl<'a> Pages<'a> {
-    /// The pages of `slot`.
-    ///
     /// # Safety
     /// - Whenever the value is used, the calling thread owns the slot, which is tagged as a
     ///   co-location slot. (The owner may also call [`init`](Self::init) just before it sets the
@@ -149,7 +140,6 @@ impl<'a> Pages<'a> {
         Self { slot }
     }
 
-    /// The slot.
     #[inline]
     pub(crate) fn slot(self) -> SlotRef<'a> {
         self.slot
@@ -161,7 +151,7 @@ impl<'a> Pages<'a> {
         unsafe { self.slot.ends() }
     }
 
-    /// Makes all granules free, whatever the maps say.
+    /// Makes all granules free.
     pub(crate) fn init(self) {
         for (free, ends) in self.slot.map().iter().zip(self.ends()) {
             free.set(!0);
@@ -177,7 +167,6 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Whether nothing lies in the slot.
     pub(crate) fn is_empty(self) -> bool {
         self.slot.map().iter().all(|word| word.get() == !0)
     }
@@ -205,8 +194,7 @@ impl<'a> Pages<'a> {
         free
     }
 
-    /// The word that has granule `first` of the slot, and the bits there of `run`, if it lies
-    /// inside of the word.
+    /// The word that contains `run`, and the bits of `run`; `None` if it reaches the word's end.
     #[inline]
     fn word_of(self, run: Run) -> Option<(Word<'a>, u64)> {
         let (number, bit) = (run.first / 64, run.first % 64);
@@ -217,8 +205,7 @@ impl<'a> Pages<'a> {
         (bit + run.granules < 64).then(|| (word, ((1 << run.granules) - 1) << bit))
     }
 
-    /// Makes an object of the granules of `run`; `false` if they are not all free, or not all in
-    /// the slot.
+    /// Makes an object of `run`; `false` if not all of it is free and in the slot.
     #[inline]
     pub(crate) fn claim_if_free(self, run: Run) -> bool {
         let Some((word, mask)) = self.word_of(run) else {
@@ -242,15 +229,15 @@ impl<'a> Pages<'a> {
         true
     }
 
-    /// Makes an object of the granules of `run`, which are free.
+    /// Makes an object of `run`, which is free.
     #[inline]
     pub(crate) fn claim(self, run: Run) {
         let claimed = self.claim_if_free(run);
         debug_assert!(claimed);
     }
 
-    /// Makes `count` objects of `granules` each, one behind the other, from the start of an
-    /// empty slot on. They must fit.
+    /// Makes `count` adjacent objects of `granules` each at the start of an empty slot. They must
+    /// fit.
     pub(crate) fn fill(self, granules: usize, count: usize) {
         debug_assert!(self.is_empty() && granules * count <= SLOT_GRANULES);
         for object in 0..count {
@@ -277,8 +264,8 @@ impl<'a> Pages<'a> {
         });
     }
 
-    /// The object at `address`, which lies in the slot. Aborts with a message when there is none,
-    /// or none of `bytes` (`None`: whatever its size).
+    /// The object at `address`, which lies in the slot. Aborts with a message if no object of
+    /// `bytes` (`None`: of any size) starts there.
     #[inline(always)]
     pub(crate) fn object(self, address: usize, bytes: Option<usize>) -> Run {
         let first = first_granule(address);
@@ -299,15 +286,15 @@ impl<'a> Pages<'a> {
         self.set_free(object);
     }
 
-    /// Gives an object that [`object`](Self::object) has found `granules` granules, where it lies.
-    /// `false` if the next object, or the end of the page, is nearer than that.
+    /// Resizes an object that [`object`](Self::object) has found to `granules`, in place. `false`
+    /// if the next object, or the end of the page, is in the way.
     pub(crate) fn resize(self, object: Run, granules: usize) -> bool {
         let old_end = object.first + object.granules;
         let new_end = object.first.saturating_add(granules);
         if new_end > old_end {
             let (first, granules) = (old_end, new_end - old_end);
             let grown = Run { first, granules };
-            // Not past a page: every hinted object lies in one.
+            // Hinted objects do not cross pages.
             if (new_end - 1) / PAGE_GRANULES != object.first / PAGE_GRANULES || !self.is_free(grown)
             {
                 return false;
@@ -322,9 +309,9 @@ impl<'a> Pages<'a> {
         true
     }
 
-    /// Frees what other threads have freed in the slot: each bit of the remote map is the first
-    /// granule of an object. Returns the pages that objects were freed on, a bit each. Aborts with
-    /// a message when there is no such object.
+    /// Completes the remote frees in the slot: each bit of the remote map is the first granule of
+    /// an object. Returns the pages with freed objects, a bit each. Aborts with a message if there
+    /// is no such object.
     pub(crate) fn absorb(self) -> u32 {
         let mut pages = 0;
         for (index, remote) in self.slot.remote().iter().enumerate() {
@@ -348,7 +335,7 @@ impl<'a> Pages<'a> {
             if free_bits & end_bits != 0 {
                 return Err("an object ends in a free granule");
             }
-            // Behind the slot, no object goes on.
+            // No object continues behind the slot.
             let next = free.get(index + 1).map_or(1, Cell::get);
             let free_after = free_bits >> 1 | next << 63;
             if !(free_bits | end_bits) & free_after != 0 {
@@ -377,7 +364,7 @@ pub(crate) fn clear_end(ends: &EndMap, granule: usize) {
     }
 }
 
-/// How many granules there are from `first` to the first end at or after it; 0 when no end follows.
+/// The number of granules from `first` to the first end at or after it; 0 if there is none.
 #[inline]
 fn length(ends: &EndMap, first: usize) -> usize {
     let here = ends
@@ -411,8 +398,7 @@ fn is_start(free: &[Cell<u64>; MAP_WORDS], ends: &EndMap, first: usize) -> bool 
         return false;
     };
     let (free_bits, end_bits) = (free_word.get(), end_word.load(Ordering::Relaxed));
-    // Bit g says whether an object may start at granule g: whether the granule before is free or an
-    // end.
+    // Bit g says whether the granule before g is free or an end.
     let starts = if first.is_multiple_of(64) && word > 0 {
         let before = word - 1;
         free.get(before).map_or(0, Cell::get) >> 63
@@ -426,8 +412,7 @@ fn is_start(free: &[Cell<u64>; MAP_WORDS], ends: &EndMap, first: usize) -> bool 
     starts & !free_bits & 1 << (first % 64) != 0
 }
 
-/// The first granule of what is to be freed at `address`. Aborts with a message when no
-/// object can start there.
+/// The granule that starts at `address`. Aborts with a message if none does.
 #[inline]
 fn first_granule(address: usize) -> usize {
     if !address.is_multiple_of(GRANULE_BYTES) {
@@ -436,10 +421,8 @@ fn first_granule(address: usize) -> usize {
     slot_offset(address) / GRANULE_BYTES
 }
 
-/// The object at `address`, which another thread's arena owns. Aborts with a message when its size
-/// is not that of `bytes`.
-///
-/// Whether an object starts there is for the owner to check: the neighbours are the owner's.
+/// The object at `address`, which another thread's arena owns. Aborts with a message if its size
+/// is not that of `bytes`. The owner checks whether an object starts there.
 #[inline]
 pub(crate) fn others_run(ends: &EndMap, address: usize, bytes: Option<usize>) -> Run {
     let first = first_granule(address);

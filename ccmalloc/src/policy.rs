@@ -4,23 +4,20 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 /// Where on the hint's page a new object goes when the hint's own block has no room for it.
 ///
-/// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. When the page has no
-/// place either, all three take another page; where blocks are reserved ([`set_reserved_blocks`]),
-/// first the page that took what did not fit before. The default is [`Policy::NewBlock`]; see
-/// [`set_default_policy`].
+/// From T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1. If the page has no
+/// room, all three take another page; see also [`set_reserved_blocks`]. [`set_default_policy`]
+/// changes the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The nearest room in the 512 bytes around the hint, across the border of two blocks as well;
-    /// else behind the latest object on the page, else the nearest 512 bytes with room. For what is
-    /// built in one go, in the order in which it is walked; where a structure grows at many places,
-    /// unrelated objects soon share blocks. (The thesis's policy takes the nearest *block* with
-    /// room, and leaves gaps.)
+    /// The nearest room in the 512 bytes around the hint, also across the border of two blocks;
+    /// else behind the latest object on the page, else the nearest 512 bytes with room. For
+    /// structures that are built in the order of their traversal; if one grows at many places,
+    /// unrelated objects soon share blocks. (The thesis takes the nearest *block* with room.)
     Closest,
     /// The first block of the page that has room. Packs tightest.
     FirstFit,
-    /// An empty block, so that the room left in it serves later hints at the new object: first
-    /// within the same 256 B, about one access to DRAM, then onwards. Takes the most memory, and
-    /// gains the most.
+    /// An empty block, first in the hint's 256 B (about one access to DRAM), so that later hints at
+    /// the new object find room beside it. Takes the most memory, and gains the most.
     #[default]
     NewBlock,
 }
@@ -31,10 +28,8 @@ const PAGE_BLOCKS: u8 = 64;
 static RESERVED: AtomicU8 = AtomicU8::new(0);
 
 /// Reserves `blocks` of the 64 blocks of each page for objects that are hinted at something on the
-/// page; other objects go to a page with more room. For all threads, from now on; more than 63
-/// count as 63. The default is 0.
-///
-/// Costs memory, and gains less than one would think: see `docs/ccmalloc.md`.
+/// page; other objects go to a page with more room. For all threads, from now on. The default is 0,
+/// the maximum 63. Costs memory, and gains little: see `docs/ccmalloc.md`.
 pub fn set_reserved_blocks(blocks: usize) {
     let most = PAGE_BLOCKS - 1;
     RESERVED.store(
@@ -58,9 +53,7 @@ pub(crate) fn reserved() -> u8 {
 static DEFAULT: AtomicU8 = AtomicU8::new(Policy::NewBlock as u8);
 
 /// Sets the policy of every hinted allocation that does not name one, in all threads, from now on.
-///
-/// The choice is the process's, not a value's, so that `Box<T, CcMalloc>` can be one word. Single
-/// calls choose with [`cc_alloc_with`](crate::cc_alloc_with) and [`near_with`](crate::near_with).
+/// [`cc_alloc_with`](crate::cc_alloc_with) and [`near_with`](crate::near_with) name one.
 pub fn set_default_policy(policy: Policy) {
     DEFAULT.store(policy as u8, Ordering::Relaxed);
 }

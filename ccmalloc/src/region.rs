@@ -2,6 +2,7 @@
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
+use core::ptr::null_mut;
 
 use crate::arena::Own;
 use crate::chunk::SlotRef;
@@ -11,13 +12,13 @@ use crate::global::is_declared_global;
 use crate::pages::{Pages, Run, granules_of};
 use crate::thread::{self, Ambient, AmbientGuard, own_arena};
 
-/// Room for objects at offsets of the caller's choice: what a re-layouter needs.
+/// Room for objects at offsets of the caller's choice.
 ///
-/// A region proposes places. [`alloc_at`](Region::alloc_at) allocates through the global allocator.
-/// If that is [`CcMalloc`](crate::CcMalloc), the object lies where the region says; else anywhere.
-/// Objects are ordinary allocations, which outlive the region.
+/// [`alloc_at`](Region::alloc_at) allocates through the global allocator: if that is
+/// [`CcMalloc`](crate::CcMalloc), the object lies at the chosen offset, else anywhere. Objects are
+/// ordinary allocations, which outlive the region.
 ///
-/// Room that is left when the region is dropped serves hints. (A region in a thread-local variable
+/// When the region is dropped, its free room serves hints. (A region in a thread-local variable
 /// that outlives its thread's heap cannot give it back.)
 ///
 /// # Examples
@@ -36,9 +37,8 @@ use crate::thread::{self, Ambient, AmbientGuard, own_arena};
 /// ```
 #[derive(Debug)]
 pub struct Region {
-    /// Of the heap of the thread that made the region.
     segments: Segments,
-    /// The places belong to one thread's heap.
+    /// The segments belong to the heap of the thread that made the region.
     _not_send: PhantomData<*const ()>,
 }
 
@@ -48,10 +48,8 @@ impl Region {
     /// The largest object that can be placed, in bytes.
     pub const OBJECT_BYTES_MAX: usize = PAGE_BYTES;
 
-    /// Reserves room for the offsets `0..bytes`, rounded up to whole segments; `None` when the OS
-    /// refuses memory.
-    ///
-    /// Writes 2 KiB of metadata for each segment of 64 KiB; no page of the room itself is touched.
+    /// Reserves room for the offsets `0..bytes`, rounded up to whole segments of 64 KiB. `None` if
+    /// the OS refuses memory. Writes 2 KiB of metadata a segment; does not touch the room itself.
     #[must_use]
     pub fn reserve(bytes: usize) -> Option<Region> {
         Some(Region {
@@ -60,10 +58,10 @@ impl Region {
         })
     }
 
-    /// The address that `offset` stands for; null beyond the reserved room.
+    /// The address of `offset`; null beyond the reserved room.
     ///
-    /// Offsets within one segment are contiguous. Segments start at multiples of their size, in
-    /// ascending order, and most are adjacent: 31 of them lie in each 2 MiB.
+    /// Offsets in one segment are contiguous. Segments start at multiples of their size, in
+    /// ascending order. Most are adjacent: 31 lie in each 2 MiB.
     #[must_use]
     pub fn address(&self, offset: usize) -> *mut u8 {
         self.segments.address(offset)
@@ -72,29 +70,25 @@ impl Region {
     /// Calls [`std::alloc::alloc`] so that, when `CcMalloc` serves it, the object lies at
     /// [`address(offset)`](Region::address).
     ///
-    /// The result is an ordinary allocation of the global allocator with this layout; compare it
-    /// with `address(offset)` to learn whether it lies there. It does not under another allocator,
-    /// if the place is taken or misaligned, or if the object would cross a segment or is larger
-    /// than [`Region::OBJECT_BYTES_MAX`]. Null when out of memory, and for a layout of size 0.
+    /// The object lies elsewhere under another allocator, if the place is taken or misaligned, or
+    /// if the object would cross a segment or is larger than [`Region::OBJECT_BYTES_MAX`]: compare
+    /// the result with `address(offset)`. Null when out of memory, and for a layout of size 0.
     #[must_use]
     pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
         if layout.size() == 0 {
-            return core::ptr::null_mut();
+            return null_mut();
         }
         let _ambient = AmbientGuard::set(Ambient::At(self.segments.place(offset, layout)));
         // SAFETY: the layout's size is not 0.
         unsafe { std::alloc::alloc(layout) }
     }
 
-    /// [`alloc_at`](Region::alloc_at) for many objects of one layout, at the offsets that are the
-    /// addresses of `places`, in turn, which become the objects' addresses. Returns the number of
-    /// objects, all where they were asked for.
+    /// [`alloc_at`](Region::alloc_at) for many objects of one layout. The addresses of `places` are
+    /// the offsets; they become the objects' addresses. Stops at the first offset that is not
+    /// available, leaves the rest of `places` as it was, and returns the number of objects.
     ///
-    /// If it is smaller than the number of places, the next place was not to be had; the rest of
-    /// `places` is as it was. A layout of size 0 has no places.
-    ///
-    /// Costs a third of as many calls of `alloc_at`. Half of that is the global allocator, which a
-    /// program can [spare](crate::declare_global).
+    /// Costs a third of as many calls of `alloc_at`, and half of that after
+    /// [`declare_global`](crate::declare_global).
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         if is_declared_global() {
@@ -124,7 +118,7 @@ impl Region {
         allocated
     }
 
-    /// As [`alloc_each`](Region::alloc_each), but from [`CcMalloc`](crate::CcMalloc), as
+    /// As [`alloc_each`](Region::alloc_each), with objects as of
     /// [`cc_alloc_at`](Region::cc_alloc_at).
     #[must_use]
     pub fn cc_alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
@@ -133,13 +127,13 @@ impl Region {
         })
     }
 
-    /// Packs objects of [`CcMalloc`](crate::CcMalloc) into the region from its start, one for each
-    /// of `places`: each segment with as many as fit. The offsets that are the addresses of
-    /// `places` become those of the objects. Returns whether there was room; otherwise nothing has
+    /// Packs objects of [`CcMalloc`](crate::CcMalloc) into the empty region from its start, one for
+    /// each of `places`, as many as fit into each segment. The addresses of `places` are their
+    /// offsets, and become their addresses. Returns whether there was room; otherwise nothing has
     /// changed.
     ///
-    /// A dozen instructions an object, as all places are free. Only for layouts that are a multiple
-    /// of 8 bytes long and leave no gaps.
+    /// Costs a dozen instructions an object. Only for layouts that are a multiple of 8 bytes long
+    /// and leave no gaps.
     ///
     /// # Safety
     /// - The offsets are those of these objects, in any order: `n` of the offsets `segment *
@@ -151,21 +145,11 @@ impl Region {
     }
 
     /// As [`alloc_at`](Region::alloc_at), but from [`CcMalloc`](crate::CcMalloc) whatever the
-    /// program's global allocator is: an object that [`cc_dealloc`](crate::cc_dealloc) frees, or
+    /// program's global allocator is: an object for [`cc_dealloc`](crate::cc_dealloc) or
     /// [`raw::deallocate`](crate::raw::deallocate).
     #[must_use]
     pub fn cc_alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        if layout.size() == 0 {
-            return core::ptr::null_mut();
-        }
-        let place = self.segments.place(offset, layout);
-        let object = own_arena().map_or(core::ptr::null_mut(), |own| {
-            own.claim_at(place, layout.size(), layout.align())
-        });
-        if object.is_null() {
-            return thread::alloc(layout);
-        }
-        object
+        (self.segments).alloc_at(own_arena(), offset, layout, || thread::alloc(layout))
     }
 }
 
@@ -177,7 +161,7 @@ impl Drop for Region {
     }
 }
 
-/// A [`Region`] of a [`Heap`] of one's own.
+/// A [`Region`] of a [`Heap`].
 ///
 /// # Examples
 ///
@@ -196,13 +180,11 @@ impl Drop for Region {
 #[derive(Debug)]
 pub struct HeapRegion<'h> {
     heap: &'h Heap,
-    /// Of this heap.
     segments: Segments,
 }
 
 impl<'h> HeapRegion<'h> {
-    /// Reserves room in `heap`, as [`Region::reserve`] does in the thread's; `None` when the OS
-    /// refuses memory.
+    /// Reserves room in `heap`, as [`Region::reserve`].
     #[must_use]
     pub fn reserve(heap: &'h Heap, bytes: usize) -> Option<HeapRegion<'h>> {
         Some(HeapRegion {
@@ -223,24 +205,15 @@ impl<'h> HeapRegion<'h> {
         self.segments.address(offset)
     }
 
-    /// An object of the heap, as if by [`Heap::alloc`], at [`address(offset)`](HeapRegion::address)
-    /// if that place is free and the object may lie there ([`Region::alloc_at`]). Null when out of
-    /// memory, and for a layout of size 0.
+    /// As [`Region::alloc_at`], with objects as of [`Heap::alloc`].
     #[must_use]
     pub fn alloc_at(&mut self, offset: usize, layout: Layout) -> *mut u8 {
-        if layout.size() == 0 {
-            return core::ptr::null_mut();
-        }
-        let place = self.segments.place(offset, layout);
-        let object = (self.heap.own()).claim_at(place, layout.size(), layout.align());
-        if object.is_null() {
-            return (self.heap.alloc(layout, None)).map_or(core::ptr::null_mut(), |at| at.as_ptr());
-        }
-        object
+        (self.segments).alloc_at(Some(self.heap.own()), offset, layout, || {
+            (self.heap.alloc(layout, None)).map_or(null_mut(), |at| at.as_ptr())
+        })
     }
 
-    /// [`alloc_at`](HeapRegion::alloc_at) for many objects of one layout, as
-    /// [`Region::alloc_each`].
+    /// As [`Region::alloc_each`], with objects of the heap.
     #[must_use]
     pub fn alloc_each(&mut self, layout: Layout, places: &mut [*mut u8]) -> usize {
         (self.segments).claim_each(self.heap.own(), layout, places, Claim::Taken)
@@ -266,9 +239,9 @@ impl Drop for HeapRegion<'_> {
 /// What became of a place that was claimed for an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Claim {
-    /// The caller has it, by this pointer: that of the global allocator, if it passed the place on.
+    /// The caller has it, by this pointer, which may be that of the global allocator.
     Taken(*mut u8),
-    /// It is still free.
+    /// Nothing uses it.
     Unused,
     /// Other code has it.
     Lost,
@@ -291,19 +264,38 @@ impl Segments {
             own.reserve_slot(pages.slot());
             segments.0.push(pages.slot().base());
         }
-        // Slots come from chunks with room in the order of the heap's list; in address order,
-        // neighbours are neighbours.
         segments.0.sort_unstable();
         Some(segments)
     }
 
     fn address(&self, offset: usize) -> *mut u8 {
-        (self.0.get(offset / SLOT_BYTES)).map_or(core::ptr::null_mut(), |segment| {
+        (self.0.get(offset / SLOT_BYTES)).map_or(null_mut(), |segment| {
             segment.wrapping_add(offset % SLOT_BYTES)
         })
     }
 
-    /// The address to ask for, 0 for objects that cannot be placed.
+    /// Makes an object at `offset` in `own`, the heap of the segments, else `elsewhere`. Null for a
+    /// layout of size 0.
+    fn alloc_at(
+        &self,
+        own: Option<Own<'_>>,
+        offset: usize,
+        layout: Layout,
+        elsewhere: impl FnOnce() -> *mut u8,
+    ) -> *mut u8 {
+        if layout.size() == 0 {
+            return null_mut();
+        }
+        let place = self.place(offset, layout);
+        match own.map_or(null_mut(), |own| {
+            own.claim_at(place, layout.size(), layout.align())
+        }) {
+            object if object.is_null() => elsewhere(),
+            object => object,
+        }
+    }
+
+    /// The address of `offset`; 0 for objects that cannot be placed.
     fn place(&self, offset: usize, layout: Layout) -> usize {
         if layout.size() <= Region::OBJECT_BYTES_MAX {
             self.address(offset).addr()
@@ -312,9 +304,8 @@ impl Segments {
         }
     }
 
-    /// Claims a place for an object of `layout` at each of the offsets that are the addresses of
-    /// `places`, until one is not to be had, and hands it over by `hand`; each element becomes its
-    /// object's address. Returns the number of objects. `own` is the heap of the segments.
+    /// See [`Region::alloc_each`]. Calls `hand` with each place once it is claimed. `own` is the
+    /// heap of the segments.
     fn claim_each(
         &self,
         own: Own<'_>,
@@ -322,8 +313,7 @@ impl Segments {
         places: &mut [*mut u8],
         mut hand: impl FnMut(*mut u8) -> Claim,
     ) -> usize {
-        // A region may have outlived its heap's time with this thread; what is large or aligned to
-        // more than a page has no place.
+        // The thread may have got another arena since.
         if layout.size() == 0
             || layout.size() > Region::OBJECT_BYTES_MAX
             || layout.align() > Region::OBJECT_BYTES_MAX
@@ -338,8 +328,8 @@ impl Segments {
             if object.is_null() || object.addr() & (layout.align().max(GRANULE_BYTES) - 1) != 0 {
                 break;
             }
-            // SAFETY: in a segment, which is a co-location slot of this heap, as found above. What
-            // `hand` calls cannot change that: slots that are reserved are not given back.
+            // SAFETY: in a segment, a co-location slot of this heap, as found above. `hand` cannot
+            // change that: reserved slots are not given back.
             let pages = unsafe { Pages::of(SlotRef::containing(object.addr())) };
             let first = slot_offset(object.addr()) / GRANULE_BYTES;
             if !pages.claim_if_free(Run { first, granules }) {
@@ -348,7 +338,7 @@ impl Segments {
             match hand(object) {
                 Claim::Taken(object) => *place = object,
                 Claim::Unused => {
-                    // SAFETY: `pages` are those of the slot that contains the object, as above.
+                    // SAFETY: the co-location slot of this heap that contains the object.
                     unsafe { own.free_colocated(pages.slot(), object.addr(), Some(layout.size())) };
                     break;
                 }
@@ -376,7 +366,7 @@ impl Segments {
         let Some(filled) = self.0.get(..segments) else {
             return false;
         };
-        // A region may have outlived its heap's time with this thread.
+        // The thread may have got another arena since.
         let slots = || (filled.iter()).map(|segment| own.pages_containing(segment.addr()));
         if !slots().all(|pages| pages.is_some_and(Pages::is_empty)) {
             return false;
@@ -397,7 +387,7 @@ impl Segments {
     /// Ends the reservations; `own` is the heap that they are in.
     fn settle(&self, own: Own<'_>) {
         for segment in &self.0 {
-            // A region may have outlived its heap's time with this thread.
+            // The thread may have got another arena since.
             if let Some(pages) = own.pages_containing(segment.addr()) {
                 own.settle_slot(pages);
             }

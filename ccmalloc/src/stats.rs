@@ -9,16 +9,17 @@ use crate::extents::{CHUNK_BYTES_MAPPED, KEPT_BYTES, LARGE_BYTES_MAPPED};
 use crate::outcome::{OUTCOMES, counts};
 use crate::thread;
 
-/// Where hinted objects lie: of the whole process ([`placement`]), of one thread since some moment
-/// ([`watch`]), or of one [`Heap`](crate::Heap::placement).
-///
-/// `Display` prints one line: the counts in percent, and a verdict.
+/// Where hinted objects lie: those of the process ([`placement`]), of a thread since some moment
+/// ([`watch`]), or of a [`Heap`](crate::Heap::placement). `Display` prints percentages and a
+/// verdict in one line.
 ///
 /// ```text
 /// 1000 hinted objects: 40.1 % in the hint's block, 0.0 % in its 256 bytes, 0.0 % on its page, ...
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
+// `struct ccmalloc_placement` of `ccmalloc.h`, where later versions add to the end.
+#[repr(C)]
 pub struct PlacementReport {
     /// In the hint's own block of 64 B: one miss serves both.
     pub same_block: u64,
@@ -26,38 +27,30 @@ pub struct PlacementReport {
     pub same_group: u64,
     /// Elsewhere in the hint's page of 4 KiB: one TLB entry serves both.
     pub same_page: u64,
-    /// In a page tied to the hint's, in the same 2 MiB. Only where blocks are reserved: see
-    /// [`set_reserved_blocks`](crate::set_reserved_blocks).
+    /// In a page tied to the hint's, in the same 2 MiB, if
+    /// [blocks are reserved](crate::set_reserved_blocks).
     pub tied_page: u64,
     /// Anywhere else, because these were full.
     pub elsewhere: u64,
-    /// Anywhere, because the hint led to no object that can get neighbours: see
-    /// [`near`](crate::near). Or the new object is too large for a hint.
+    /// Anywhere, because the hint led to no object that can get neighbours ([`near`](crate::near)),
+    /// or the new object is too large for a hint.
     pub not_usable: u64,
 }
 
 impl PlacementReport {
     /// The report of counts in the order of `Outcome`.
     pub(crate) fn from_counts(counts: [u64; OUTCOMES]) -> Self {
-        let [
-            same_block,
-            same_group,
-            same_page,
-            tied_page,
-            elsewhere,
-            not_usable,
-        ] = counts;
         Self {
-            same_block,
-            same_group,
-            same_page,
-            tied_page,
-            elsewhere,
-            not_usable,
+            same_block: counts[0],
+            same_group: counts[1],
+            same_page: counts[2],
+            tied_page: counts[3],
+            elsewhere: counts[4],
+            not_usable: counts[5],
         }
     }
 
-    /// The report of what the counters have counted since they were at `before`.
+    /// The report of what was counted since the counters were at `before`.
     pub(crate) fn since(before: [u64; OUTCOMES], placed: &[AtomicU64; OUTCOMES]) -> Self {
         let mut counts = counts(placed);
         for (count, before) in counts.iter_mut().zip(before) {
@@ -121,11 +114,8 @@ impl fmt::Display for PlacementReport {
     }
 }
 
-/// Counts the hinted objects that the calling thread allocates from now on: the [`placement`] of
-/// one part of a program. O(1).
-///
-/// Objects of a [`Heap`](crate::Heap) are not included. [`Heap::placement`](crate::Heap::placement)
-/// counts them.
+/// Counts the hinted objects that the calling thread allocates from now on, without those of a
+/// [`Heap`](crate::Heap), which has [its own](crate::Heap::placement) counts. O(1).
 ///
 /// # Examples
 ///
@@ -157,12 +147,11 @@ pub struct Watch {
     /// The counters of the thread's arena. `None` if there was no memory for one.
     placed: Option<&'static [AtomicU64; OUTCOMES]>,
     before: [u64; OUTCOMES],
-    /// The counts are those of the thread that made it.
     _not_send: PhantomData<*const ()>,
 }
 
 impl Watch {
-    /// Where the thread's hinted objects lie since then. O(1).
+    /// Where the thread's hinted objects since then lie. O(1).
     #[must_use]
     pub fn report(&self) -> PlacementReport {
         self.placed.map_or(PlacementReport::default(), |placed| {
@@ -171,8 +160,8 @@ impl Watch {
     }
 }
 
-/// Reports where hinted objects lie so far, of all threads and all values of [`Heap`](crate::Heap),
-/// also those that have ended. Walks over the heaps, one a thread.
+/// Where hinted objects lie, of all threads and [`Heap`](crate::Heap)s of the process, also those
+/// that have ended. Walks over the heaps, one a thread.
 #[must_use]
 pub fn placement() -> PlacementReport {
     let mut sums = [0u64; OUTCOMES];
@@ -184,27 +173,23 @@ pub fn placement() -> PlacementReport {
     PlacementReport::from_counts(sums)
 }
 
-/// Memory that the allocator has mapped and uses. See [`stats`].
-///
-/// Chunks and mappings that are in no use and kept for later requests are counted apart.
+/// Memory that the allocator has mapped. See [`stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost
-    /// no memory.
+    /// Bytes of 2 MiB chunks in use, for objects up to about 1 MB. Address space: pages never
+    /// touched cost no memory.
     pub chunk_bytes: usize,
-    /// Bytes of mappings of their own, for larger objects.
+    /// Bytes of mappings in use, each for one larger object.
     pub large_bytes: usize,
-    /// Bytes of chunks and mappings in no use, which heaps keep for half a second or longer: as
-    /// much as the process uses, but 32 to 128 MiB a thread.
+    /// Bytes of unused chunks and mappings, which heaps keep for half a second or longer: as much
+    /// as the process uses, but 32 to 128 MiB a thread.
     pub kept_bytes: usize,
-    /// Heaps: about as many as there were ever threads, and values of [`Heap`](crate::Heap), at the
-    /// same time.
+    /// Heaps: about the largest number of threads and [`Heap`](crate::Heap)s at one time.
     pub heaps: usize,
 }
 
-/// Reports how much memory the allocator has in use for objects, in all threads. Costs a walk over
-/// the heaps.
+/// How much memory the allocator has mapped, in all threads. Walks over the heaps.
 #[must_use]
 pub fn stats() -> Stats {
     Stats {
@@ -219,8 +204,8 @@ pub fn stats() -> Stats {
 fn arenas() -> impl Iterator<Item = &'static Arena> {
     let mut next = ALL_ARENAS.load(Ordering::Acquire);
     core::iter::from_fn(move || {
-        // SAFETY: the list holds null or arenas, which are initialised before they are published
-        // and live for ever.
+        // SAFETY: null or an arena, which is initialised before it is published, and lives for
+        // ever.
         let arena: &'static Arena = unsafe { next.as_ref() }?;
         next = arena.next_arena.load(Ordering::Acquire);
         Some(arena)

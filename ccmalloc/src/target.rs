@@ -1,17 +1,14 @@
 //! Which object a reference means as a hint.
 //!
-//! `near(&x, ..)` takes a reference to a node, or to a variable that holds a reference, a box or an
-//! `Rc`. A trait cannot tell them apart, because any type may be a node. So the address decides, at
-//! run time:
+//! `near(&x, ..)` takes a reference to a node, or to a variable that holds a pointer to one. A
+//! trait cannot tell them apart, because any type may be a node. So the address decides:
 //!
-//! 1. If `x` lies in an object that was placed by a hint, that object is meant. A link inside a
-//!    node means the node.
-//! 2. Otherwise the first pointer to such an object counts, among the words in the first
-//!    [`BYTES_SEARCHED`] bytes of `x`. This covers references, boxes, `Rc`, `Option`s of them,
-//!    vectors, guards and users' own pointers alike.
+//! 1. If `x` lies in an object that was placed by a hint, `x` means that object.
+//! 2. Otherwise `x` means the target of the first pointer to such an object among the words in its
+//!    first [`BYTES_SEARCHED`] bytes.
 //!
-//! The words are read when the hint is given, not when something is allocated: by then `x` may be
-//! gone. They may hold any number (`sys::peek`), and a hint may be any number.
+//! The words are read when the hint is given: at the time of the allocation, `x` may be gone. They
+//! may hold any number (`sys::peek`), and a hint may be any number.
 
 use core::panic::Location;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::arena::Own;
 use crate::sys;
 
-/// How much of a value is searched for a pointer: as much as a cache block holds.
+/// How much of a value is searched for a pointer.
 const BYTES_SEARCHED: usize = 64;
 const WORD_BYTES: usize = size_of::<usize>();
 
@@ -63,11 +60,9 @@ unsafe fn pointee(own: Option<Own<'_>>, start: *const u8, bytes: usize) -> Optio
 /// Whether debug builds warn of hints that are local variables and lead nowhere.
 static WARNS: AtomicBool = AtomicBool::new(true);
 
-/// Turns off, or on again, the warning of a hint that is a local variable and leads to no object
-/// that was placed by a hint.
-///
-/// Builds with debug assertions print it to stderr, once for each call of [`near`](crate::near) and
-/// the like in the source, except for hints whose words are all zero, such as `()` and `None`.
+/// Turns the warning of hints that are local variables and lead to no object placed by a hint on or
+/// off. Builds with debug assertions print it to stderr, once for each place in the source, except
+/// for hints whose words are all zero, such as `()` and `None`.
 pub fn set_hint_warnings(on: bool) {
     WARNS.store(on, Ordering::Relaxed);
 }

@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::{NonNull, null_mut};
 
-use allocator::{Policy, raw};
+use allocator::{PlacementReport, Policy, raw};
 
 use crate::errno::{fail, or_out_of_memory};
 
@@ -93,38 +93,18 @@ pub(crate) extern "C" fn ccmalloc_contains(address: *const c_void) -> c_int {
     allocator::contains(address.cast()).into()
 }
 
-/// `struct ccmalloc_placement` of `ccmalloc.h`: counters of hinted objects. Later versions add to
-/// its end.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    same_block: u64,
-    same_group: u64,
-    same_page: u64,
-    tied_page: u64,
-    elsewhere: u64,
-    not_usable: u64,
-}
-
 /// Writes the first `bytes` bytes of the report to `report`; what is beyond this version's report
 /// is set to 0.
 ///
 /// # Safety
 /// - `report` may be written for `bytes` bytes.
 #[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn ccmalloc_get_placement(report: *mut Placement, bytes: usize) {
+pub(crate) unsafe extern "C" fn ccmalloc_get_placement(report: *mut PlacementReport, bytes: usize) {
     let now = allocator::placement();
-    let now = Placement {
-        same_block: now.same_block,
-        same_group: now.same_group,
-        same_page: now.same_page,
-        tied_page: now.tied_page,
-        elsewhere: now.elsewhere,
-        not_usable: now.not_usable,
-    };
-    let known = bytes.min(size_of::<Placement>());
+    let known = bytes.min(size_of::<PlacementReport>());
     let report: *mut u8 = report.cast();
-    // SAFETY: at most as many bytes as `now` has, and as the caller's structure has.
+    // SAFETY: at most as many bytes as `now` has, without padding because its fields are `u64`, and
+    // as the caller's structure has.
     unsafe { core::ptr::copy_nonoverlapping((&raw const now).cast(), report, known) };
     // SAFETY: the rest of the caller's structure.
     unsafe { report.add(known).write_bytes(0, bytes - known) };

@@ -1,5 +1,4 @@
-//! Openings: blocks for objects that have no neighbour to join, and the pages that have such
-//! blocks.
+//! Openings: empty blocks for objects that have no neighbour to join, and the pages with them.
 //!
 //! ```text
 //! fresh slot ─ a page at a time ─▶ opening page ─▶ full: left to hints at what lies on it
@@ -7,12 +6,9 @@
 //!                                      └─ listed pages ◀─┘ a quarter of the blocks is empty again
 //! ```
 //!
-//! A slot whose pages are all empty goes back to its chunk, unless it is the fresh one, holds the
-//! opening page, or is kept for a [`Region`](crate::Region). Where on a page an object goes is the
-//! parent module's business.
-//!
-//! The arena's list `roomy_slots` links the slots that have listed pages, the one with the latest
-//! such page first. Which pages these are, the slot's header says.
+//! An empty slot goes back to its chunk, unless it is the fresh one, holds the opening page, or is
+//! kept for a [`Region`](crate::Region). The arena's list `roomy_slots` links the slots that have
+//! listed pages, the latest first. The slot's header says which pages are listed.
 
 use core::ptr::{null, null_mut};
 
@@ -26,9 +22,9 @@ use crate::pages::Pages;
 use crate::policy::{Policy, reserved};
 
 impl<'a> Own<'a> {
-    /// A place for something without a neighbour: beside what was freed last, else an empty block
-    /// of the opening page (or, with the packing policies, room on it). Null when the OS refuses
-    /// memory.
+    /// Makes an object without a neighbour: beside what was freed last, else on the opening page
+    /// (in an empty block, or by the packing policies wherever there is room), else on another
+    /// page. Null if the OS refuses memory.
     #[inline]
     pub(super) fn take_opening(self, request: Request, policy: Policy) -> *mut u8 {
         let freed = self.freed_place.get();
@@ -39,7 +35,7 @@ impl<'a> Own<'a> {
             }
         }
         let opening = self.latest_opening.get();
-        // An empty block is what `NewBlock` looks for anyway.
+        // `NewBlock` needs an empty block anyway.
         if opening != 0
             && (policy == Policy::NewBlock && reserved() == 0 || self.has_openings(opening))
         {
@@ -61,7 +57,7 @@ impl<'a> Own<'a> {
             .is_some_and(Page::has_openings)
     }
 
-    /// [`take_opening`](Self::take_opening) elsewhere than around the latest opening.
+    /// [`take_opening`](Self::take_opening) beyond the word of the latest opening.
     #[inline(never)]
     fn take_opening_elsewhere(self, request: Request, policy: Policy) -> *mut u8 {
         let opening = self.page_containing(self.latest_opening.get());
@@ -75,7 +71,7 @@ impl<'a> Own<'a> {
         };
         self.latest_opening.set(page.granule(0).addr());
         if let Some(old) = opening.filter(|old| is_roomy(old.empty_blocks())) {
-            // Too small a room for this request only.
+            // It has room, only not for this request.
             self.list(old);
         }
         match request.find(page, 0, policy) {
@@ -84,16 +80,15 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Makes an object of a request's granules, which are free, on the opening page.
+    /// Makes an object of free granules on the opening page.
     fn claim_opening(self, page: Page<'a>, granule: usize, request: Request) -> *mut u8 {
         let object = page.claim(granule, request);
         self.latest_opening.set(object.addr());
         object
     }
 
-    /// A place in the 512 bytes around the object that was freed last, if there is room; else null.
-    /// A program that frees as much as it allocates finds that room in the cache, and does not
-    /// spread.
+    /// Makes an object in the 512 bytes around the object that was freed last, which are likely to
+    /// be in the cache. Null if there is no room.
     #[inline(never)]
     fn take_freed(self, request: Request, policy: Policy) -> *mut u8 {
         let freed = self.freed_place.replace(0);
@@ -107,14 +102,14 @@ impl<'a> Own<'a> {
         unsafe { take_in_word(freed, request, policy, false) }
     }
 
-    /// A page with a place for `request`, not listed: one that has become roomy, else a fresh one.
+    /// A page with a place for `request`, not listed: a roomy one, else a fresh one.
     fn next_opening_page(self, request: Request, policy: Policy) -> Option<Page<'a>> {
         if let Some(page) = self.take_roomy(request, policy) {
             return Some(page);
         }
         if !self.dirty.0.is_empty() {
-            // This may give slots back, but not that of the opening page. A caller's other page is
-            // not used any more, except for its tie if its chunk is still there.
+            // This may give slots back, but not that of the opening page. The callers use another
+            // page only for its tie, if its chunk is still there.
             self.collect_remote();
             if let Some(page) = self.take_roomy(request, policy) {
                 return Some(page);
@@ -130,11 +125,11 @@ impl<'a> Own<'a> {
         self.page_containing(fresh)
     }
 
-    /// Takes the first of the latest few listed pages that has a place for `request` off the list.
+    /// Takes a page with a place for `request` off the list, if the latest few include one.
     fn take_roomy(self, request: Request, policy: Policy) -> Option<Page<'a>> {
         let mut next = self.roomy_slots.get();
         let mut left = ROOMY_PAGES_TRIED;
-        // SAFETY: null or the header of a slot in the list, in a mapped chunk: slots leave the list
+        // SAFETY: null or the header of a listed slot, in a mapped chunk: slots leave the list
         // before they are given back.
         while let Some(slab) = unsafe { next.as_ref() } {
             next = slab.links().next.get();
@@ -183,13 +178,12 @@ impl<'a> Own<'a> {
         Some(pages)
     }
 
-    /// Files a page where openings are looked for, if it has many empty blocks, or gives its slot
-    /// back; `true` when it did that. To be called when a block has become empty, with the word of
-    /// the free map that has it.
+    /// Lists the page if it has become roomy, or gives its empty slot back; returns whether it gave
+    /// the slot back. Called when a block has become empty, with that block's word of the free map.
     #[inline]
     pub(super) fn on_empty_block(self, page: Page<'a>, word: u64) -> bool {
-        // Of a listed page, only the last block to become empty matters. Another one is looked at
-        // when two blocks of a word are empty: that is so in some word when `ROOMY_BLOCKS` are.
+        // For a listed page, only the last block to become empty matters. Otherwise two blocks of
+        // some word are empty if `ROOMY_BLOCKS` of the page are.
         if word != !0 && (page.is_listed() || !bits::has_two_empty_blocks(word)) {
             return false;
         }
@@ -215,8 +209,8 @@ impl<'a> Own<'a> {
         false
     }
 
-    /// What [`on_empty_block`](Self::on_empty_block) does, for each of `pages` (bit = page), in
-    /// which objects were freed.
+    /// [`on_empty_block`](Self::on_empty_block) for each of `pages` (bit = page), where objects
+    /// were freed.
     pub(crate) fn settle_pages(self, slot: Pages<'a>, mut pages: u32) {
         while pages != 0 {
             let page = Page::new(slot, pages.trailing_zeros() as usize);
@@ -232,13 +226,13 @@ impl<'a> Own<'a> {
         self.latest_opening.get() ^ address < PAGE_BYTES
     }
 
-    /// Whether some pages of the slot have had no openings yet.
+    /// Whether some pages of the slot are fresh.
     fn is_fresh_slot(self, pages: Pages<'a>) -> bool {
         self.fresh_page.get() & !(SLOT_BYTES - 1) == pages.slot().base().addr()
     }
 
-    /// Gives the slot back to its chunk if it is empty, not reserved, and none of its pages is in
-    /// use as a source of openings.
+    /// Gives the slot back to its chunk if it is empty, not reserved, not the fresh one, and does
+    /// not hold the opening page.
     fn release_if_empty_slot(self, pages: Pages<'a>) -> bool {
         let slot = pages.slot();
         let base = slot.base().addr();
@@ -261,7 +255,7 @@ impl<'a> Own<'a> {
     }
 
     /// Keeps a co-location slot for a [`Region`](crate::Region): its pages serve hints that point
-    /// into them, but no openings, and it is not given back.
+    /// into them, but have no openings, and the slot is not given back.
     pub(crate) fn reserve_slot(self, slot: SlotRef<'a>) {
         let reserved = &slot.desc().reserved_slots;
         reserved.set(reserved.get() | 1 << slot.slot());
@@ -272,8 +266,7 @@ impl<'a> Own<'a> {
         slot.desc().reserved_slots.get() >> slot.slot() & 1 == 1
     }
 
-    /// Ends a reservation, and puts the slot's pages to use: those with room where openings are
-    /// looked for, or the whole slot back to its chunk.
+    /// Ends a reservation: lists the roomy pages, or gives the empty slot back.
     pub(crate) fn settle_slot(self, pages: Pages<'a>) {
         let reserved = &pages.slot().desc().reserved_slots;
         reserved.set(reserved.get() & !(1 << pages.slot().slot()));
@@ -282,7 +275,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Lists a page that is not listed, in front of all others.
+    /// Lists a page that is not listed, first of all.
     fn list(self, page: Page<'a>) {
         let slab = page.pages.slot().slab();
         let listed = slab.listed_pages.get();
@@ -302,7 +295,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Lets go of empty pages at the end of a thread.
+    /// Gives empty slots back, and lists roomy pages, at the end of a thread.
     pub(crate) fn trim_pages(self) {
         let opening = self.latest_opening.replace(0);
         let fresh = self.fresh_page.replace(0);
@@ -314,7 +307,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Checks the list of roomy slots, which are `count`, and the opening page. For tests.
+    /// Checks the list of the `count` roomy slots, and the opening page. For tests.
     pub(super) fn check_openings(self, mut count: usize) -> Result<(), &'static str> {
         let mut previous: *const Slab = null();
         let mut next = self.roomy_slots.get();
