@@ -1,5 +1,4 @@
-//! Arenas whose threads have ended: they wait on a lock-free stack for a thread that takes them
-//! over.
+//! Arenas whose threads have ended wait on a lock-free stack for a thread that takes them over.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -42,16 +41,10 @@ impl Own<'static> {
         let place: NonNull<Arena> = sys::map_aligned(size_of::<Arena>(), ARENA_ALIGN_BYTES)?.cast();
         // SAFETY: freshly mapped, aligned, valid as all zero bytes are, and never unmapped.
         let arena: &'static Arena = unsafe { place.as_ref() };
-        let mut head = ALL_ARENAS.load(Ordering::Relaxed);
-        loop {
+        let _ = ALL_ARENAS.fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
             arena.next_arena.store(head, Ordering::Relaxed);
-            let new = place.as_ptr();
-            match ALL_ARENAS.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => break,
-                Err(now) => head = now,
-            }
-        }
+            Some(place.as_ptr())
+        });
         // SAFETY: nothing else refers to it but readers of the counters.
         Some(unsafe { Own::new(arena) })
     }
@@ -68,7 +61,7 @@ impl Own<'static> {
 }
 
 impl Own<'_> {
-    /// Lets go of every slab, page and chunk that holds no object.
+    /// Gives all slabs, pages and chunks without objects back.
     fn trim(self) {
         self.trim_slabs();
         self.trim_pages();
@@ -76,8 +69,7 @@ impl Own<'_> {
     }
 }
 
-/// Gives back to the OS what other threads have freed in arenas without a thread: called before
-/// more memory is mapped.
+/// Gives back to the OS what was freed in arenas without a thread, before more memory is mapped.
 pub(crate) fn reclaim() {
     ABANDONED.visit(RECLAIM_ARENAS_MAX, |arena| {
         if !arena.dirty.0.is_empty() {

@@ -28,7 +28,7 @@ use crate::protocol::DirtyStack;
 use crate::size_class::{CLASSES, Class};
 use crate::sys;
 
-/// Keeps what other threads write out of the blocks that the owner uses all the time.
+/// Keeps what other threads write out of the owner's blocks.
 #[repr(align(64))]
 pub(crate) struct Shared<T>(pub(crate) T);
 
@@ -66,25 +66,22 @@ pub(crate) struct Arena {
     /// page of this arena; so `run_end` is reset before the page's slot is given back.
     pub(crate) run_next: Cell<usize>,
     pub(crate) run_end: Cell<usize>,
-    /// An address on the opening page: of the latest opening, where to look for the next one. 0
-    /// when there is no opening page. Invariant: the opening page lies in a co-location slot of
-    /// this arena, and is not listed.
+    /// The address of the latest opening, whose page is the opening page; 0 if there is none.
+    /// Invariant: the opening page lies in a co-location slot of this arena, and is not listed.
     pub(crate) latest_opening: Cell<usize>,
     /// The address of the latest co-located object that this thread has freed, with the lowest bit
     /// set if that may have left a block empty; 0 once that place has been looked at.
     pub(crate) freed_place: Cell<usize>,
     /// The slots that have listed pages: roomy ones, of which openings are taken next.
     pub(crate) roomy_slots: Cell<*const Slab>,
-    /// The next page of the fresh slot that has had no openings yet, or 0. It and the pages behind
-    /// it in its slot are empty unless hints that point there were served.
+    /// The next page of the fresh slot that has had no openings yet, or 0.
     pub(crate) fresh_page: Cell<usize>,
     /// What an arena must know to be dropped as a whole.
     pub(crate) inventory: Inventory,
     /// Counters of placements; written by the owner, read by any thread.
     pub(crate) placed: [AtomicU64; OUTCOMES],
 
-    /// Chunks in which other threads have freed something: a stack that others push onto and the
-    /// owner takes as a whole.
+    /// Chunks with remote frees.
     pub(crate) dirty: Shared<DirtyStack<ChunkDesc>>,
     /// Next in the stack of arenas without a thread.
     pub(crate) next_abandoned: AtomicPtr<Arena>,
@@ -151,8 +148,8 @@ impl Arena {
         unsafe { &*bin.with_addr(tag.bin_address()) }
     }
 
-    /// Takes a free object of `class` that is at hand, or null when none is: a dozen instructions,
-    /// one word of a map touched, the object itself not.
+    /// Takes a free object of `class` that is at hand, or null if none is: a dozen instructions,
+    /// which touch one word of a map and not the object.
     ///
     /// # Safety
     /// - The calling thread owns the arena, or it is [`NO_ARENA`].

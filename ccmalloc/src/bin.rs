@@ -92,8 +92,7 @@ impl Bin {
         }
     }
 
-    /// The places of the objects at hand, the latest last, and how many places there are below
-    /// them.
+    /// The places of the objects at hand, the latest last, and the number of places below them.
     fn filled(&self) -> (&[Cell<*mut u8>], usize) {
         let end = self.top.get() / PLACE_BYTES + 1;
         let places = self.at_hand.get(..end).unwrap_or_default();
@@ -131,12 +130,10 @@ impl Bin {
     }
 }
 
-/// How many objects are put at hand at once. The rest of the places is for objects that are freed
-/// before these are used up.
+/// How many objects are put at hand at once. The other places are for objects freed meanwhile.
 pub(crate) const FILL_MAX: usize = PLACES / 2;
 
-/// A bin that is being filled: objects are added in the order in which they are to be taken, from
-/// the top downwards.
+/// A bin that is being filled. Objects are added in the order in which they are to be taken.
 pub(crate) struct Filling<'a> {
     bin: &'a Bin,
     /// The place of the next object; 0 when there is no room left.

@@ -34,9 +34,9 @@ pub(crate) fn first_fit(map: &PageMap, granules: usize, align: usize) -> Option<
             (starts != 0).then(|| index * 64 + starts.trailing_zeros() as usize)
         })
     }
-    // As many as leave room for the rest in their block.
+    // Starts that leave room for the run in their block.
     let starts = start_lanes(align) & lanes(0xff >> (granules - 1));
-    // So that the steps are constants in each, and those of 0 are none.
+    // The steps are constants in each.
     match granules {
         1 => first::<1>(map, starts),
         2 => first::<2>(map, starts),
@@ -61,8 +61,8 @@ pub(crate) const fn start_lanes(align: usize) -> u64 {
     })
 }
 
-/// For runs of 1 to 8 granules, in an array each: the first granule from which that many are free
-/// in a block, by the block's map; 8 if there is none.
+/// For runs of 1 to 8 granules: the first granule from which that many are free in a block, by the
+/// block's map; 8 if there is none.
 static FITS: [[u8; 256]; BLOCK_GRANULES] = {
     let mut fits = [[8; 256]; BLOCK_GRANULES];
     let mut more = 0;
@@ -86,9 +86,8 @@ static FITS: [[u8; 256]; BLOCK_GRANULES] = {
 };
 
 /// The first granule (0..8) of a block with the map `block_map` from which `granules` (1..=8)
-/// granules are free, at the alignment `align` (in bytes, up to a block).
-///
-/// Uses a table where any granule will do: each hinted allocation waits for this answer.
+/// granules are free, at the alignment `align` (in bytes, up to a block). By a table for small
+/// alignments: each hinted allocation waits for this answer.
 #[inline(always)]
 pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Option<usize> {
     if align > GRANULE_BYTES {
@@ -101,8 +100,8 @@ pub(crate) fn fit_in_block(block_map: u8, granules: usize, align: usize) -> Opti
     (start < 8).then_some(usize::from(start))
 }
 
-/// The granules of `word` from which `granules` (1..=64) granules are free in a row, whichever
-/// blocks they belong to; a run ends with its word.
+/// The bits of `word` from which `granules` (1..=64) bits in a row are set; a run ends with its
+/// word.
 #[inline]
 pub(crate) const fn run_starts(word: u64, granules: usize) -> u64 {
     if granules > BLOCK_GRANULES {
@@ -169,7 +168,7 @@ pub(crate) fn nearest_run(
 /// [`run_starts`] of each word.
 #[inline]
 fn all_run_starts(map: &PageMap, granules: usize) -> PageMap {
-    // So that the steps are constants in each, and those of 0 are none.
+    // The steps are constants in each.
     #[inline(always)]
     fn each<const GRANULES: usize>(map: &PageMap) -> PageMap {
         // `map.map(..)` compiles to more instructions.
@@ -242,19 +241,6 @@ const fn empty_lanes(word: u64) -> u64 {
 pub(crate) const fn has_two_empty_blocks(word: u64) -> bool {
     let empty = empty_lanes(word);
     empty & empty.wrapping_sub(1) != 0
-}
-
-/// The bits of `set` from which `length` (1..=64) bits in a row are set.
-#[inline]
-pub(crate) fn set_runs(set: u64, length: usize) -> u64 {
-    let mut starts = set;
-    let mut have = 1;
-    while have < length {
-        let step = have.min(length - have);
-        starts &= starts >> step;
-        have += step;
-    }
-    starts
 }
 
 /// Blocks of a page (bit = block) that are wholly free, sixteen bytes at once.
@@ -403,10 +389,9 @@ mod tests {
             } else {
                 (set, length % 9 + 1)
             };
-            let starts = set_runs(set, length);
+            let starts = run_starts(set, length);
             let is_start = |i| i + length <= 64 && (i..i + length).all(|b| set >> b & 1 == 1);
-            run_starts(set, length) == starts
-                && (0..64).all(|i| (starts >> i & 1 == 1) == is_start(i))
+            (0..64).all(|i| (starts >> i & 1 == 1) == is_start(i))
         }
 
         fn the_group_comes_first(set: u64, bit: usize) -> bool {

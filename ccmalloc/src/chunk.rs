@@ -53,8 +53,7 @@ pub(crate) mod kind {
 /// The owner of a slot and its use: the address of the arena's bin for the slot's class (of the
 /// arena itself, in a slot without a class), plus the [`kind`]. 0 for an unused slot.
 ///
-/// So one comparison with the bin that a freed object should go back to proves its owner, its class
-/// and its kind.
+/// So one comparison with a bin proves owner, class and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag(usize);
 
@@ -143,8 +142,8 @@ unsafe impl Listed for Slab {
 /// In a slab, the bit of an object's first granule is set while the object is live, and all others
 /// are zero. In co-location pages, the bits of the free granules are set.
 pub(crate) type Map = [Cell<u64>; MAP_WORDS];
-/// A bit for each granule at which an object starts that another thread has freed, and that the
-/// owner has not yet taken into account. All zero in an unused slot.
+/// A bit for each granule that starts an object with a remote free that the owner has not yet
+/// collected. All zero in an unused slot.
 pub(crate) type RemoteMap = [RemoteWord; MAP_WORDS];
 
 /// The end map of a slot.
@@ -157,8 +156,8 @@ pub(crate) struct Chunk {
     maps: [Map; CHUNK_SLOTS - 1],
     /// Set when the chunk is mapped, and constant from then on: other threads read it.
     desc: Cell<*const ChunkDesc>,
-    /// As the descriptor has it; here too, because each hinted allocation needs it. Set before the
-    /// first co-location slot is tagged as one; other threads read it only for objects there.
+    /// A copy of the descriptor's for hinted allocations. Set before the first co-location slot is
+    /// tagged as one; other threads read it only for objects there.
     ends: Cell<*const EndMap>,
     /// Of each page behind the first slot: the page of this chunk that took what did not fit there,
     /// or 0.
@@ -169,8 +168,8 @@ pub(crate) struct Chunk {
 
 const _: () = assert!(size_of::<Slab>() == 32);
 const _: () = assert!(size_of::<Chunk>() == SLOT_BYTES);
-// Whatever is in the place of slot 0's maps takes as much room as they would, so that slot numbers
-// and addresses lead to maps directly.
+// The fields in the place of slot 0's maps are as long as maps, so that slot numbers and addresses
+// lead to maps directly.
 const _: () = assert!(
     core::mem::offset_of!(Chunk, maps) == size_of::<Map>()
         && core::mem::offset_of!(Chunk, desc) == CHUNK_SLOTS * size_of::<Map>()

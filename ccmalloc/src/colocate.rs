@@ -93,7 +93,7 @@ impl Request {
     fn find_blocks(self, page: Page<'_>, near: usize, policy: Policy) -> Option<usize> {
         let mut candidates = page.empty_blocks();
         if self.granules > BLOCK_GRANULES {
-            candidates = bits::set_runs(candidates, self.blocks());
+            candidates = bits::run_starts(candidates, self.blocks());
         }
         let block = if policy == Policy::NewBlock {
             bits::next_in_group(candidates, near / BLOCK_GRANULES)

@@ -1,12 +1,10 @@
 //! Extents: runs of unused chunks, which an arena keeps for a while before it unmaps them.
 //!
-//! A block of some megabytes that comes and goes would otherwise cost two system calls and a page
-//! fault for every 4 KiB. A request takes the front of the smallest extent that is long enough;
-//! neighbours are joined. Extents are not cleared.
+//! They save two system calls and many page faults for each large object that comes and goes. A
+//! request takes the front of the smallest extent that is long enough; neighbours are joined.
 //!
-//! Three limits bound them: [`EXTENTS`] extents, [`kept_bytes_max`] bytes, and
-//! [`DECAY_MILLISECONDS`] since the last part became free, checked when a slot or a chunk of the
-//! arena becomes free.
+//! The limits are [`EXTENTS`] extents, [`kept_bytes_max`] bytes, and [`DECAY_MILLISECONDS`] since
+//! the last part became free, checked when a slot or a chunk of the arena becomes free.
 
 use core::cell::Cell;
 use core::ptr::{NonNull, null_mut};
@@ -159,7 +157,7 @@ impl Extents {
     /// Maps `bytes` at a multiple of `align`, as [`sys::map_aligned`] does.
     pub(crate) fn map_fresh(&self, bytes: usize, align: usize) -> Option<Chunks> {
         let start = sys::map_aligned(bytes, align).or_else(|| {
-            // What is kept may be what a limit leaves no room for.
+            // Without the extents, a limit on address space may leave room.
             self.unmap_kept();
             sys::map_aligned(bytes, align)
         })?;

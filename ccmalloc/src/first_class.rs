@@ -6,10 +6,9 @@
 //! # Why only one thread at a time is in a core
 //!
 //! The core's cells are accessed through `&Heap`, `&mut Heap` and `Drop`. `Heap` is not `Sync`, so
-//! all shared references are on one thread at a time, and `&Heap` is not `Send`: a `Box<T, &Heap>`
-//! stays on its thread. The heap can be moved to another thread only while nothing borrows it, and
-//! the move orders what was done before and after. Nothing in a core refers to the thread that made
-//! it: tags name the core.
+//! all shared references are on one thread at a time, and `&Heap` is not `Send`. The heap can be
+//! moved to another thread only while nothing borrows it, and the move orders what was done before
+//! and after. Nothing in a core refers to the thread that made it: tags name the core.
 //!
 //! Other threads reach a core only through atomics: `placement` reads its counters; a hint that
 //! points into it is compared with *their* arena's address; and an object that unsafe code hands to
@@ -20,9 +19,8 @@
 //!
 //! Values that hold `&'a Heap` own the objects. While such a value, a clone, or a leaked reference
 //! (`Box::leak` requires `A: 'a`) may be used, the heap is borrowed and cannot be dropped or
-//! emptied. Afterwards only raw pointers name the objects; destructors of forgotten ones do not
-//! run, which is safe. `Box::pin_in` requires `A: 'static`, which only a `&'static Heap` is, and
-//! that is never dropped.
+//! emptied. Afterwards only raw pointers name the objects. `Box::pin_in` requires `A: 'static`,
+//! which only a `&'static Heap` is, and that is never dropped.
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -52,8 +50,8 @@ use crate::thread;
 ///
 /// Dropping the heap gives its memory back to the OS at once, in time that depends on the number of
 /// chunks of 2 MiB and of large objects. Destructors of objects that are still in it do not run.
-/// The heap's own structure, 32 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted
-/// objects), is kept for the next heap.
+/// The heap's metadata, 32 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted objects),
+/// is kept for the next heap.
 ///
 /// A heap belongs to one thread at a time, and can be moved while nothing borrows it. The first
 /// allocation takes 2 MiB of address space. The ambient hint of [`near`](crate::near) does not
@@ -357,7 +355,7 @@ impl Heap {
     pub fn stats(&self) -> HeapStats {
         HeapStats {
             chunk_bytes: self.core.chunks.get() * CHUNK_BYTES,
-            large_bytes: self.core.inventory.held_bytes(),
+            large_bytes: self.core.inventory.held_bytes.get(),
         }
     }
 
@@ -486,14 +484,13 @@ pub(crate) fn empty_object(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(core::ptr::without_provenance_mut(layout.align()))
 }
 
-/// Memory that a [`Heap`] has mapped and uses. Chunks and mappings that are in no use, and that the
-/// heap keeps for half a second or longer, are in neither sum.
+/// Memory that a [`Heap`] has mapped and uses. Unused chunks and mappings, which the heap keeps for
+/// half a second or longer, are in neither sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapStats {
-    /// Bytes of 2 MiB chunks, for objects up to about 1 MB. Address space: pages never touched cost
-    /// no memory.
+    /// Bytes of 2 MiB chunks, for objects up to about 1 MB; see [`Stats`](crate::Stats).
     pub chunk_bytes: usize,
-    /// Bytes of mappings of their own, for larger objects.
+    /// Bytes of mappings, each for one larger object.
     pub large_bytes: usize,
 }

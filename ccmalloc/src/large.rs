@@ -1,8 +1,7 @@
-//! Objects above 32 KiB: spans of up to 15 slots, mappings of their own beyond.
+//! Objects above 32 KiB: spans of up to 15 slots, and mappings of one object.
 //!
-//! Programs tend to read such objects from their start. If all started at a page boundary, their
-//! first blocks would compete for a few sets of the first-level cache. So each starts at another
-//! block of its first page, within the room that rounding leaves.
+//! Successive objects start at different blocks of their first pages, within the room that rounding
+//! leaves. Otherwise their first blocks would compete for a few sets of the first-level cache.
 
 mod held;
 
@@ -22,16 +21,14 @@ use crate::sys;
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
-/// Mappings from this many chunks on ask for huge pages: of the last one, an object may touch as
-/// little as a page.
+/// Mappings from this many chunks on ask for huge pages; an object may touch little of the last.
 const HUGE_FROM_CHUNKS: usize = 3;
 /// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
 pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
-/// Up to this many bytes, kept chunks are cleared by hand: under a hypervisor, fresh memory from
-/// the OS can cost ten times as much.
+/// Up to this many bytes, kept chunks are overwritten with zeros: under a hypervisor, fresh memory
+/// can cost ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
-/// Mappings from this many bytes on are made a chunk longer if that is needed to start the object
-/// elsewhere than on a page boundary.
+/// Mappings from this many bytes on may be a chunk longer to start elsewhere than at a page.
 const COLOURED_FROM_BYTES: usize = 8 * CHUNK_BYTES;
 
 /// The start of the next large object in its first page, given `spare` bytes of room and an
@@ -72,7 +69,7 @@ pub(crate) fn is_span(bytes: usize, align: usize) -> bool {
 fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
     let slots = bytes.div_ceil(SLOT_BYTES).max(1);
     if !own.dirty.0.is_empty() {
-        // `refill` does not get to it when only spans come and go between threads.
+        // If only spans pass between threads, `refill` is not called.
         own.collect_remote();
     }
     let Some(first) = own.take_span(slots) else {
@@ -112,15 +109,14 @@ fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -
     start.as_ptr().wrapping_add(offset)
 }
 
-/// A mapping for one object, not yet recorded anywhere: its start, its bytes, and the offset of the
-/// object in it.
+/// A mapping for one object, not yet recorded: its start, its bytes, and the object's offset.
 pub(crate) fn map_object(
     own: Own<'_>,
     bytes: usize,
     align: usize,
     contents: Contents,
 ) -> Option<(NonNull<u8>, usize, usize)> {
-    // Room for another start than the front. For small objects rounding mostly leaves enough.
+    // For smaller objects, rounding mostly leaves enough room.
     let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
         PAGE_BYTES
     } else {
@@ -149,7 +145,7 @@ pub(crate) fn map_object(
     Some((start, mapped, offset))
 }
 
-/// Clears the `bytes` at `offset` of kept chunks, by hand or through the OS.
+/// Clears the `bytes` at `offset` of kept chunks.
 fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
     // SAFETY: whole chunks that were taken just now, and in no use.
     if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
@@ -170,14 +166,13 @@ pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
 pub(crate) enum Place<'a> {
     /// A span, from this slot on.
     Span(SlotRef<'a>),
-    /// A mapping of its own, of this many bytes; the object starts where [`find`] was asked about.
+    /// A mapping of this many bytes, whose object starts at the address given to [`find`].
     Mapping(NonNull<u8>, usize),
     /// A mapping that a first-class heap holds.
     Held(&'static Mapping),
 }
 
-/// Finds what lies at `address`, which is claimed to be a live object of more than the largest
-/// class. Aborts with a message when it can see that it is not.
+/// Finds the large object at `address`. Aborts with a message if the metadata has none there.
 ///
 /// # Safety
 /// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`.
@@ -227,8 +222,7 @@ pub(crate) fn span_room(slot: SlotRef<'_>) -> usize {
     span_slots(slot) * SLOT_BYTES - span_offset(slot)
 }
 
-/// Aborts with a message when the object at `address`, which lies in `place`, cannot have `bytes`
-/// bytes.
+/// Aborts with a message if the object at `address`, in `place`, cannot have `bytes` bytes.
 pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
     let bytes = bytes.max(1);
     let in_mapping = |mapped: usize| {
@@ -277,8 +271,8 @@ unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
     }
 }
 
-/// Resizes the object at `object` in place or by moving its pages. Null when that is impossible, as
-/// for a mapping of another first-class heap than `own`; the object is then as it was.
+/// Resizes an object in place or by moving its pages. Null if that is impossible, as for a mapping
+/// of another first-class heap than `own`; the object is then as it was.
 ///
 /// # Safety
 /// - `object` is a live object of this allocator above the largest class, allocated with `layout`,
@@ -344,7 +338,7 @@ pub(crate) unsafe fn resize(
 /// How the registry describes a mapping of one object.
 #[derive(Clone, Copy)]
 enum Entry {
-    /// By its length, and where in it the object starts.
+    /// By its length, and the object's offset.
     Plain { offset: usize },
     /// By the record of the first-class heap that holds it.
     Held(&'static Mapping),
@@ -370,9 +364,8 @@ struct Whole {
 }
 
 impl Whole {
-    /// Gives the object that starts at `offset` `new_bytes` bytes, in place or by moving its pages.
-    /// Returns where the mapping then starts, and its length. `None`, and all as before, when that
-    /// is impossible.
+    /// Gives the object at `offset` `new_bytes` bytes, in place or by moving its pages. Returns the
+    /// mapping's new start and length; `None`, and all as before, if that is impossible.
     ///
     /// # Safety
     /// - The mapping is registered as this value says, and used by the caller alone.
@@ -400,7 +393,7 @@ impl Whole {
         Some((base, bytes))
     }
 
-    /// Lets go of all but the first `bytes` bytes.
+    /// Gives all but the first `bytes` bytes back.
     ///
     /// # Safety
     /// - As for [`resize`](Self::resize), and the object does not reach further.
@@ -412,12 +405,11 @@ impl Whole {
         registry::remove(start + bytes, self.bytes - bytes);
         // The leaves exist already, so this cannot fail.
         self.entry.insert(start, bytes);
-        // SAFETY: whole chunks at the end of a mapping whose object does not reach there any more,
-        // out of the registry.
+        // SAFETY: whole chunks at the end of a mapping, behind its object, out of the registry.
         unsafe { give_back(own, self.base.add(bytes), self.bytes - bytes) };
     }
 
-    /// Makes the mapping `bytes` bytes long, which is longer than it is.
+    /// Makes the mapping longer: `bytes`.
     ///
     /// # Safety
     /// - As for [`resize`](Self::resize).
@@ -451,8 +443,7 @@ impl Whole {
                     unsafe { sys::unmap(target, bytes) };
                     return None;
                 }
-                // The old entries go before the kernel frees the addresses: another thread may map
-                // them at once.
+                // Before the kernel frees the addresses: another thread may map them at once.
                 registry::remove(start, self.bytes);
                 // SAFETY: the source is the caller's, and in one piece, as the try in place has
                 // shown; the target was mapped above.

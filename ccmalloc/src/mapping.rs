@@ -38,11 +38,6 @@ impl Inventory {
             freed: AtomicPtr::new(null_mut()),
         }
     }
-
-    /// Bytes of the mappings that the heap holds.
-    pub(crate) fn held_bytes(&self) -> usize {
-        self.held_bytes.get()
-    }
 }
 
 /// The record of one large object's mapping. Metadata of its heap: reused, never unmapped.

@@ -29,13 +29,12 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 
 /// The low bits of an entry: 0 for an arena's address, else one of these.
 const KIND: usize = 3;
-/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are where in it the object
-/// starts, in blocks; the rest is its length in pages.
+/// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are the object's offset in
+/// blocks, the rest is the mapping's length in pages.
 const LARGE_START: usize = 1;
-/// The first chunk of a large mapping that a first-class heap holds; the rest of the entry is the
-/// address of its record.
+/// The first chunk of a large mapping of a first-class heap. The rest is its record's address.
 const LARGE_HELD: usize = 2;
-/// A later one of either; the rest of the entry is its distance from the first, in chunks.
+/// A later chunk of either. The rest is its distance from the first, in chunks.
 const LARGE_INSIDE: usize = 3;
 /// Objects start in the first page of their mappings.
 const OFFSET_BITS: u32 = PAGE_BLOCKS.ilog2();
@@ -51,8 +50,7 @@ pub(crate) enum Owner {
     Foreign,
     /// A chunk of this arena.
     Arena(*const Arena),
-    /// The first chunk of a mapping of one object, of this many pages; the object starts `offset`
-    /// bytes behind its start.
+    /// The first chunk of a mapping of one object, which starts at `offset`, in bytes.
     LargeStart { pages: usize, offset: usize },
     /// The first chunk of such a mapping that a first-class heap holds.
     LargeHeld(*const Mapping),
@@ -88,7 +86,7 @@ fn entry_or_map(address: usize) -> Option<&'static AtomicUsize> {
     entry(address)
 }
 
-/// Who owns the chunk that contains `address`. Any value may be asked about. Two dependent loads.
+/// Who owns the chunk that contains `address`, which may be any number. Two dependent loads.
 #[inline]
 pub(crate) fn owner(address: usize) -> Owner {
     let Some(entry) = entry(address) else {
@@ -111,23 +109,21 @@ pub(crate) fn owner(address: usize) -> Owner {
     }
 }
 
-/// Whether `address` lies in a chunk of `arena`. Any value may be asked about. Two dependent loads.
+/// Whether `address`, which may be any number, lies in a chunk of `arena`. Two dependent loads.
 #[inline]
 pub(crate) fn is_chunk_of(address: usize, arena: *const Arena) -> bool {
-    // An arena's address is an entry of its own: the low bits are zero. Nothing is read through it,
-    // so relaxed is enough.
+    // The entry is the arena's address. Nothing is read through it, so relaxed is enough.
     entry(address).is_some_and(|entry| entry.load(Ordering::Relaxed) == arena.addr())
 }
 
-/// Whether `address` lies in a chunk or in a large mapping. Any value may be asked about.
+/// Whether `address`, which may be any number, lies in a chunk or in a large mapping.
 pub(crate) fn contains(address: usize) -> bool {
     let start = address & !(CHUNK_BYTES - 1);
     match owner(address) {
         Owner::Foreign => false,
         Owner::Arena(_) => true,
         Owner::LargeStart { .. } | Owner::LargeHeld(_) => address - start < mapped_bytes(start),
-        // The first chunk's entry has the length; nothing is there any more if another thread has
-        // just freed the mapping.
+        // The first chunk's entry has the length, unless another thread has just freed the mapping.
         Owner::LargeInside { distance } => {
             let Some(start) = start.checked_sub(distance * CHUNK_BYTES) else {
                 return false;
@@ -137,8 +133,7 @@ pub(crate) fn contains(address: usize) -> bool {
     }
 }
 
-/// Whether `address` lies in a chunk or in a large mapping of `arena`. Any value may be asked
-/// about.
+/// Whether `address`, which may be any number, lies in a chunk or a large mapping of `arena`.
 pub(crate) fn is_in_heap(address: usize, arena: &Arena) -> bool {
     let holder = match owner(address) {
         Owner::Arena(owner) => return core::ptr::eq(owner, arena),
@@ -171,8 +166,8 @@ pub(crate) fn insert_chunk(chunk: usize, arena: *const Arena) -> bool {
     set(chunk, arena.expose_provenance())
 }
 
-/// Records a mapping of `bytes` (whole pages) at `start` (chunk-aligned), whose object starts at
-/// `offset` (whole blocks, less than a page). `false`, and nothing recorded, when the table cannot
+/// Records a mapping of `bytes` (whole pages) at `start` (a chunk's), whose object starts at
+/// `offset` (whole blocks, less than a page). `false`, and nothing recorded, if the table cannot
 /// grow.
 pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize) -> bool {
     let pages = bytes / PAGE_BYTES;
@@ -202,16 +197,16 @@ fn insert_mapping(start: usize, bytes: usize, first: usize) -> bool {
     true
 }
 
-/// Makes sure that a mapping of `bytes` at `start` can be recorded later without fail. `false` when
-/// the table cannot grow.
+/// Makes sure that a mapping of `bytes` at `start` can be recorded later. `false` if the table
+/// cannot grow.
 pub(crate) fn prepare(start: usize, bytes: usize) -> bool {
     (start..start + bytes)
         .step_by(CHUNK_BYTES)
         .all(|chunk| entry_or_map(chunk).is_some())
 }
 
-/// Forgets the chunks of `[start, start + bytes)`; before they are unmapped, so that a mapping that
-/// reuses the address is not forgotten in its place.
+/// Forgets the chunks of `[start, start + bytes)`. Called before they are unmapped: afterwards,
+/// another thread may record a new mapping there.
 pub(crate) fn remove(start: usize, bytes: usize) {
     for chunk in (start..start + bytes).step_by(CHUNK_BYTES) {
         if let Some(entry) = entry(chunk) {
@@ -220,8 +215,7 @@ pub(crate) fn remove(start: usize, bytes: usize) {
     }
 }
 
-/// As [`remove`], of a large mapping; `false` when another thread has done so since the caller
-/// found it.
+/// As [`remove`], of a large mapping; `false` if another thread has just done so.
 pub(crate) fn take_large(start: usize, bytes: usize) -> bool {
     let taken = entry(start).is_some_and(|entry| entry.swap(0, Ordering::AcqRel) != 0);
     if taken {

@@ -1,4 +1,4 @@
-//! Objects that another thread than their arena's frees.
+//! Remote frees.
 //!
 //! A remote free sets the object's bit in the slot's remote map, and announces the slot on the
 //! arena's stack of dirty chunks. The owner takes the stack, and merges the remote maps of the
@@ -26,8 +26,7 @@ use crate::sys;
 /// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is
 /// the same (<https://github.com/rust-lang/rust/issues/55005>).
 pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
-    // The fast path would have noticed a tag of its own arena; any other may be a stranger's bytes,
-    // read as if they were a tag.
+    // A tag of the thread's own arena is valid; any other may be bytes of foreign memory.
     if registry::owner(address) != Owner::Arena(core::ptr::with_exposed_provenance(owner)) {
         sys::die("free of a pointer to nothing allocated:", address);
     }
@@ -59,14 +58,13 @@ pub(crate) fn expect_no_remote(slot: SlotRef<'_>) {
 }
 
 impl<'a> Own<'a> {
-    /// Takes what other threads have freed into the slots' maps, and gives back the spans that they
-    /// have freed.
+    /// Completes remote frees: merges remote maps into maps, and frees spans.
     #[cold]
     #[inline(never)]
     pub(crate) fn collect_remote(self) {
         self.dirty.0.collect(|desc, slot| {
             // SAFETY: null or this arena's chunk, which is mapped as long as the descriptor names
-            // it. Read again for each slot: taking one slot's frees in may unmap the chunk.
+            // it. Read again for each slot: `absorb` may unmap the chunk.
             match unsafe { desc.chunk.get().as_ref() } {
                 Some(chunk) => {
                     self.absorb(SlotRef::new(chunk, slot));
@@ -77,7 +75,7 @@ impl<'a> Own<'a> {
         });
     }
 
-    /// Takes the remote map of `slot` into its map; a span goes as a whole.
+    /// Merges the remote map of `slot` into its map, or frees its span.
     fn absorb(self, slot: SlotRef<'a>) {
         let slab = slot.slab();
         let tag = slab.tag();

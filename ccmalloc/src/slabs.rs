@@ -123,10 +123,8 @@ impl<'a> Own<'a> {
         Some(slab)
     }
 
-    /// Gives the slab's slot back to its chunk when no object is left in it and no class allocates
-    /// from it.
-    ///
-    /// `address` lies in the slot, which is a slab of this arena.
+    /// Gives the slot of `address`, a slab of this arena, back to its chunk if it is empty and not
+    /// the active one.
     #[inline(never)]
     pub(crate) fn release_if_empty(self, address: usize) {
         // SAFETY: a chunk of this arena, which only this thread unmaps.
@@ -176,7 +174,7 @@ impl<'a> Own<'a> {
         unsafe { self.arena().push(bin, address, kind::LISTED) };
     }
 
-    /// Lets go of the active slabs that hold no object.
+    /// Gives empty active slabs back.
     pub(crate) fn trim_slabs(self) {
         for (active_slab, bin) in self.active_slab.iter().zip(&self.bins) {
             // SAFETY: null or a slab of one of this arena's mapped chunks.
@@ -194,9 +192,8 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Whether the word of a slab's map that had a live object when last looked at still has one.
-///
-/// So frees in a slab that is far from empty look at one word each.
+/// Whether the word of a slab's map that had a live object when last read still has one. So most
+/// frees read only one word.
 #[inline]
 fn has_witness(slot: SlotRef<'_>) -> bool {
     let word = slot.map().get(usize::from(slot.slab().witness.get()));
@@ -221,10 +218,8 @@ fn is_empty_slab(slot: SlotRef<'_>) -> bool {
     found.is_none()
 }
 
-/// Puts free objects of `granules` granules at hand that start in `words` of the slab's map, which
-/// comes to an end when there are enough of them.
-///
-/// Returns how many, and the word from which on to look for the next.
+/// Puts free objects of `granules` granules at hand that start in `words` of the slab's map, until
+/// there are enough. Returns how many, and the word to continue at.
 fn gather_from(
     bin: &Bin,
     slot: SlotRef<'_>,
@@ -275,8 +270,7 @@ fn gather_from(
     (filling.finish(), words.end)
 }
 
-/// As [`gather_from`], where at most one object starts in a word: looks at the objects, of which
-/// there are fewer than words.
+/// As [`gather_from`], if at most one object starts in a word: walks over objects, not words.
 fn gather_single(
     bin: &Bin,
     slot: SlotRef<'_>,

@@ -13,18 +13,16 @@ use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// An arena with this many chunks asks for huge pages. All of a huge page is resident from the
-/// first object on, which is much for a small program.
+/// An arena with this many chunks asks for huge pages, which are resident as a whole from their
+/// first object on.
 const HUGE_FROM_CHUNKS: usize = 4;
 /// The same for an arena with hinted objects, or in a large process ([`HUGE_FROM_USED_BYTES`]).
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
-/// Shorter spans do not go into chunks with huge pages: the unused rest of their last slot would be
-/// resident.
+/// Shorter spans avoid chunks with huge pages, where the rest of their last slot is resident.
 const HUGE_FROM_SPAN_SLOTS: usize = 4;
-/// In chunks with this many free slots that have been used, the memory of free slots goes back to
-/// the OS after a while.
+/// Chunks with this many free slots that have been used give their memory back after a while.
 const PURGED_SLOTS_MIN: u32 = 8;
 /// Bytes mapped at a time for metadata.
 const META_BYTES: usize = 64 * 1024;
@@ -35,7 +33,7 @@ impl<'a> Own<'a> {
         // SAFETY: null or descriptors of this arena, which live for ever.
         let (open, spare) = unsafe { (self.open.get().as_ref(), self.spare.get().as_ref()) };
         let has_used = |desc: &&ChunkDesc| desc.free_slots.get() & desc.used_slots.get() != 0;
-        // Memory that has been used before comes first: a fresh slot adds to what the process has.
+        // Used memory first: a fresh slot adds to the resident set.
         let desc = match open.filter(has_used).or(spare.filter(has_used)) {
             Some(desc) => desc,
             None => match open {
@@ -91,8 +89,7 @@ impl<'a> Own<'a> {
     }
 
     /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents if it
-    /// and another one are empty. The caller has taken the slots out of every list, and cleared
-    /// their maps.
+    /// and another one are empty. The slots are in no list, and their maps are clear.
     pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
         let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
@@ -117,8 +114,7 @@ impl<'a> Own<'a> {
         }
         desc.free_slots.set(desc.free_slots.get() | mask);
         if desc.free_slots.get() == ALL_SLOTS {
-            // One is kept: else an object that comes and goes would map and unmap a chunk each
-            // time.
+            // One is kept, so that an object that comes and goes does not map and unmap a chunk.
             if self.spare.get().is_null() {
                 self.spare.set(desc);
             } else {
@@ -128,10 +124,8 @@ impl<'a> Own<'a> {
     }
 
     /// Gives back to the OS what has been free for too long at the time `now`: extents, and the
-    /// memory of slots in chunks of which many are free.
-    ///
-    /// Chunks have been given huge pages, perhaps, which this cuts into small ones: so not for a
-    /// few slots.
+    /// memory of slots in chunks with many free ones. (It may cut huge pages into small ones, so a
+    /// few slots are not worth it.)
     fn purge(self, now: usize) {
         if now.wrapping_sub(self.purged_at.get()) <= DECAY_MILLISECONDS {
             return;
@@ -170,8 +164,8 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// A chunk, fresh or kept before, all slots free, in the list `open`; with huge pages if that
-    /// pays and the chunk `may_be_huge`.
+    /// A chunk without objects, in the list `open`; with huge pages if that pays and it
+    /// `may_be_huge`.
     fn map_chunk(self, may_be_huge: bool) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
             // SAFETY: a descriptor of this arena, which lives for ever.
@@ -199,14 +193,13 @@ impl<'a> Own<'a> {
         let huge = may_be_huge
             && zero
             && self.chunks.get() >= huge_from
-            // Before anything in it is touched: where a small page is, no huge one comes.
+            // Before anything in it is touched: a small page excludes a huge one.
             && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
         if !zero {
             // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
             unsafe { start.write_bytes(0, SLOT_BYTES) };
         }
-        // Objects are found from addresses by masking: the chunk's provenance is picked up from
-        // here.
+        // Masked addresses of objects take up the chunk's provenance.
         let base = start.as_ptr().expose_provenance();
         if !registry::insert_chunk(base, self.arena()) {
             // SAFETY: taken above, and in no use.
@@ -228,7 +221,7 @@ impl<'a> Own<'a> {
         Some(desc)
     }
 
-    /// Lets go of a chunk without objects.
+    /// Gives a chunk without objects to the extents.
     fn release_chunk(self, desc: &ChunkDesc) {
         desc.unlink_from(&self.arena().open);
         if core::ptr::eq(self.spare.get(), desc) {
@@ -278,8 +271,7 @@ impl<'a> Own<'a> {
         NonNull::new(place)
     }
 
-    /// Gives back to the OS every chunk that holds no object, the last one too, and all that is
-    /// kept.
+    /// Gives all chunks without objects, and all extents, back to the OS.
     pub(crate) fn trim_chunks(self) {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.

@@ -3,9 +3,8 @@
 //! A thread has two pointers to arenas. `own` is its arena, once it has one. The fast paths use
 //! `fast`: `own`, or [`NO_ARENA`] before the first allocation, after the thread-local state is
 //! gone, and while an *ambient* request is in force ([`near`](crate::near),
-//! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_ARENA` every fast path falls through to
-//! its slow path, which looks at the ambient request: so hints cost other allocations no
-//! instruction.
+//! [`Region::alloc_at`](crate::Region::alloc_at)). With `NO_ARENA` each fast path falls through to
+//! its slow path, which looks at the ambient request.
 
 #[cfg(not(all(
     target_arch = "x86_64",
@@ -50,8 +49,7 @@ pub(crate) enum Ambient {
     Near(usize, Option<Policy>),
     /// Lie at this address, if its place is free.
     At(usize),
-    /// Be the object of this layout at this address, which has been made already: once, and for
-    /// this layout alone.
+    /// Be the object of this layout at this address, which has already been made. Holds once.
     Ready(usize, Layout),
 }
 
@@ -142,8 +140,8 @@ impl AmbientGuard {
         })
     }
 
-    /// Replaces the request, which is not [`Ambient::None`], by another that is not, and returns
-    /// it.
+    /// Replaces the request; neither the old one, which is returned, nor the new one is
+    /// [`Ambient::None`].
     #[inline]
     pub(crate) fn replace(&self, ambient: Ambient) -> Ambient {
         with_thread(|thread| thread.ambient.replace(ambient))
@@ -224,6 +222,7 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
 }
 
 /// Allocates without a hint.
+#[inline(never)]
 fn alloc_unhinted(layout: Layout) -> *mut u8 {
     let Some(own) = own_arena() else {
         return null_mut();
@@ -238,13 +237,13 @@ fn alloc_unhinted(layout: Layout) -> *mut u8 {
 #[inline]
 pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) -> *mut u8 {
     let policy = policy.unwrap_or_else(default_policy);
-    if let Some(own) = existing() {
+    if let Some(own) = existing().or_else(own_arena) {
         let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
         if !object.is_null() {
             return object;
         }
     }
-    alloc_near_slow(layout, hint, policy)
+    alloc_unhinted(layout)
 }
 
 /// Allocates near what `hint` means. Null when out of memory.
@@ -258,21 +257,6 @@ pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 
         Some(_) => alloc_unhinted(layout),
         None => alloc_near(layout, target(own, hint), None),
     }
-}
-
-/// The first allocation of a thread, and those that hints do not apply to.
-#[cold]
-#[inline(never)]
-fn alloc_near_slow(layout: Layout, hint: usize, policy: Policy) -> *mut u8 {
-    if existing().is_none()
-        && let Some(own) = own_arena()
-    {
-        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
-        if !object.is_null() {
-            return object;
-        }
-    }
-    alloc_unhinted(layout)
 }
 
 /// Whether objects of this layout come from slabs and co-location pages.
@@ -308,8 +292,8 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
         }
         return;
     };
-    // Whatever the iterator does, this stays the thread's arena, or NO_ARENA, with which all frees
-    // go the slow way.
+    // The iterator cannot change that this is the thread's arena, or NO_ARENA, with which all frees
+    // take the slow path.
     let arena = fast();
     for object in objects {
         // SAFETY: the caller's promise.
@@ -339,8 +323,8 @@ unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
 #[inline(always)]
 unsafe fn dealloc_class(arena: &'static Arena, object: *mut u8, layout: Layout, class: Class) {
     let address = object.addr();
-    // Found by the size, not by the address: the next allocation of the class then need not wait
-    // for the way from the address to here.
+    // By the size, not by the address: the next allocation of the class then need not wait for the
+    // loads that lead from the address to the bin.
     let bin = arena.bin(class);
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(address) };
@@ -368,8 +352,7 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
 }
 
 /// Frees of full slabs, of co-located objects, under an ambient request, and of other threads'
-/// objects. `asked` is the layout that the object was allocated with, if the caller knows it;
-/// without one, the object may also be a span.
+/// objects. `asked` is the object's layout; without one, the object may also be a span.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -388,8 +371,8 @@ pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Opti
     unsafe { dealloc_small(existing(), slot, address, asked) };
 }
 
-/// Frees an object from slabs or co-location pages: at once if it is of the arena `mine`, else by
-/// leaving it to its arena. Without a layout, the object may also be a span.
+/// Frees an object from slabs or co-location pages, or without a layout also a span: at once if it
+/// is of the arena `mine`, else by leaving it to its arena.
 ///
 /// # Safety
 /// - `slot` contains `address`.
@@ -443,10 +426,8 @@ pub(crate) unsafe fn dealloc_small(
     }
 }
 
-/// [`Own::free_colocated`], not inlined.
-///
 /// # Safety
-/// - As for that.
+/// - As for [`Own::free_colocated`].
 #[inline(never)]
 unsafe fn free_colocated(own: Own<'_>, slot: SlotRef<'_>, address: usize, bytes: Option<usize>) {
     // SAFETY: the caller's promise.
@@ -475,8 +456,8 @@ fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
     }
 }
 
-/// Frees an object that has no class, of `bytes` (for callers that do not know: as many as may be
-/// used): at once if it is of the arena `mine` or of none, else by leaving it to its arena.
+/// Frees an object without a class, of `bytes` or of as many as may be used: at once if it is of
+/// the arena `mine` or of none, else by leaving it to its arena.
 ///
 /// # Safety
 /// - As for [`dealloc`].
@@ -516,9 +497,9 @@ pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
     object
 }
 
-/// Changes the size of an object: in place where it can, else by moving it, near `hint` if there is
-/// one, else near where it was if it was co-located. Null when out of memory; the object is then as
-/// it was.
+/// Changes the size of an object: in place if possible, else by moving it near `hint`, or, without
+/// one, near where it was if it was co-located. Null when out of memory; the object is then as it
+/// was.
 ///
 /// # Safety
 /// - `object` was allocated by this allocator with `layout`; the caller uses what is returned
@@ -565,10 +546,9 @@ pub(crate) unsafe fn resize(
     moved
 }
 
-/// Tries to give an object a new layout without copying it; some ways are only for objects of the
-/// arena `mine`.
-///
-/// When that is impossible, the object is as it was, and the error has the hint to move it by.
+/// Tries to give an object a new layout without copying it. If that is impossible, the object is as
+/// it was, and the error has the hint to move it by. `mine` is the calling thread's arena or its
+/// heap's.
 ///
 /// # Safety
 /// - As for [`realloc`].
@@ -594,7 +574,7 @@ pub(crate) unsafe fn resize_in_place(
                 kind::ACTIVE | kind::LISTED | kind::FULL => {
                     check_class(tag.class(), object.addr(), Some(layout));
                     if aligned && Class::for_layout(new_bytes, new_align) == Some(tag.class()) {
-                        // What is moved instead is freed, and looked at then.
+                        // An object that is moved is checked when it is freed.
                         check_live(mine, slot, object.addr());
                         return Ok(object);
                     }

@@ -8,12 +8,13 @@
 //! | `posix_memalign` | returns the error; `errno` and `*place` stay; EINVAL for a bad alignment |
 //! | `aligned_alloc` | EINVAL unless a power of two; the size need not be a multiple of it |
 //! | `memalign` | an alignment that is no power of two is rounded up to one |
+//! | `valloc`, `pvalloc` | at a page; whole pages |
+//! | `free_sized`, `free_aligned_sized` | abort if the size is larger than the object |
 //! | `free` | keeps `errno` |
 //!
-//! Left to the C library: `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info`, `malloc_stats`.
-//! They act on glibc's own arenas, which are empty then. The aliases with two underscores, by which
-//! some old programs bypass an interposed `malloc`, lead here as well: otherwise such a program's
-//! objects would come from glibc and be freed here.
+//! `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info` and `malloc_stats` stay the C library's and
+//! act on its own arenas. Some old programs call glibc's own names, with two underscores, to bypass
+//! an interposed `malloc`. These lead here as well: one allocator must allocate and free.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
@@ -92,25 +93,20 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
     0
 }
 
-/// Exports functions under further names, for which they are called.
+/// Exports functions to C.
 macro_rules! export {
     ($(
-        $(#[$doc:meta])*
         fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
     )*) => {
         $(
-            $(#[$doc])*
             #[unsafe(no_mangle)]
             pub(crate) extern "C" fn $name($($argument: $type),*) -> $result { $body }
         )*
     };
     ($(
-        $(#[$doc:meta])*
         unsafe fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
     )*) => {
         $(
-            $(#[$doc])*
-            ///
             /// # Safety
             /// - What the C standard, POSIX or glibc ask of the caller: pointers are null or live
             ///   objects of this library, and what is freed is not used any more.
@@ -124,63 +120,42 @@ macro_rules! export {
 }
 
 export! {
-    /// C's `malloc`.
     fn malloc(bytes: usize) -> *mut c_void = allocate(bytes);
-    /// C's `calloc`.
     fn calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
-    /// C11's `aligned_alloc`.
     fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void = if align.is_power_of_two() {
         allocate_aligned(align, bytes)
     } else {
         fail(libc::EINVAL)
     };
-    /// glibc's `memalign`.
     fn memalign(align: usize, bytes: usize) -> *mut c_void = allocate_at_multiple(align, bytes);
-    /// BSD's `valloc`: at a page.
     fn valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
-    /// glibc's `pvalloc`: whole pages.
     fn pvalloc(bytes: usize) -> *mut c_void = allocate_pages(bytes);
-    /// glibc's own name of `malloc`.
     fn __libc_malloc(bytes: usize) -> *mut c_void = allocate(bytes);
-    /// glibc's own name of `calloc`.
     fn __libc_calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
-    /// glibc's own name of `memalign`.
     fn __libc_memalign(align: usize, bytes: usize) -> *mut c_void =
         allocate_at_multiple(align, bytes);
-    /// glibc's own name of `valloc`.
     fn __libc_valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
-    /// glibc's own name of `pvalloc`.
     fn __libc_pvalloc(bytes: usize) -> *mut c_void = allocate_pages(bytes);
 }
 
 export! {
-    /// C's `free`.
     unsafe fn free(object: *mut c_void) -> () = raw::deallocate(object.cast());
-    /// C23's `free_sized`: checks that the size is not larger than the object.
     unsafe fn free_sized(object: *mut c_void, bytes: usize) -> () =
         raw::deallocate_sized(object.cast(), bytes);
-    /// C23's `free_aligned_sized`: checks the size as [`free_sized`] does.
     unsafe fn free_aligned_sized(object: *mut c_void, _align: usize, bytes: usize) -> () =
         raw::deallocate_sized(object.cast(), bytes);
-    /// C's `realloc`.
     unsafe fn realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
-    /// BSD's `reallocarray`.
     unsafe fn reallocarray(object: *mut c_void, count: usize, bytes: usize) -> *mut c_void =
         match count.checked_mul(bytes) {
             Some(bytes) => reallocate(object, bytes),
             None => fail(libc::ENOMEM),
         };
-    /// POSIX's `posix_memalign`.
     unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
         allocate_into(place, align, bytes);
-    /// glibc's `malloc_usable_size`.
     unsafe fn malloc_usable_size(object: *const c_void) -> usize = raw::usable_bytes(object.cast());
-    /// glibc's own name of `free`.
     unsafe fn __libc_free(object: *mut c_void) -> () = raw::deallocate(object.cast());
-    /// glibc's own name of `realloc`.
     unsafe fn __libc_realloc(object: *mut c_void, bytes: usize) -> *mut c_void =
         reallocate(object, bytes);
-    /// glibc's own name of `posix_memalign`.
     unsafe fn __posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
         allocate_into(place, align, bytes);
 }

@@ -127,7 +127,7 @@ struct Found {
     structure: RawStructure,
     /// By number in the structure: which child of its parent the node is, from 1 on.
     which: Vec<u32>,
-    /// By index: what `next_node` returned as the parent. It may end early, where nothing follows.
+    /// By index: what `next_node` returned as the parent.
     backs: Vec<*mut u8>,
     /// Whole words that each node has room for.
     node_words: usize,
@@ -182,12 +182,11 @@ impl Found {
 
     /// Size and alignment of the new places.
     ///
-    /// The alignment is one that all nodes but the root have, so that what an `aligned_alloc` gave
-    /// them is kept. It divides the room of each: a requested alignment does, because the allocator
-    /// gives room in multiples of it. Then no gaps between nodes are needed.
+    /// The alignment is one that all nodes but the root have, so that theirs from `aligned_alloc`
+    /// is kept. It divides the room of each, as an alignment of `aligned_alloc` does, so that nodes
+    /// need no gaps.
     fn layout(&self) -> Result<Layout, LayoutError> {
         if self.structure.is_empty() {
-            // Nothing moves.
             return Ok(Layout::new::<usize>());
         }
         let bytes = self.room_bytes;
@@ -245,8 +244,8 @@ fn index_of(number: u32) -> usize {
     number as usize + 1
 }
 
-/// Goes over all nodes, breadth first. An error when there are others than `num_nodes` of them,
-/// unless that is 0, or they make no tree.
+/// Walks over all nodes, breadth first. An error if they are not `num_nodes`, unless that is 0, or
+/// not a tree.
 ///
 /// # Safety
 /// - As for [`ccmorph`].
@@ -284,12 +283,8 @@ unsafe fn walk(
         }
         // SAFETY: a live node and an index that is allowed (the caller's promise).
         let back: *mut u8 = unsafe { next_node(node.cast(), -1) }.cast();
-        if !back.is_null() {
-            let more = index + 1 - found.backs.len();
-            (found.backs.try_reserve(more)).map_err(|_| libc::ENOMEM)?;
-            found.backs.resize(index, null_mut());
-            found.backs.push(back);
-        }
+        found.backs.try_reserve(1).map_err(|_| libc::ENOMEM)?;
+        found.backs.push(back);
         // The numbers are below 2^32 - 1.
         let parent = index.checked_sub(1).and_then(|at| u32::try_from(at).ok());
         for (which, i) in (1..).zip(1..=max_kids) {
@@ -326,7 +321,7 @@ type Places = Vec<Vec<u16>>;
 /// # Safety
 /// - All nodes are live and have `node_words` words.
 unsafe fn find_places(found: &Found) -> Result<Places, c_int> {
-    // As many as nodes have, which may be far fewer than the caller allows for.
+    // `max_kids` may be far larger.
     let pointers = found.which.iter().max().map_or(0, |&which| which as usize) + 1;
     let mut places = Places::new();
     (places.try_reserve_exact(pointers)).map_err(|_| libc::ENOMEM)?;

@@ -1,5 +1,5 @@
-//! Heaps that change hands: one owner at a time, who sees all that the owners before did, and finds
-//! what was freed meanwhile.
+//! Heaps that change owners: one owner at a time, which sees all that earlier owners wrote, and
+//! finds what was freed meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -75,21 +75,16 @@ impl World {
         unsafe { self.abandoned.push(heap) };
     }
 
-    /// Another thread frees something of the heap's.
+    /// Another thread frees an object of the heap.
     fn free(&self, heap: &Heap) {
         assert!(heap.word.set(1));
         // SAFETY: the heap's own, and it lives as long as the stack.
         unsafe { heap.stack.announce(&heap.desc, 0) };
     }
-
-    /// How many heaps are abandoned; takes them all.
-    fn drain(&self) -> Vec<&Heap> {
-        std::iter::from_fn(|| self.abandoned.pop()).collect()
-    }
 }
 
 impl Heap {
-    /// What an owner does: a second owner at the same time would be a data race.
+    /// Writes the state: a second owner at the same time would be a data race.
     fn work(&self) -> usize {
         self.state.with_mut(|state| {
             // SAFETY: loom watches for races.
@@ -109,10 +104,10 @@ impl Heap {
     }
 }
 
-/// The heaps in `world`, at the end of a model: each is on the stack once, and has been worked on
-/// `turns` times in all.
+/// Checks the heaps of `world` at the end of a model: each is on the stack once, and owners have
+/// worked on them `turns` times in all.
 fn check(world: &World, turns: usize) {
-    let mut heaps = world.drain();
+    let mut heaps: Vec<_> = std::iter::from_fn(|| world.abandoned.pop()).collect();
     heaps.sort_by_key(|heap| (&raw const **heap).addr());
     heaps.dedup_by_key(|heap| (&raw const **heap).addr());
     assert_eq!(
@@ -262,7 +257,7 @@ fn what_is_freed_during_a_handover_is_found() {
         world.abandon(heap);
         freer.join().unwrap();
         let (turns, by_adopter) = adopter.join().unwrap();
-        let last = world.abandoned.pop().expect("everybody has given it up");
+        let last = world.abandoned.pop().expect("every thread has given it up");
         let by_last = last.collect();
         world.abandon(last);
         assert_eq!(by_first + by_adopter + by_last, 1);

@@ -38,7 +38,7 @@ impl Own<'static> {
         record.link_before(&self.inventory.held);
         self.inventory
             .held_bytes
-            .set(self.inventory.held_bytes() + mapped);
+            .set(self.inventory.held_bytes.get() + mapped);
         LARGE_BYTES_MAPPED.fetch_add(mapped, Ordering::Relaxed);
         start.as_ptr().wrapping_add(offset)
     }
@@ -93,7 +93,7 @@ impl Own<'static> {
         record.links.next.set(self.inventory.unused.replace(record));
         self.inventory
             .held_bytes
-            .set(self.inventory.held_bytes() - bytes);
+            .set(self.inventory.held_bytes.get() - bytes);
         LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
         registry::remove(start.addr().get(), bytes);
         // SAFETY: whole chunks, which `alloc_held` or `Whole::resize` has taken; the object is
@@ -133,7 +133,7 @@ impl Own<'static> {
             previous = next;
             next = record.links.next.get();
         }
-        if sum != self.inventory.held_bytes() {
+        if sum != self.inventory.held_bytes.get() {
             return Err("the bytes of held mappings are counted wrong");
         }
         Ok(())
