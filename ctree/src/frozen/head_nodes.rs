@@ -1,5 +1,5 @@
-//! The heads of the keys of a [`KeyTree`](super::key_tree) of byte strings: a second index beside
-//! the keys, of the same shape.
+//! The heads of the keys of a [`KeyTree`](super::key_tree), for keys whose type has heads: a second
+//! index beside the keys, of the same shape.
 //!
 //! Comparing a `String` costs a miss, in each of the four comparisons of a node. Heads lie in the
 //! node, 15 in two lines that are requested together: a search touches keys only where heads are
@@ -10,16 +10,34 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 use crate::block::{Block, LINE_BYTES};
-use crate::head::{common_prefix, head_of_bytes};
+use crate::head::{bytes_of, common_prefix, head_of_bytes, is_byte_string, recognised};
 use crate::plan::NODE_BYTES;
-use crate::simd::heads::{self, At, NODE_HEADS, Stop};
+use crate::simd::heads::{self, At, BytesQuery, FixedQuery, HeadQuery, NODE_HEADS, Stop};
 use crate::simd::{EagerValues, Isa};
 
 /// Fewest keys that get heads.
 pub(super) const HEADS_LEN_MIN: usize = 5;
 
-/// Most lines of keys that are prefetched when a search reaches its leaf.
+/// Most lines of keys, or of values, that are prefetched when a search reaches its leaf.
 const EAGER_LINES_MAX: usize = 8;
+
+/// What the heads of a key type are.
+pub(super) enum HeadsOf<K> {
+    Bytes,
+    /// A number for each key.
+    Fixed(fn(&K) -> u64),
+}
+
+impl<K> HeadsOf<K> {
+    #[inline(always)]
+    pub(super) fn of() -> Option<HeadsOf<K>> {
+        if is_byte_string::<K>() {
+            Some(HeadsOf::Bytes)
+        } else {
+            recognised::<K>().map(HeadsOf::Fixed)
+        }
+    }
+}
 
 /// Nodes of heads.
 ///
@@ -40,8 +58,12 @@ pub(super) struct HeadNodes {
 }
 
 impl HeadNodes {
-    /// The heads of `len` keys in order, given the bytes of each rank's key.
-    pub(super) fn new<'a>(len: usize, bytes: impl Fn(usize) -> &'a [u8]) -> HeadNodes {
+    /// The heads of `len` keys in order, given the key of each rank.
+    pub(super) fn new<'a, K: 'a>(
+        heads: &HeadsOf<K>,
+        len: usize,
+        key: impl Fn(usize) -> &'a K,
+    ) -> HeadNodes {
         let fan_out = NODE_HEADS + 1;
         let keys_from_level = |level: usize| (0..level).fold(len, |keys, _| keys / fan_out);
         let height = (0..)
@@ -54,7 +76,11 @@ impl HeadNodes {
             level_at[level] = nodes;
             nodes += nodes_in_level(level);
         }
-        let shared = |low: usize, high: usize| common_prefix(bytes(low), bytes(high));
+        let bytes = |rank: usize| bytes_of(key(rank)).unwrap_or(&[]);
+        let shared = |low: usize, high: usize| match heads {
+            HeadsOf::Bytes => common_prefix(bytes(low), bytes(high)),
+            HeadsOf::Fixed(_) => 0,
+        };
         let prefix_bytes = shared(0, len - 1);
         let block = Block::new(nodes * NODE_BYTES);
         let lane = |node: usize, lane: usize| {
@@ -86,8 +112,10 @@ impl HeadNodes {
                     _ => prefix_bytes,
                 };
                 for slot in 0..NODE_HEADS {
-                    let head = key_rank(first + slot + 1)
-                        .map_or(u64::MAX, |rank| head_of_bytes(bytes(rank), skip));
+                    let head = key_rank(first + slot + 1).map_or(u64::MAX, |rank| match heads {
+                        HeadsOf::Bytes => head_of_bytes(bytes(rank), skip),
+                        HeadsOf::Fixed(head) => head(key(rank)),
+                    });
                     // SAFETY: a lane of the block, to which nothing else refers yet.
                     unsafe { lane(level_at + node, slot).write(head) };
                 }
@@ -117,23 +145,34 @@ impl HeadNodes {
         }
     }
 
-    /// Descends from a node until heads do not decide. Prefetches those of `leaf_keys` that belong
-    /// to the leaf, unless they are too many lines.
+    /// Descends from a node until heads do not decide. Prefetches those of `leaf_keys` and `values`
+    /// that belong to the leaf.
     ///
     /// # Panics
     /// If there is no such node.
     #[inline(always)]
-    pub(super) fn stop<K>(&self, from: At, query: &[u8], leaf_keys: &[K]) -> Stop {
-        let leaf_bytes = NODE_HEADS * size_of::<K>();
-        // They start anywhere within a line.
-        let lines = leaf_bytes.div_ceil(LINE_BYTES) + 1;
-        let eager = if lines <= EAGER_LINES_MAX {
-            EagerValues::new(leaf_keys.as_ptr().cast(), leaf_bytes, lines, 0)
-        } else {
-            EagerValues::NONE
-        };
-        let At { level, node } = from;
-        assert!(node < self.node_count(level), "{from:?} does not exist");
+    pub(super) fn stop<Q: HeadQuery, K, V>(
+        &self,
+        from: At,
+        query: Q,
+        leaf_keys: &[K],
+        values: &[V],
+    ) -> Stop {
+        let eager = [
+            in_step(leaf_keys, NODE_HEADS),
+            if Q::KEYS_ARE_WHOLE {
+                // A leaf's values, and that of the separator behind it.
+                in_step(values, NODE_HEADS + 1)
+            } else {
+                EagerValues::NONE
+            },
+        ];
+        assert!(
+            from.node < self.node_count(from.level),
+            "node {} of level {}",
+            from.node,
+            from.level
+        );
         // SAFETY: by the invariants, and the assertion on `from`.
         unsafe {
             heads::stop(
@@ -189,6 +228,20 @@ impl Clone for HeadNodes {
     }
 }
 
+/// What to prefetch of things that follow the leaves, `count` for each, if these are not too many
+/// lines.
+#[inline(always)]
+fn in_step<T>(things: &[T], count: usize) -> EagerValues {
+    let leaf_bytes = count * size_of::<T>();
+    // They start anywhere within a line.
+    let lines = leaf_bytes.div_ceil(LINE_BYTES) + 1;
+    if leaf_bytes > 0 && lines <= EAGER_LINES_MAX {
+        EagerValues::new(things.as_ptr().cast(), leaf_bytes, lines, 0)
+    } else {
+        EagerValues::NONE
+    }
+}
+
 #[cfg(test)]
 impl HeadNodes {
     /// The same nodes, searched with other instructions.
@@ -198,27 +251,51 @@ impl HeadNodes {
     }
 }
 
+/// A query of any type, if it has the heads that keys of type `K` have.
+pub(super) enum AnyQuery<'a> {
+    Bytes(BytesQuery<'a>),
+    /// A query of the very type of the keys, with a head of its own.
+    Fixed(FixedQuery),
+}
+
+impl<'a> AnyQuery<'a> {
+    /// The heads of `query`, where keys are `K`. Folds to one of the cases.
+    #[inline(always)]
+    pub(super) fn of<K, Q: ?Sized>(query: &'a Q) -> Option<AnyQuery<'a>> {
+        match HeadsOf::<K>::of()? {
+            HeadsOf::Bytes => bytes_of(query).map(|bytes| AnyQuery::Bytes(BytesQuery(bytes))),
+            HeadsOf::Fixed(head) => (typeid::of::<Q>() == typeid::of::<K>()).then(|| {
+                let query = core::ptr::from_ref(query).cast::<K>();
+                // SAFETY: the recognised types have no lifetimes, so that equal ids mean that `Q`
+                // is `K`; the pointer is a live reference.
+                AnyQuery::Fixed(FixedQuery(head(unsafe { &*query })))
+            }),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::string::String;
 
-    use super::HeadNodes;
+    use super::{HeadNodes, HeadsOf};
     use crate::simd::Isa;
-    use crate::simd::heads::{At, head_of_query};
+    use crate::simd::heads::{At, BytesQuery, HeadQuery};
 
     #[test]
     fn every_path_stops_where_counting_does() {
         let keys: Vec<String> = (100..900).map(|n| format!("shared {}", n * 7)).collect();
         let mut keys = keys;
         keys.sort_unstable();
+        let heads = HeadsOf::<String>::of().unwrap();
         for isa in Isa::available() {
-            let nodes = HeadNodes::new(keys.len(), |rank| keys[rank].as_bytes()).with_isa(isa);
+            let nodes = HeadNodes::new(&heads, keys.len(), |rank| &keys[rank]).with_isa(isa);
             assert_eq!(nodes.prefix_bytes(), "shared ".len());
-            for query in keys.iter().map(String::as_bytes) {
+            for query in keys.iter().map(|key| BytesQuery(key.as_bytes())) {
                 let (mut at, mut ranks) = (nodes.root(), 0);
                 // Each key is somewhere on the path to its leaf.
                 let stop = loop {
-                    let stop = nodes.stop(at, query, &keys);
+                    let stop = nodes.stop(at, query, &keys, &[(); 0]);
                     assert_eq!(
                         stop.slot,
                         nodes
@@ -241,7 +318,7 @@ mod tests {
                     };
                 };
                 let rank = ((stop.at.node * 16 + stop.slot + 1) << (4 * stop.at.level)) - 1;
-                assert_eq!(keys[rank].as_bytes(), query, "{isa:?}");
+                assert_eq!(keys[rank].as_bytes(), query.0, "{isa:?}");
             }
         }
     }
@@ -259,12 +336,12 @@ mod tests {
             for skip in 0..30 {
                 let expected = crate::head::head_of_bytes(text.as_bytes(), skip);
                 assert_eq!(
-                    head_of_query(text.as_bytes(), skip as u64),
+                    BytesQuery(text.as_bytes()).head(skip as u64),
                     expected,
                     "{text:?} behind {skip}"
                 );
             }
         }
-        assert_eq!(head_of_query(b"abc", u64::MAX), 0);
+        assert_eq!(BytesQuery(b"abc").head(u64::MAX), 0);
     }
 }

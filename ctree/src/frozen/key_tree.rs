@@ -15,18 +15,18 @@
 //! neither pointers nor offsets are stored: one vector for the leaves, and one for the levels above
 //! with the root first. There is no unsafe code.
 //!
-//! Byte strings have [`head_nodes`](super::head_nodes) beside them, which lead the search if there
-//! are more than a few keys. Other searches compare at most four keys in a node, whose lines
+//! Keys with heads have [`head_nodes`](super::head_nodes) beside them, which lead the search if
+//! there are more than a few keys. Other searches compare at most four keys in a node, whose lines
 //! are requested together.
 
 use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
-use super::head_nodes::{HEADS_LEN_MIN, HeadNodes};
+use super::head_nodes::{AnyQuery, HEADS_LEN_MIN, HeadNodes, HeadsOf};
 use crate::block::{LINE_BYTES, advise_vec};
-use crate::head::{bytes_of, is_byte_string};
-use crate::simd::heads::At;
+use crate::head::bytes_of;
+use crate::simd::heads::{At, HeadQuery};
 use crate::simd::{prefetch, prefetch_bytes};
 
 /// A level is this many bits of the rank.
@@ -47,7 +47,7 @@ pub(super) struct KeyTree<K> {
     leaves: Vec<K>,
     /// The other levels, the highest first.
     index: Vec<K>,
-    /// Heads of the keys, if they are byte strings and not few.
+    /// Heads of the keys, where their type has any and they are not few.
     heads: Option<HeadNodes>,
 }
 
@@ -113,9 +113,10 @@ impl<K> KeyTree<K> {
             "{} keys where {len} were announced",
             tree.len()
         );
-        if is_byte_string::<K>() && len >= HEADS_LEN_MIN {
-            let bytes = |rank| bytes_of(tree.key(rank)).unwrap_or(&[]);
-            tree.heads = Some(HeadNodes::new(len, bytes));
+        if let Some(heads) = HeadsOf::of()
+            && len >= HEADS_LEN_MIN
+        {
+            tree.heads = Some(HeadNodes::new(&heads, len, |rank| tree.key(rank)));
         }
         tree
     }
@@ -165,14 +166,19 @@ impl<K> KeyTree<K> {
     where
         K: Borrow<Q>,
     {
-        if let (Some(heads), Some(bytes)) = (&self.heads, bytes_of(query)) {
-            // Heads leave out what all keys share: the query has to share it.
-            let shared = bytes_of(self.key(0)).unwrap_or(&[]);
-            let prefix = shared.get(..heads.prefix_bytes()).unwrap_or(shared);
-            if !bytes.starts_with(prefix) {
-                return Err(if bytes < prefix { 0 } else { self.len() });
-            }
-            return self.search_by_heads(heads, bytes, query, values);
+        if let (Some(heads), Some(query_heads)) = (&self.heads, AnyQuery::of::<K, Q>(query)) {
+            return match query_heads {
+                AnyQuery::Bytes(bytes) => {
+                    // Heads leave out what all keys share: the query has to share it.
+                    let shared = bytes_of(self.key(0)).unwrap_or(&[]);
+                    let prefix = shared.get(..heads.prefix_bytes()).unwrap_or(shared);
+                    if !bytes.0.starts_with(prefix) {
+                        return Err(if bytes.0 < prefix { 0 } else { self.len() });
+                    }
+                    self.search_by_heads(heads, bytes, query, values)
+                }
+                AnyQuery::Fixed(head) => self.search_by_heads(heads, head, query, values),
+            };
         }
         let height = (usize::BITS - self.len().leading_zeros()).div_ceil(LEVEL_BITS);
         let mut node = 0;
@@ -206,10 +212,10 @@ impl<K> KeyTree<K> {
 impl<K> KeyTree<K> {
     /// [`search`](KeyTree::search) by heads; compares keys only where heads are equal.
     #[inline]
-    fn search_by_heads<Q: ?Sized + Ord, V>(
+    fn search_by_heads<Q: ?Sized + Ord, H: HeadQuery, V>(
         &self,
         heads: &HeadNodes,
-        bytes: &[u8],
+        query_heads: H,
         query: &Q,
         values: &[V],
     ) -> Result<usize, usize>
@@ -218,10 +224,10 @@ impl<K> KeyTree<K> {
     {
         let mut at = heads.root();
         loop {
-            let stop = heads.stop(at, bytes, &self.leaves);
+            let stop = heads.stop(at, query_heads, &self.leaves, values);
             let At { level, node } = stop.at;
             let mut slot = stop.slot;
-            if level == 0 {
+            if level == 0 && !H::KEYS_ARE_WHOLE {
                 // While the key is compared, if it is.
                 prefetch(values.as_ptr().wrapping_add(node * FAN_OUT + slot));
             }

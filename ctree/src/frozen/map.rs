@@ -25,8 +25,9 @@ const BATCH_MIN: usize = 4;
 ///
 /// Keys may be of any type with `Ord`. Machine integers (`u8` to `u64`, `i8` to `i64`, `usize`,
 /// `isize`, `char`) are searched by SIMD, chosen at run time. Byte strings (`String`, `&str`,
-/// `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`) are compared by 64 bits of each, which lie in the
-/// nodes. Values can be changed in place; entries cannot be added or removed.
+/// `Box<str>`, `Vec<u8>`, `&[u8]`, `Box<[u8]>`), common tuples of integers, `u128`, `i128` and
+/// total floats are compared by 64 bits of each, which lie in the nodes. Values can be changed in
+/// place; entries cannot be added or removed.
 ///
 /// Each entry has a **rank**, the number of keys less than its own. Ranks cost nothing here: see
 /// [`rank`](Self::rank), [`get_index`](Self::get_index),
@@ -36,10 +37,10 @@ const BATCH_MIN: usize = 4;
 /// A lookup among n integer keys of 8 B reads one node of two lines in each of log33(n / 16) index
 /// levels, and one leaf. The index has 1/32 of the size of the keys, so that mostly the leaf alone
 /// misses the cache. (For keys in tight clusters in a wide range, log17(n / 16) levels and 1/16.)
-/// A byte string goes through log16(n) nodes of two lines, and is itself read where 64 bits are
-/// equal, mostly once. Other types need four comparisons in each of log16(n) nodes. Batches
-/// (`.._many`) gain for integers only; a [`CTreeMap`](crate::CTreeMap) of strings or tuples, built
-/// from a sorted iterator, serves them faster.
+/// Keys compared by 64 bits of each go through log16(n) nodes of two lines; a `String` itself is
+/// read where these are equal, mostly once. Other types need four comparisons in each of log16(n)
+/// nodes. Batches (`.._many`) gain for integers only; a [`CTreeMap`](crate::CTreeMap) of strings or
+/// tuples, built from a sorted iterator, serves them faster.
 ///
 /// # A wrong `Ord`
 /// As for `BTreeMap`, lookups may then miss keys, and building from unsorted input may panic. It is

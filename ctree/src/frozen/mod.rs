@@ -5,7 +5,7 @@
 //! - `lane_tree` for machine integers. Separators are copies, searched by SIMD; keys and small
 //!   values share leaves.
 //! - `key_tree` for everything else. Each key lies in one place, separators included; two or three
-//!   vectors, no unsafe code. If they are byte strings, `head_nodes` leads the search.
+//!   vectors, no unsafe code. If the type of the keys has heads, `head_nodes` leads the search.
 //!
 //! Both number their entries in order. Ranks, ranges and iterators are written once, in terms of
 //! ranks.

@@ -1,4 +1,4 @@
-//! The search among heads: 64 bits of each key, for keys that are byte strings.
+//! The search among heads: 64 bits of each key, for keys that are not integers.
 //!
 //! ```text
 //! node:  | h0 h1 h2 .. h7 | h8 .. h14 skip |      15 heads and a number, two lines; 16 children
@@ -21,26 +21,57 @@ use crate::plan::NODE_BYTES;
 pub(crate) const NODE_HEADS: usize = NODE_BYTES / size_of::<u64>() - 1;
 const FAN_OUT: usize = NODE_HEADS + 1;
 
-/// The head of the bytes of a query behind the first `skip`.
-#[inline(always)]
-pub(crate) fn head_of_query(bytes: &[u8], skip: u64) -> u64 {
-    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-    if let Some(head) = bytes.get(skip..).and_then(<[u8]>::first_chunk::<8>) {
-        return u64::from_be_bytes(*head);
+/// A query that has heads.
+pub(crate) trait HeadQuery: Copy {
+    /// Whether keys have no part outside the leaf. If so, the value is waited for next, and
+    /// prefetched with the leaf.
+    const KEYS_ARE_WHOLE: bool;
+
+    /// The head behind the first `skip` bytes.
+    fn head(self, skip: u64) -> u64;
+}
+
+/// A byte string.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BytesQuery<'a>(pub(crate) &'a [u8]);
+
+impl HeadQuery for BytesQuery<'_> {
+    const KEYS_ARE_WHOLE: bool = false;
+
+    #[inline(always)]
+    fn head(self, skip: u64) -> u64 {
+        let bytes = self.0;
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        if let Some(head) = bytes.get(skip..).and_then(<[u8]>::first_chunk::<8>) {
+            return u64::from_be_bytes(*head);
+        }
+        // Fewer than eight bytes are left. If the string is long enough, a load that ends with it
+        // saves a copy byte by byte.
+        let left = bytes.len().saturating_sub(skip);
+        if left == 0 {
+            return 0;
+        }
+        if let Some(tail) = bytes.last_chunk::<8>() {
+            return u64::from_be_bytes(*tail) << (8 * (8 - left));
+        }
+        bytes[skip..]
+            .iter()
+            .fold(0, |head, &byte| head << 8 | u64::from(byte))
+            << (8 * (8 - left))
     }
-    // Fewer than eight bytes are left. If the string is long enough, a load that ends with it saves
-    // a copy byte by byte.
-    let left = bytes.len().saturating_sub(skip);
-    if left == 0 {
-        return 0;
+}
+
+/// A head that is the same in all nodes, as that of a tuple of integers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedQuery(pub(crate) u64);
+
+impl HeadQuery for FixedQuery {
+    const KEYS_ARE_WHOLE: bool = true;
+
+    #[inline(always)]
+    fn head(self, _: u64) -> u64 {
+        self.0
     }
-    if let Some(tail) = bytes.last_chunk::<8>() {
-        return u64::from_be_bytes(*tail) << (8 * (8 - left));
-    }
-    bytes[skip..]
-        .iter()
-        .fold(0, |head, &byte| head << 8 | u64::from(byte))
-        << (8 * (8 - left))
 }
 
 /// Where a search is: in a node of a level, the leaves being level 0.
@@ -73,12 +104,12 @@ pub(crate) struct Stop {
 ///
 /// Prefetches `eager` with the leaf.
 #[inline(always)]
-pub(super) unsafe fn stop_by<Count: CountLess<u64>>(
+pub(super) unsafe fn stop_by<Q: HeadQuery, Count: CountLess<u64>>(
     base: NonNull<u8>,
     level_at: &[usize],
-    eager: &EagerValues,
+    eager: &[EagerValues; 2],
     from: At,
-    query: &[u8],
+    query: Q,
 ) -> Stop {
     let At {
         mut level,
@@ -93,11 +124,11 @@ pub(super) unsafe fn stop_by<Count: CountLess<u64>>(
                 .cast::<u64>()
         };
         if level == 0 {
-            eager.request(node);
+            eager.iter().for_each(|eager| eager.request(node));
         }
         // SAFETY: all 16 numbers of the node are initialised.
         let skip = unsafe { lanes.add(NODE_HEADS).read() };
-        let head = head_of_query(query, skip);
+        let head = query.head(skip);
         // SAFETY: the node lies on a line boundary and is initialised.
         let counted = unsafe { Count::count_less(lanes, head) };
         // The number behind the heads was counted with them.
@@ -122,11 +153,11 @@ entry! {
     /// # Safety
     /// As for [`stop_by`].
     #[inline(always)]
-    pub(crate) fn stop(
+    pub(crate) fn stop<Q: HeadQuery>(
         base: NonNull<u8>,
         level_at: &[usize],
-        eager: &EagerValues,
+        eager: &[EagerValues; 2],
         from: At,
-        query: &[u8],
-    ) -> Stop = stop_by
+        query: Q,
+    ) -> Stop = stop_by<Q>
 }

@@ -64,41 +64,41 @@ impl Isa {
 macro_rules! entry {
     (
         $(#[$attr:meta])*
-        $vis:vis fn $name:ident (
+        $vis:vis fn $name:ident $(<$param:ident: $bound:path>)? (
             $($arg:ident: $type:ty),* $(,)?
-        ) $(-> $output:ty)? = $($kernel:ident)::+ $(<$lane:ty>)?
+        ) $(-> $output:ty)? = $($kernel:ident)::+ <$lane:ty>
     ) => {
         $(#[$attr])*
-        $vis unsafe fn $name(
+        $vis unsafe fn $name $(<$param: $bound>)? (
             isa: $crate::simd::isa::Isa, $($arg: $type),*
         ) $(-> $output)? {
             /// # Safety
             /// As for the kernel.
             #[inline(never)]
-            unsafe fn portable($($arg: $type),*) $(-> $output)? {
+            unsafe fn portable $(<$param: $bound>)? ($($arg: $type),*) $(-> $output)? {
                 use $crate::simd::portable::Portable;
                 // SAFETY: passed on; no instructions are needed.
-                unsafe { $($kernel)::+::<$($lane,)? Portable>($($arg),*) }
+                unsafe { $($kernel)::+::<$lane, Portable>($($arg),*) }
             }
 
             /// # Safety
             /// As for the kernel, on a machine with AVX2.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,popcnt")]
-            unsafe fn avx2($($arg: $type),*) $(-> $output)? {
+            unsafe fn avx2 $(<$param: $bound>)? ($($arg: $type),*) $(-> $output)? {
                 use $crate::simd::x86::Avx2;
                 // SAFETY: passed on; this function has the instructions.
-                unsafe { $($kernel)::+::<$($lane,)? Avx2>($($arg),*) }
+                unsafe { $($kernel)::+::<$lane, Avx2>($($arg),*) }
             }
 
             /// # Safety
             /// As for the kernel, on a machine with AVX-512.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,popcnt")]
-            unsafe fn avx512($($arg: $type),*) $(-> $output)? {
+            unsafe fn avx512 $(<$param: $bound>)? ($($arg: $type),*) $(-> $output)? {
                 use $crate::simd::x86::Avx512;
                 // SAFETY: passed on; this function has the instructions.
-                unsafe { $($kernel)::+::<$($lane,)? Avx512>($($arg),*) }
+                unsafe { $($kernel)::+::<$lane, Avx512>($($arg),*) }
             }
 
             match isa.0 {

@@ -1,10 +1,11 @@
-//! Byte strings that share prefixes of all lengths: every search against `BTreeMap`.
+//! Keys with heads: byte strings that share prefixes of all lengths, tuples, wide integers, floats;
+//! every search against `BTreeMap`.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use ctree::FrozenCTreeMap;
+use ctree::{FrozenCTreeMap, TotalF32, TotalF64};
 use quickcheck::{Gen, QuickCheck};
 
 /// Looks every query up in both maps.
@@ -137,4 +138,41 @@ fn strings_that_only_zeroes_tell_apart_have_equal_heads() {
     let largest: Vec<Vec<u8>> = (0..200).map(|len| vec![0xff; len]).collect();
     let queries: Vec<&[u8]> = largest.iter().chain(&keys).map(Vec::as_slice).collect();
     agree::<Vec<u8>, [u8]>(&largest, &queries);
+}
+
+macro_rules! values_with_heads {
+    ($($name:ident: $key:ty, |$low:ident, $high:ident| $make:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            fn holds(keys: Vec<(i64, i64)>, queries: Vec<(i64, i64)>, bits: u8) -> bool {
+                // Of few bits many are equal, in one half or in both.
+                let shift = u32::from(bits % 63);
+                let make = |&(low, high): &(i64, i64)| -> $key {
+                    let ($low, $high) = (low >> shift, high >> shift);
+                    $make
+                };
+                let keys: Vec<$key> = keys.iter().map(make).collect();
+                let held = keys.iter().take(50).copied();
+                let queries: Vec<$key> = queries.iter().map(make).chain(held).collect();
+                agree::<$key, $key>(&keys, &queries.iter().collect::<Vec<_>>());
+                true
+            }
+            checker(40).quickcheck(holds as fn(Vec<(i64, i64)>, Vec<(i64, i64)>, u8) -> bool);
+        }
+    )*};
+}
+
+values_with_heads! {
+    pairs_of_u64: (u64, u64), |low, high| (high.cast_unsigned(), low.cast_unsigned());
+    pairs_of_i64: (i64, i64), |low, high| (high, low);
+    signed_wide_integers: i128,
+        |low, high| (i128::from(high) << 64) | i128::from(low.cast_unsigned());
+    wide_integers: u128,
+        |low, high| (u128::from(high.cast_unsigned()) << 64) | u128::from(low.cast_unsigned());
+    double_floats: TotalF64,
+        |low, high| TotalF64(f64::from_bits((low ^ high.rotate_left(17)).cast_unsigned()));
+    single_floats: TotalF32, |low, high| {
+        let bits = ((low ^ high) & 0xffff_ffff).cast_unsigned();
+        TotalF32(f32::from_bits(bits.try_into().unwrap()))
+    };
 }
