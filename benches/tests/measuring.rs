@@ -1,7 +1,6 @@
 //! What measurements rest on: random numbers, turns, chains of lookups.
 
 use measure::queries::Chain;
-use measure::queries::QueryChain;
 use measure::rng::Rng;
 use measure::timing::{median, turns};
 
@@ -38,27 +37,18 @@ fn every_subject_has_a_turn_a_round_in_changing_order() {
 #[test]
 fn each_answer_chooses_the_next_query() {
     let mut queries = [10, 11, 20, 21, 30, 31].into_iter();
-    let chain = QueryChain::draw(3, || queries.next().unwrap_or(0));
+    let chain = Chain::draw(3, || queries.next().unwrap_or(0));
     let mut asked = Vec::new();
-    let sum = chain.follow(|query| {
+    let sum = chain.follow(|&query| {
         asked.push(query);
         u32::from(query == 10)
     });
     assert_eq!(asked, [10, 21, 30]);
-    assert_ne!(sum, chain.follow(|query| u32::from(query == 30)));
-    let chain = QueryChain::sample(&[3, 5, 8], 50, 1);
+    assert_ne!(sum, chain.follow(|&query| u32::from(query == 30)));
+    let chain = Chain::sample(&[3, 5, 8], 50, 1);
     assert_eq!(chain.len(), 50);
     chain.follow(|query| {
-        assert!([3, 5, 8].contains(&query));
+        assert!([3, 5, 8].contains(query));
         0
     });
-
-    let mut words = ["a", "b", "c", "d", "e", "f"].into_iter();
-    let chain = Chain::draw(3, || words.next().unwrap_or_default());
-    let mut asked = Vec::new();
-    chain.follow(|word| {
-        asked.push(*word);
-        u32::from(*word == "a")
-    });
-    assert_eq!(asked, ["a", "d", "e"]);
 }

@@ -10,7 +10,7 @@ use ccmorph::Morph;
 
 use super::{Outcome, Scale};
 use crate::keys;
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use crate::structures::Structure;
 use crate::structures::tree::Plan;
 use crate::sys::{resident_bytes, warm_memory};
@@ -48,7 +48,7 @@ fn run(copies: bool) -> Outcome {
     // As much as either program takes, and more.
     warm_memory(1 << 30);
     let keys = keys::random(NODES, 17);
-    let chain = QueryChain::sample(&keys, 20_000, 18);
+    let chain = Chain::sample(&keys, 20_000, 18);
     // Lives as long as the tree, so that the process has it with and without.
     let plan = Plan::of_inserts(&keys);
     drop(keys);

@@ -17,7 +17,7 @@ pub mod octree;
 pub mod table;
 pub mod tree;
 
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use ccmorph::{Morph, MorphError, Report};
 
 /// A structure to be laid out and asked.
@@ -35,7 +35,7 @@ pub trait Structure: Clone {
     /// Operations of which each waits for the answer before; a sum over the answers. One function
     /// for all memory and all layouts.
     #[inline(never)]
-    fn follow(&self, chain: &QueryChain) -> u64 {
-        chain.follow(|query| self.answer(query))
+    fn follow(&self, chain: &Chain) -> u64 {
+        chain.follow(|&query| self.answer(query))
     }
 }

@@ -13,7 +13,7 @@ use crate::keys;
 use crate::placement::{Hinted, NodeAllocator};
 use crate::programs::trees::aged_chains;
 use crate::programs::{Scale, UNHINTED};
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use crate::raw::{RawChains, RawTree};
 use crate::rivals::{ALLOCATORS, Unhinted, ours};
 use crate::rounds::Rounds;
@@ -31,16 +31,16 @@ fn hinted() -> Hinted {
 /// Lookups that wait for each other, in a tree of 2^21 random keys.
 pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = Chain::sample(&keys, effort.lookups, SEED);
     let ours = RawTree::with_keys(hinted(), &keys);
     let theirs = ALLOCATORS
         .iter()
         .map(|rival| RawTree::with_keys(rival.allocator, &keys));
     let theirs: Vec<RawTree<Unhinted>> = theirs.collect();
-    let ours = || chain.follow(|key| ours.get(key));
+    let ours = || chain.follow(|&key| ours.get(key));
     let theirs = theirs
         .iter()
-        .map(|tree| || chain.follow(|key| tree.get(key)));
+        .map(|tree| || chain.follow(|&key| tree.get(key)));
     follow_all(workload, effort, chain.len(), ours, theirs)
 }
 
@@ -52,11 +52,11 @@ pub(super) fn chain_hinted_walk(workload: &Workload, effort: &Effort) -> Rows {
         .iter()
         .map(|rival| aged_chains(rival.allocator, KEYS_2M).0);
     let theirs: Vec<RawChains<Unhinted>> = theirs.collect();
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
-    let ours = || chain.follow(|key| ours.walk(key));
+    let chain = Chain::sample(&keys, effort.lookups, SEED);
+    let ours = || chain.follow(|&key| ours.walk(key));
     let theirs = theirs
         .iter()
-        .map(|chains| || chain.follow(|key| chains.walk(key)));
+        .map(|chains| || chain.follow(|&key| chains.walk(key)));
     follow_all(workload, effort, chain.len(), ours, theirs)
 }
 

@@ -8,7 +8,7 @@ use ccmorph::{Morph, TreeNode};
 
 use super::{compare, pass};
 use crate::keys;
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use crate::search_tree::{Node, SearchTree};
 use crate::source::{Source, allocate_from};
 use crate::structures::tree::Plan;
@@ -37,7 +37,7 @@ pub(super) fn answer(tree: &SearchTree, key: u64) -> u32 {
 /// layouts.
 pub(super) fn predict_bst(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = Chain::sample(&keys, effort.lookups, SEED);
     let layouts = [
         ("dfs", Layout::DepthFirst),
         ("cluster", Layout::SubtreeCluster { block_bytes: 64 }),
@@ -57,7 +57,7 @@ pub(super) fn predict_bst(workload: &Workload, effort: &Effort) -> Rows {
 
     let passes = subjects.iter();
     let passes =
-        passes.map(|(slug, tree, _)| pass(*slug, || chain.follow(|key| answer(tree, key))));
+        passes.map(|(slug, tree, _)| pass(*slug, || chain.follow(|&key| answer(tree, key))));
     let rounds = compare(workload.name, effort, chain.len(), passes.collect())?;
     let comparisons = subjects
         .iter()

@@ -21,7 +21,7 @@ use crate::keys;
 use crate::ordered_map::low_half;
 use crate::programs::Scale;
 use crate::programs::threads::{churn_operations, side_by_side};
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rivals::{ALLOCATORS, ours};
 use crate::rounds::{Rounds, Spread};
@@ -102,7 +102,7 @@ fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<[Taken; 2]>, Failu
 /// both at work.
 pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
-    let chains = [1, 2].map(|seed| QueryChain::sample(&keys, effort.lookups, seed));
+    let chains = [1, 2].map(|seed| Chain::sample(&keys, effort.lookups, seed));
     // One by one, so that nodes are filled as random inserts fill them; collecting sorts first.
     let (mut ours, mut theirs) = (CTreeMap::new(), BTreeMap::new());
     for (key, value) in entries(&keys) {
@@ -113,8 +113,8 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let mut twos = [Vec::new(), Vec::new()];
     let ones = Rounds::in_turns(effort.rounds, 2, 1, |which| {
         let (one, two, sums) = match which {
-            0 => follow_by_one_and_two(&chains, |key| low_half(ours.get(&key))),
-            _ => follow_by_one_and_two(&chains, |key| low_half(theirs.get(&key))),
+            0 => follow_by_one_and_two(&chains, |key| low_half(ours.get(key))),
+            _ => follow_by_one_and_two(&chains, |key| low_half(theirs.get(key))),
         };
         twos[which].push(two);
         match *expected.get_or_insert(sums) == sums {
@@ -125,7 +125,7 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let scaling = |which: usize| scaling(&ones[which], &Rounds::of_times(&twos[which], 1));
     let name = workload.name.to_owned();
     let gain = of_scalings(name, BTREEMAP_NAME, &scaling(0), &scaling(1));
-    let lookups = chains.iter().map(QueryChain::len).sum();
+    let lookups = chains.iter().map(|chain| chain.len()).sum();
     let [ours, theirs] = twos.map(|times| Rounds::of_times(&times, lookups));
     let name = workload.also[0];
     let time = Comparison::new("scaling", name, BTREEMAP_NAME, "ns", &ours, &theirs);
@@ -139,11 +139,11 @@ fn entries(keys: &[u64]) -> impl Iterator<Item = (u64, u64)> {
 
 /// Follows the first chain on one thread, then both on two; the times, and the sums of the answers.
 fn follow_by_one_and_two(
-    chains: &[QueryChain; 2],
-    read: impl Fn(u64) -> u32 + Sync,
+    chains: &[Chain; 2],
+    read: impl Fn(&u64) -> u32 + Sync,
 ) -> (Duration, Duration, [u64; 2]) {
     let read = &read;
-    let follow = |chains: &[QueryChain]| {
+    let follow = |chains: &[Chain]| {
         let jobs = chains.iter().map(|chain| move || chain.follow(read));
         side_by_side(jobs.collect())
     };
@@ -179,7 +179,7 @@ const LOOKUPS_MAX: usize = 300_000;
 /// The points of the curves at one size, and the ratios between them.
 fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> Rows {
     let keys = keys::random(1 << log2_n, SEED);
-    let chain = QueryChain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
+    let chain = Chain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
     let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
     for (key, value) in entries(&keys) {
         our_map.insert(key, value);
@@ -211,10 +211,10 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     ];
     let passes = vec![
         pass(lines[0].1, || {
-            chain.follow(|key| low_half(our_map.get(&key)))
+            chain.follow(|key| low_half(our_map.get(key)))
         }),
         pass(lines[1].1, || {
-            chain.follow(|key| low_half(their_map.get(&key)))
+            chain.follow(|key| low_half(their_map.get(key)))
         }),
         pass(lines[2].1, || morphed.follow(&chain)),
         pass(lines[3].1, || boxes.follow(&chain)),

@@ -16,8 +16,7 @@ use super::predictions::{answer, tree_of};
 use super::{compare, pass};
 use crate::keys;
 use crate::programs::Scale;
-use crate::queries::QueryChain;
-use crate::queries::{Queries, Skew};
+use crate::queries::{Chain, Zipf};
 use crate::rivals::{AllocatorRival, ours};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
@@ -156,11 +155,12 @@ fn best_of<'a>(all: impl Iterator<Item = (&'a str, &'a Rounds)>) -> Option<(&'a 
 pub(super) fn bst_random_4m(workload: &Workload, effort: &Effort) -> Rows {
     let plan = Plan::of_inserts(&keys::random(1 << 22, SEED));
     let subjects = Subjects::new(effort, || plan.build());
-    let mut queries = Queries::new(plan.keys(), Skew::Uniform, SEED);
+    let mut rng = Rng::new(SEED);
+    let mut query = || plan.keys()[rng.below(plan.keys().len())];
     // Each takes more than a microsecond at first.
     let lookups = effort.lookups / 4;
-    let chain = queries.chain(lookups);
-    let known: Vec<u64> = (0..lookups).map(|_| queries.draw()).collect();
+    let chain = Chain::draw(lookups, &mut query);
+    let known: Vec<u64> = (0..lookups).map(|_| query()).collect();
     drop(plan);
 
     type Run<'a> = &'a dyn Fn(&Tree<u64>) -> u64;
@@ -186,7 +186,7 @@ pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
         Layout::ClusterVanEmdeBoas { block_bytes: 64 },
     ]);
     let keys = keys::random(KEYS_2M, SEED);
-    let chain = QueryChain::sample(&keys, effort.lookups / 4, SEED);
+    let chain = Chain::sample(&keys, effort.lookups / 4, SEED);
     let unmorphed = tree_of(Source::System, &keys);
     let trees = layouts.map(|layout| {
         allocate_from(Source::CcMalloc, || {
@@ -201,7 +201,7 @@ pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
 
     let all = [("malloc", &unmorphed)].into_iter();
     let all = all.chain(trees.iter().map(|(slug, tree)| (slug.as_str(), tree)));
-    let passes = all.map(|(name, tree)| pass(name, || chain.follow(|key| answer(tree, key))));
+    let passes = all.map(|(name, tree)| pass(name, || chain.follow(|&key| answer(tree, key))));
     let times = compare(workload.name, effort, chain.len(), passes.collect())?;
     let comparisons = trees.iter().zip(&times[1..]).map(|((slug, _), ours)| {
         let name = format!("{}_{slug}_vs_malloc", workload.name);
@@ -228,7 +228,7 @@ pub(super) fn list_churned_walk(workload: &Workload, effort: &Effort) -> Rows {
         );
     }
     let numbers: Vec<u64> = (0..(links / LINKS_EACH) as u64).collect();
-    let chain = Queries::new(&numbers, Skew::Uniform, SEED).chain(effort.lookups / 8);
+    let chain = Chain::sample(&numbers, effort.lookups / 8, SEED);
     // Per link, so that the figure does not change with their number in a list.
     let operations = chain.len() * LINKS_EACH;
     subjects.contest(workload.name, effort, operations, |lists| {
@@ -240,7 +240,7 @@ pub(super) fn list_churned_walk(workload: &Workload, effort: &Effort) -> Rows {
 pub(super) fn hash_chains_walk(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(1 << 22, SEED);
     let subjects = Subjects::new(effort, || Table::with_keys(&keys));
-    let chain = Queries::new(&keys, Skew::Uniform, SEED).chain(effort.lookups / 4);
+    let chain = Chain::sample(&keys, effort.lookups / 4, SEED);
     subjects.contest(workload.name, effort, chain.len(), |table| {
         table.follow(&chain)
     })
@@ -250,7 +250,7 @@ pub(super) fn hash_chains_walk(workload: &Workload, effort: &Effort) -> Rows {
 pub(super) fn octree_queries(workload: &Workload, effort: &Effort) -> Rows {
     let subjects = Subjects::new(effort, || Octree::random(1 << 20, SEED));
     let mut rng = Rng::new(SEED);
-    let chain = QueryChain::draw(effort.lookups / 16, || rng.next_u64());
+    let chain = Chain::draw(effort.lookups / 16, || rng.next_u64());
     subjects.contest(workload.name, effort, chain.len(), |octree| {
         octree.follow(&chain)
     })
@@ -267,12 +267,12 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(nodes, SEED);
     let tree = allocate_from(Source::CcMalloc, || Plan::of_inserts(&keys).build());
     // The counts are of other lookups than those that are timed; what is hot is the same.
-    let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
+    let mut queries = Zipf::new(&keys, SEED);
     let mut counts: HashMap<u64, u32> = HashMap::new();
     for _ in 0..nodes {
         *counts.entry(queries.draw()).or_default() += 1;
     }
-    let chain = queries.chain(effort.lookups / 4);
+    let chain = Chain::draw(effort.lookups / 4, || queries.draw());
     // A copy that is laid out by `counts`, and its layout.
     let weighted = |layout: Option<Layout>| {
         allocate_from(Source::CcMalloc, || {

@@ -25,8 +25,7 @@ use ccmodel::Layout;
 use super::{FIXED, morph_in_place, morphed, slug};
 use crate::keys;
 use crate::programs::Scale;
-use crate::queries::QueryChain;
-use crate::queries::{Queries, Skew};
+use crate::queries::{Chain, Zipf};
 use crate::rounds::Rounds;
 use crate::source::{Source, allocate_from};
 use crate::structures::Structure;
@@ -149,10 +148,12 @@ impl Sweep<'_> {
             subjects.push(laid_out(&auto, chosen));
         }
         drop(auto);
-        let chain = |skew| Queries::new(items, skew, SEED).chain(self.lookups);
-        Skew::ALL
-            .into_iter()
-            .map(|(skew, name)| self.regret(&subjects, chosen, name, &chain(skew)))
+        let uniform = Chain::sample(items, self.lookups, SEED);
+        let mut zipf = Zipf::new(items, SEED);
+        let zipf = Chain::draw(self.lookups, || zipf.draw());
+        [("uniform", uniform), ("zipf", zipf)]
+            .iter()
+            .map(|(skew, chain)| self.regret(&subjects, chosen, skew, chain))
             .collect()
     }
 
@@ -161,7 +162,7 @@ impl Sweep<'_> {
         subjects: &[Subject<S>],
         chosen: Layout,
         skew: &str,
-        chain: &QueryChain,
+        chain: &Chain,
     ) -> Result<Comparison, Failure> {
         let expected = subjects[0].copies[0].follow(chain);
         let time = |subject: &Subject<S>, copy: usize| {

@@ -8,7 +8,7 @@ use ctree::{FrozenCTreeMap, FrozenCTreeSet};
 use super::{WARM_BYTES, compare, pass, sum_of};
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
-use crate::queries::QueryChain;
+use crate::queries::Chain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rng::Rng;
 use crate::sys::warm_memory;
@@ -59,7 +59,7 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
         theirs.insert(key, value_of(place));
     }
     let ours: FrozenCTreeMap<u64, u64> = theirs.iter().map(|(&key, &value)| (key, value)).collect();
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = Chain::sample(&keys, effort.lookups, SEED);
     let queries = queries(&keys, effort.lookups);
     let their_queries = || sum_of(&queries, |key| theirs.get(key).copied());
     let mut duel = Duel {
@@ -70,8 +70,8 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
     };
     duel.measure(
         "frozen_get_dependent_2m",
-        || chain.follow(|key| low_half(ours.get(&key))),
-        || chain.follow(|key| low_half(theirs.get(&key))),
+        || chain.follow(|key| low_half(ours.get(key))),
+        || chain.follow(|key| low_half(theirs.get(key))),
     )?;
     let independent = || sum_of(&queries, |key| ours.get(key).copied());
     duel.measure("frozen_get_independent_2m", independent, their_queries)?;
@@ -153,7 +153,7 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
     let theirs =
         bbtree::file::FileMap::<u64, u64>::open(&their_bytes).map_err(|error| error.to_string())?;
 
-    let chain = QueryChain::sample(&keys, effort.lookups, SEED);
+    let chain = Chain::sample(&keys, effort.lookups, SEED);
     let queries = queries(&keys, effort.lookups);
     let mut duel = Duel {
         workload,
@@ -175,8 +175,8 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
     duel.measure("mapped_get_many_2m", our_batches, their_batches)?;
     duel.measure(
         "mapped_get_dependent_2m",
-        || chain.follow(|key| low_half(ours.get(&key).as_ref())),
-        || chain.follow(|key| low_half(theirs.get(&key))),
+        || chain.follow(|key| low_half(ours.get(key).as_ref())),
+        || chain.follow(|key| low_half(theirs.get(key))),
     )?;
     duel.measure(
         "mapped_get_independent_2m",

@@ -21,7 +21,7 @@ use super::{compare, pass};
 use crate::keys;
 use crate::ordered_map::{Key, Kind, ManyPasses, Passes, add_in_order};
 use crate::programs::Scale;
-use crate::queries::{Chain, Queries, Skew};
+use crate::queries::{Chain, Zipf};
 use crate::rivals::{self, maps::OURS};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
@@ -182,7 +182,7 @@ pub(super) fn lookups_2m(workload: &Workload, effort: &Effort) -> Rows {
         "zipf_get_many_2m",
     ];
     if hot.iter().any(|part| maps.wants(part)) {
-        let mut queries = Queries::new(&keys, Skew::Zipf, SEED);
+        let mut queries = Zipf::new(&keys, SEED);
         comparisons.extend(maps.look_up(hot, || queries.draw())?);
     }
     // All answers are the same, so there is no chain of them.
