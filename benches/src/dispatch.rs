@@ -17,7 +17,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::rivals::{ALLOCATORS, ARENAS, Install, Methods, ours};
+use crate::rivals::{self, ARENAS, Allocator, Install, OURS, allocator};
 use crate::source::SwitchAllocator;
 
 /// The environment variable that names the allocator of a process.
@@ -25,12 +25,12 @@ pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
 
 const ALLOCATOR_VARIABLE_C: &CStr = c"BENCHES_ALLOCATOR";
 
-/// Invariant: points to a `&'static Methods`: at first to [`FIRST`], and from the end of the first
-/// call on to those of one allocator, always the same.
-static CHOSEN: AtomicPtr<Methods> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
+/// Invariant: points to an allocator that lives forever: at first to [`FIRST`], and from the end of
+/// the first call on to the chosen one, always the same.
+static CHOSEN: AtomicPtr<Allocator> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
 #[inline]
-fn chosen() -> &'static Methods {
+fn chosen() -> &'static Allocator {
     // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be
     // ordered before the load.
     unsafe { &*CHOSEN.load(Ordering::Relaxed) }
@@ -38,7 +38,7 @@ fn chosen() -> &'static Methods {
 
 /// The name of this process's allocator, or `switch`.
 pub fn served_by() -> &'static str {
-    chosen().name
+    chosen().process
 }
 
 /// The allocator that the environment chooses.
@@ -75,12 +75,12 @@ unsafe impl GlobalAlloc for DispatchAllocator {
 
 impl Install for SwitchAllocator {
     const ALLOCATOR: Self = SwitchAllocator;
-    const NAME: &'static str = "switch";
 }
 
-/// The methods until the first call, which makes the choice.
-static FIRST: Methods = Methods {
-    name: SwitchAllocator::NAME,
+static SWITCH: Allocator = allocator::<SwitchAllocator>("switch");
+
+/// The functions until the first call, which makes the choice.
+static FIRST: Allocator = Allocator {
     // SAFETY: the caller keeps the contract of `alloc`.
     alloc: |layout| unsafe { (choose().alloc)(layout) },
     // SAFETY: the caller keeps the contract of `alloc_zeroed`.
@@ -89,26 +89,26 @@ static FIRST: Methods = Methods {
     dealloc: |object, layout| unsafe { (choose().dealloc)(object, layout) },
     // SAFETY: the caller keeps the contract of `realloc`.
     realloc: |object, layout, size| unsafe { (choose().realloc)(object, layout, size) },
+    ..allocator::<SwitchAllocator>("switch")
 };
 
 /// Makes the choice, so that later calls do not come here. Allocates nothing.
-fn choose() -> &'static Methods {
+fn choose() -> &'static Allocator {
     // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other
     // thread can be changing it now.
     let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
-    let methods = if value.is_null() {
-        SwitchAllocator::METHODS
+    let allocator = if value.is_null() {
+        &SWITCH
     } else {
         // SAFETY: getenv returned a string that ends in NUL and stays as it is while no thread
         // changes the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
-        let rivals = ALLOCATORS.iter().chain(ARENAS).map(|rival| rival.methods);
-        std::iter::once(ours::METHODS)
-            .chain(rivals)
-            .find(|methods| methods.name.as_bytes() == name)
-            .unwrap_or(SwitchAllocator::METHODS)
+        rivals::all()
+            .chain(ARENAS)
+            .find(|allocator| allocator.process.as_bytes() == name)
+            .unwrap_or(&SWITCH)
     };
-    if ptr::eq(methods, ours::METHODS) {
+    if ptr::eq(allocator, &raw const OURS) {
         // SAFETY: all calls of this process go on to `CcMalloc` as they are, and nothing is kept of
         // them.
         unsafe { ccmalloc::declare_global() };
@@ -116,7 +116,7 @@ fn choose() -> &'static Methods {
     // Two threads in here at once agree: the first one to store decides.
     let _earlier = CHOSEN.compare_exchange(
         ptr::from_ref(&FIRST).cast_mut(),
-        ptr::from_ref(methods).cast_mut(),
+        ptr::from_ref(allocator).cast_mut(),
         Ordering::Relaxed,
         Ordering::Relaxed,
     );

@@ -6,8 +6,8 @@ use std::ptr::{self, NonNull};
 
 use ccmalloc::{Policy, cc_alloc, cc_alloc_with, cc_dealloc};
 
-use crate::rivals::Unhinted;
-use crate::source::{Source, allocate_from};
+use crate::rivals::{Allocator, OURS};
+use crate::source::allocate_from;
 
 /// An allocator for nodes that may take a hint.
 ///
@@ -90,31 +90,40 @@ pub fn address_of<T>(link: &Option<Box<T>>) -> *const T {
     link.as_deref().map_or(ptr::null(), ptr::from_ref)
 }
 
-// SAFETY: a `GlobalAlloc` returns null or memory for `layout` that is its caller's until freed.
-unsafe impl NodeAllocator for Unhinted {
+// SAFETY: by the invariant of `Allocator`, it returns null or memory for `layout` that is its
+// caller's until freed.
+unsafe impl NodeAllocator for &'static Allocator {
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         assert!(
             layout.size() > 0,
             "a global allocator need not serve empty objects"
         );
         // SAFETY: the layout is not empty.
-        NonNull::new(unsafe { self.0.alloc(layout) })
+        NonNull::new(unsafe { (self.alloc)(layout) })
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with
         // `layout`.
-        unsafe { self.0.dealloc(ptr.as_ptr(), layout) }
+        unsafe { (self.dealloc)(ptr.as_ptr(), layout) }
     }
 }
 
-/// The global allocator, without hints.
+/// The global allocator, without hints. With `PREFETCHES`, the program prefetches by hand: each
+/// pointer of a node as soon as the node is visited (Luk and Mowry 1996), as the thesis compares it
+/// (section 4.3.3).
 #[derive(Clone, Copy, Debug)]
-pub struct AsAllocated;
+pub struct Unhinted<const PREFETCHES: bool>;
+
+/// The global allocator, without hints.
+pub const AS_ALLOCATED: Unhinted<false> = Unhinted;
+
+/// The same, in a program that prefetches.
+pub const PREFETCHED: Unhinted<true> = Unhinted;
 
 // SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
 // freed.
-unsafe impl NodeAllocator for AsAllocated {
+unsafe impl<const PREFETCHES: bool> NodeAllocator for Unhinted<PREFETCHES> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "no memory for nothing");
@@ -129,29 +138,8 @@ unsafe impl NodeAllocator for AsAllocated {
 }
 
 // SAFETY: it is the global allocator's memory.
-unsafe impl Placement for AsAllocated {}
-
-/// As [`AsAllocated`], in a program that prefetches by hand: each pointer of a node as soon as the
-/// node is visited (Luk and Mowry 1996), as the thesis compares it (section 4.3.3).
-#[derive(Clone, Copy, Debug)]
-pub struct Prefetched;
-
-// SAFETY: as `AsAllocated`.
-unsafe impl NodeAllocator for Prefetched {
-    #[inline(always)]
-    fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        AsAllocated.allocate(layout, hint)
-    }
-
-    unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: passed on.
-        unsafe { AsAllocated.deallocate(ptr, layout) }
-    }
-}
-
-// SAFETY: it is the global allocator's memory.
-unsafe impl Placement for Prefetched {
-    const PREFETCHES: bool = true;
+unsafe impl<const PREFETCHES: bool> Placement for Unhinted<PREFETCHES> {
+    const PREFETCHES: bool = PREFETCHES;
 }
 
 /// `ccmalloc` with the hints that the program gives; with hints that are all null if `NULL`, which
@@ -202,10 +190,10 @@ unsafe impl<const NULL: bool> NodeAllocator for Ours<NULL> {
 unsafe impl<const NULL: bool> Placement for Ours<NULL> {}
 
 /// # Panics
-/// When the global allocator is neither `ccmalloc` nor one that uses it for
-/// [`Source::CcMalloc`] and frees what it served.
+/// When the global allocator is neither `ccmalloc` nor one that uses it for [`OURS`] and frees what
+/// it served.
 fn assert_ours() {
-    let object = allocate_from(Source::CcMalloc, || black_box(Box::new(0_u64)));
+    let object = allocate_from(&OURS, || black_box(Box::new(0_u64)));
     assert!(
         ccmalloc::contains(ptr::from_ref(&*object).cast()),
         "hints need ccmalloc as the global allocator"

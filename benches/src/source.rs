@@ -10,63 +10,39 @@
 //! ```
 //!
 //! So an object goes back to its own allocator, wherever and whenever it is freed. Allocators that
-//! cannot tell their own memory ([`AllocatorRival::owns`] is `None`) take no part. The questions
+//! cannot tell their own memory ([`Allocator::owns`] is `None`) take no part. The questions
 //! cost some nanoseconds for each call, so allocations are timed elsewhere ([`crate::dispatch`]).
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 
-use ccmalloc::CcMalloc;
-
-use crate::rivals::{ALLOCATORS, AllocatorRival, SYSTEM};
+use crate::rivals::{self, ALLOCATORS, Allocator, SYSTEM};
 
 /// The largest object that does not always come from the system.
 const BYTES_MAX: usize = ccmalloc::Region::OBJECT_BYTES_MAX;
 
-/// An allocator for new objects.
-#[derive(Clone, Copy, Debug)]
-pub enum Source {
-    /// The system's malloc, where each thread starts.
-    System,
-    /// `CcMalloc`.
-    CcMalloc,
-    /// A rival from [`rivals`].
-    Rival(&'static AllocatorRival),
-}
-
-impl Source {
-    fn allocator(self) -> &'static dyn GlobalAlloc {
-        match self {
-            Source::System => &System,
-            Source::CcMalloc => &CcMalloc,
-            Source::Rival(rival) => rival.allocator.0,
-        }
-    }
-}
-
 thread_local! {
     // `const` and without a destructor: reading it allocates nothing, at any time of the thread.
-    static SOURCE: Cell<Source> = const { Cell::new(Source::System) };
+    static SOURCE: Cell<&'static Allocator> = const { Cell::new(&SYSTEM) };
 }
 
-/// Whether a rival can be a source: the system's malloc can, and those that know their own memory.
-fn is_source(rival: &AllocatorRival) -> bool {
-    rival.slug == SYSTEM.slug || rival.owns.is_some()
+/// Whether an allocator can be a source: the system's malloc can, and those that know their own
+/// memory.
+fn is_source(allocator: &Allocator) -> bool {
+    allocator.slug == SYSTEM.slug || allocator.owns.is_some()
 }
 
 /// The rivals that can be a source.
-pub fn rivals() -> impl Iterator<Item = &'static AllocatorRival> {
+pub fn rivals() -> impl Iterator<Item = &'static Allocator> {
     ALLOCATORS.iter().filter(|rival| is_source(rival))
 }
 
 /// Runs `f` with new objects of this thread from `source`.
 ///
 /// # Panics
-/// When `source` is a rival that [`rivals`] does not name.
-pub fn allocate_from<R>(source: Source, f: impl FnOnce() -> R) -> R {
-    if let Source::Rival(rival) = source {
-        assert!(is_source(rival), "{rival:?} does not know its memory");
-    }
+/// When `source` cannot tell its memory, and is not the system's malloc.
+pub fn allocate_from<R>(source: &'static Allocator, f: impl FnOnce() -> R) -> R {
+    assert!(is_source(source), "{source:?} does not know its memory");
     let before = SOURCE.replace(source);
     let result = f();
     SOURCE.set(before);
@@ -83,23 +59,23 @@ pub struct SwitchAllocator;
 unsafe impl GlobalAlloc for SwitchAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { source_for(layout).allocator().alloc(layout) }
+        unsafe { (source_for(layout).alloc)(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        unsafe { source_for(layout).allocator().alloc_zeroed(layout) }
+        unsafe { (source_for(layout).alloc_zeroed)(layout) }
     }
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
         // SAFETY: that allocator served it; the caller keeps the contract of `dealloc`.
-        unsafe { owner(object).allocator().dealloc(object, layout) }
+        unsafe { (owner(object).dealloc)(object, layout) }
     }
 
     unsafe fn realloc(&self, object: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if matches!(owner(object), Source::System) {
+        if owner(object).owns.is_none() {
             // SAFETY: the system served it; the caller keeps the contract of `realloc`.
-            return unsafe { System.realloc(object, layout, new_size) };
+            return unsafe { (SYSTEM.realloc)(object, layout, new_size) };
         }
         // SAFETY: the caller promises that `new_size`, rounded up to the alignment, does not
         // overflow `isize`.
@@ -120,20 +96,15 @@ unsafe impl GlobalAlloc for SwitchAllocator {
 }
 
 /// The allocator that serves an object of this layout now.
-fn source_for(layout: Layout) -> Source {
-    if layout.size() <= BYTES_MAX && layout.align() <= BYTES_MAX {
-        SOURCE.get()
-    } else {
-        Source::System
+fn source_for(layout: Layout) -> &'static Allocator {
+    match layout.size() <= BYTES_MAX && layout.align() <= BYTES_MAX {
+        true => SOURCE.get(),
+        false => &SYSTEM,
     }
 }
 
 /// The allocator that served `object`.
-fn owner(object: *const u8) -> Source {
-    let owns = |rival: &&AllocatorRival| rival.owns.is_some_and(|owns| owns(object));
-    match ALLOCATORS.iter().find(owns) {
-        Some(rival) => Source::Rival(rival),
-        None if ccmalloc::contains(object) => Source::CcMalloc,
-        None => Source::System,
-    }
+fn owner(object: *const u8) -> &'static Allocator {
+    let owns = |one: &&Allocator| one.owns.is_some_and(|owns| owns(object));
+    rivals::all().find(owns).unwrap_or(&SYSTEM)
 }

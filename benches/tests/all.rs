@@ -14,8 +14,9 @@ use ccmodel::Layout;
 use ccmorph::Morph;
 use measure::keys::random;
 use measure::queries::Zipf;
+use measure::rivals::OURS;
 use measure::search_tree::{Node, Tree};
-use measure::source::{Source, SwitchAllocator, allocate_from, rivals};
+use measure::source::{SwitchAllocator, allocate_from, rivals};
 use measure::structures::Structure;
 use measure::structures::lists::Lists;
 use measure::structures::octree::{Octree, random_points};
@@ -173,21 +174,19 @@ fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: im
         "the queries ask for something"
     );
     for rival in rivals() {
-        let theirs = allocate_from(Source::Rival(rival), &build);
+        let theirs = allocate_from(rival, &build);
         assert_eq!(answers(&theirs), expected, "{}", rival.name);
         assert_eq!(answers(&theirs.clone()), expected, "{}, copied", rival.name);
     }
-    let mut ours = allocate_from(Source::CcMalloc, &build);
+    let mut ours = allocate_from(&OURS, &build);
     for layout in LAYOUTS {
-        let report = allocate_from(Source::CcMalloc, || {
-            ours.morph(&Morph::new().layout(layout))
-        });
+        let report = allocate_from(&OURS, || ours.morph(&Morph::new().layout(layout)));
         let report = report.expect("there is memory");
         assert_eq!(report.layout, layout);
         assert!(report.nodes > 100, "{} nodes", report.nodes);
         assert_eq!(answers(&ours), expected, "{layout}");
     }
-    let copy = allocate_from(Source::CcMalloc, || ours.clone());
+    let copy = allocate_from(&OURS, || ours.clone());
     drop(ours);
     assert_eq!(answers(&copy), expected, "a copy of what was morphed");
 }
@@ -210,13 +209,13 @@ fn structures_answer_alike_in_all_memory_and_all_layouts() {
 #[test]
 fn objects_come_from_their_source_and_go_back() {
     for rival in rivals() {
-        let mut grown: Vec<u64> = allocate_from(Source::Rival(rival), || Vec::with_capacity(4));
-        let object = allocate_from(Source::Rival(rival), || Box::new([7_u64; 3]));
+        let mut grown: Vec<u64> = allocate_from(rival, || Vec::with_capacity(4));
+        let object = allocate_from(rival, || Box::new([7_u64; 3]));
         let address = std::ptr::from_ref(&*object).cast::<u8>();
         assert!(!ccmalloc::contains(address));
         if let Some(owns) = rival.owns {
             assert!(owns(address), "{}", rival.name);
-            let ours = allocate_from(Source::CcMalloc, || Box::new(1_u64));
+            let ours = allocate_from(&OURS, || Box::new(1_u64));
             let systems = Box::new(2_u64);
             assert!(!owns(std::ptr::from_ref(&*ours).cast()));
             assert!(!owns(std::ptr::from_ref(&*systems).cast()));

@@ -20,8 +20,8 @@ use measure::olden::runner::{Finished, Mode, PROGRAMS, Program, Run, Setting, St
 use measure::olden::treeadd::TreeAdd;
 use measure::olden::tsp::{Tsp, random_cities};
 use measure::olden::{Olden, Size};
-use measure::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
-use measure::rivals::{ALLOCATORS, ARENAS, ours};
+use measure::placement::{AS_ALLOCATED, Hinted, NullHinted, PREFETCHED, Placement};
+use measure::rivals::{ALLOCATORS, ARENAS, OURS};
 
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
@@ -67,9 +67,9 @@ fn everywhere<O: Olden>(cases: impl IntoIterator<Item = (O::Input, u64)>) {
     let (clustered, coloured) = (Morph::new(), Morph::new().colour(0.5));
     for (input, expected) in cases {
         let check = |result: u64| assert_eq!(result, expected, "{}", O::NAME);
-        check(run_once::<O, _>(&input, Prefetched, None));
+        check(run_once::<O, _>(&input, PREFETCHED, None));
         for morph in [None, Some(&clustered), Some(&coloured)] {
-            check(run_once::<O, _>(&input, AsAllocated, morph));
+            check(run_once::<O, _>(&input, AS_ALLOCATED, morph));
             check(run_once::<O, _>(&input, NullHinted::new(O::POLICY), morph));
             for policy in [Policy::Closest, Policy::FirstFit, Policy::NewBlock] {
                 check(run_once::<O, _>(&input, Hinted::new(policy), morph));
@@ -80,7 +80,7 @@ fn everywhere<O: Olden>(cases: impl IntoIterator<Item = (O::Input, u64)>) {
 
 #[test]
 fn results_of_small_inputs() {
-    if !is_under(ours::NAME, "results_of_small_inputs") {
+    if !is_under(OURS.process, "results_of_small_inputs") {
         return;
     }
     everywhere::<TreeAdd>([(0, 0), (1, 4), (2, 12), (5, 124), (9, 2044)]);
@@ -156,18 +156,18 @@ fn results_of_small_inputs() {
 
 /// Builds, and morphs under an allocator that knows no morphs: no old links are left.
 fn fails<O: Olden>(input: &O::Input) {
-    let mut program = O::build(input, AsAllocated);
-    let result = program.work(input, AsAllocated, None).expect("no morph");
+    let mut program = O::build(input, AS_ALLOCATED);
+    let result = program.work(input, AS_ALLOCATED, None).expect("no morph");
     // The program moves as a value, which is no reason for its nodes to.
     let mut program = *Box::new(program);
     assert_eq!(program.morph(&Morph::new()), Err(MorphError::NotCcMalloc));
-    let again = program.work(input, AsAllocated, None).expect("no morph");
+    let again = program.work(input, AS_ALLOCATED, None).expect("no morph");
     assert_ne!(again, result);
 }
 
 #[test]
 fn a_morph_that_fails_leaves_no_old_links() {
-    let system = ALLOCATORS[0].methods.name;
+    let system = ALLOCATORS[0].process;
     if is_under(system, "a_morph_that_fails_leaves_no_old_links") {
         fails::<Tsp>(&random_cities(3000, 5));
         fails::<Em3d>(&em3d::Input::new(300, 5, 3));
@@ -206,17 +206,17 @@ const fn tiny(program: &'static Program, setting: Setting, variant: Variant, mod
 #[test]
 fn workers_compute_the_same_wherever_their_nodes_lie() {
     let rivals = ALLOCATORS.iter().chain(ARENAS);
-    let rivals: Vec<&str> = rivals.map(|rival| rival.methods.name).collect();
+    let rivals: Vec<&str> = rivals.map(|rival| rival.process).collect();
     for program in PROGRAMS {
         let simulated = tiny(program, Setting::Fresh, Variant::Coloured, Mode::Rsim);
-        assert!(finished(&simulated, ours::NAME).morph_ns > 0);
+        assert!(finished(&simulated, OURS.process).morph_ns > 0);
         for &setting in Setting::value_variants() {
             for &variant in Variant::value_variants() {
                 let run = tiny(program, setting, variant, Mode::Run);
                 let is_morphed = matches!(variant, Variant::Clustered | Variant::Coloured);
                 let with_any = matches!(variant, Variant::AsAllocated | Variant::Prefetched);
                 let rivals = if with_any { &rivals[..] } else { &[] };
-                for allocator in rivals.iter().chain(&[ours::NAME]) {
+                for allocator in rivals.iter().chain(&[OURS.process]) {
                     let stages = finished(&run, allocator);
                     assert!(
                         stages.build_ns > 0 && stages.work_ns > 0,
@@ -232,7 +232,7 @@ fn workers_compute_the_same_wherever_their_nodes_lie() {
 #[test]
 fn a_run_that_ends_before_the_build_computes_nothing() {
     let run = tiny(&PROGRAMS[0], Setting::Aged, Variant::NewBlock, Mode::Input);
-    let stages = finished(&run, ours::NAME);
+    let stages = finished(&run, OURS.process);
     assert_eq!((stages.total_ns(), stages.checksum), (0, 0));
 }
 
@@ -247,7 +247,7 @@ fn names_of_runs_may_be_short_and_unknown_ones_are_refused() {
         ("olden:treeadd:aged:new-block:huge", "huge"),
         ("olden:treeadd:aged", "variant"),
     ] {
-        let output = worker(name, ours::NAME);
+        let output = worker(name, OURS.process);
         assert!(!output.status.success(), "{name}");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(errors.contains(word), "{name}: {errors}");

@@ -19,9 +19,10 @@ use serde::Serialize;
 use self::btree::{InCoreBTree, Word};
 use self::searched::{Chain, Searched, measure};
 use self::thesis::{SearchCost, ThesisMachine};
+use crate::rivals::OURS;
 use crate::rng::Rng;
 use crate::search_tree::{Node, Tree};
-use crate::source::{Source, allocate_from};
+use crate::source::allocate_from;
 use crate::timing::median;
 
 /// Where a row's numbers come from.
@@ -309,7 +310,7 @@ pub fn binary_tree(
         (node.left, node.right) = (left, balanced(key + 1, high));
         Some(node)
     }
-    allocate_from(Source::CcMalloc, || {
+    allocate_from(&OURS, || {
         let root = balanced(0, keys as u64);
         let mut tree = Tree { root };
         let mut morph = Morph::new().layout(layout);

@@ -32,7 +32,7 @@ use super::treeadd::TreeAdd;
 use super::tsp::Tsp;
 use super::{Olden, Size};
 use crate::dispatch::served_by;
-use crate::placement::{AsAllocated, Hinted, NullHinted, Placement, Prefetched};
+use crate::placement::{AS_ALLOCATED, Hinted, NullHinted, PREFETCHED, Placement};
 use crate::sys::peak_resident_bytes;
 use crate::timing::timed;
 
@@ -231,8 +231,8 @@ pub fn work(name: &str) -> Result<String, String> {
 fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
     let hinted = |policy| run_placed::<P, _>(run, Hinted::new(policy), None);
     match run.variant {
-        Variant::AsAllocated => run_placed::<P, _>(run, AsAllocated, None),
-        Variant::Prefetched => run_placed::<P, _>(run, Prefetched, None),
+        Variant::AsAllocated => run_placed::<P, _>(run, AS_ALLOCATED, None),
+        Variant::Prefetched => run_placed::<P, _>(run, PREFETCHED, None),
         Variant::NullHints => run_placed::<P, _>(run, NullHinted::new(P::POLICY), None),
         Variant::Closest => hinted(Policy::Closest),
         Variant::FirstFit => hinted(Policy::FirstFit),
@@ -250,7 +250,7 @@ fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
                 (_, false) => {}
                 (_, true) => morph = morph.colour(HOT_SHARE),
             }
-            run_placed::<P, _>(run, AsAllocated, Some(&morph))
+            run_placed::<P, _>(run, AS_ALLOCATED, Some(&morph))
         }
     }
 }

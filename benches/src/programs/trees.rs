@@ -4,7 +4,7 @@ use ccmalloc::default_policy;
 
 use super::{Checksum, Outcome, Scale};
 use crate::dispatch::served_by;
-use crate::placement::{AsAllocated, Hinted, NodeAllocator, NullHinted};
+use crate::placement::{AS_ALLOCATED, Hinted, NodeAllocator, NullHinted};
 use crate::raw::{RawChains, RawTree};
 use crate::rng::Rng;
 use crate::sys::resident_bytes;
@@ -85,7 +85,7 @@ pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     if takes_hints() {
         Outcome::of(|sum| search_some(NullHinted::new(default_policy()), &keys, sum))
     } else {
-        Outcome::of(|sum| search_some(AsAllocated, &keys, sum))
+        Outcome::of(|sum| search_some(AS_ALLOCATED, &keys, sum))
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     if takes_hints() {
         Outcome::of(|sum| walk_some(NullHinted::new(default_policy()), links, sum))
     } else {
-        Outcome::of(|sum| walk_some(AsAllocated, links, sum))
+        Outcome::of(|sum| walk_some(AS_ALLOCATED, links, sum))
     }
 }
 
@@ -149,7 +149,7 @@ pub(super) fn memory_bst(scale: Scale) -> Outcome {
     if takes_hints() {
         weigh(Hinted::new(default_policy()), &keys)
     } else {
-        weigh(AsAllocated, &keys)
+        weigh(AS_ALLOCATED, &keys)
     }
 }
 

@@ -20,7 +20,6 @@ use super::Install;
 
 impl Install for ThreadArenas {
     const ALLOCATOR: Self = ThreadArenas;
-    const NAME: &'static str = "bumpalo";
 }
 
 /// An arena for each thread.

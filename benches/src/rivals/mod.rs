@@ -6,114 +6,106 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
+use ccmalloc::CcMalloc;
+
 use crate::ordered_map::{Key, Kind};
 
 #[cfg(feature = "bumpalo")]
 mod bumpalo;
 pub mod maps;
-pub mod ours;
 
 /// An allocator that can serve a whole process.
-pub trait Install: GlobalAlloc + Sized + 'static {
+pub(crate) trait Install: GlobalAlloc + Sized {
     /// The allocator; it has no state of its own.
     const ALLOCATOR: Self;
-    /// The name by which the environment chooses it.
-    const NAME: &'static str;
-    /// Its methods.
-    const METHODS: &'static Methods = &Methods {
-        name: Self::NAME,
-        // SAFETY: the caller keeps the contract of `alloc`.
-        alloc: |layout| unsafe { Self::ALLOCATOR.alloc(layout) },
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        alloc_zeroed: |layout| unsafe { Self::ALLOCATOR.alloc_zeroed(layout) },
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        dealloc: |object, layout| unsafe { Self::ALLOCATOR.dealloc(object, layout) },
-        // SAFETY: the caller keeps the contract of `realloc`.
-        realloc: |object, layout, size| unsafe { Self::ALLOCATOR.realloc(object, layout, size) },
-    };
 }
 
-/// The methods of an allocator, with the contracts of [`GlobalAlloc`]'s.
-#[derive(Debug)]
-pub struct Methods {
-    /// The name by which the environment chooses it.
-    pub name: &'static str,
-    /// [`GlobalAlloc::alloc`].
-    pub alloc: unsafe fn(Layout) -> *mut u8,
-    /// [`GlobalAlloc::alloc_zeroed`].
-    pub alloc_zeroed: unsafe fn(Layout) -> *mut u8,
-    /// [`GlobalAlloc::dealloc`].
-    pub dealloc: unsafe fn(*mut u8, Layout),
-    /// [`GlobalAlloc::realloc`].
-    pub realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
-}
-
-/// An allocator to compare ours with.
-#[derive(Clone, Copy)]
-pub struct AllocatorRival {
+/// An allocator: ours, or one to compare it with.
+///
+/// Invariant: the functions are the methods of one [`GlobalAlloc`], with their contracts.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocator {
     /// Its name in names of comparisons within one process.
     pub slug: &'static str,
     /// Its name in words.
     pub name: &'static str,
-    /// The allocator.
-    pub allocator: Unhinted,
-    /// Its methods, for a process that it serves, with its name there.
-    pub methods: &'static Methods,
+    /// The name by which the environment chooses it for a process.
+    pub process: &'static str,
     /// Whether an address lies in its memory, where it can tell; see [`crate::source`].
     pub owns: Option<fn(*const u8) -> bool>,
+    pub(crate) alloc: unsafe fn(Layout) -> *mut u8,
+    pub(crate) alloc_zeroed: unsafe fn(Layout) -> *mut u8,
+    pub(crate) dealloc: unsafe fn(*mut u8, Layout),
+    pub(crate) realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
 }
 
-impl std::fmt::Debug for AllocatorRival {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.slug)
-    }
-}
-
-const fn rival<A: Install + Sync>(slug: &'static str, allocator: &'static A) -> AllocatorRival {
-    AllocatorRival {
-        slug,
-        name: slug,
-        allocator: Unhinted(allocator),
-        methods: A::METHODS,
+/// The allocator `A`.
+pub(crate) const fn allocator<A: Install>(name: &'static str) -> Allocator {
+    Allocator {
+        slug: name,
+        name,
+        process: name,
         owns: None,
+        // SAFETY: the caller keeps the contract of `alloc`.
+        alloc: |layout| unsafe { A::ALLOCATOR.alloc(layout) },
+        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+        alloc_zeroed: |layout| unsafe { A::ALLOCATOR.alloc_zeroed(layout) },
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        dealloc: |object, layout| unsafe { A::ALLOCATOR.dealloc(object, layout) },
+        // SAFETY: the caller keeps the contract of `realloc`.
+        realloc: |object, layout, size| unsafe { A::ALLOCATOR.realloc(object, layout, size) },
     }
 }
 
-/// The system's malloc, whatever the global allocator is.
-pub const SYSTEM: AllocatorRival = AllocatorRival {
-    name: "system malloc",
-    ..rival("malloc", &System)
+impl Install for CcMalloc {
+    const ALLOCATOR: Self = CcMalloc::new();
+}
+
+/// `ccmalloc`, without hints.
+pub static OURS: Allocator = Allocator {
+    owns: Some(ccmalloc::contains),
+    ..allocator::<CcMalloc>("ccmalloc")
 };
 
 impl Install for System {
     const ALLOCATOR: Self = System;
-    const NAME: &'static str = "glibc";
 }
 
-/// The allocators of this build, in their default modes; the system's first.
-pub const ALLOCATORS: &[AllocatorRival] = &[
+/// The system's malloc, whatever the global allocator is.
+pub const SYSTEM: Allocator = Allocator {
+    slug: "malloc",
+    name: "system malloc",
+    ..allocator::<System>("glibc")
+};
+
+/// The rivals of this build, in their default modes; the system's malloc first.
+pub const ALLOCATORS: &[Allocator] = &[
     SYSTEM,
     #[cfg(feature = "mimalloc")]
-    AllocatorRival {
+    Allocator {
         owns: Some(mimalloc_owns),
-        ..rival("mimalloc", &mimalloc::MiMalloc)
+        ..allocator::<mimalloc::MiMalloc>("mimalloc")
     },
     #[cfg(feature = "jemalloc")]
-    rival("jemalloc", &tikv_jemallocator::Jemalloc),
+    allocator::<tikv_jemallocator::Jemalloc>("jemalloc"),
     #[cfg(feature = "snmalloc")]
-    rival("snmalloc", &snmalloc_rs::SnMalloc),
+    allocator::<snmalloc_rs::SnMalloc>("snmalloc"),
 ];
 
 /// Allocators that do not take memory back, for programs that build once and end.
-pub const ARENAS: &[AllocatorRival] = &[
+pub const ARENAS: &[Allocator] = &[
     #[cfg(feature = "bumpalo")]
-    rival("bumpalo", &bumpalo::ThreadArenas),
+    allocator::<bumpalo::ThreadArenas>("bumpalo"),
 ];
+
+/// Ours, and then the rivals in their order.
+pub fn all() -> impl Iterator<Item = &'static Allocator> {
+    std::iter::once(&OURS).chain(ALLOCATORS)
+}
 
 #[cfg(feature = "mimalloc")]
 impl Install for mimalloc::MiMalloc {
     const ALLOCATOR: Self = mimalloc::MiMalloc;
-    const NAME: &'static str = "mimalloc";
 }
 
 #[cfg(feature = "mimalloc")]
@@ -129,13 +121,11 @@ fn mimalloc_owns(object: *const u8) -> bool {
 #[cfg(feature = "jemalloc")]
 impl Install for tikv_jemallocator::Jemalloc {
     const ALLOCATOR: Self = tikv_jemallocator::Jemalloc;
-    const NAME: &'static str = "jemalloc";
 }
 
 #[cfg(feature = "snmalloc")]
 impl Install for snmalloc_rs::SnMalloc {
     const ALLOCATOR: Self = snmalloc_rs::SnMalloc;
-    const NAME: &'static str = "snmalloc";
 }
 
 /// The ordered maps of this build for any keys: ours first, then std's.
@@ -158,15 +148,4 @@ pub fn integer_maps() -> Vec<Kind<u64>> {
         Kind::of::<brie_tree::BTree<brie_tree::nonmax::NonMaxU64, u64>>("brie", "brie-tree"),
     ]);
     kinds
-}
-
-/// A global allocator as a source of nodes; it knows no hints and is called through one indirect
-/// call, which costs about a nanosecond.
-#[derive(Clone, Copy)]
-pub struct Unhinted(pub &'static (dyn GlobalAlloc + Sync));
-
-impl std::fmt::Debug for Unhinted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Unhinted")
-    }
 }

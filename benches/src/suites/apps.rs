@@ -5,7 +5,7 @@
 //! `.._vs_unchanged` says what hints or a morph add to `ccmalloc` alone.
 
 use crate::programs::Scale;
-use crate::rivals::{ALLOCATORS, ours};
+use crate::rivals::{ALLOCATORS, OURS};
 use crate::rounds::Rounds;
 use crate::worker::{Taken, measure};
 use crate::workload::{Comparison, Effort, Rows, Workload, against_each, best_first, wrong_answer};
@@ -23,9 +23,9 @@ pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
         // Completions of words by a red-black tree.
         _ => ["app_completions", "app_completions_morphed"],
     };
-    let own = ours::METHODS.name;
+    let own = OURS.process;
     let mut variants = vec![(changed, own), (plain, own)];
-    variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.methods.name)));
+    variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.process)));
     // A quick run reads its input and builds all of its structure as well, which leaves time for
     // one round.
     let rounds = match effort.scale {
@@ -38,7 +38,7 @@ pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
     }
     let rows = |name: &str, unit, figure: fn(&Taken) -> &Rounds| -> Vec<Comparison> {
         let rivals = ALLOCATORS.iter().zip(&taken[2..]);
-        let rivals = rivals.map(|(rival, taken)| (rival.methods.name, rival.name, figure(taken)));
+        let rivals = rivals.map(|(rival, taken)| (rival.process, rival.name, figure(taken)));
         let unchanged = ("unchanged", "ccmalloc, unchanged", figure(&taken[1]));
         let against =
             |rivals: Vec<_>| against_each(workload.suite, name, unit, figure(&taken[0]), rivals);

@@ -15,7 +15,7 @@ use crate::programs::trees::aged_chains;
 use crate::programs::{Scale, UNHINTED};
 use crate::queries::Chain;
 use crate::raw::{RawChains, RawTree};
-use crate::rivals::{ALLOCATORS, Unhinted, ours};
+use crate::rivals::{self, ALLOCATORS, Allocator, OURS};
 use crate::rounds::Rounds;
 use crate::timing::timed;
 use crate::worker::{Taken, measure};
@@ -35,8 +35,8 @@ pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
     let ours = RawTree::with_keys(hinted(), &keys);
     let theirs = ALLOCATORS
         .iter()
-        .map(|rival| RawTree::with_keys(rival.allocator, &keys));
-    let theirs: Vec<RawTree<Unhinted>> = theirs.collect();
+        .map(|rival| RawTree::with_keys(rival, &keys));
+    let theirs: Vec<RawTree<&'static Allocator>> = theirs.collect();
     let ours = || chain.follow(|&key| ours.get(key));
     let theirs = theirs
         .iter()
@@ -48,10 +48,8 @@ pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
 /// as many deletes and appends at random.
 pub(super) fn chain_hinted_walk(workload: &Workload, effort: &Effort) -> Rows {
     let (ours, keys) = aged_chains(hinted(), KEYS_2M);
-    let theirs = ALLOCATORS
-        .iter()
-        .map(|rival| aged_chains(rival.allocator, KEYS_2M).0);
-    let theirs: Vec<RawChains<Unhinted>> = theirs.collect();
+    let theirs = ALLOCATORS.iter().map(|rival| aged_chains(rival, KEYS_2M).0);
+    let theirs: Vec<RawChains<&'static Allocator>> = theirs.collect();
     let chain = Chain::sample(&keys, effort.lookups, SEED);
     let ours = || chain.follow(|&key| ours.walk(key));
     let theirs = theirs
@@ -70,7 +68,7 @@ fn follow_all<'a, T: FnMut() -> u64 + 'a>(
 ) -> Rows {
     let theirs = ALLOCATORS.iter().zip(theirs);
     let theirs = theirs.map(|(rival, run)| pass(rival.name, run));
-    let passes = [pass(ours::NAME, ours)].into_iter().chain(theirs);
+    let passes = [pass(OURS.name, ours)].into_iter().chain(theirs);
     let rounds = compare(workload.name, effort, operations, passes.collect())?;
     Ok(against_allocators(workload, &rounds))
 }
@@ -94,7 +92,7 @@ pub(super) fn bst_hinted_insert(workload: &Workload, effort: &Effort) -> Rows {
     let times = Rounds::in_turns(rounds, 1 + ALLOCATORS.len(), keys.len(), |which| {
         Ok::<_, Failure>(match which.checked_sub(1) {
             None => build_time(hinted(), &keys),
-            Some(rival) => build_time(ALLOCATORS[rival].allocator, &keys),
+            Some(rival) => build_time(&ALLOCATORS[rival], &keys),
         })
     })?;
     Ok(against_allocators(workload, &times))
@@ -159,9 +157,8 @@ const PEAK: Figure = ("MiB", |taken| &taken.peak_mib);
 
 /// What a program takes under ours, and under the rivals in their order.
 fn under_each(program: &str, scale: Scale, rounds: usize) -> Result<Vec<Taken>, Failure> {
-    let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
-    let allocators = [ours::METHODS.name].into_iter().chain(rivals);
-    let variants: Vec<_> = allocators.map(|name| (program, name)).collect();
+    let variants = rivals::all().map(|allocator| (program, allocator.process));
+    let variants: Vec<_> = variants.collect();
     measure(&variants, scale, rounds)
 }
 
@@ -182,7 +179,7 @@ fn against_processes(
     };
     let figures: Vec<Rounds> = (0..=ALLOCATORS.len()).map(mean).collect();
     let rivals = ALLOCATORS.iter().zip(&figures[1..]);
-    let rivals = rivals.map(|(rival, theirs)| (rival.methods.name, rival.name, theirs));
+    let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
     against_each("ccmalloc", name, unit, &figures[0], rivals)
 }
 

@@ -73,7 +73,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
 /// # Errors
 /// Those of the workload, and when its process fails.
 pub fn measure(workload: &Workload, effort: &Effort) -> Rows {
-    let allocator = SYSTEM.methods.name;
+    let allocator = SYSTEM.process;
     if workload.suite != "ctree" || served_by() == allocator {
         let measure = measure_of(workload.name).ok_or("this build leaves it out")?;
         return measure(workload, effort);

@@ -9,14 +9,15 @@ use ccmorph::{Morph, TreeNode};
 use super::{compare, pass};
 use crate::keys;
 use crate::queries::Chain;
+use crate::rivals::{Allocator, OURS, SYSTEM};
 use crate::search_tree::{Node, SearchTree};
-use crate::source::{Source, allocate_from};
+use crate::source::allocate_from;
 use crate::structures::tree::Plan;
 use crate::survey::Survey;
 use crate::workload::{Comparison, Effort, KEYS_2M, Rows, SEED, Workload};
 
 /// A search tree with `keys`, as if inserted in their order, in memory from `source`.
-pub(super) fn tree_of(source: Source, keys: &[u64]) -> SearchTree {
+pub(super) fn tree_of(source: &'static Allocator, keys: &[u64]) -> SearchTree {
     let plan = Plan::of_inserts(keys);
     allocate_from(source, || plan.build_with(|_| ()))
 }
@@ -43,14 +44,12 @@ pub(super) fn predict_bst(workload: &Workload, effort: &Effort) -> Rows {
         ("cluster", Layout::SubtreeCluster { block_bytes: 64 }),
         ("veb", Layout::VanEmdeBoas),
     ];
-    let mut subjects = vec![("malloc", tree_of(Source::System, &keys), PageSize::Small4K)];
+    let mut subjects = vec![("malloc", tree_of(&SYSTEM, &keys), PageSize::Small4K)];
     for (slug, layout) in layouts {
-        let mut tree = tree_of(Source::CcMalloc, &keys);
+        let mut tree = tree_of(&OURS, &keys);
         let morph = Morph::new().layout(layout);
-        allocate_from(Source::CcMalloc, || {
-            morph.run(&mut tree.root, Node::children)
-        })
-        .expect("there is memory for one more tree");
+        allocate_from(&OURS, || morph.run(&mut tree.root, Node::children))
+            .expect("there is memory for one more tree");
         subjects.push((slug, tree, PageSize::Huge2M));
     }
     let machine = Machine::calibrate(CalibrateOptions::quick());

@@ -22,10 +22,10 @@ use crate::ordered_map::low_half;
 use crate::programs::Scale;
 use crate::programs::threads::{churn_operations, side_by_side};
 use crate::queries::Chain;
-use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
-use crate::rivals::{ALLOCATORS, ours};
+use crate::rivals::maps::{self, BTREEMAP, BTREEMAP_NAME};
+use crate::rivals::{self, ALLOCATORS, OURS, SYSTEM};
 use crate::rounds::{Rounds, Spread};
-use crate::source::{Source, allocate_from};
+use crate::source::allocate_from;
 use crate::structures::Structure;
 use crate::structures::tree::Plan;
 use crate::survey::Survey;
@@ -64,7 +64,7 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
         let scalings = taken.iter().map(|[one, two]| scaling(&one.ms, &two.ms));
         let scalings: Vec<Rounds> = scalings.collect();
         for (rival, theirs) in ALLOCATORS.iter().zip(&scalings[1..]) {
-            let slug = rival.methods.name;
+            let slug = rival.process;
             let row = format!("{name}_vs_{slug}");
             let row = of_scalings(row, rival.name, &scalings[0], theirs);
             // The rival that the floor is set against.
@@ -80,7 +80,7 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     };
     let each: Vec<Rounds> = handed.iter().map(ns).collect();
     let rivals = ALLOCATORS.iter().zip(&each[1..]);
-    let rivals = rivals.map(|(rival, theirs)| (rival.methods.name, rival.name, theirs));
+    let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
     let rows = against_each("scaling", workload.also[0], "ns", &each[0], rivals);
     comparisons.extend(rows);
     Ok(comparisons)
@@ -89,9 +89,7 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
 /// Runs the program for one thread and the one for two under ours and each rival, in turns, the two
 /// next to each other.
 fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<[Taken; 2]>, Failure> {
-    let rivals = ALLOCATORS.iter().map(|rival| rival.methods.name);
-    let allocators = [ours::METHODS.name].into_iter().chain(rivals);
-    let variants = allocators.flat_map(|allocator| [(one, allocator), (two, allocator)]);
+    let variants = rivals::all().flat_map(|it| [(one, it.process), (two, it.process)]);
     let variants: Vec<_> = variants.collect();
     let taken = measure(&variants, effort.scale, effort.process_rounds)?;
     let (pairs, _) = taken.as_chunks();
@@ -188,8 +186,8 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
         their_map.insert(key, value);
     }
     let plan = Plan::of_inserts(&keys);
-    let boxes = allocate_from(Source::System, || plan.build());
-    let morphed = allocate_from(Source::CcMalloc, || {
+    let boxes = allocate_from(&SYSTEM, || plan.build());
+    let morphed = allocate_from(&OURS, || {
         let mut tree = plan.build();
         let report = tree.morph(&Morph::new());
         report.expect("there is memory for one more tree");
@@ -200,7 +198,11 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     let (small, huge) = (PageSize::Small4K, PageSize::Huge2M);
     // Slug, name and prediction.
     let lines = [
-        ("ctreemap", OURS, CTREEMAP.predict(keys.len(), machine)),
+        (
+            "ctreemap",
+            maps::OURS,
+            CTREEMAP.predict(keys.len(), machine),
+        ),
         (
             BTREEMAP,
             BTREEMAP_NAME,

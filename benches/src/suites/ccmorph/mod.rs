@@ -17,11 +17,11 @@ use super::{compare, pass};
 use crate::keys;
 use crate::programs::Scale;
 use crate::queries::{Chain, Zipf};
-use crate::rivals::{AllocatorRival, ours};
+use crate::rivals::{Allocator, OURS, SYSTEM};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
 use crate::search_tree::{Node, Tree};
-use crate::source::{self, Source, allocate_from};
+use crate::source::{self, allocate_from};
 use crate::structures::Structure;
 use crate::structures::lists::{LINKS_EACH, Lists};
 use crate::structures::octree::Octree;
@@ -65,14 +65,14 @@ fn slug(layout: Option<Layout>) -> String {
 /// When there is no memory for it.
 fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
     let morph = Morph::new().layout(layout);
-    let report = allocate_from(Source::CcMalloc, || structure.morph(&morph));
+    let report = allocate_from(&OURS, || structure.morph(&morph));
     let report = report.expect("there is memory for one more structure");
     report.layout
 }
 
 /// A copy of `structure` in `CcMalloc`'s memory, morphed.
 fn morphed<S: Structure>(structure: &S, layout: Option<Layout>) -> S {
-    let mut copy = allocate_from(Source::CcMalloc, || structure.clone());
+    let mut copy = allocate_from(&OURS, || structure.clone());
     morph_in_place(&mut copy, layout);
     copy
 }
@@ -80,7 +80,7 @@ fn morphed<S: Structure>(structure: &S, layout: Option<Layout>) -> S {
 /// One structure in the memory of each allocator, and morphed.
 struct Subjects<S> {
     /// As the rivals allocated it.
-    rivals: Vec<(&'static AllocatorRival, S)>,
+    rivals: Vec<(&'static Allocator, S)>,
     /// As `CcMalloc` allocated it.
     unmorphed: S,
     /// The model's choice, and in full runs each layout, with their names.
@@ -90,9 +90,9 @@ struct Subjects<S> {
 impl<S: Structure> Subjects<S> {
     fn new(effort: &Effort, build: impl Fn() -> S) -> Self {
         let rivals = source::rivals()
-            .map(|rival| (rival, allocate_from(Source::Rival(rival), &build)))
+            .map(|rival| (rival, allocate_from(rival, &build)))
             .collect();
-        let unmorphed = allocate_from(Source::CcMalloc, &build);
+        let unmorphed = allocate_from(&OURS, &build);
         let fixed = match effort.scale {
             Scale::Quick => &[],
             Scale::Full => FIXED.as_slice(),
@@ -187,9 +187,9 @@ pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
     ]);
     let keys = keys::random(KEYS_2M, SEED);
     let chain = Chain::sample(&keys, effort.lookups / 4, SEED);
-    let unmorphed = tree_of(Source::System, &keys);
+    let unmorphed = tree_of(&SYSTEM, &keys);
     let trees = layouts.map(|layout| {
-        allocate_from(Source::CcMalloc, || {
+        allocate_from(&OURS, || {
             let mut copy = unmorphed.clone();
             let morph = Morph::new().layout(layout);
             let report = morph.run(&mut copy.root, Node::children);
@@ -265,7 +265,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
         Scale::Full => 1 << 22,
     };
     let keys = keys::random(nodes, SEED);
-    let tree = allocate_from(Source::CcMalloc, || Plan::of_inserts(&keys).build());
+    let tree = allocate_from(&OURS, || Plan::of_inserts(&keys).build());
     // The counts are of other lookups than those that are timed; what is hot is the same.
     let mut queries = Zipf::new(&keys, SEED);
     let mut counts: HashMap<u64, u32> = HashMap::new();
@@ -275,7 +275,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
     let chain = Chain::draw(effort.lookups / 4, || queries.draw());
     // A copy that is laid out by `counts`, and its layout.
     let weighted = |layout: Option<Layout>| {
-        allocate_from(Source::CcMalloc, || {
+        allocate_from(&OURS, || {
             let mut copy = tree.clone();
             let morph = Morph::new().layout(layout);
             let report = morph.run_weighted(&mut copy.root, Node::children, |node| {
@@ -330,11 +330,8 @@ pub(super) fn morph_cost(workload: &Workload, effort: &Effort) -> Rows {
         Scale::Quick => (1, Vec::new()),
         Scale::Full => (effort.process_rounds, source::rivals().collect()),
     };
-    let own = ours::METHODS.name;
-    let clones = rivals
-        .iter()
-        .map(|rival| ("tree_clone", rival.methods.name));
-    let own = [("tree_morph", own), ("tree_clone", own)];
+    let clones = rivals.iter().map(|rival| ("tree_clone", rival.process));
+    let own = [("tree_morph", OURS.process), ("tree_clone", OURS.process)];
     let variants: Vec<_> = own.into_iter().chain(clones).collect();
     let taken = measure(&variants, effort.scale, rounds)?;
     let (morph, copies) = (&taken[0], &taken[1..]);
@@ -353,7 +350,7 @@ pub(super) fn morph_cost(workload: &Workload, effort: &Effort) -> Rows {
     let mut times = vec![ms(time.to_owned(), "recursive copy", &copies[0])];
     let mut weights = vec![bytes(memory.to_owned(), "before the morph", &copies[0])];
     for (rival, copies) in rivals.iter().zip(&copies[1..]) {
-        let (slug, name) = (rival.methods.name, rival.name);
+        let (slug, name) = (rival.process, rival.name);
         times.push(ms(
             format!("{time}_in_{slug}"),
             &format!("copy in {name}"),

@@ -26,8 +26,9 @@ use super::{FIXED, morph_in_place, morphed, slug};
 use crate::keys;
 use crate::programs::Scale;
 use crate::queries::{Chain, Zipf};
+use crate::rivals::OURS;
 use crate::rounds::Rounds;
-use crate::source::{Source, allocate_from};
+use crate::source::allocate_from;
 use crate::structures::Structure;
 use crate::structures::lists::{LINKS_EACH, Lists};
 use crate::structures::octree::Octree;
@@ -134,7 +135,7 @@ impl Sweep<'_> {
 
     /// Queries for `items` with each skew, of the same copies.
     fn measure<S: Structure>(&self, build: impl Fn() -> S, items: &[u64]) -> Rows {
-        let mut auto = allocate_from(Source::CcMalloc, build);
+        let mut auto = allocate_from(&OURS, build);
         let laid_out = |auto: &S, layout: Layout| Subject {
             layout,
             copies: (0..self.copies)

@@ -4,7 +4,7 @@ use super::variants;
 use crate::olden::Size;
 use crate::olden::runner::{Finished, Mode, Program, Run, Setting, Stages, Variant};
 use crate::programs::Scale;
-use crate::rivals::{ALLOCATORS, ARENAS, ours};
+use crate::rivals::{ALLOCATORS, ARENAS, OURS};
 use crate::rounds::Rounds;
 use crate::sys::warm_memory;
 use crate::timing::turns;
@@ -71,15 +71,15 @@ impl Contest {
         let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
         let rivals = heaps.chain(ARENAS.iter().map(|rival| (rival, false)));
         let rivals = rivals.map(|(rival, takes_back)| Entry {
-            allocator: rival.methods.name,
+            allocator: rival.process,
             who: rival.name,
             variant: Variant::AsAllocated,
             takes_back,
             rounds: Vec::new(),
         });
         let ours = variants(program, scale).into_iter().map(|variant| Entry {
-            allocator: ours::METHODS.name,
-            who: ours::NAME,
+            allocator: OURS.process,
+            who: OURS.name,
             variant,
             takes_back: true,
             rounds: Vec::new(),
@@ -115,7 +115,7 @@ impl Contest {
     }
 
     fn best_where(&self, takes_part: impl Fn(&Entry) -> bool) -> &Entry {
-        let rivals = self.entries.iter().filter(|entry| entry.who != ours::NAME);
+        let rivals = self.entries.iter().filter(|entry| entry.who != OURS.name);
         rivals
             .filter(|entry| takes_part(entry))
             .min_by(|a, b| a.total_ms().median().total_cmp(&b.total_ms().median()))
@@ -124,7 +124,7 @@ impl Contest {
 
     /// The entry of our `variant`.
     pub(super) fn entry(&self, variant: Variant) -> &Entry {
-        let mut ours = self.entries.iter().filter(|entry| entry.who == ours::NAME);
+        let mut ours = self.entries.iter().filter(|entry| entry.who == OURS.name);
         ours.find(|entry| entry.variant == variant)
             .expect("hinted and morphed take part in every contest")
     }

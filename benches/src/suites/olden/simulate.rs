@@ -25,7 +25,7 @@ use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
 use crate::olden::runner::{Mode, Program, Run, Setting, Variant};
 use crate::programs::Scale;
-use crate::rivals::{SYSTEM, ours};
+use crate::rivals::{OURS, SYSTEM};
 use crate::workload::Failure;
 
 /// Cycles that a miss of the first-level cache costs.
@@ -71,8 +71,8 @@ pub(super) struct Simulated {
 /// The allocator under which a variant is simulated, for its process and in words.
 fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
     match variant {
-        Variant::AsAllocated => (SYSTEM.methods.name, SYSTEM.name),
-        _ => (ours::METHODS.name, ours::NAME),
+        Variant::AsAllocated => (SYSTEM.process, SYSTEM.name),
+        _ => (OURS.process, OURS.name),
     }
 }
 
