@@ -14,8 +14,8 @@
 //! - [`placement`]: allocators of nodes, with and without hints;
 //! - [`raw`]: a search tree and hash chains on an allocator of choice;
 //! - [`search_tree`], [`survey`], [`structures`]: trees, lists, tables and octrees of boxes;
-//! - [`olden`]: the Olden programs, over allocators and placements;
 //! - [`programs`], `apps`: whole programs for allocators, applications of published crates;
+//! - [`olden`]: the Olden programs, over allocators and placements;
 //! - [`workload`], [`worker`]: what a workload is; processes of their own, allocators in turns;
 //! - [`output`]: JSON lines, tables, Markdown, pictures, a page;
 //! - [`suites`]: the list of workloads, a module for each crate under test.
@@ -26,7 +26,7 @@
 
 // Modules, lowest first: `rng`, `timing`, `sys`, `rounds`, `keys`, `queries`,
 // `ordered_map`, `rivals`, `source`, `dispatch`, `placement`, `raw`, `search_tree`, `survey`,
-// `structures`, `olden`, `programs`, `apps`, `workload`, `output`, `worker`, `suites`, `figures`.
+// `structures`, `programs`, `olden`, `apps`, `workload`, `output`, `worker`, `suites`, `figures`.
 
 #[cfg(feature = "apps")]
 pub mod apps;

@@ -1,4 +1,4 @@
-//! One run of one program, in a process of its own; and the parent's side of it.
+//! One run of one program, in a process of its own.
 //!
 //! ```text
 //! BENCHES_ALLOCATOR=ccmalloc report --worker olden:treeadd:aged:new-block:quick
@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
-//! to, and works; these three are timed. It checks its result, prints one line of JSON and ends
-//! without freeing anything, as the originals do. A [`Mode`] may follow the size.
+//! to, and works; these three are timed. It checks its result and ends without freeing anything, as
+//! the originals do. A [`Mode`] may follow the size.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,6 @@ use ccmalloc::Policy;
 use ccmodel::{CacheGeometry, Machine};
 use ccmorph::{Morph, MorphError};
 use clap::ValueEnum;
-use serde::{Deserialize, Serialize};
 
 use super::age::age;
 use super::bisort::Bisort;
@@ -31,9 +30,8 @@ use super::perimeter::Perimeter;
 use super::treeadd::TreeAdd;
 use super::tsp::Tsp;
 use super::{Olden, Size};
-use crate::dispatch::served_by;
 use crate::placement::{AS_ALLOCATED, Hinted, NullHinted, PREFETCHED, Placement};
-use crate::sys::peak_resident_bytes;
+use crate::programs::Outcome;
 use crate::timing::timed;
 
 /// The programs. Adding one is a file and a line here, and one in [`crate::suites::olden`].
@@ -61,7 +59,7 @@ pub struct Program {
     pub name: &'static str,
     /// The variant that is called hinted: under the program's own policy.
     pub hinted: Variant,
-    run: fn(&Run) -> Result<Stages, String>,
+    run: fn(&Run) -> Result<Outcome, String>,
 }
 
 impl Program {
@@ -176,59 +174,21 @@ impl FromStr for Run {
     }
 }
 
-/// Times of the parts of a program, and what it computed.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub struct Stages {
-    /// Of the work's results.
-    pub checksum: u64,
-    /// Building the structure.
-    pub build_ns: u64,
-    /// Laying it out.
-    pub morph_ns: u64,
-    /// Working with it.
-    pub work_ns: u64,
-    /// The most memory that the process had until then.
-    pub peak_bytes: u64,
-}
-
-impl Stages {
-    /// Time of the program: build, layout and work.
-    pub fn total_ns(&self) -> u64 {
-        self.build_ns + self.morph_ns + self.work_ns
-    }
-}
-
-/// What a worker prints when it has finished.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Finished {
-    /// The name of the run.
-    pub run: String,
-    /// The allocator of the process.
-    pub allocator: String,
-    /// What came of it.
-    pub stages: Stages,
-}
-
 /// Whether a worker's program is one of these.
 pub fn is_olden(name: &str) -> bool {
     name.split(':').next() == Some(PREFIX)
 }
 
-/// The worker's part: does the run called `name` and returns the line to print.
+/// Does the run called `name`.
 ///
 /// # Errors
 /// When there is no such run, when its result is wrong, or when a morph has no memory.
-pub fn work(name: &str) -> Result<String, String> {
+pub fn work(name: &str) -> Result<Outcome, String> {
     let run: Run = name.parse()?;
-    let finished = Finished {
-        run: name.to_owned(),
-        allocator: served_by().to_owned(),
-        stages: (run.program.run)(&run)?,
-    };
-    serde_json::to_string(&finished).map_err(|error| error.to_string())
+    (run.program.run)(&run)
 }
 
-fn run<P: Olden>(run: &Run) -> Result<Stages, String> {
+fn run<P: Olden>(run: &Run) -> Result<Outcome, String> {
     let hinted = |policy| run_placed::<P, _>(run, Hinted::new(policy), None);
     match run.variant {
         Variant::AsAllocated => run_placed::<P, _>(run, AS_ALLOCATED, None),
@@ -259,13 +219,13 @@ fn run_placed<P: Olden, L: Placement>(
     run: &Run,
     placement: L,
     morph: Option<&Morph<'_>>,
-) -> Result<Stages, String> {
+) -> Result<Outcome, String> {
     let input = P::input(run.size);
     if run.setting == Setting::Aged {
         age(&P::nodes(&input));
     }
     if run.mode == Mode::Input {
-        return Ok(Stages::default());
+        return Ok(Outcome::default());
     }
     let no_morph = |error: MorphError| format!("no morph: {error}");
     let (build, program) = timed(|| P::build(&input, placement));
@@ -279,12 +239,11 @@ fn run_placed<P: Olden, L: Placement>(
     if checksum != expected {
         return Err(format!("the result is {checksum}, not {expected}"));
     }
-    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    Ok(Stages {
+    Ok(Outcome {
         checksum,
-        build_ns: nanoseconds(build),
-        morph_ns: morph.map_or(0, |_| nanoseconds(layout)),
-        work_ns: nanoseconds(work),
-        peak_bytes: peak_resident_bytes(),
+        build,
+        layout: morph.map_or(Duration::ZERO, |_| layout),
+        work,
+        object_bytes: None,
     })
 }

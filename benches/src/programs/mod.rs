@@ -104,13 +104,17 @@ impl Scale {
     }
 }
 
-/// The result of a run of a program.
-#[derive(Clone, Copy, Debug)]
+/// The result of a run of a program. Its time is the sum of three, without that of its input.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
     /// Of all that was computed.
     pub checksum: u64,
-    /// Wall time of the work; the input is made before.
-    pub time: Duration,
+    /// Wall time of building a structure, where the program measures that apart.
+    pub build: Duration,
+    /// Wall time of laying it out, where the program does so.
+    pub layout: Duration,
+    /// Wall time of the work.
+    pub work: Duration,
     /// Resident bytes that an object took, where the program counts them.
     pub object_bytes: Option<f64>,
 }
@@ -123,8 +127,8 @@ impl Outcome {
         let (time, _built) = timed(|| work(&mut sum));
         Outcome {
             checksum: sum.0,
-            time,
-            object_bytes: None,
+            work: time,
+            ..Outcome::default()
         }
     }
 }

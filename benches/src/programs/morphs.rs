@@ -68,7 +68,8 @@ fn run(copies: bool) -> Outcome {
     assert_eq!(same, checksum, "it answers alike");
     Outcome {
         checksum,
-        time,
+        work: time,
         object_bytes: Some(object_bytes),
+        ..Outcome::default()
     }
 }

@@ -154,8 +154,8 @@ pub(super) fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
     sums.into_iter().for_each(|thread| sum.add(thread));
     Outcome {
         checksum: sum.0,
-        time,
-        object_bytes: None,
+        work: time,
+        ..Outcome::default()
     }
 }
 

@@ -27,10 +27,11 @@ use clap::ValueEnum as _;
 
 use self::race::{Contest, Entry};
 use self::simulate::{Simulated, has_valgrind};
-use crate::olden::runner::{PROGRAMS, Program, Setting, Stages, Variant, name};
+use crate::olden::runner::{PROGRAMS, Program, Setting, Variant, name};
 use crate::output::table::Table;
 use crate::programs::Scale;
 use crate::rounds::Rounds;
+use crate::worker::Taken;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
 /// The suite's name.
@@ -104,7 +105,7 @@ fn variants(program: &Program, scale: Scale) -> Vec<Variant> {
 type Pair = (Rounds, Rounds);
 
 fn times(ours: &Entry, theirs: &Entry) -> Pair {
-    (ours.total_ms(), theirs.total_ms())
+    (ours.taken.ms.clone(), theirs.taken.ms.clone())
 }
 
 /// Simulated cycles in millions. They are counts, so one round is enough.
@@ -174,7 +175,8 @@ pub(super) fn of_program(workload: &Workload, effort: &Effort) -> Rows {
 fn rows(contest: &Contest, beginning: &str, effort: &Effort) -> Vec<Comparison> {
     let (best, heap) = (contest.best(), contest.best_heap());
     let row = |end: &str, rival: &Entry, unit, pair: Pair| {
-        row(format!("{beginning}{end}"), rival.who, unit, &pair)
+        let rival = rival.allocator.name;
+        row(format!("{beginning}{end}"), rival, unit, &pair)
     };
     let mut comparisons = Vec::new();
     let hinted = contest.program.hinted;
@@ -194,14 +196,17 @@ fn rows(contest: &Contest, beginning: &str, effort: &Effort) -> Vec<Comparison> 
                 times(entry, heap),
             ));
             if effort.scale == Scale::Full {
-                let memory = (entry.peak_mib(), best.peak_mib());
+                let memory = (entry.taken.peak_mib.clone(), best.taken.peak_mib.clone());
                 comparisons.push(row(&format!("{end}_memory"), best, "MiB", memory));
             }
         }
     }
-    if let Some([without, with]) = &contest.prefetched {
+    if let [without, with] = contest.prefetched.as_slice() {
         comparisons.push(Comparison {
-            rival: format!("{0}; not ours but {0} with prefetches", without.who),
+            rival: format!(
+                "{0}; not ours but {0} with prefetches",
+                without.allocator.name
+            ),
             ..row("_prefetched", without, "ms", times(with, without))
         });
     }
@@ -266,8 +271,7 @@ pub fn table() -> Option<Table> {
         let simulated = simulated.iter().find(|simulated| {
             simulated.program.name == contest.program.name && contest.setting == Setting::Fresh
         });
-        let prefetched = contest.prefetched.iter().map(|[_, with]| with);
-        let entries = contest.entries.iter().chain(prefetched);
+        let entries = contest.entries.iter().chain(contest.prefetched.last());
         entries.map(move |entry| cells(contest, entry, simulated))
     });
     let header = [
@@ -294,21 +298,26 @@ pub fn table() -> Option<Table> {
 /// The line of the table for one entry.
 fn cells(contest: &Contest, entry: &Entry, simulated: Option<&Simulated>) -> [String; 10] {
     let best = contest.best();
-    let share = |of: fn(&Entry) -> Rounds| format!("{:.2}", of(entry).median() / of(best).median());
-    let ms = |of: fn(&Stages) -> u64| format!("{:.1}", entry.figures(of, 1e6).median());
-    let is_best = entry.who == best.who && entry.variant == Variant::AsAllocated;
-    let time = share(Entry::total_ms);
+    let share = |of: fn(&Taken) -> &Rounds| {
+        let [ours, theirs] = [entry, best].map(|entry| of(&entry.taken).median());
+        format!("{:.2}", ours / theirs)
+    };
+    let [build, layout, work] =
+        (entry.taken.stages_ms.each_ref()).map(|stage| format!("{:.1}", stage.median()));
+    let is_best =
+        entry.allocator.process == best.allocator.process && entry.variant == Variant::AsAllocated;
+    let time = share(|taken| &taken.ms);
     let cycles = simulated.and_then(|simulated| simulated.share(entry));
     [
         contest.program.name.to_owned(),
         name(contest.setting),
-        entry.who.to_owned(),
+        entry.allocator.name.to_owned(),
         name(entry.variant),
         if is_best { format!("**{time}**") } else { time },
-        ms(|stages| stages.build_ns),
-        ms(|stages| stages.morph_ns),
-        ms(|stages| stages.work_ns),
-        share(Entry::peak_mib),
+        build,
+        layout,
+        work,
+        share(|taken| &taken.peak_mib),
         cycles.map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
     ]
 }

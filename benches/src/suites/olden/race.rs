@@ -2,41 +2,30 @@
 
 use super::variants;
 use crate::olden::Size;
-use crate::olden::runner::{Finished, Mode, Program, Run, Setting, Stages, Variant};
+use crate::olden::runner::{Mode, Program, Run, Setting, Variant};
 use crate::programs::Scale;
-use crate::rivals::{ALLOCATORS, ARENAS, OURS};
-use crate::rounds::Rounds;
-use crate::sys::warm_memory;
-use crate::timing::turns;
-use crate::worker;
+use crate::rivals::{ALLOCATORS, ARENAS, Allocator, OURS};
+use crate::worker::{Taken, measure};
 use crate::workload::Failure;
 
-/// An allocator with a placement of nodes, and its rounds.
+/// An allocator with a placement of nodes, and what the program took.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// The name of the allocator's process.
-    allocator: &'static str,
-    /// The allocator, in words.
-    pub(super) who: &'static str,
+    pub(super) allocator: &'static Allocator,
     /// Where the nodes go.
     pub(super) variant: Variant,
-    /// Whether the allocator takes memory back.
-    takes_back: bool,
-    rounds: Vec<Stages>,
+    pub(super) taken: Taken,
 }
 
 impl Entry {
-    pub(super) fn figures(&self, figure: impl Fn(&Stages) -> u64, unit: f64) -> Rounds {
-        let rounds = self.rounds.iter();
-        Rounds::new(rounds.map(|round| figure(round) as f64 / unit).collect())
+    fn is_ours(&self) -> bool {
+        self.allocator.process == OURS.process
     }
 
-    pub(super) fn total_ms(&self) -> Rounds {
-        self.figures(Stages::total_ns, 1e6)
-    }
-
-    pub(super) fn peak_mib(&self) -> Rounds {
-        self.figures(|stages| stages.peak_bytes, f64::from(1 << 20))
+    /// Whether the allocator takes memory back.
+    fn is_heap(&self) -> bool {
+        let is_it = |arena: &Allocator| arena.process == self.allocator.process;
+        !ARENAS.iter().any(is_it)
     }
 }
 
@@ -48,7 +37,7 @@ pub(super) struct Contest {
     /// The rivals as allocated, and then the variants of ours.
     pub(super) entries: Vec<Entry>,
     /// In full runs the best rival without and with prefetches, in a race of their own.
-    pub(super) prefetched: Option<[Entry; 2]>,
+    pub(super) prefetched: Vec<Entry>,
 }
 
 impl Contest {
@@ -68,38 +57,20 @@ impl Contest {
             },
             mode: Mode::Run,
         };
-        let heaps = ALLOCATORS.iter().map(|rival| (rival, true));
-        let rivals = heaps.chain(ARENAS.iter().map(|rival| (rival, false)));
-        let rivals = rivals.map(|(rival, takes_back)| Entry {
-            allocator: rival.process,
-            who: rival.name,
-            variant: Variant::AsAllocated,
-            takes_back,
-            rounds: Vec::new(),
-        });
-        let ours = variants(program, scale).into_iter().map(|variant| Entry {
-            allocator: OURS.process,
-            who: OURS.name,
-            variant,
-            takes_back: true,
-            rounds: Vec::new(),
-        });
-        let mut entries: Vec<Entry> = rivals.chain(ours).collect();
-        race(run, &mut entries, rounds)?;
+        let rivals = ALLOCATORS.iter().chain(ARENAS);
+        let rivals = rivals.map(|rival| (rival, Variant::AsAllocated));
+        let ours = variants(program, scale).into_iter();
+        let all: Vec<_> = rivals.chain(ours.map(|variant| (&OURS, variant))).collect();
         let mut contest = Contest {
             program,
             setting,
-            entries,
-            prefetched: None,
+            entries: race(run, &all, scale, rounds)?,
+            prefetched: Vec::new(),
         };
         if scale == Scale::Full {
-            let mut pair = [Variant::AsAllocated, Variant::Prefetched].map(|variant| Entry {
-                variant,
-                rounds: Vec::new(),
-                ..contest.best().clone()
-            });
-            race(run, &mut pair, rounds)?;
-            contest.prefetched = Some(pair);
+            let best = contest.best().allocator;
+            let pair = [Variant::AsAllocated, Variant::Prefetched].map(|variant| (best, variant));
+            contest.prefetched = race(run, &pair, scale, rounds)?;
         }
         Ok(contest)
     }
@@ -111,55 +82,47 @@ impl Contest {
 
     /// The best of those that take memory back.
     pub(super) fn best_heap(&self) -> &Entry {
-        self.best_where(|entry| entry.takes_back)
+        self.best_where(Entry::is_heap)
     }
 
     fn best_where(&self, takes_part: impl Fn(&Entry) -> bool) -> &Entry {
-        let rivals = self.entries.iter().filter(|entry| entry.who != OURS.name);
+        let median = |entry: &&Entry| entry.taken.ms.median();
+        let rivals = self.entries.iter().filter(|entry| !entry.is_ours());
         rivals
             .filter(|entry| takes_part(entry))
-            .min_by(|a, b| a.total_ms().median().total_cmp(&b.total_ms().median()))
+            .min_by(|a, b| median(a).total_cmp(&median(b)))
             .expect("the system's malloc is a rival in every build")
     }
 
     /// The entry of our `variant`.
     pub(super) fn entry(&self, variant: Variant) -> &Entry {
-        let mut ours = self.entries.iter().filter(|entry| entry.who == OURS.name);
+        let mut ours = self.entries.iter().filter(|entry| entry.is_ours());
         ours.find(|entry| entry.variant == variant)
             .expect("hinted and morphed take part in every contest")
     }
 }
 
-/// Runs all entries in turns. Each run checks its result.
-fn race(run: Run, entries: &mut [Entry], rounds: usize) -> Result<(), Failure> {
-    for which in turns(rounds, entries.len()) {
-        let entry = &mut entries[which];
-        let variant = entry.variant;
-        let stages = start(&Run { variant, ..run }, entry.allocator)?;
-        entry.rounds.push(stages);
-    }
-    Ok(())
-}
-
-/// Memory to take from the hypervisor before a run: about three times the most that a run of this
-/// size takes. With only as much as it takes, one build in three of mst in an aged heap still
-/// waited for the hypervisor, and took 360 ms instead of 130.
-fn warm_bytes(size: Size) -> usize {
-    match size {
-        Size::Tiny | Size::Thesis => 0,
-        Size::Quick => 256 << 20,
-        Size::Large => 2 << 30,
-    }
-}
-
-/// One run in a process of its own.
-fn start(run: &Run, allocator: &str) -> Result<Stages, Failure> {
-    let name = run.to_string();
-    warm_memory(warm_bytes(run.size));
-    let finished: Finished = worker::read_line(&["--worker", &name], allocator)?;
-    if finished.run != name || finished.allocator != allocator {
-        let (ran, served) = (finished.run, finished.allocator);
-        return Err(format!("{ran} ran under {served}, not {name} under {allocator}").into());
-    }
-    Ok(finished.stages)
+/// Runs all in turns.
+fn race(
+    run: Run,
+    all: &[(&'static Allocator, Variant)],
+    scale: Scale,
+    rounds: usize,
+) -> Result<Vec<Entry>, Failure> {
+    let names = all
+        .iter()
+        .map(|&(_, variant)| Run { variant, ..run }.to_string());
+    let names: Vec<String> = names.collect();
+    let variants = names.iter().zip(all);
+    let variants = variants.map(|(name, (allocator, _))| (name.as_str(), allocator.process));
+    let taken = measure(&variants.collect::<Vec<_>>(), scale, rounds)?;
+    let entries = all
+        .iter()
+        .zip(taken)
+        .map(|(&(allocator, variant), taken)| Entry {
+            allocator,
+            variant,
+            taken,
+        });
+    Ok(entries.collect())
 }

@@ -25,7 +25,7 @@ use crate::dispatch::ALLOCATOR_VARIABLE;
 use crate::olden::Size;
 use crate::olden::runner::{Mode, Program, Run, Setting, Variant};
 use crate::programs::Scale;
-use crate::rivals::{OURS, SYSTEM};
+use crate::rivals::{Allocator, OURS, SYSTEM};
 use crate::workload::Failure;
 
 /// Cycles that a miss of the first-level cache costs.
@@ -68,11 +68,11 @@ pub(super) struct Simulated {
     cycles: Vec<(Variant, f64)>,
 }
 
-/// The allocator under which a variant is simulated, for its process and in words.
-fn allocator_of(variant: Variant) -> (&'static str, &'static str) {
+/// The allocator under which a variant is simulated.
+fn allocator_of(variant: Variant) -> &'static Allocator {
     match variant {
-        Variant::AsAllocated => (SYSTEM.process, SYSTEM.name),
-        _ => (OURS.process, OURS.name),
+        Variant::AsAllocated => &SYSTEM,
+        _ => &OURS,
     }
 }
 
@@ -121,8 +121,8 @@ impl Simulated {
 
     /// Cycles of an entry over those of the system's malloc as allocated, if it was simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
-        let (_, who) = allocator_of(entry.variant);
-        let cycles = self.cycles_of(entry.variant).filter(|_| who == entry.who)?;
+        let is_it = allocator_of(entry.variant).process == entry.allocator.process;
+        let cycles = self.cycles_of(entry.variant).filter(|_| is_it)?;
         Some(cycles / self.cycles_of(Variant::AsAllocated)?)
     }
 }
@@ -156,7 +156,7 @@ fn simulate(
         size,
         mode,
     };
-    let (allocator, _) = allocator_of(variant);
+    let allocator = allocator_of(variant).process;
     let failure = |what: String| format!("{run} under {allocator}, simulated: {what}");
     let report = std::env::current_exe()?;
     let output = Command::new("valgrind")
