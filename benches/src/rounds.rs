@@ -163,7 +163,7 @@ impl Spread {
     }
 }
 
-/// An event beside the times, for each operation.
+/// An event beside the times, for each operation, counted by the processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     /// What was counted, in words.
@@ -172,8 +172,6 @@ pub struct Count {
     pub ours: f64,
     /// How often with the rival's.
     pub theirs: f64,
-    /// Whether a simulator counted, and not the processor.
-    pub simulated: bool,
 }
 
 impl Count {
@@ -185,7 +183,6 @@ impl Count {
                 event: event.name().to_owned(),
                 ours,
                 theirs: *theirs,
-                simulated: false,
             })
         };
         ours.events.iter().filter_map(count).collect()

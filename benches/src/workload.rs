@@ -76,7 +76,7 @@ impl Effort {
 /// Ours against one rival: one line of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The crate under test.
+    /// The suite that it belongs to; [`measure`](crate::suites::measure) sets it.
     pub suite: String,
     /// Unique among all comparisons, and stable.
     pub name: String,
@@ -99,7 +99,7 @@ pub struct Comparison {
     /// rounds of the two do not belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Events beside the times, counted by the processor or simulated.
+    /// Events beside the times, counted by the processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
 }
@@ -113,7 +113,6 @@ fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
 impl Comparison {
     /// A comparison of figures: less is better.
     pub fn new(
-        suite: &str,
         name: impl Into<String>,
         rival: &str,
         unit: &str,
@@ -121,7 +120,7 @@ impl Comparison {
         theirs: &Rounds,
     ) -> Self {
         Comparison {
-            suite: suite.to_owned(),
+            suite: String::new(),
             name: name.into(),
             ours: ours.median(),
             theirs: theirs.median(),
@@ -136,18 +135,13 @@ impl Comparison {
 
     /// A prediction in nanoseconds, as ours, against the clock: the ratio is the smaller over the
     /// larger.
-    pub fn of_prediction(
-        suite: &str,
-        name: impl Into<String>,
-        predicted: f64,
-        measured: &Rounds,
-    ) -> Self {
+    pub fn of_prediction(name: impl Into<String>, predicted: f64, measured: &Rounds) -> Self {
         let agreement = |figure: f64| predicted.min(figure) / predicted.max(figure);
         let ours = Rounds::once(predicted);
         Comparison {
             ratio: agreement(measured.median()),
             spread: Spread::of(measured.each().iter().copied().map(agreement)),
-            ..Comparison::new(suite, name, "the clock", "ns", &ours, measured)
+            ..Comparison::new(name, "the clock", "ns", &ours, measured)
         }
     }
 
@@ -164,21 +158,13 @@ impl Comparison {
 /// Comparisons called `NAME_vs_SLUG`, of ours with each rival. A rival is a slug, a name in words
 /// and its figures.
 pub fn against_each<'a>(
-    suite: &str,
     name: &str,
     unit: &str,
     ours: &Rounds,
     rivals: impl IntoIterator<Item = (&'a str, &'a str, &'a Rounds)>,
 ) -> Vec<Comparison> {
     let row = |(slug, rival, theirs): (&str, &str, &Rounds)| {
-        Comparison::new(
-            suite,
-            format!("{name}_vs_{slug}"),
-            rival,
-            unit,
-            ours,
-            theirs,
-        )
+        Comparison::new(format!("{name}_vs_{slug}"), rival, unit, ours, theirs)
     };
     rivals.into_iter().map(row).collect()
 }

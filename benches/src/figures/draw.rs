@@ -4,16 +4,12 @@ use std::fmt::Write as _;
 
 use super::{Kind, Row};
 use crate::output::charts::{Legend, Line, Lines, draw_all};
+use crate::output::json_line;
 use crate::output::table::markdown_table;
 
 /// `rows` as JSON, one object a line.
-///
-/// # Panics
-/// Never: names and numbers always have a JSON form.
 pub fn json_lines(rows: &[Row]) -> String {
-    rows.iter()
-        .map(|row| serde_json::to_string(row).expect("strings and numbers have a JSON form") + "\n")
-        .collect()
+    rows.iter().map(|row| json_line(row) + "\n").collect()
 }
 
 /// The rows of each kind and number of keys, the measured ones first.

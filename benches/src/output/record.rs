@@ -34,9 +34,8 @@ impl Comparison {
     /// The events beside the times, in words.
     pub fn counts_in_words(&self) -> String {
         let counts = self.counts.iter().map(|count| {
-            let how = if count.simulated { " (simulated)" } else { "" };
             let (ours, theirs) = (figure(count.ours), figure(count.theirs));
-            format!("{}{how} {ours} : {theirs}", count.event)
+            format!("{} {ours} : {theirs}", count.event)
         });
         counts.collect::<Vec<_>>().join(", ")
     }

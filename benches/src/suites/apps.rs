@@ -40,8 +40,7 @@ pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
         let rivals = ALLOCATORS.iter().zip(&taken[2..]);
         let rivals = rivals.map(|(rival, taken)| (rival.process, rival.name, figure(taken)));
         let unchanged = ("unchanged", "ccmalloc, unchanged", figure(&taken[1]));
-        let against =
-            |rivals: Vec<_>| against_each(workload.suite, name, unit, figure(&taken[0]), rivals);
+        let against = |rivals: Vec<_>| against_each(name, unit, figure(&taken[0]), rivals);
         let mut rows = best_first(name, against(rivals.collect()));
         rows.extend(against(vec![unchanged]));
         rows

@@ -77,7 +77,7 @@ fn follow_all<'a, T: FnMut() -> u64 + 'a>(
 fn against_allocators(workload: &Workload, rounds: &[Rounds]) -> Vec<Comparison> {
     let rivals = ALLOCATORS.iter().zip(&rounds[1..]);
     let rivals = rivals.map(|(rival, theirs)| (rival.slug, rival.name, theirs));
-    let rows = against_each(workload.suite, workload.name, "ns", &rounds[0], rivals);
+    let rows = against_each(workload.name, "ns", &rounds[0], rivals);
     best_first(workload.name, rows)
 }
 
@@ -120,8 +120,7 @@ pub(super) fn hinted_alloc_cost(workload: &Workload, effort: &Effort) -> Rows {
         })
     });
     let rival = "ccmalloc, no hint";
-    let (suite, name) = (workload.suite, workload.name);
-    let row = Comparison::new(suite, name, rival, "ns", &times[0], &times[1]);
+    let row = Comparison::new(workload.name, rival, "ns", &times[0], &times[1]);
     Ok(vec![row])
 }
 
@@ -180,7 +179,7 @@ fn against_processes(
     let figures: Vec<Rounds> = (0..=ALLOCATORS.len()).map(mean).collect();
     let rivals = ALLOCATORS.iter().zip(&figures[1..]);
     let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
-    against_each("ccmalloc", name, unit, &figures[0], rivals)
+    against_each(name, unit, &figures[0], rivals)
 }
 
 /// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..`

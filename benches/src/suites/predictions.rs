@@ -64,7 +64,7 @@ pub(super) fn predict_bst(workload: &Workload, effort: &Effort) -> Rows {
         .map(|((slug, tree, pages), measured)| {
             let predicted = Survey::of(tree).predict(*pages, &machine).ns;
             let name = format!("{}_{slug}_vs_measured", workload.name);
-            Comparison::of_prediction(workload.suite, name, predicted, &measured)
+            Comparison::of_prediction(name, predicted, &measured)
         });
     Ok(comparisons.collect())
 }

@@ -47,7 +47,7 @@ fn of_scalings(name: String, rival: &str, ours: &Rounds, theirs: &Rounds) -> Com
     Comparison {
         ratio: ours.median() / theirs.median(),
         spread: Spread::of_rounds(theirs, ours),
-        ..Comparison::new("scaling", name, rival, "x", ours, theirs)
+        ..Comparison::new(name, rival, "x", ours, theirs)
     }
 }
 
@@ -81,7 +81,7 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     let each: Vec<Rounds> = handed.iter().map(ns).collect();
     let rivals = ALLOCATORS.iter().zip(&each[1..]);
     let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
-    let rows = against_each("scaling", workload.also[0], "ns", &each[0], rivals);
+    let rows = against_each(workload.also[0], "ns", &each[0], rivals);
     comparisons.extend(rows);
     Ok(comparisons)
 }
@@ -126,7 +126,7 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let lookups = chains.iter().map(|chain| chain.len()).sum();
     let [ours, theirs] = twos.map(|times| Rounds::of_times(&times, lookups));
     let name = workload.also[0];
-    let time = Comparison::new("scaling", name, BTREEMAP_NAME, "ns", &ours, &theirs);
+    let time = Comparison::new(name, BTREEMAP_NAME, "ns", &ours, &theirs);
     Ok(vec![gain, time])
 }
 
@@ -226,12 +226,12 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     let ratio = |ours: usize, theirs: usize| {
         let (slug, rival, _) = lines[theirs];
         let name = format!("{name}_{}_vs_{slug}", lines[ours].0);
-        Comparison::new("scaling", name, rival, "ns", &ns[ours], &ns[theirs])
+        Comparison::new(name, rival, "ns", &ns[ours], &ns[theirs])
     };
     let mut comparisons = vec![ratio(0, 1), ratio(2, 3)];
     for ((slug, _, predicted), measured) in lines.iter().zip(&ns) {
         let name = format!("{name}_{slug}{POINT_SUFFIX}");
-        let row = Comparison::of_prediction("scaling", name, *predicted, measured);
+        let row = Comparison::of_prediction(name, *predicted, measured);
         comparisons.push(row);
     }
     Ok(comparisons)

@@ -123,7 +123,7 @@ impl<S: Structure> Subjects<S> {
         let (theirs, rest) = times.split_at(self.rivals.len());
         let (unmorphed, ours) = (&rest[0], &rest[1..]);
 
-        let against = |rivals| against_each("ccmorph", name, "ns", &ours[0], rivals);
+        let against = |rivals| against_each(name, "ns", &ours[0], rivals);
         let rivals = self.rivals.iter().zip(theirs);
         let rivals = rivals.map(|((rival, _), theirs)| (rival.slug, rival.name, theirs));
         let rivals: Vec<_> = rivals.collect();
@@ -134,7 +134,7 @@ impl<S: Structure> Subjects<S> {
         if let Some((rival, theirs)) = best {
             for ((layout, _), ours) in self.morphed.iter().zip(ours).skip(1) {
                 let name = format!("{name}_{layout}_vs_best");
-                comparisons.push(Comparison::new("ccmorph", name, rival, "ns", ours, theirs));
+                comparisons.push(Comparison::new(name, rival, "ns", ours, theirs));
             }
         }
         Ok(comparisons)
@@ -206,7 +206,7 @@ pub(super) fn bst_random_2m(workload: &Workload, effort: &Effort) -> Rows {
     let comparisons = trees.iter().zip(&times[1..]).map(|((slug, _), ours)| {
         let name = format!("{}_{slug}_vs_malloc", workload.name);
         let rival = "system malloc, unmorphed";
-        Comparison::new(workload.suite, name, rival, "ns", ours, &times[0])
+        Comparison::new(name, rival, "ns", ours, &times[0])
     });
     Ok(comparisons.collect())
 }
@@ -304,7 +304,7 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
     let times = compare(workload.name, effort, chain.len(), passes.collect())?;
     let others = trees.iter().zip(&times).skip(with_weights);
     let others = others.map(|((name, _), times)| (name.as_str(), times));
-    let (suite, name) = (workload.suite, workload.name);
+    let name = workload.name;
     let mut comparisons = Vec::new();
     if let Some((best, theirs)) = best_of(others.clone()) {
         let chosen = format!("{best} (chosen: {chosen_layout})");
@@ -312,11 +312,11 @@ pub(super) fn weighted_zipf(workload: &Workload, effort: &Effort) -> Rows {
             (name.to_owned(), best, &times[0]),
             (format!("{name}_auto_vs_best"), chosen.as_str(), &times[1]),
         ] {
-            comparisons.push(Comparison::new(suite, name, rival, "ns", ours, theirs));
+            comparisons.push(Comparison::new(name, rival, "ns", ours, theirs));
         }
     }
     let others = others.map(|(rival, theirs)| (rival, rival, theirs));
-    comparisons.extend(against_each(suite, name, "ns", &times[0], others));
+    comparisons.extend(against_each(name, "ns", &times[0], others));
     Ok(comparisons)
 }
 
@@ -339,13 +339,13 @@ pub(super) fn morph_cost(workload: &Workload, effort: &Effort) -> Rows {
         return Err(wrong_answer(workload.name, "the copy"));
     }
 
-    let (suite, time, memory) = (workload.suite, workload.name, workload.also[0]);
+    let (time, memory) = (workload.name, workload.also[0]);
     let ms = |name: String, rival: &str, copies: &Taken| {
-        Comparison::new(suite, name, rival, "ms", &morph.ms, &copies.ms)
+        Comparison::new(name, rival, "ms", &morph.ms, &copies.ms)
     };
     let bytes = |name: String, rival: &str, copies: &Taken| {
         let (ours, theirs) = (&morph.object_bytes, &copies.object_bytes);
-        Comparison::new(suite, name, rival, "B", ours, theirs)
+        Comparison::new(name, rival, "B", ours, theirs)
     };
     let mut times = vec![ms(time.to_owned(), "recursive copy", &copies[0])];
     let mut weights = vec![bytes(memory.to_owned(), "before the morph", &copies[0])];

@@ -219,7 +219,7 @@ impl Sweep<'_> {
         let rival = format!("{} (chosen: {chosen})", best.layout);
         Ok(Comparison {
             runs: rounds,
-            ..Comparison::new("ccmorph", name, &rival, "ns", &ours, &theirs)
+            ..Comparison::new(name, &rival, "ns", &ours, &theirs)
         })
     }
 }

@@ -36,7 +36,7 @@ impl Duel<'_> {
             let passes = vec![pass(OURS, ours), pass(rival, theirs)];
             let times = compare(part, self.effort, self.effort.lookups, passes)?;
             let name = format!("{part}_vs_{slug}");
-            let row = Comparison::new("ctree", name, rival, "ns", &times[0], &times[1]);
+            let row = Comparison::new(name, rival, "ns", &times[0], &times[1]);
             self.rows.push(row);
         }
         Ok(())
@@ -116,10 +116,10 @@ pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) ->
         queries.iter().fold(0, |sum, query| add(sum, rank(query)))
     };
     let rival = "binary search";
-    let (suite, name) = (workload.suite, workload.name);
+    let name = workload.name;
     let passes = vec![pass(OURS, batches), pass(rival, one_by_one)];
     let times = compare(name, effort, effort.lookups, passes)?;
-    let row = Comparison::new(suite, name, rival, "ns", &times[0], &times[1]);
+    let row = Comparison::new(name, rival, "ns", &times[0], &times[1]);
     Ok(vec![row])
 }
 

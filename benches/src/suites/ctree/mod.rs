@@ -72,7 +72,7 @@ fn against_kinds<K>(
 ) -> Vec<Comparison> {
     let rivals = kinds.iter().zip(figures).skip(1);
     let rivals = rivals.map(|(kind, theirs)| (kind.slug, kind.name, theirs));
-    against_each("ctree", part, unit, &figures[0], rivals)
+    against_each(part, unit, &figures[0], rivals)
 }
 
 /// Times `run`, of `operations`, on each of `maps`, which are in the order of `kinds`.

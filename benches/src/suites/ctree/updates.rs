@@ -213,14 +213,7 @@ fn measure_call<K: Key>(
     })?;
     let name = format!("{part}_vs_{BTREEMAP}");
     let [ours, theirs] = [&times[0], &times[1]];
-    Ok(Comparison::new(
-        "ctree",
-        name,
-        BTREEMAP_NAME,
-        "ns",
-        ours,
-        theirs,
-    ))
+    Ok(Comparison::new(name, BTREEMAP_NAME, "ns", ours, theirs))
 }
 
 /// Maps of 2^20 keys, inserted one by one in random order: `split_off` in the middle, `clone`, also

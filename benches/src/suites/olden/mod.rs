@@ -131,7 +131,7 @@ const CHOICES: [(&str, Choice); 3] = [
 ];
 
 fn row(name: String, rival: &str, unit: &str, (ours, theirs): &Pair) -> Comparison {
-    Comparison::new(SUITE, name, rival, unit, ours, theirs)
+    Comparison::new(name, rival, unit, ours, theirs)
 }
 
 /// The row of the geometric mean of `pairs`; none without pairs.
