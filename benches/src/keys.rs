@@ -62,18 +62,10 @@ pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
 /// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and
 /// paths that are made of them. Hard for comparisons, each of which may miss.
 ///
-/// The words are those of the names of all Unicode characters, in small letters (`musical symbol
-/// quarter rest`), without names that end in a code point or spell a syllable. First come the names
-/// themselves, as far as their lengths fit, then paths of files until there are enough:
-///
-/// ```text
-/// musical/symbol/phonetic-extension.rs        one to three words of a name, as folders
-/// ------ ------ ------------------ --         the last one or two words of another, as a file
-///                                             one of a few endings
-/// ```
-///
-/// Folders are as popular as names begin with them: `latin/small` has thousands of files, others
-/// have one.
+/// The words are those of the names of Unicode characters (`musical symbol quarter rest`). First
+/// come the names themselves, as far as their lengths fit, then paths such as
+/// `musical/symbol/phonetic-extension.rs`: one to three words of a name as folders, and the last
+/// one or two of another as a file. `latin/small` has thousands of files, other folders have one.
 pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     const BYTES: std::ops::RangeInclusive<usize> = 8..=40;
     const ENDINGS: [&str; 8] = ["rs", "md", "txt", "toml", "html", "json", "png", "c"];

@@ -1,5 +1,4 @@
-//! What structures are asked: chains of lookups that wait for each other, and keys some of which are
-//! hot.
+//! What structures are asked: chains of lookups that wait for each other, and skewed keys.
 
 use crate::rng::Rng;
 

@@ -5,12 +5,11 @@
 //! half are looked up; of the keys that begin with them, which are neighbours in the map, the most
 //! frequent one tells the fourth. Places are drawn at random, as many users ask in turn.
 //!
-//! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates
-//! itself, in the order of the text, which has nothing to do with that of a search: each step down
-//! the tree waits for another block. The crate's own links are private. It lets a program bring
-//! links of its own (`RBTreeOps`); those here can be shown to `Morph::run_raw`, which lays the
-//! nodes out when all has been learnt. They take 8 bytes more, since the crate hides the colour in
-//! the parent's address.
+//! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates in
+//! the order of the text, so each step down the tree waits for another block. The crate's own links
+//! are private, but a program may bring its own (`RBTreeOps`); those here can be shown to
+//! `Morph::run_raw`, which lays the nodes out when all has been learnt. They take 8 bytes more,
+//! since the crate hides the colour in the parent's address.
 //!
 //! The program is what a user of the crate writes, not the fastest completion: `btree_map` is.
 

@@ -8,10 +8,9 @@
 //! that of the processor's own multiplier.
 //!
 //! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first
-//! order, so that five fit a cache block, and a walk meets one of them in most blocks that it
-//! touches. It takes nodes in any order, as long as the terminals come first and the root comes
-//! last, so the change takes the nodes out, has [`Morph::run_slice`] permute them, and puts them
-//! back. Shared nodes, which a diagram is full of, lie with the first of their parents.
+//! order. It takes nodes in any order, as long as the terminals come first and the root comes last,
+//! so the change takes the nodes out, has [`Morph::run_slice`] permute them, and puts them back.
+//! Shared nodes lie with the first of their parents.
 
 use crate::rng::Rng;
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};

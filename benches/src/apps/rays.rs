@@ -4,8 +4,7 @@
 //! displacement (A. Fournier, D. Fussell, L. Carpenter, *Computer Rendering of Stochastic Models*,
 //! 1982), two triangles for each of its cells. `bvh` builds the hierarchy over them. Photons leave
 //! the sky at random places in random directions (H. W. Jensen, *Global Illumination using Photon
-//! Maps*, 1996), and each is followed to the first triangle that it meets. So neighbouring rays
-//! have nothing in common, as those of diffuse light have not, and other than those of a camera.
+//! Maps*, 1996), and each is followed to the first triangle that it meets.
 //!
 //! The crate keeps its nodes in a public vector, in depth-first order, linked by index:
 //! `Morph::run_slice` puts them into an order in which a path from the root touches fewer pages.

@@ -10,13 +10,8 @@
 //! ```
 //!
 //! The calls are the same under every allocator, without hints. What they leave behind differs:
-//!
-//! - Free lists (glibc, jemalloc, snmalloc): as many holes as the program has nodes, served in the
-//!   order of the frees, so nodes lie in random order.
-//! - A free list for each page (mimalloc): pages half full, served page by page.
-//! - `ccmalloc` without hints: pages half full, holes by address, the emptiest page first. With
-//!   hints, or a morph: blocks of their own, which take more memory.
-//! - A bump allocator: freed memory is lost, so the heap is always fresh.
+//! with one free list, nodes lie in random order; with a list for each page, pages fill one by one;
+//! a bump allocator loses what is freed, so its heap is always fresh.
 
 use std::alloc::Layout;
 

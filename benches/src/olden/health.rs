@@ -14,10 +14,9 @@
 //!                                     └── no ───► waiting ──► ...
 //! ```
 //!
-//! More patients come than can be treated, so the waiting lists grow. Each step walks every list,
-//! and each arrival walks to the end of its list, where its cell is allocated near the last one.
-//! Patients stay in place while they move from list to list; their hint is the patient who came
-//! before them in the same village. As in the thesis, `ccmorph` lays the lists out every few steps.
+//! The waiting lists grow. Each step walks every list, and each arrival walks to the end of its
+//! list, where its cell is allocated near the last one. A patient's hint is the patient who came
+//! before in the same village. As in the thesis, `ccmorph` lays the lists out every few steps.
 //!
 //! Unlike the original: patients and cells are freed; lists begin at a pointer, not at an empty
 //! cell; cells are removed where the walk finds them. Sizes beyond the thesis's have three times
@@ -62,10 +61,9 @@ pub struct Input {
 /// 24 bytes, as in Olden on a 64-bit machine.
 #[derive(Debug)]
 struct Patient {
-    /// Hospitals that the patient has been in, the present one included.
+    /// Hospitals that the patient has been in, including this one.
     hospitals: u32,
-    /// Steps since the patient fell ill, all of the assessment or treatment that is going on
-    /// included.
+    /// Steps since the patient fell ill, including all of the current assessment or treatment.
     time: u32,
     /// Steps that the assessment or treatment still takes.
     time_left: u32,

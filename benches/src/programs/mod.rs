@@ -1,13 +1,11 @@
 //! Whole programs. A process runs one of them once, under one allocator.
 //!
-//! They are small models of what programs spend their allocations on. None of them knows which
-//! allocator serves it, apart from those in [`trees`] that give hints. All are deterministic, and
-//! fold what they compute into a checksum, which must be the same under every allocator.
+//! All are deterministic, and fold what they compute into a checksum, which must be the same under
+//! every allocator. Only those in [`trees`] that give hints know their allocator.
 //!
-//! Bias: the programs do little besides allocating, so that allocators show; in a real one the
-//! differences are smaller. They live for a fraction of a second: what becomes of memory over weeks
-//! is not measured here. The peak memory of each contains some 5 MiB of code and libraries, the
-//! same under all allocators.
+//! Bias: the programs do little besides allocating, and live for a fraction of a second; in a real
+//! one the differences are smaller. Peak memory contains some 5 MiB of code and libraries, the same
+//! under all allocators.
 
 mod documents;
 mod growth;

@@ -133,9 +133,8 @@ pub fn churn_operations(scale: Scale) -> usize {
 /// How an allocator's throughput grows with the threads: one or two that each do the same work.
 ///
 /// Each replaces random objects of an array by new ones, of 16 to 271 bytes. If it `hands_over`, it
-/// passes its array on every so often, to the other thread, or to itself when it is the only one;
-/// one free in ten is then of an object that the other thread made. No thread ever waits but for an
-/// array, and there is one in the channel at most times.
+/// passes its array on to the next thread from time to time, so that one free in ten is of an
+/// object that the other thread made.
 pub(super) fn churn(scale: Scale, threads: usize, hands_over: bool) -> Outcome {
     // Thread i sends on the i-th channel and receives from the one before.
     let (senders, mut receivers): (Vec<_>, Vec<_>) = (0..threads).map(|_| sync_channel(2)).unzip();
@@ -186,8 +185,7 @@ fn churn_alone(
 /// Runs each of `jobs` on a thread of its own, which waits for the others before it begins; the
 /// time from the first one's beginning to the last one's end, and what they return, in their order.
 ///
-/// The threads read the clock. The one that waits for them would want a processor to do so, which
-/// they may have all.
+/// The threads read the clock, because they may occupy all processors.
 ///
 /// # Panics
 /// When there are no jobs, or when one panics.

@@ -77,9 +77,8 @@ const NULL_HINT_OBJECTS: usize = 1 << 20;
 
 /// The hinted search tree with every hint null: random inserts and searches, then freed.
 ///
-/// `ccmalloc` is called as a program calls it that gives hints, which bypasses the two instructions
-/// of [`crate::dispatch`]; the others are called as what they are there, the global allocator.
-/// Beside the cache misses of a step of this program, that is nothing.
+/// Calls with hints bypass the two instructions of [`crate::dispatch`], which do not show beside
+/// the cache misses of a step.
 pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     let keys = random_keys(scale.of(NULL_HINT_OBJECTS), 11);
     if takes_hints() {

@@ -9,8 +9,8 @@
 //!         link each to its parent, children before parents
 //! ```
 //!
-//! The allocator sees the same allocations in the same order as in a program that inserts, and the
-//! tree is the same. In a complete tree the order of insertion is random.
+//! The tree and the order of its allocations are those of a program that inserts. In a complete
+//! tree the order of insertion is random.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 

@@ -149,9 +149,8 @@ fn best_of<'a>(all: impl Iterator<Item = (&'a str, &'a Rounds)>) -> Option<(&'a 
 /// Lookups in a tree of 2^22 nodes of 32 bytes that was built in random order: dependent,
 /// independent, and eight side by side.
 ///
-/// Independence gains little by itself. Where a search ends is hard to predict, so the processor
-/// runs ahead on a path that does not exist, and not into the next search. Side by side, eight
-/// searches take a step each in turns, and their misses overlap.
+/// Independence gains little by itself: the processor cannot predict where a search ends, so it
+/// does not run ahead into the next one. Side by side, the misses of eight searches overlap.
 pub(super) fn bst_random_4m(workload: &Workload, effort: &Effort) -> Rows {
     let plan = Plan::of_inserts(&keys::random(1 << 22, SEED));
     let subjects = Subjects::new(effort, || plan.build());

@@ -1,6 +1,5 @@
-//! How far the model's choice of a layout is from the best one.
-//!
-//! A case is a structure, a size and a skew of queries. For each case:
+//! How far the model's choice of a layout is from the best one, for each structure, size and skew
+//! of queries:
 //!
 //! ```text
 //! 1. morph a copy by each layout, and ask the model which one it would choose
@@ -9,14 +8,12 @@
 //! 4. regret = the least of the candidates' times / the chosen one's time, or 1
 //! ```
 //!
-//! Disturbance makes a round longer, never shorter, so the shortest of many is undisturbed. Ratios
-//! of a few hundredths would drown in medians. The first times do not count, because the fastest
-//! of many was lucky.
+//! Noise makes a round longer, never shorter, so the shortest of many has none; medians would hide
+//! ratios of a few hundredths. The first times do not count, because the fastest of many was lucky.
 //!
 //! Small structures lie in pages of 4 KiB, which conflict in a cache by chance: a copy of 1.5 MiB
-//! can be a third slower than another one of the same layout. So small structures have several
-//! copies in each layout, and their times are added up. Each pass over them runs twice and is timed
-//! once, because filling a cache takes as long as many lookups in it.
+//! can be a third slower than another one of the same layout. So the times of several copies are
+//! added up. Each pass over a copy runs twice, and the second is timed, with a full cache.
 
 use std::time::Duration;
 

@@ -4,13 +4,9 @@
 //! another workload left, and no allocation asks for its source ([`crate::source`]). Within the
 //! process, ours and the rivals take turns.
 //!
-//! Names: `dependent` are lookups that wait for the answer before ([`Chain`]), `independent` a loop
-//! over a list of queries, `many` the same list, handed over at once where the map takes that.
-//! Queries are drawn evenly, with replacement, from the keys of the map, unless the name says
-//! otherwise. Values are `u64`.
-//!
-//! This module has the lookups; [`updates`] has insertion, removal, calls on whole maps and memory;
-//! [`frozen`] the frozen maps, in memory and in a file.
+//! Names: `dependent` lookups wait for the answer before ([`Chain`]), `independent` ones are a loop
+//! over a list of queries, `many` passes the list at once where the map takes that. Queries are
+//! drawn evenly from the keys, unless the name says otherwise. Values are `u64`.
 
 mod frozen;
 mod updates;
@@ -279,9 +275,8 @@ const SHORTER: usize = 5;
 /// dropping, iteration. A row without one of these in its name shows the one that ours does worst
 /// in.
 ///
-/// There are many such maps, and each lookup goes to a random one: in a single map of 16 keys a
-/// branch predictor learns all paths after a few rounds, as it cannot in a program with many small
-/// maps. All maps of 16 keys together fit the first-level cache, those of 1000 keys the second.
+/// Each lookup goes to a random one of many maps, because a branch predictor learns all paths of a
+/// single small map. All maps of 16 keys fit the first-level cache, those of 1000 keys the second.
 pub(super) fn small_maps(workload: &Workload, effort: &Effort) -> Rows {
     let effort = &Effort {
         rounds: effort.rounds * SHORTER,

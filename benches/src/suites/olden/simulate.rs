@@ -8,12 +8,11 @@
 //! cycles = instructions + 9 x L1 data misses + 60 x L2 data misses
 //! ```
 //!
-//! That is a processor that does one instruction a cycle and waits for each miss. The thesis's was
-//! simulated by RSIM: it issued four instructions at once and went on under misses, so both parts
-//! are too long here.
+//! That is a processor that does one instruction a cycle and waits for each miss. The thesis's
+//! issued four instructions at once and went on under misses, so both parts are too long here.
 //!
-//! A second run ends before the build, and its cycles are subtracted. Instruction misses do not
-//! count. Cachegrind does not simulate prefetches, so programs that prefetch are left out.
+//! The cycles of a second run, which ends before the build, are subtracted. Instruction misses do
+//! not count. Cachegrind does not simulate prefetches, so programs that prefetch are left out.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
