@@ -1,8 +1,7 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
-//! To measure a whole program under an allocator, everything in the process has to come from it.
-//! `report` is one binary with all allocators. It starts itself for each measurement, and the
-//! variable [`ALLOCATOR_VARIABLE`] names the allocator of that process:
+//! To measure a whole program under an allocator, everything in the process must come from it. So
+//! `report` starts itself for each measurement, and [`ALLOCATOR_VARIABLE`] names the allocator:
 //!
 //! ```text
 //! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`)

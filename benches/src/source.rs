@@ -1,8 +1,8 @@
 //! The allocator behind `Box` for a part of a thread's work: the system's malloc, `CcMalloc` or a
 //! rival.
 //!
-//! To compare nodes of several allocators in one process, with the same machine code walking over
-//! them, the global allocator of `report` asks the thread which allocator serves:
+//! To compare nodes of several allocators in one process, the global allocator of `report` asks the
+//! thread which allocator serves:
 //!
 //! ```text
 //! alloc:    objects up to 4 KiB -> the thread's source; larger ones -> the system

@@ -207,8 +207,7 @@ pub fn b_tree<W: Word>(
 /// Figure 2-6: the time of a random search in an in-core B-tree against the size of its nodes.
 ///
 /// The thesis: 32,767 keys, a million searches, and a minimum at nodes of 96 B where blocks have
-/// 64. Words have 4 bytes here too, so that nodes have as many keys. On the thesis's machine that
-/// tree is half as large as the second cache; today it fits one, so a larger tree is searched too.
+/// 64. Words have 4 bytes here too. Today that tree fits a cache, so a larger one is searched too.
 fn node_sizes(effort: &Effort) -> Rows {
     const B_TREE: &str = "B-tree";
     let mut rows = Vec::new();

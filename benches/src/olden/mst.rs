@@ -16,10 +16,9 @@
 //!                      └──► Entry ──► Entry ──► Entry ──► Entry        a chain
 //! ```
 //!
-//! Tables are filled vertex by vertex before the first lookup, so the entries of a chain are
-//! allocated some n/4 entries apart. The hint for an entry is the one that it will point to, or the
-//! vertex. Unlike the original, keys are numbers, hashed by multiplication; vertices and entries
-//! are allocated one by one, because arrays of them would hide the allocator.
+//! Tables are filled vertex by vertex. The hint for an entry is the one that it will point to, or
+//! the vertex. Unlike the original, keys are numbers, hashed by multiplication, and vertices and
+//! entries are allocated one by one, because arrays would hide the allocator.
 
 use std::alloc::Layout;
 use std::ptr;

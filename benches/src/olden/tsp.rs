@@ -12,13 +12,11 @@
 //!                                 close both through t at least cost
 //! ```
 //!
-//! Tours are rings of doubly linked cities, the tree's own nodes. Each merge walks both rings, and
-//! reverses one when the ends demand it, so each city is visited about once for each level of the
-//! tree, along links that have little to do with the order of allocation.
+//! Tours are rings of doubly linked cities, the tree's own nodes. Each merge walks both rings,
+//! along links that have little to do with the order of allocation.
 //!
 //! The thesis did not run this program; the size `thesis` is about Olden's own. The hint is the
-//! city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes shares a block of
-//! 64 with no other.
+//! city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes shares no block.
 
 use std::alloc::Layout;
 use std::cell::Cell;

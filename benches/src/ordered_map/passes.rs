@@ -39,8 +39,7 @@ pub trait Passes<K> {
 /// back:    get, insert leaving[0], get, remove arriving[0], ...
 /// ```
 ///
-/// The size stays within one entry of what it was. A branch predictor learns at once that the
-/// kinds of operations take turns; it cannot learn where the keys lie.
+/// The size stays within one entry of what it was.
 #[derive(Clone, Debug)]
 pub struct Updates<K> {
     /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there

@@ -1,15 +1,8 @@
 //! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie
 //! anywhere.
 //!
-//! A link owns the one behind it and knows the address of the one before it:
-//!
-//! ```text
-//! heads[i] ─Box→ link ─Box→ link ─Box→ link
-//!                    ←prev─     ←prev─
-//! ```
-//!
-//! The addresses are kept up to date on every insert, delete and morph (`#[parent]`), and only ever
-//! compared.
+//! A link owns the one behind it and knows the address of the one before it, which every insert,
+//! delete and morph (`#[parent]`) updates. These addresses are only compared.
 
 use std::ptr;
 

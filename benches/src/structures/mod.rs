@@ -2,8 +2,6 @@
 //! or allocators.
 //!
 //! The same machine code walks over a structure in a rival's memory and over a morphed one.
-//! [`allocate_from`](crate::source::allocate_from) decides where nodes lie when they are made,
-//! [`Structure::morph`] afterwards.
 //!
 //! | module | structure | node | an operation |
 //! |---|---|---|---|

@@ -59,9 +59,8 @@ pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Row
 
 /// Resident bytes for each key of a map of each kind.
 ///
-/// Requests to the allocator would leave out headers and rounding of a malloc, whole pages of an
-/// arena, and memory that a map takes from the operating system itself. The process is young and
-/// all maps live until the last is weighed, so none is built in memory that another one freed.
+/// Counting requests to the allocator would leave out headers, rounding and whole pages of arenas.
+/// All maps live until the last is weighed, so none is built in memory that another one freed.
 fn resident_bytes_per_key(
     part: &str,
     kinds: &[Kind<u64>],

@@ -15,8 +15,7 @@
 //! - `olden_geomean_hinted_all`, `.._morphed_all`, `olden_thesis_sim_geomean` and so on: geometric
 //!   means over all programs and both settings.
 //!
-//! A program's time is build, layout and work together. Each run is a process of its own
-//! ([`crate::olden::runner`]), in turns, and checks its result.
+//! A program's time is build, layout and work together. Each run checks its result.
 
 mod race;
 mod simulate;
@@ -113,10 +112,8 @@ fn cycles(simulated: &Simulated, ours: Choice) -> Pair {
     let megacycles = |variant| simulated.cycles_of(variant).unwrap_or(f64::NAN) / 1e6;
     let hinted = megacycles(simulated.program.hinted);
     let ours = ours(hinted, megacycles(Variant::Clustered));
-    (
-        Rounds::once(ours),
-        Rounds::once(megacycles(Variant::AsAllocated)),
-    )
+    let theirs = megacycles(Variant::AsAllocated);
+    (Rounds::once(ours), Rounds::once(theirs))
 }
 
 /// Which cycles a row is about, of those of hinted and of morphed.
@@ -153,11 +150,8 @@ pub(super) fn of_program(workload: &Workload, effort: &Effort) -> Rows {
     for &setting in Setting::value_variants() {
         let beginning = format!("{}_{}", workload.name, name(setting));
         if effort.wants(workload, &beginning) {
-            comparisons.extend(rows(
-                &contest(program, setting, effort)?,
-                &beginning,
-                effort,
-            ));
+            let contest = contest(program, setting, effort)?;
+            comparisons.extend(rows(&contest, &beginning, effort));
         }
     }
     let name = format!("{}_thesis_sim", workload.name);
