@@ -348,6 +348,36 @@ fn edges_in_blocks(nodes: &[Leaf]) -> usize {
 }
 
 #[test]
+fn the_path_of_all_operations_is_contiguous() {
+    let (nodes, root) = search_tree(scattered(5_000));
+    // The last leaf, and the path to it.
+    let leaf = nodes.last().unwrap().key;
+    let (mut path, mut at) = (vec![nodes[root as usize].key], root);
+    while nodes[at as usize].key != leaf {
+        let node = nodes[at as usize];
+        at = node.kids[usize::from(leaf > node.key)];
+        path.push(nodes[at as usize].key);
+    }
+    assert!(path.len() > 10);
+    let morph = Morph::new().layout(Layout::DepthFirst);
+    let by_accesses = morph.weights_are_accesses(true);
+    let ends = |node: &Leaf| if node.key == leaf { 3.0 } else { f64::NAN };
+    let accesses = |node: &Leaf| if path.contains(&node.key) { 7.0 } else { 0.0 };
+    for (how, is_contiguous) in [(0, false), (1, true), (2, true)] {
+        let (mut nodes, mut root) = (nodes.clone(), root);
+        let report = match how {
+            // Without weights the heaviest subtree comes first.
+            0 => morph.run_slice(&mut nodes, &mut root, show_leaf),
+            1 => morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, ends),
+            _ => by_accesses.run_slice_weighted(&mut nodes, &mut root, show_leaf, accesses),
+        };
+        assert_eq!(report.unwrap().reached, 5_000);
+        let first = nodes.iter().map(|node| node.key).take(path.len());
+        assert_eq!(first.eq(path.iter().copied()), is_contiguous);
+    }
+}
+
+#[test]
 fn nodes_that_cannot_be_reached_go_to_the_end() {
     let mut nodes: Vec<(char, u8)> = "abcdef".chars().zip([9, 0, 1, 4, 3, 9]).collect();
     // c -> b -> a; d and e are a cycle of their own; f is alone.

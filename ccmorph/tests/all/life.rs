@@ -87,6 +87,31 @@ quickcheck! {
 }
 
 #[test]
+fn each_node_can_be_dropped_alone() {
+    let token = Rc::new(());
+    for layout in LAYOUTS {
+        let mut root = build(&keys_up_to(3000), &token, |key| key);
+        morph_checked(&mut root, Morph::new().layout(layout));
+        // All boxes apart, then dropped in the order of their keys, with new ones made in between.
+        let (mut apart, mut stack) = (Vec::new(), Vec::from_iter(root));
+        while let Some(mut node) = stack.pop() {
+            stack.extend(node.left.take().into_iter().chain(node.right.take()));
+            apart.push(node);
+        }
+        apart.sort_by_key(|node| node.key);
+        assert_eq!(apart.len(), 3000);
+        let mut filler = Vec::new();
+        while let Some(node) = apart.pop() {
+            assert_eq!(node.key, node.payload);
+            drop(node);
+            filler.push(Box::new([0xabu8; 48]));
+            assert_eq!(alive(&token), apart.len());
+        }
+        assert!(filler.iter().all(|bytes| **bytes == [0xab; 48]));
+    }
+}
+
+#[test]
 fn threads_morph_at_the_same_time_and_drop_what_others_morphed() {
     #[derive(TreeNode)]
     struct Plain(u64, #[child] [Option<Box<Plain>>; 2]);
