@@ -13,6 +13,12 @@
 //! block, and the number of those that were touched is taken as binomial. Misses are
 //! `U(t + 1) - U(t)` averaged over the time after which a set has forgotten a block.
 //!
+//! A **victim cache** holds what the cache above evicts. Let that cache have room for `k` blocks
+//! for each set of the victim, and let a share `h` of the requests be for new blocks. A block is
+//! forgotten once `ways` others came and none of them was requested again for the time that the
+//! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
+//! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
+//!
 //! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts
 //! whose blocks hold different nodes in different subtrees.
 
@@ -26,9 +32,12 @@ use crate::{Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
-/// The part of the room above it that a victim cache gains: the blocks of the cache above are not
-/// in it, but those that are soon read again never come to it.
-const VICTIM_GAIN: f64 = 0.5;
+/// Passes that find how much room the cache above adds to a victim cache, and the share of new
+/// blocks before the first.
+const VICTIM_PASSES: usize = 3;
+const VICTIM_NEW: f64 = 0.5;
+/// Above it, the exponential makes no difference.
+const VICTIM_EXPONENT_MAX: f64 = 30.0;
 /// Larger sets are divided into sets of this many ways, which hold what one set would.
 const WAYS_MAX: f64 = 128.0;
 /// Times in operations at which a set is looked at: the first ones, then some for each octave, up
@@ -340,6 +349,24 @@ impl ClosedForm {
         self.nodes * self.node.stride_bytes() as f64
     }
 
+    /// Misses of a search at a level, which is a victim cache if one above is given. `None` where
+    /// no formula is known.
+    fn misses_at(&self, level: &CacheLevel, above: Option<&CacheLevel>) -> Option<f64> {
+        let (cache, sets) = (level.geometry, level.geometry.sets() as f64);
+        let ways = cache.associativity() as f64;
+        let of_ways = |ways| self.misses_in_sets(cache.block_bytes(), sets, ways);
+        let Some(above) = above else {
+            return of_ways(ways);
+        };
+        let taken_in = self.misses_at(above, None)?;
+        let (mut new, mut misses) = (VICTIM_NEW, 0.0);
+        for _ in 0..VICTIM_PASSES {
+            misses = of_ways(ways + victim_room(above.blocks() as f64 / sets, new))?;
+            new = (misses / taken_in.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        }
+        Some(misses)
+    }
+
     /// Misses of one search at those levels of a machine for which a formula is known and of which
     /// a search touches no more than a tenth, as if blocks spread evenly over their sets. O(log n)
     /// a level.
@@ -355,18 +382,27 @@ impl ClosedForm {
             if touches > share * level.blocks() as f64 {
                 return None;
             }
-            let (cache, sets) = (level.geometry, level.geometry.sets() as f64);
-            let above = hierarchy.above_victim(i).map_or(0, CacheLevel::blocks);
-            let ways = cache.associativity() as f64 + VICTIM_GAIN * above as f64 / sets;
             Some(LevelPrediction {
                 name: level.name.clone(),
-                misses: self.misses_in_sets(cache.block_bytes(), sets, ways)?,
+                misses: self.misses_at(level, hierarchy.above_victim(i))?,
                 tier: Tier::Closed,
                 reason: format!("a complete tree in the layout {}", self.layout),
             })
         };
         levels.enumerate().filter_map(predict).collect()
     }
+}
+
+/// Ways that `there` blocks in the cache above add, when the share `new` of requests is for new
+/// blocks.
+fn victim_room(there: f64, new: f64) -> f64 {
+    let again = (there * (1.0 - new)).min(VICTIM_EXPONENT_MAX);
+    let wait = if again > 1e-6 {
+        again.exp_m1() / again
+    } else {
+        1.0
+    };
+    there * -(-new * wait).exp_m1()
 }
 
 /// Ascending times, from 1 to where the rarest blocks have been touched.
@@ -426,9 +462,15 @@ mod tests {
         let shape = Shape::complete_binary(NODES);
         let alone = || (Inclusion::NonInclusive, vec![cache("L2", 256, 8)]);
         let large_sets = (Inclusion::NonInclusive, vec![cache("L2", 2, 1024)]);
-        let caches = vec![cache("L2", 16, 8), cache("L3", 128, 16)];
+        // The first of two caches has a quarter, a half or all of the blocks of the second.
+        let victim = |sets, last_sets| {
+            let caches = vec![cache("L2", sets, 8), cache("L3", last_sets, 16)];
+            (Inclusion::VictimLast, caches)
+        };
         for (layout, (inclusion, caches)) in [
-            (random, (Inclusion::VictimLast, caches)),
+            (random, victim(64, 128)),
+            (random, victim(64, 64)),
+            (random, victim(128, 64)),
             (random, alone()),
             (random, large_sets),
             (Layout::BreadthFirst, alone()),
