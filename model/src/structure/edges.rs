@@ -156,13 +156,17 @@ impl Rows {
             done += 1;
         }
         if let Some(mut node) = place.iter().position(|&place| place == NO_NODE) {
-            // As many steps up as there are nodes end in the cycle.
+            // As many steps up as there are nodes end in the cycle; as many again go round it.
+            let above = |node: usize| nodes[node].parent.map_or(node, |above| above as usize);
+            (0..nodes.len()).for_each(|_| node = above(node));
+            let mut line = 0;
             for _ in 0..nodes.len() {
-                node = nodes[node].parent.map_or(node, |above| above as usize);
+                node = above(node);
+                line = line.max(nodes[node].line);
             }
             return Err(TextError {
-                line: Some(nodes[node].line),
-                what: "this edge is part of a cycle".to_owned(),
+                line: Some(line),
+                what: "this edge closes a cycle".to_owned(),
             });
         }
         let mut names = vec![String::new(); order.len()];
