@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use tempfile::NamedTempFile;
 
 use super::CliError;
 
@@ -75,33 +76,62 @@ pub(super) fn write_json(
     Ok(writeln!(out)?)
 }
 
-/// A file that can be written, and is removed again where it is new and nothing was written.
+/// A file that gets all of its text or keeps what it had. A new one is removed again where nothing
+/// was written.
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
-    is_empty: bool,
+    /// Takes the text first, then the file's name. `None` where the file is written in place:
+    /// links, devices, and files in folders that take no new file.
+    temporary: Option<NamedTempFile>,
+    is_new_and_unwritten: bool,
 }
 
 impl NewFile {
+    /// Finds out whether the file can be written.
     pub(super) fn create(path: &Path) -> Result<NewFile, CliError> {
-        let is_empty = !path.exists();
+        let is_new_and_unwritten = !path.exists();
         let opened = fs::OpenOptions::new().append(true).create(true).open(path);
         opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        let path = path.to_owned();
-        Ok(NewFile { path, is_empty })
+        let mut file = NewFile {
+            path: path.to_owned(),
+            temporary: None,
+            is_new_and_unwritten,
+        };
+        if fs::symlink_metadata(path).is_ok_and(|known| known.is_file()) {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            file.temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).ok();
+        }
+        Ok(file)
     }
 
     pub(super) fn write(mut self, text: &str) -> Result<(), CliError> {
-        let written = fs::write(&self.path, text);
+        let written = match self.temporary.take() {
+            Some(temporary) => replace(&self.path, temporary, text),
+            None => fs::write(&self.path, text),
+        };
         written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
-        self.is_empty = false;
+        self.is_new_and_unwritten = false;
         Ok(())
     }
 }
 
+/// Puts a temporary file with this text in the place of a file, with the same permissions.
+fn replace(path: &Path, mut temporary: NamedTempFile, text: &str) -> io::Result<()> {
+    temporary.write_all(text.as_bytes())?;
+    if let Ok(known) = fs::metadata(path) {
+        let permissions = known.permissions();
+        temporary.as_file().set_permissions(permissions)?;
+    }
+    temporary.persist(path)?;
+    Ok(())
+}
+
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if self.is_empty {
+        if self.is_new_and_unwritten {
             // A file that cannot be removed stays.
             drop(fs::remove_file(&self.path));
         }
@@ -203,5 +233,31 @@ mod tests {
         table.write_csv(&mut csv).unwrap();
         assert_eq!(text, b"layout     ns\na,b      12.0\nsay \"x\"\n");
         assert_eq!(csv, b"layout,ns\n\"a,b\",12.0\n\"say \"\"x\"\"\"\n");
+    }
+
+    #[test]
+    fn a_file_changes_only_when_all_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        fs::write(&old, "old").unwrap();
+        for path in [&old, &new] {
+            drop(NewFile::create(path).unwrap());
+            // A file that is open for reading only cannot be written.
+            let mut file = NewFile::create(path).unwrap();
+            let (_, name) = file.temporary.take().unwrap().into_parts();
+            let unwritable = fs::File::open(&name).unwrap();
+            file.temporary = Some(NamedTempFile::from_parts(unwritable, name));
+            assert!(file.write("text").is_err());
+        }
+        assert_eq!(fs::read_to_string(&old).unwrap(), "old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        for path in [&old, &new] {
+            NewFile::create(path).unwrap().write("text").unwrap();
+            assert_eq!(fs::read_to_string(path).unwrap(), "text");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        let device = NewFile::create(Path::new("/dev/null")).unwrap();
+        assert!(device.temporary.is_none());
+        device.write("text").unwrap();
     }
 }
