@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Most ways: those of the largest fully associative TLBs. Each access searches all of them.
-const WAYS_MAX: u64 = 4096;
+/// Most ways: those of a fully associative cache of 1 MiB. Each access searches all of them.
+const WAYS_MAX: u64 = 1 << 14;
 /// No cache has larger ways.
 const WAY_BYTES_MAX: u64 = 1 << 40;
 
@@ -22,7 +22,7 @@ impl CacheGeometry {
     ///
     /// # Errors
     /// [`GeometryError`] when sets or block size are no powers of two, the block is smaller than 8
-    /// bytes, there is no way or more than 4096, or a way has more than 2^40 bytes.
+    /// bytes, there is no way or more than 16384, or a way has more than 2^40 bytes.
     pub const fn new(
         sets: u64,
         block_bytes: u64,

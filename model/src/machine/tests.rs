@@ -100,7 +100,7 @@ fn files_that_describe_no_machine_are_refused_with_a_reason() {
         ),
         ("\"sets\": 1024", "\"sets\": 1000", "1000 sets"),
         ("\"ways\": 1", "\"ways\": 0", "0 blocks"),
-        ("\"ways\": 1", "\"ways\": 65536", "more than 4096 ways"),
+        ("\"ways\": 1", "\"ways\": 65536", "more than 16384 ways"),
         ("\"non-inclusive\"", "\"victim-last\"", "victim"),
         ("\"policy\": \"lru\"", "\"policy\": \"clock\"", "clock"),
         ("\"hierarchy\": {", "\"hierarchie\": {", "hierarchie"),

@@ -24,7 +24,7 @@ fn machine_files_are_read_and_bad_ones_refused() {
         (&thesis.replace("Sun", "\\u001b[31m"), "control characters"),
         (
             &thesis.replace("\"ways\": 1", "\"ways\": 65536"),
-            "4096 ways",
+            "16384 ways",
         ),
     ];
     for (text, expected) in cases {
