@@ -28,7 +28,14 @@ pub(super) fn open() -> io::Result<(Groups, Vec<Event>)> {
     let (mut groups, mut opened) = (Vec::new(), Vec::new());
     let mut first_error = None;
     for events in [first, second] {
-        let (mut group, mut counters) = (Group::new()?, Vec::new());
+        let mut group = match Group::new() {
+            Ok(group) => group,
+            Err(error) => {
+                first_error.get_or_insert(error);
+                continue;
+            }
+        };
+        let mut counters = Vec::new();
         for &event in events {
             match open_event(event, &mut group) {
                 Ok(counter) => {
