@@ -23,7 +23,7 @@ pub(crate) use geometry::fold;
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 #[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
 pub enum Source {
-    /// A file of Linux's `/sys`.
+    /// A file of Linux's `/sys` or `/proc`.
     Sysfs,
     /// The processor's `CPUID` instruction.
     Cpuid,
@@ -207,13 +207,17 @@ impl Topology {
                         effective size with `model calibrate`";
             notes.push(what.to_owned());
         }
-        let page_bytes = sys::page_bytes().map(|bytes| bytes as u64);
-        Topology {
-            cpu_name: Fact::known(
-                processor.name,
-                Source::Cpuid,
+        let cpu_name = match processor.name {
+            Some(name) => Fact::new(name, Source::Cpuid),
+            None => Fact::known(
+                cpu_name(root),
+                Source::Sysfs,
                 "unknown processor".to_owned(),
             ),
+        };
+        let page_bytes = sys::page_bytes().map(|bytes| bytes as u64);
+        Topology {
+            cpu_name,
             virtualised,
             caches,
             inclusion,
@@ -353,6 +357,14 @@ fn inclusion(caches: &[CacheFacts], vendor: Option<&str>) -> Fact<Inclusion> {
         Some(false) => Fact::new(Inclusion::NonInclusive, Source::Cpuid),
         None => Fact::new(Inclusion::NonInclusive, Source::Default),
     }
+}
+
+/// The name in `/proc/cpuinfo`, for processors without `CPUID`.
+fn cpu_name(root: &Path) -> Option<String> {
+    let text = fs::read_to_string(root.join("proc/cpuinfo")).ok()?;
+    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, name) = fields.find(|(key, _)| key.trim() == "model name")?;
+    Some(printable(name.trim())).filter(|name| !name.is_empty())
 }
 
 /// The mode of transparent huge pages, which stands in brackets: `always [madvise] never`.

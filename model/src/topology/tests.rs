@@ -86,6 +86,12 @@ fn a_full_tree_is_read() {
     );
     assert_eq!(topology.inclusion.value, Inclusion::VictimLast);
     assert_eq!(topology.notes.len(), 1);
+    tree.write(
+        "../proc/cpuinfo",
+        "processor\t: 0\nmodel name\t: Slow One\n",
+    );
+    let name = Fact::new("Slow One".to_owned(), Source::Sysfs);
+    assert_eq!(tree.read().cpu_name, name);
 }
 
 #[test]
