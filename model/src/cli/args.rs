@@ -357,6 +357,15 @@ mod tests {
     }
 
     #[test]
+    fn every_command_has_a_manual_page() {
+        let program = Args::command();
+        let commands = program.get_subcommands().map(clap::Command::get_name);
+        let mut arguments = program.find_subcommand("man").unwrap().get_arguments();
+        let pages = arguments.next().unwrap().get_possible_values();
+        assert!(commands.eq(pages.iter().map(|page| page.get_name())));
+    }
+
+    #[test]
     fn counts_have_three_spellings() {
         assert_eq!(parse_count("2_097_151"), Ok(2_097_151u64));
         assert_eq!(parse_count("3e6"), Ok(3_000_000u32));
