@@ -37,7 +37,7 @@ impl Machine {
             return Err(MachineError::of_format(self.format.into()));
         }
         match self.fault() {
-            Some(what) => Err(MachineError(format!("no machine is like this: {what}"))),
+            Some(what) => Err(MachineError(format!("impossible machine: {what}"))),
             None => Ok(()),
         }
     }
@@ -77,10 +77,11 @@ impl Machine {
             return Some(format!("name or note {text:?} has control characters"));
         }
         let (levels, notes) = (self.levels.len(), self.notes.len());
-        if notes > MAX_NOTES || !(1..=MAX_LEVELS).contains(&levels) {
-            return Some(format!(
-                "{levels} levels and {notes} notes, not 1 to {MAX_LEVELS} and at most {MAX_NOTES}"
-            ));
+        if !(1..=MAX_LEVELS).contains(&levels) {
+            return Some(format!("it has {levels} levels, not 1 to {MAX_LEVELS}"));
+        }
+        if notes > MAX_NOTES {
+            return Some(format!("it has {notes} notes, more than {MAX_NOTES}"));
         }
         for (i, level) in self.levels.iter().enumerate() {
             let name = &level.name;
