@@ -298,7 +298,9 @@ pub fn rank_layouts(
             (placement.span_bytes(node), (layout, prediction))
         })
         .collect();
-    ranking.sort_by(|a, b| a.1.1.ns.total_cmp(&b.1.1.ns).then(a.0.cmp(&b.0)));
+    ranking.sort_by(|(a_bytes, (_, a)), (b_bytes, (_, b))| {
+        a.ns.total_cmp(&b.ns).then(a_bytes.cmp(b_bytes))
+    });
     ranking.into_iter().map(|(_, ranked)| ranked).collect()
 }
 

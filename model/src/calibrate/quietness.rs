@@ -25,10 +25,22 @@ const FIRST_LEVEL_BYTES: u64 = 16 << 10;
 pub(super) struct Listener {
     /// Name and lines of each chase.
     chases: Vec<(&'static str, u64)>,
-    /// Median and spread of each.
-    before: Vec<(f64, f64)>,
-    /// Ticks of all processors, and the stolen ones.
-    ticks: Option<(u64, u64)>,
+    before: Vec<Sample>,
+    ticks: Option<Ticks>,
+}
+
+/// Runs of a chase.
+struct Sample {
+    median_ns: f64,
+    /// The ninth decile over the first, less 1.
+    spread: f64,
+}
+
+/// Time of all processors since the system started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    stolen: u64,
 }
 
 impl Listener {
@@ -57,9 +69,9 @@ impl Listener {
         let readings = self.chases.iter().zip(self.before.iter().zip(after));
         let readings = readings.map(|(&(name, _), (before, after))| ChaseReading {
             name: name.to_owned(),
-            before_ns: before.0,
-            after_ns: after.0,
-            spread: before.1.max(after.1),
+            before_ns: before.median_ns,
+            after_ns: after.median_ns,
+            spread: before.spread.max(after.spread),
         });
         let ticks = self.ticks.zip(proc_file("stat", ticks));
         Quietness::new(
@@ -70,13 +82,13 @@ impl Listener {
     }
 }
 
-/// Runs each chase many times: median nanoseconds, and the ninth decile over the first, less 1.
+/// Runs each chase many times.
 fn listen(
     chases: &[(&'static str, u64)],
     chase: &mut Chase,
     memory: &PagedMemory,
     runs: u32,
-) -> Vec<(f64, f64)> {
+) -> Vec<Sample> {
     let words = memory.as_slice();
     let sample = |&(_, lines): &(_, u64)| {
         let lines = lines.min(lines_of(memory)).max(1);
@@ -85,7 +97,10 @@ fn listen(
             .map(|_| chase.run(words, lines, LOADS))
             .collect();
         let [low, median, high] = [0.1, 0.5, 0.9].map(|part| quantile(samples.clone(), part));
-        (median, if low > 0.0 { high / low - 1.0 } else { 0.0 })
+        Sample {
+            median_ns: median,
+            spread: if low > 0.0 { high / low - 1.0 } else { 0.0 },
+        }
     };
     chases.iter().map(sample).collect()
 }
@@ -97,17 +112,18 @@ fn proc_file<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
 
 /// All ticks and the stolen ones, from the first line of `/proc/stat`: user, nice, system, idle,
 /// waiting for devices, two kinds of interrupts, stolen.
-fn ticks(stat: &str) -> Option<(u64, u64)> {
+fn ticks(stat: &str) -> Option<Ticks> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let numbers = line.split_ascii_whitespace().take(8);
     let ticks: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
     let all = { ticks.iter() }.try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?;
-    Some((all, *ticks.get(7)?))
+    let stolen = *ticks.get(7)?;
+    Some(Ticks { all, stolen })
 }
 
-fn steal_share(before: (u64, u64), after: (u64, u64)) -> Option<f64> {
-    let all = after.0.checked_sub(before.0).filter(|&all| all > 0)?;
-    Some(after.1.checked_sub(before.1)? as f64 / all as f64)
+fn steal_share(before: Ticks, after: Ticks) -> Option<f64> {
+    let all = after.all.checked_sub(before.all).filter(|&all| all > 0)?;
+    Some(after.stolen.checked_sub(before.stolen)? as f64 / all as f64)
 }
 
 /// The load of the last minute over the number of processors.

@@ -98,16 +98,17 @@ impl<'a> BlockSizes<'a> {
         let (footprint, sequence) = (&self.sizes[index].1, &self.sequence);
         let mut misses = sum_of_steps(level, footprint, |step, capacity| {
             let (misses, waits) = footprint.misses_and_waits(capacity, replacement);
+            let exposure = exposure(footprint, misses, waits);
             let found = known.found.and_then(|found| found.level(level, step));
             let steady = match (found, sequence) {
-                (Some(found), _) => return scaled(footprint, found.misses, misses, waits),
+                (Some(found), _) => return (found.misses, found.misses * exposure),
                 (None, Some(sequence)) => sequence.misses(block_bytes, capacity),
                 (None, None) => misses,
             };
             let better = known.first.map_or(steady, |first| {
                 footprint.first_misses(capacity, steady, first) / first
             });
-            scaled(footprint, better, misses, waits)
+            (better, better * exposure)
         });
         let found = known.found.and_then(|found| found.level(level, 0));
         misses.order_known = match found {
@@ -223,21 +224,14 @@ fn sum_of_steps(
     }
 }
 
-/// `better` misses, and as large a share of them that an operation waits for as of `misses`.
-fn scaled(footprint: &Footprint, better: f64, misses: f64, waits: f64) -> (f64, f64) {
-    let (misses, waits) = match misses > 0.0 {
-        true => (misses, waits),
-        // All fits: take the share of a cache that holds nothing.
-        false => footprint.misses_and_waits(0.0, Replacement::Lru),
-    };
-    (
-        better,
-        if misses > 0.0 {
-            better * (waits / misses)
-        } else {
-            better
-        },
-    )
+/// The share of misses that an operation waits for.
+fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
+    if misses > 0.0 {
+        return waits / misses;
+    }
+    // All fits: take the share of a cache that holds nothing.
+    let (touches, waits) = footprint.misses_and_waits(0.0, Replacement::Lru);
+    if touches > 0.0 { waits / touches } else { 1.0 }
 }
 
 /// Nanoseconds of the far misses of a search if only the first missed line of each block cost time,

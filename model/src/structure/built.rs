@@ -153,7 +153,7 @@ impl Built {
         if let Operation::Walk { .. } = operation {
             return Ok(vec![1.0; self.nodes.len()]);
         }
-        let (_, tickets, _) = self.plan(operation, keys)?;
+        let Plan { tickets, .. } = self.plan(operation, keys)?;
         let mut ends = vec![0.0; self.nodes.len()];
         for start in 0..tickets.count() {
             let end = start + 1;
@@ -185,7 +185,11 @@ impl Built {
             let what = format!("{placed} nodes are placed, but the structure has {nodes}");
             return Err(ParameterError(what));
         }
-        let (spans, tickets, order) = self.plan(operation, keys)?;
+        let Plan {
+            spans,
+            tickets,
+            order,
+        } = self.plan(operation, keys)?;
         let (points, addresses) = (self.points.clone(), self.addresses(placement));
         Ok(Accesses::new(points, addresses, spans, tickets, order))
     }
@@ -218,7 +222,11 @@ impl Built {
 }
 
 /// An operation in terms of points: the tickets that read each, all tickets, and the order.
-type Plan = (Vec<Span>, Tickets, Order);
+struct Plan {
+    spans: Vec<Span>,
+    tickets: Tickets,
+    order: Order,
+}
 
 /// Points while they are made, with where each lies and where each key is found.
 #[derive(Default)]
@@ -290,8 +298,11 @@ impl Built {
             Operation::Range { keys: length } => self.ranges(length, keys),
             Operation::Walk { returns } => {
                 let spans = vec![Span { start: 0, end: 1 }; self.points.len()];
-                let walk = Order::Sequence(self.walk(returns));
-                Ok((spans, Tickets::single(), walk))
+                Ok(Plan {
+                    spans,
+                    tickets: Tickets::single(),
+                    order: Order::Sequence(self.walk(returns)),
+                })
             }
         }
     }
@@ -311,8 +322,11 @@ impl Built {
     }
 
     fn searches(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
-        let spans = self.points.keys_below().to_vec();
-        Ok((spans, self.key_tickets(keys)?, Order::Path))
+        Ok(Plan {
+            spans: self.points.keys_below().to_vec(),
+            tickets: self.key_tickets(keys)?,
+            order: Order::Path,
+        })
     }
 
     fn misses(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
@@ -336,7 +350,11 @@ impl Built {
             }
         };
         let weights = keys.weights(ends.len())?;
-        Ok((spans, Tickets::new(ends, weights), Order::Path))
+        Ok(Plan {
+            spans,
+            tickets: Tickets::new(ends, weights),
+            order: Order::Path,
+        })
     }
 
     /// By point, the gaps between keys whose search reads it; gap `g` lies before key `g`.
@@ -392,8 +410,11 @@ impl Built {
                 span.start = span.start.min(key.saturating_sub(before));
             }
         }
-        let order = Order::Range { keys: length };
-        Ok((spans, self.key_tickets(keys)?, order))
+        Ok(Plan {
+            spans,
+            tickets: self.key_tickets(keys)?,
+            order: Order::Range { keys: length },
+        })
     }
 
     /// Searches for a gap, and all keys from there to the end of their run.
@@ -413,7 +434,11 @@ impl Built {
         let ends = self.gap_ends();
         let weights = keys.weights(ends.len())?;
         let runs = self.runs.clone();
-        Ok((spans, Tickets::new(ends, weights), Order::Shift { runs }))
+        Ok(Plan {
+            spans,
+            tickets: Tickets::new(ends, weights),
+            order: Order::Shift { runs },
+        })
     }
 
     /// All points in the order of a walk.

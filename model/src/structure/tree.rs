@@ -111,6 +111,14 @@ fn increasing(nodes: u32, arity: u32, seed: u64) -> Shape {
     Shape::from_generated(parents)
 }
 
+/// A node of a point tree under construction: children are lists of siblings.
+struct Cell {
+    first_child: u32,
+    next_sibling: u32,
+    /// One bit for each dimension: on which side of the parent.
+    side: u8,
+}
+
 /// Inserts uniformly distributed points; each divides the cell that it falls into at its place. O(n
 /// log n) expected.
 fn point_tree(nodes: u32, dimensions: u32, seed: u64) -> Shape {
@@ -118,29 +126,33 @@ fn point_tree(nodes: u32, dimensions: u32, seed: u64) -> Shape {
     let dimensions = dimensions as usize;
     let mut places: Vec<u64> = Vec::with_capacity(nodes as usize * dimensions);
     let mut parents = Vec::with_capacity(nodes as usize);
-    // By node, its first child, its next sibling, and on which side of the parent it lies: a bit
-    // for each dimension.
-    let mut cells: Vec<(u32, u32, u8)> = Vec::with_capacity(nodes as usize);
+    let mut cells: Vec<Cell> = Vec::with_capacity(nodes as usize);
     for v in 0..nodes {
         let own = places.len();
         places.extend((0..dimensions).map(|_| random.next_u64()));
         let (mut parent, mut side) = (NO_NODE, 0);
         let mut next = if v == 0 { NO_NODE } else { 0 };
-        while let Some(&(first_child, ..)) = cells.get(next as usize) {
+        while let Some(cell) = cells.get(next as usize) {
             parent = next;
             let at = next as usize * dimensions;
             let above = places[own..].iter().zip(&places[at..at + dimensions]);
             side = above.fold(0, |bits, (own, other)| bits << 1 | u8::from(own >= other));
-            next = first_child;
-            while let Some(&(_, next_sibling, other_side)) = cells.get(next as usize)
-                && other_side != side
+            next = cell.first_child;
+            while let Some(sibling) = cells.get(next as usize)
+                && sibling.side != side
             {
-                next = next_sibling;
+                next = sibling.next_sibling;
             }
         }
         let above = cells.get_mut(parent as usize);
-        let next_sibling = above.map_or(NO_NODE, |above| std::mem::replace(&mut above.0, v));
-        cells.push((NO_NODE, next_sibling, side));
+        let next_sibling = above.map_or(NO_NODE, |above| {
+            std::mem::replace(&mut above.first_child, v)
+        });
+        cells.push(Cell {
+            first_child: NO_NODE,
+            next_sibling,
+            side,
+        });
         parents.push(parent);
     }
     Shape::from_generated(parents)
