@@ -23,6 +23,16 @@ impl CacheGeometry {
     /// # Errors
     /// [`GeometryError`] when sets or block size are no powers of two, the block is smaller than 8
     /// bytes, there is no way or more than 16384, or a way has more than 2^40 bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use ccmodel::CacheGeometry;
+    ///
+    /// let fully_associative = CacheGeometry::new(1, 64, 16384)?;
+    /// assert_eq!(fully_associative.blocks() * 64, 1 << 20);
+    /// assert!(CacheGeometry::new(1, 64, 65536).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn new(
         sets: u64,
         block_bytes: u64,
