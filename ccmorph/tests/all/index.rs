@@ -352,12 +352,11 @@ fn the_path_of_all_operations_is_contiguous() {
     let (nodes, root) = search_tree(scattered(5_000));
     // The last leaf, and the path to it.
     let leaf = nodes.last().unwrap().key;
-    let (mut path, mut at) = (vec![nodes[root as usize].key], root);
-    while nodes[at as usize].key != leaf {
-        let node = nodes[at as usize];
-        at = node.kids[usize::from(leaf > node.key)];
-        path.push(nodes[at as usize].key);
+    let mut path = vec![nodes[root as usize]];
+    while let Some(node) = path.last().filter(|node| node.key != leaf) {
+        path.push(nodes[node.kids[usize::from(leaf > node.key)] as usize]);
     }
+    let path: Vec<u64> = path.iter().map(|node| node.key).collect();
     assert!(path.len() > 10);
     let morph = Morph::new().layout(Layout::DepthFirst);
     let by_accesses = morph.weights_are_accesses(true);
