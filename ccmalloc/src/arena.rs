@@ -187,8 +187,8 @@ impl Arena {
         bin.put(core::ptr::with_exposed_provenance_mut(address));
         // One branch for "listed, and nothing left in the word": the kind is hard to predict.
         if left | (kind ^ kind::LISTED) as u64 == 0 {
-            // SAFETY: the caller's promise.
-            unsafe { Own::new(self) }.release_if_empty(address);
+            // SAFETY: the caller's promise; the object lay in a slab of this arena.
+            unsafe { Own::new(self).release_if_empty(address) };
         }
     }
 }

@@ -414,7 +414,7 @@ impl Own<'static> {
 
     /// Puts an empty arena aside for the next heap. The caller owns it no more.
     fn retire_core(self) {
-        // SAFETY: heaps are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
+        // SAFETY: arenas are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
         // caller's, and on no stack.
         unsafe { IDLE.push(self.arena()) };
     }

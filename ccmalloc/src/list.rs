@@ -21,7 +21,7 @@ impl<N> Links<N> {
 /// A node of a list that starts at a cell and belongs to one thread.
 ///
 /// # Safety
-/// - A node stays mapped while it is in a list.
+/// - A node stays mapped while it is in a list, or the head of the list is reset first.
 /// - The links of a node in a list are set by these methods alone, and a node is in one list.
 pub(crate) unsafe trait Listed: Sized {
     /// The node's neighbours.

@@ -100,7 +100,7 @@ impl Mapping {
         if self.freed.swap(true, Ordering::Relaxed) {
             sys::die("double free of the large object at", address);
         }
-        // SAFETY: heaps live for ever.
+        // SAFETY: arenas, which have the inventories, live for ever.
         let inventory = unsafe { &*self.inventory };
         // Release: what this thread did with the object comes before it is unmapped.
         let _ = (inventory.freed).fetch_update(Ordering::Release, Ordering::Relaxed, |head| {

@@ -113,6 +113,7 @@ impl<'a> Own<'a> {
         if tag.kind() == kind::FULL {
             self.link_partial(slab);
         }
-        self.release_if_empty(slot.base().addr());
+        // SAFETY: a slab of this arena.
+        unsafe { self.release_if_empty(slot.base().addr()) };
     }
 }

@@ -125,9 +125,12 @@ impl<'a> Own<'a> {
 
     /// Gives the slot of `address`, a slab of this arena, back to its chunk if it is empty and not
     /// the active one.
+    ///
+    /// # Safety
+    /// `address` lies in a slab of this arena.
     #[inline(never)]
-    pub(crate) fn release_if_empty(self, address: usize) {
-        // SAFETY: a chunk of this arena, which only this thread unmaps.
+    pub(crate) unsafe fn release_if_empty(self, address: usize) {
+        // SAFETY: its chunk is of this arena, and only this thread unmaps it.
         let slot = unsafe { SlotRef::containing(address) };
         if !has_witness(slot) {
             self.release_if_no_witness(slot);

@@ -24,9 +24,7 @@ use std::fmt;
 /// ```
 /// use ccmorph::map;
 ///
-/// struct Node {
-///     next: Option<Box<Node>>,
-/// }
+/// struct Node { next: Option<Box<Node>> }
 ///
 /// // Under any global allocator.
 /// let mut list = None;

@@ -180,7 +180,7 @@ impl<'m> Morph<'m> {
         R: Links<Link = L> + ?Sized,
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
-        self.run_with(root, &mut traverse, None, Home::reserve)
+        self.run_with(root, &mut traverse, None, false)
     }
 
     /// As [`run`](Morph::run), for a structure of nodes of any types, each of which shows its own
@@ -215,7 +215,7 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
         W: FnMut(&L::Node) -> f64,
     {
-        self.run_with(root, &mut traverse, Some(&mut weigh), Home::reserve)
+        self.run_with(root, &mut traverse, Some(&mut weigh), false)
     }
 
     /// As [`run`](Morph::run), but orders the nodes by their keys. Nodes with equal keys keep the
@@ -259,7 +259,7 @@ impl<'m> Morph<'m> {
         order.sort_by(|&a, &b| key_of(a).cmp(&key_of(b)));
         // No code of the user's runs from here on.
         drop(keys);
-        self.run_collected(nodes, order, Home::reserve)
+        self.run_collected(nodes, order, false)
     }
 
     /// Morphs if the model predicts that it pays: an operation gets at least
@@ -291,17 +291,17 @@ impl<'m> Morph<'m> {
         if !gain.is_worthwhile(operations) {
             return Ok(Outcome::NotWorthwhile { gain });
         }
-        let report = Box::new(self.run_collected(nodes, Vec::new(), Home::reserve)?);
+        let report = Box::new(self.run_collected(nodes, Vec::new(), false)?);
         Ok(Outcome::Morphed { report, gain })
     }
 
-    /// Morphs into places that come from what `reserve` returns.
+    /// Morphs; with `refuses`, as if there were no memory for new places, for tests.
     pub(crate) fn run_with<L, R, F>(
         &self,
         root: &mut R,
         traverse: &mut F,
         weigh: Option<Weigh<'_, L::Node>>,
-        reserve: Reserve<L::Home>,
+        refuses: bool,
     ) -> Result<Report, MorphError>
     where
         L: Link,
@@ -309,7 +309,7 @@ impl<'m> Morph<'m> {
         F: for<'n, 'v, 'w> FnMut(&'n mut L::Node, &'w mut Visit<'v, 'n, L>),
     {
         match self.collect(root, traverse, weigh)? {
-            Some(nodes) => self.run_collected(nodes, Vec::new(), reserve),
+            Some(nodes) => self.run_collected(nodes, Vec::new(), refuses),
             None => Ok(self.report_of_nothing::<L>()),
         }
     }
@@ -343,7 +343,7 @@ impl<'m> Morph<'m> {
         &self,
         mut nodes: Nodes<'_, H>,
         order: Vec<u32>,
-        reserve: Reserve<H>,
+        refuses: bool,
     ) -> Result<Report, MorphError> {
         let mut times = PhaseTimes {
             traverse: nodes.time,
@@ -364,17 +364,19 @@ impl<'m> Morph<'m> {
 
         let out_of_memory = MorphError::OutOfMemory { bytes: room_bytes };
         let home = nodes.home;
-        let reserve = |bytes| reserve(home, bytes);
+        let reserve = |bytes| if refuses { None } else { home.reserve(bytes) };
         let (places, huge_pages) = match plan.way_to_match() {
             None => {
                 let bytes = usize::try_from(room_bytes).map_err(|_| out_of_memory)?;
                 let placer = reserve(bytes).ok_or(out_of_memory)?;
-                self.allocate(&mut plan, nodes, placer, room_bytes)?
+                // SAFETY: the home made the placer.
+                unsafe { self.allocate(&mut plan, nodes, placer, room_bytes) }?
             }
             Some(way_bytes) => {
                 let placer = Matched::reserve(plan.placement(), node, way_bytes, reserve)
                     .ok_or(out_of_memory)?;
-                self.allocate(&mut plan, nodes, placer, room_bytes)?
+                // SAFETY: the home made the placer.
+                unsafe { self.allocate(&mut plan, nodes, placer, room_bytes) }?
             }
         };
         times.allocate = clock.lap();
@@ -427,7 +429,10 @@ impl<'m> Morph<'m> {
     }
 
     /// New places for all nodes, and whether huge pages were asked for under them.
-    fn allocate<'a, H: Home>(
+    ///
+    /// # Safety
+    /// `placer` allocates what `nodes.home` frees.
+    unsafe fn allocate<'a, H: Home>(
         &self,
         plan: &mut Plan,
         nodes: Nodes<'a, H>,
@@ -437,13 +442,12 @@ impl<'m> Morph<'m> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
         let (room, stride_bytes) = ((plan.take_offsets(), room_bytes), plan.node.stride_bytes());
         let accepts = self.settings.any_allocator;
-        let places = NewPlaces::allocate(nodes, room, stride_bytes, &mut placer, accepts)?;
-        Ok((places, huge_pages))
+        // SAFETY: the caller's promise.
+        let places =
+            unsafe { NewPlaces::allocate(nodes, room, stride_bytes, &mut placer, accepts) };
+        Ok((places?, huge_pages))
     }
 }
-
-/// What gets room for new places: [`Home::reserve`], but in tests.
-type Reserve<H> = fn(H, usize) -> Option<<H as Home>::Placer>;
 
 /// Asks for huge pages for the chunks under the places. Returns whether the system agreed for any.
 ///

@@ -143,7 +143,7 @@ impl Morph<'_> {
         // are numbered in level order and show their pointers in the order of their numbers.
         let mut nodes = unsafe { Nodes::new(Global, (layout, ErasedLink::RAW), found, true) };
         nodes.time = begin.elapsed();
-        self.run_collected(nodes, Vec::new(), Home::reserve)
+        self.run_collected(nodes, Vec::new(), false)
     }
 
     /// Moves the nodes of a [`RawStructure`].
@@ -165,7 +165,7 @@ impl Morph<'_> {
         // SAFETY: as the methods of `RawStructure` ask for until this returns; the nodes' addresses
         // are different, which `numbers` has found; a link is a raw pointer.
         let nodes = unsafe { Nodes::new(Unsized, (layout, ErasedLink::RAW), found, false) };
-        self.run_collected(nodes, Vec::new(), Home::reserve)
+        self.run_collected(nodes, Vec::new(), false)
     }
 }
 

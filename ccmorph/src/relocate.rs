@@ -49,11 +49,13 @@ pub(crate) struct NewPlaces<'a, H: Home> {
 impl<'a, H: Home> NewPlaces<'a, H> {
     /// Allocates a place for each node, below `room_bytes`; those that stay keep theirs.
     ///
-    /// `placer` must allocate what `nodes.home` does. A place elsewhere than at its offset is an
-    /// error, unless `accepts_elsewhere`: the rest is then allocated one after the other in the
-    /// order of the layout. The list of offsets becomes that of the places, as touching fresh
-    /// memory is expensive.
-    pub(crate) fn allocate(
+    /// A place elsewhere than at its offset is an error, unless `accepts_elsewhere`: the rest is then
+    /// allocated one after the other in the order of the layout. The list of offsets becomes that of
+    /// the places, as touching fresh memory is expensive.
+    ///
+    /// # Safety
+    /// `placer` allocates what `nodes.home` frees.
+    pub(crate) unsafe fn allocate(
         nodes: Nodes<'a, H>,
         (offsets, room_bytes): (Vec<u64>, u64),
         stride_bytes: u64,

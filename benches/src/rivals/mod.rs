@@ -22,8 +22,9 @@ pub(crate) trait Install: GlobalAlloc + Sized {
 
 /// An allocator: ours, or one to compare it with.
 ///
-/// Invariant: the functions are the methods of one [`GlobalAlloc`], with their contracts.
-#[derive(Clone, Copy, Debug)]
+/// Invariants: the functions are the methods of one [`GlobalAlloc`], with their contracts; one that
+/// `owns` memory is in [`all`]. No other module makes or copies one.
+#[derive(Debug)]
 pub struct Allocator {
     /// Its name in names of comparisons within one process.
     pub slug: &'static str,
