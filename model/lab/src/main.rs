@@ -42,13 +42,17 @@ const EXIT_USAGE: u8 = 2;
 const THREADS_MAX: usize = 4;
 
 fn main() -> ExitCode {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(THREADS_MAX));
-    if let Err(error) = pool.build_global() {
-        eprintln!("ccmodel-lab: {error}");
-    }
     let mut out = stdout().lock();
-    let done = match Args::parse().command {
+    let command = Args::parse().command;
+    // Valgrind watches `probe-layout`, whose accesses must be the same in each run: no threads.
+    if !matches!(command, Command::ProbeLayout(_)) {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(THREADS_MAX));
+        if let Err(error) = pool.build_global() {
+            eprintln!("ccmodel-lab: {error}");
+        }
+    }
+    let done = match command {
         Command::Validate(args) => validate::run(&args, &mut out),
         Command::Thesis(args) => figures::run(&args, &mut out).map(|()| true),
         Command::Formulas(args) => thesis::run(&args, &mut out).map(|()| true),
