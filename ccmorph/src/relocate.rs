@@ -49,9 +49,9 @@ pub(crate) struct NewPlaces<'a, H: Home> {
 impl<'a, H: Home> NewPlaces<'a, H> {
     /// Allocates a place for each node, below `room_bytes`; those that stay keep theirs.
     ///
-    /// A place elsewhere than at its offset is an error, unless `accepts_elsewhere`: the rest is then
-    /// allocated one after the other in the order of the layout. The list of offsets becomes that of
-    /// the places, as touching fresh memory is expensive.
+    /// A place elsewhere than at its offset is an error, unless `accepts_elsewhere`: the rest is
+    /// then allocated one after the other in the order of the layout. The list of offsets becomes
+    /// that of the places, as touching fresh memory is expensive.
     ///
     /// # Safety
     /// `placer` allocates what `nodes.home` frees.
