@@ -270,8 +270,10 @@ impl<'a> Pages<'a> {
     pub(crate) fn object(self, address: usize, bytes: Option<usize>) -> Run {
         let first = first_granule(address);
         if !is_start(self.slot.map(), self.ends(), first) {
-            let message = "double free, or free of a pointer that is no object's:";
-            sys::die(message, address);
+            sys::die(
+                "double free, or free of a pointer that is no object's:",
+                address,
+            );
         }
         let granules = length(self.ends(), first);
         if granules == 0 || bytes.is_some_and(|bytes| granules_of(bytes) != granules) {
@@ -428,8 +430,10 @@ pub(crate) fn others_run(ends: &EndMap, address: usize, bytes: Option<usize>) ->
     let first = first_granule(address);
     let granules = length(ends, first);
     if granules == 0 || bytes.is_some_and(|bytes| granules_of(bytes) != granules) {
-        let message = "free of what is no object, or with a wrong size, of";
-        sys::die(message, address);
+        sys::die(
+            "free of what is no object, or with a wrong size, of",
+            address,
+        );
     }
     Run { first, granules }
 }
