@@ -3,25 +3,16 @@
 //!
 //! **The curve** ([`curve`]). In a working set of `W` bytes, load random lines, each address
 //! depending on the value loaded before. Every line is equally likely at every load, so under *any*
-//! replacement policy a level of capacity `C` serves the fraction `C / W` of the loads, and the
-//! time of a load is
+//! replacement policy a level of capacity `C` serves the fraction `C / W` of the loads:
 //!
 //! ```text
 //! ns(W) = base + sum over levels of step x max(0, 1 - C / W)
 //! ```
 //!
 //! [`fit`] finds the non-negative steps that explain the measured curve best: the
-//! [levels](crate::Level), with effective capacities. The usual walk around one cycle could not be
-//! inverted: a cycle longer than an LRU cache never hits.
-//!
-//! The difference of the curves in 4 KiB and in 2 MiB pages gives the cost of translation as steps
-//! over pages. The other modules measure the entries of TLBs ([`translation`]), what neighbours
-//! save ([`locality`]), outstanding misses ([`overlap`]), instruction costs ([`search`]), whether
-//! parts of a cache can be kept apart by address ([`colours`]) and how quiet the machine is
-//! ([`quietness`]).
-//!
-//! The lower quartile of many short runs counts throughout: other programs disturb some runs, and
-//! only ever add time.
+//! [levels](crate::Level). The usual walk around one cycle could not be inverted: a cycle longer
+//! than an LRU cache never hits. The difference of the curves in 4 KiB and in 2 MiB pages gives the
+//! cost of translation. Of many short runs the lower quartile counts: other programs only add time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

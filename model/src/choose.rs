@@ -138,7 +138,7 @@ pub(crate) fn morph_layouts(
 /// let choice = choose_layout(&shape, node, None, PageSize::Small4K, &Machine::thesis());
 /// assert_eq!(choice.ranking[0].0, choice.layout);
 /// assert_ne!(choice.layout, Layout::BreadthFirst);
-/// # Ok::<(), ccmodel::ExtentError>(())
+/// # Ok::<(), ccmodel::Error>(())
 /// ```
 pub fn choose_layout(
     shape: &Shape,
@@ -255,19 +255,14 @@ fn sample(shape: &Shape, weights: Option<&[f64]>) -> Option<Sample> {
 /// The line size of the machine: its smallest block of 64 bytes or more.
 fn line_bytes(machine: &Machine, pages: PageSize) -> u32 {
     let mut blocks = machine.levels_for(pages).map(|level| level.block_bytes);
-    let line_bytes = blocks.find(|&bytes| bytes >= 64);
-    line_bytes
-        .and_then(|bytes| u32::try_from(bytes).ok())
-        .unwrap_or(64)
+    let line_bytes = blocks.find(|&bytes| bytes >= 64).unwrap_or(64);
+    u32::try_from(line_bytes).unwrap_or(64)
 }
 
 /// What fits into the second cache; 0 when there are not two before memory.
 fn small_bytes(machine: &Machine) -> f64 {
-    let data = machine
-        .levels
-        .iter()
-        .filter(|level| level.kind == LevelKind::Data);
-    let mut caches = data.skip(1);
+    let levels = machine.levels.iter();
+    let mut caches = levels.filter(|level| level.kind == LevelKind::Data).skip(1);
     match (caches.next(), caches.next()) {
         (Some(second), Some(_)) => second.capacity_bytes(),
         _ => 0.0,

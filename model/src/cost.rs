@@ -48,7 +48,7 @@ fn latency_ns(machine: &Machine, pages: PageSize, bytes: f64) -> f64 {
 /// let cost = |nodes| morph_cost(nodes, node, PageSize::Huge2M, Machine::this());
 /// assert!(cost(1 << 20) > 64.0 * cost(1 << 14));
 /// assert!(cost(0) < 1.0);
-/// # Ok::<(), ccmodel::ExtentError>(())
+/// # Ok::<(), ccmodel::Error>(())
 /// ```
 pub fn morph_cost(nodes: usize, node: NodeExtent, pages: PageSize, machine: &Machine) -> f64 {
     let (nodes, bytes) = (nodes as f64, f64::from(node.bytes));
@@ -162,7 +162,7 @@ impl Gain {
 /// };
 /// assert!(gain(Layout::Random { seed: 1 }).pays_within(1e6));
 /// assert!(!gain(Layout::VanEmdeBoas).pays_within(1e5));
-/// # Ok::<(), ccmodel::ExtentError>(())
+/// # Ok::<(), ccmodel::Error>(())
 /// ```
 pub fn morph_gain(
     shape: &Shape,

@@ -1,13 +1,13 @@
 //! Which keys operations ask for, and how often.
 //!
 //! A distribution is a rule until the number of keys is known; then it gives one weight for each.
-//! Skewed rules say how much more frequent some keys are than others. Which ones is drawn from a
-//! seed, so that neighbours in key order are no more alike than any two keys.
+//! Which keys are frequent is drawn from a seed, so neighbours are no more alike than any two keys.
 
 use std::fmt;
 use std::io::BufRead;
 use std::str::FromStr;
 
+use crate::Error;
 use crate::lines::{self, TextError};
 use crate::shape::random;
 
@@ -43,15 +43,15 @@ impl KeyDistribution {
     /// The weight of each of `keys` keys, `None` where all are the same. O(keys).
     ///
     /// # Errors
-    /// [`ParameterError`] for weights of another number of keys or none above 0, and for exponents
+    /// For weights of another number of keys or none above 0, and for exponents
     /// and shares that are out of bounds.
-    pub fn weights(&self, keys: usize) -> Result<Option<Vec<f64>>, ParameterError> {
+    pub fn weights(&self, keys: usize) -> Result<Option<Vec<f64>>, Error> {
         match *self {
             KeyDistribution::Uniform => Ok(None),
             KeyDistribution::Zipf { exponent, seed } => {
                 if !(exponent >= 0.0 && exponent.is_finite()) {
                     let what = format!("a Zipf exponent is a number of at least 0, not {exponent}");
-                    return Err(ParameterError(what));
+                    return Err(Error::new(what));
                 }
                 let mut weights = vec![0.0; keys];
                 for (rank, key) in (1u32..).zip(shuffled(keys, seed)?) {
@@ -67,7 +67,7 @@ impl KeyDistribution {
                 let shares = [keys_share, operations_share];
                 if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
                     let what = format!("a share is between 0 and 1, not {share}");
-                    return Err(ParameterError(what));
+                    return Err(Error::new(what));
                 }
                 if keys == 0 {
                     return Ok(None);
@@ -95,11 +95,11 @@ impl KeyDistribution {
             KeyDistribution::Weights(ref weights) => {
                 if weights.len() != keys {
                     let what = format!("there are {} weights for {keys} keys", weights.len());
-                    return Err(ParameterError(what));
+                    return Err(Error::new(what));
                 }
                 let is_usable = |&weight: &f64| weight > 0.0 && weight.is_finite();
                 if keys > 0 && !weights.iter().any(is_usable) {
-                    return Err(ParameterError::new(NO_KEY));
+                    return Err(Error::new(NO_KEY));
                 }
                 Ok(Some(weights.clone()))
             }
@@ -137,10 +137,10 @@ impl KeyDistribution {
 const NO_KEY: &str = "no key is ever asked for";
 
 /// The numbers below `keys` in random order.
-fn shuffled(keys: usize, seed: u64) -> Result<Vec<u32>, ParameterError> {
+fn shuffled(keys: usize, seed: u64) -> Result<Vec<u32>, Error> {
     match u32::try_from(keys) {
         Ok(keys) => Ok(random::permutation(keys, seed)),
-        Err(_) => Err(ParameterError(format!("{keys} keys are more than 2^32"))),
+        Err(_) => Err(Error::new(format!("{keys} keys are more than 2^32"))),
     }
 }
 
@@ -160,10 +160,10 @@ impl fmt::Display for KeyDistribution {
 }
 
 impl FromStr for KeyDistribution {
-    type Err = ParameterError;
+    type Err = Error;
 
     /// `uniform`, `zipf:S`, or `hot:K:O` with the shares of keys and operations. Seeds are 1.
-    fn from_str(text: &str) -> Result<KeyDistribution, ParameterError> {
+    fn from_str(text: &str) -> Result<KeyDistribution, Error> {
         let seed = 1;
         let mut words = text.split(':');
         let name = words.next();
@@ -178,7 +178,7 @@ impl FromStr for KeyDistribution {
             },
             _ => {
                 let start: String = text.chars().take(40).collect();
-                return Err(ParameterError(format!(
+                return Err(Error::new(format!(
                     "unknown key distribution {start:?}: uniform, zipf:S, or hot:K:O with shares \
                      of keys and operations"
                 )));
@@ -188,25 +188,6 @@ impl FromStr for KeyDistribution {
         distribution.weights(1).map(|_| distribution)
     }
 }
-
-/// A parameter of a structure, an operation or a distribution of keys that is out of its bounds,
-/// or does not fit the others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParameterError(pub(crate) String);
-
-impl ParameterError {
-    pub(crate) fn new(what: &str) -> ParameterError {
-        ParameterError(what.to_owned())
-    }
-}
-
-impl fmt::Display for ParameterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ParameterError {}
 
 #[cfg(test)]
 mod tests;

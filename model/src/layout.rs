@@ -30,18 +30,14 @@ mod preorder;
 mod tests;
 mod weighted;
 
-use crate::Shape;
 use crate::shape::random;
+use crate::{Error, Shape};
 use cluster::{Blocks, Clusters};
 use grid::Grid;
 pub use hinted::HintPolicy;
-pub use name::ParseLayoutError;
-#[cfg(feature = "cli")]
 pub(crate) use name::{did_you_mean, nearest_of};
 use preorder::Preorder;
-use std::fmt;
 
-/// Chooses the order of allocation, the same for all layouts.
 const BIRTH_SEED: u64 = 0;
 
 /// An order of the nodes of a forest in memory.
@@ -198,7 +194,6 @@ fn places(order: &[u32]) -> Vec<u32> {
     places
 }
 
-/// Maps each number to an offset.
 fn through(numbers: &[u32], offset: impl Fn(u32) -> u64) -> Placement {
     Placement::from_offsets(numbers.iter().map(|&number| offset(number)).collect())
 }
@@ -222,11 +217,15 @@ impl NodeExtent {
     /// An extent, checked.
     ///
     /// # Errors
-    /// [`ExtentError`] when `bytes` is 0 or `align` is not a power of two.
-    pub fn new(bytes: u32, align: u32) -> Result<NodeExtent, ExtentError> {
-        let extent = NodeExtent { bytes, align };
-        let is_valid = bytes > 0 && align.is_power_of_two();
-        is_valid.then_some(extent).ok_or(ExtentError(extent))
+    /// When `bytes` is 0 or `align` is not a power of two.
+    pub fn new(bytes: u32, align: u32) -> Result<NodeExtent, Error> {
+        if bytes > 0 && align.is_power_of_two() {
+            return Ok(NodeExtent { bytes, align });
+        }
+        Err(Error::new(format!(
+            "a node needs at least one byte and an alignment that is a power of two, not {bytes} \
+             and {align}"
+        )))
     }
 
     fn check(self) {
@@ -240,23 +239,6 @@ impl NodeExtent {
         u64::from(self.bytes).next_multiple_of(u64::from(self.align))
     }
 }
-
-/// A size or an alignment that no node has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExtentError(NodeExtent);
-
-impl fmt::Display for ExtentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NodeExtent { bytes, align } = self.0;
-        write!(
-            f,
-            "a node needs at least one byte and an alignment that is a power of two, not {bytes} \
-             and {align}"
-        )
-    }
-}
-
-impl std::error::Error for ExtentError {}
 
 /// Where each node lies, in bytes: offsets from the start of some memory, or addresses as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]

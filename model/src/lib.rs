@@ -18,41 +18,41 @@
 //!     predict_tree(&shape, &placement, node, PageSize::Small4K, &Machine::thesis()).ns
 //! };
 //! assert!(ns(Layout::VanEmdeBoas) < ns(Layout::Random { seed: 1 }));
-//! # Ok::<(), ccmodel::ExtentError>(())
+//! # Ok::<(), ccmodel::Error>(())
 //! ```
 //!
-//! Trees that are searched for a key have this short path. Everything else comes down to
-//! [`Accesses`]: a [`Structure`] is [`Built`], its nodes are placed, and an [`Operation`] with a
-//! [`KeyDistribution`] says what is read ([`Predictor::predict_accesses`]); [`structure::walk`]
-//! and [`structure::read_edges`] take structures of your own. The guide is `docs/model.md`.
+//! Everything but searches in trees comes down to [`Accesses`]: a [`Structure`] is [`Built`], its
+//! nodes are placed, and an [`Operation`] with a [`KeyDistribution`] says what is read
+//! ([`Predictor::predict_accesses`]). [`structure::walk`] and [`structure::read_edges`] take
+//! structures of your own. The guide is `docs/model.md`.
 //!
-//! A prediction goes through the modules in this order: `visits` (how often each node is visited),
+//! A prediction goes through these modules: `visits` (how often each node is visited),
 //! `probability` (how often each block is touched), `footprint` (what a cache of some capacity
 //! misses of that), `neighbours` (which misses are cheap because another one was near), `predict`
 //! (what all this costs). Where the sets of a machine's caches are known ([`Hierarchy`]), `tiers`
 //! replays drawn operations through a [`Simulator`]. `machine` holds what `calibrate` measures and
 //! `topology` reads; `probe` compares predictions with the clock.
 //!
-//! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. An
-//! *operation* is one search. A *level* is named after what was missed: a miss of `L2` is a load
-//! that the second-level cache does not serve. A *step* is the latency that such a miss adds.
+//! **Words.** A *block* is the unit that moves on a miss: a line of 64 bytes unless said. A *level*
+//! is named after what was missed: a miss of `L2` is a load that the second-level cache does not
+//! serve. A *step* is the latency that such a miss adds.
 //!
 //! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
 //! machine (memmap2, zerocopy). `json` reads and writes machine files (serde). `counters` reads
 //! hardware counters on Linux (perf-event). `cli`, on by default, is the `model` command (clap,
 //! plotters) with all of these. Without features, the only dependency is `libc`.
 //!
-//! **Known limits.** Effective capacities, which calibration measures, know nothing of sets: by
-//! them, nodes that lie large powers of two apart miss more than predicted, and so do operations
-//! that touch a good part of a cache; [`Prediction::crowded_levels`] names the caches.
-//! [`predict_misses`] knows both. Operations count as dependent unless [`Predictor::overlap`] says
-//! otherwise. Prefetchers and the writing back of what was written are not modelled.
+//! **Known limits.** Effective capacities know nothing of sets: by them, nodes that lie large
+//! powers of two apart miss more than predicted, and so do operations that touch a good part of a
+//! cache, which [`Prediction::crowded_levels`] names. [`predict_misses`] knows both. Operations
+//! count as dependent unless [`Predictor::overlap`] says otherwise. Prefetchers and writing back
+//! are not modelled.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-// Modules, lowest first: `counters`, `evidence`, `footprint`, `geometry`, `lines`, `plot`, `shape`,
-// `hierarchy`, `keys`, `layout`, `sys`, `visits`, `probability`, `sample`, `simulator`, `topology`,
-// `accesses`, `machine`, `neighbours`, `structure`, `tiers`, `predict`, `choose`,
+// Modules, lowest first: `error`, `counters`, `evidence`, `footprint`, `geometry`, `lines`, `plot`,
+// `shape`, `hierarchy`, `keys`, `layout`, `sys`, `visits`, `probability`, `sample`, `simulator`,
+// `topology`, `accesses`, `machine`, `neighbours`, `structure`, `tiers`, `predict`, `choose`,
 // `colour`, `probe`, `calibrate`, `cost`, `cli`.
 
 mod accesses;
@@ -64,6 +64,7 @@ pub mod cli;
 mod colour;
 mod cost;
 pub mod counters;
+mod error;
 mod footprint;
 mod geometry;
 mod hierarchy;
@@ -95,25 +96,26 @@ pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, rank_layouts};
 pub use colour::{ColourError, ColourGain, Coloured, Colouring};
 pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
+pub use error::Error;
 pub use footprint::{Footprint, Replacement};
 pub use geometry::{CacheGeometry, GeometryError, PageSize};
 pub use hierarchy::{
     CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
 };
 #[cfg(feature = "structures")]
-pub use keys::{KeyDistribution, ParameterError};
-pub use layout::{ExtentError, HintPolicy, Layout, NodeExtent, ParseLayoutError, Placement};
+pub use keys::KeyDistribution;
+pub use layout::{HintPolicy, Layout, NodeExtent, Placement};
 pub use lines::TextError;
 pub use machine::{
-    ErrorBand, Level, LevelKind, LookAhead, Machine, MachineError, NeighbourShare, Origin, Preset,
-    SearchCosts, SearchStyle, Step, UnknownPreset,
+    ErrorBand, Level, LevelKind, LookAhead, Machine, NeighbourShare, Origin, Preset, SearchCosts,
+    SearchStyle, Step,
 };
 pub use predict::{
     LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
 };
 pub use probability::{Access, BlockProbabilities};
 #[cfg(feature = "calibrate")]
-pub use probe::{ProbeError, TreeProbe};
+pub use probe::TreeProbe;
 pub use shape::{NO_NODE, Shape, ShapeError};
 pub use simulator::{Frames, Simulator};
 #[cfg(feature = "structures")]

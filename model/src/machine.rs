@@ -1,21 +1,21 @@
 //! What a prediction knows of a machine: levels of the memory hierarchy as capacities and steps of
 //! latency.
 //!
-//! Nominal sizes do not predict time: a virtual machine gets a few megabytes of a shared last-level
-//! cache, pages move the latency, and replacement is not quite LRU. So a level is a list of
-//! measured [`Step`]s: *a load whose block is not in a cache of `capacity_bytes` costs `step_ns`
-//! more*. With `M(C)` the misses of an operation at capacity `C`
-//! ([`Footprint::misses`](crate::Footprint)),
+//! Nominal sizes do not predict time: other programs use a shared cache, pages move the latency,
+//! replacement is not quite LRU. So a level is a list of measured [`Step`]s: *a load whose block is
+//! not in a cache of `capacity_bytes` costs `step_ns` more*. With `M(C)` the misses of an operation
+//! at capacity `C` ([`Footprint::misses`](crate::Footprint)),
 //!
 //! ```text
 //! ns = CPU part + sum over levels, over steps of M(capacity) x step_ns
 //! ```
-//!
-//! A cache whose hit ratio falls off gradually has several steps. The [`Hierarchy`] describes how
-//! the caches are built, and so which addresses compete.
 
 use std::sync::OnceLock;
 
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
 use crate::footprint::Replacement;
 use crate::geometry::PageSize;
 use crate::hierarchy::Hierarchy;
@@ -24,7 +24,6 @@ use crate::topology::Topology;
 mod check;
 mod confidence;
 mod evidence;
-mod file;
 mod parts;
 mod presets;
 
@@ -33,15 +32,16 @@ pub use evidence::{
     ChaseReading, ColourProbe, CurvePoint, Evidence, Quietness, TranslationLevel, TranslationProbe,
     Verdict,
 };
-pub use file::MachineError;
 pub use parts::{
     Level, LevelKind, LookAhead, NeighbourShare, Origin, SearchCosts, SearchStyle, Step,
 };
-pub use presets::{Preset, UnknownPreset};
+pub use presets::Preset;
 
 /// Version of the machine file format; files of another version are refused.
 pub(crate) const MACHINE_FORMAT: u32 = 2;
 
+/// Nanoseconds of a walk through the page table, where nothing was measured.
+const WALK_NS: f64 = 10.0;
 /// Instruction costs where nothing was measured.
 const DEFAULT_SEARCH: SearchCosts = SearchCosts {
     operation_ns: 8.0,
@@ -72,7 +72,7 @@ const DEFAULT_NEIGHBOURS: [NeighbourShare; 2] = [
 /// a larger cache or a cheaper miss would change. Numbers that `check` refuses give predictions
 /// without meaning, or a panic where it is documented.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Machine {
     pub(crate) format: u32,
@@ -88,8 +88,7 @@ pub struct Machine {
     pub replacement: Replacement,
     /// The levels, the one next to the processor first.
     pub levels: Vec<Level>,
-    /// What far misses near each other save, by ascending block size; empty when every miss costs
-    /// the same.
+    /// What far misses near each other save, by ascending block size.
     #[cfg_attr(feature = "json", serde(default))]
     pub neighbours: Vec<NeighbourShare>,
     /// The caches and translation buffers as they are built, with their nominal sizes, where that
@@ -99,8 +98,7 @@ pub struct Machine {
     /// Measurements behind the levels; empty unless calibrated.
     #[cfg_attr(feature = "json", serde(default))]
     pub evidence: Evidence,
-    /// What went wrong when the machine was measured and what is in doubt, a line each; empty when
-    /// nothing is.
+    /// What went wrong when the machine was measured and what is in doubt, a line each.
     #[cfg_attr(
         feature = "json",
         serde(default, skip_serializing_if = "Vec::is_empty")
@@ -113,19 +111,13 @@ impl Machine {
     /// nothing overlaps and whose geometry is not known.
     ///
     /// # Errors
-    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range),
-    /// a block size is no power of two, or a name is empty, used twice or not printable.
-    pub fn new(
-        name: &str,
-        search: SearchCosts,
-        levels: Vec<Level>,
-    ) -> Result<Machine, MachineError> {
+    /// Those of [`check`](Machine::check).
+    pub fn new(name: &str, search: SearchCosts, levels: Vec<Level>) -> Result<Machine, Error> {
         let machine = Machine::of_levels(name, search, levels);
         machine.check()?;
         Ok(machine)
     }
 
-    /// [`new`](Machine::new) without the check.
     fn of_levels(name: &str, search: SearchCosts, levels: Vec<Level>) -> Machine {
         Machine {
             format: MACHINE_FORMAT,
@@ -170,8 +162,7 @@ impl Machine {
                 _ if topology.virtualised.value => ((size / 2.0).min(8e6), 90.0),
                 _ => (size / 2.0, 90.0),
             };
-            let name = format!("L{}", cache.level);
-            let line_bytes = cache.line_bytes;
+            let (name, line_bytes) = (format!("L{}", cache.level), cache.line_bytes);
             levels.push(Level::new(
                 &name,
                 LevelKind::Data,
@@ -184,11 +175,8 @@ impl Machine {
         if let Some(last) = levels.last_mut() {
             last.steps[0].step_ns = 90.0;
         }
-        let tlbs = [(64, 2.0), (1536, 10.0)];
-        let page_bytes = PageSize::Small4K.bytes();
-        levels.push(Level::of_small_pages(
-            tlbs.map(|(entries, ns)| (entries * page_bytes, ns)),
-        ));
+        let tlbs = [(64 << 12, 2.0), (1536 << 12, WALK_NS)];
+        levels.push(Level::of_small_pages(tlbs));
         Machine {
             origin: Origin::Defaults,
             overlap: LookAhead::USUAL,
@@ -213,6 +201,32 @@ impl Machine {
         let working = self.evidence.colours.iter().filter(|probe| probe.works());
         let ways = working.map(|probe| probe.way_bytes);
         ways.max().unwrap_or(0).max(PageSize::Small4K.bytes())
+    }
+}
+
+#[cfg(feature = "json")]
+impl Machine {
+    /// Reads a machine file.
+    ///
+    /// # Errors
+    /// When the text is no such file, or one of another version, or its numbers describe no
+    /// machine.
+    pub fn from_json(text: &str) -> Result<Machine, Error> {
+        let syntax = |error| Error::new(format!("not a machine file: {error}"));
+        // The version first: a file of another version must be told apart from a broken one.
+        let value: serde_json::Value = serde_json::from_str(text).map_err(syntax)?;
+        match value.get("format").and_then(serde_json::Value::as_u64) {
+            None => return Err(Error::new("not a machine file: no number called `format`")),
+            Some(format) => check::check_format(format)?,
+        }
+        let machine: Machine = serde_json::from_value(value).map_err(syntax)?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// The machine file of this machine, indented for people.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 }
 

@@ -1,20 +1,16 @@
 //! The number of larger blocks in which the missed lines of an operation lie.
 //!
 //! A far miss is cheaper when another line of the same 128 bytes, kilobyte or page was missed just
-//! before: memory delivers several lines at once, prefetchers see a pattern, a row of memory is
-//! open, a translation is known. So a part of a miss's latency is paid once for each such *block*
-//! `B` in which the operation misses any line. Let `p_b` be the probabilities of the lines `b` in
-//! `B`, `P` that of `B` itself, and `m_b` the misses of the lines. A visit to `B` touches `N = sum
-//! of p_b / P` lines, each of which misses with probability `q = sum of m_b / sum of p_b`; taken as
-//! independent,
+//! before. So a part of a miss's latency is paid once for each such *block* `B` in which the
+//! operation misses any line. With the probabilities `p_b` of the lines of `B`, `P` of `B` itself,
+//! and the misses `m_b` of the lines, a visit to `B` touches `N = sum of p_b / P` lines, each of
+//! which misses with probability `q = sum of m_b / sum of p_b`. Taken as independent,
 //!
 //! ```text
 //! P(operation misses a line in B) = P (1 - (1 - q)^N)
 //! ```
 //!
-//! It is exact where visits touch one line (random layouts: `P q`, as many blocks as lines) and
-//! where all lines of a block are as cold (`P`, one for all of them), and it is never more than the
-//! number of missed lines.
+//! It is exact where visits touch one line and where all lines of a block are as cold.
 
 use crate::footprint::{Replacement, absent};
 use crate::probability::BlockProbabilities;

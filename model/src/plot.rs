@@ -19,7 +19,6 @@ use plotters::element::{Circle, DashedPathElement, PathElement};
 use plotters::prelude::SVGBackend;
 use plotters::style::{BLACK, Color, RGBColor, ShapeStyle, WHITE};
 
-/// Width and height of a chart.
 const SIZE: (u32, u32) = (720, 440);
 const FONT: &str = "sans-serif";
 /// Numbers on an axis, about.
@@ -49,23 +48,6 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// Where a value lies.
-    fn place(&self, value: f64) -> f64 {
-        match self {
-            Axis::PowersOfTwo(_) => value.log2(),
-            Axis::Linear(_) | Axis::Names(_) => value,
-        }
-    }
-
-    /// The ends of the axis for values between two places.
-    fn ends(&self, low: f64, high: f64) -> (f64, f64) {
-        match self {
-            Axis::Names(names) => (-0.5, names.len().max(1) as f64 - 0.5),
-            _ if low < high => (low, high),
-            _ => (low - 1.0, high + 1.0),
-        }
-    }
-
     fn label(&self, place: f64) -> String {
         match self {
             Axis::Linear(_) => number(place),
@@ -105,13 +87,8 @@ pub struct Chart {
     series: Vec<Series>,
 }
 
-#[derive(Clone, Debug)]
-struct Series {
-    name: String,
-    stroke: Stroke,
-    /// Places on the horizontal axis, and values.
-    points: Vec<(f64, f64)>,
-}
+/// The name, the stroke, and places on the horizontal axis with values.
+type Series = (String, Stroke, Vec<(f64, f64)>);
 
 impl Chart {
     /// A chart without series.
@@ -132,12 +109,12 @@ impl Chart {
         stroke: Stroke,
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Chart {
-        let points = points.into_iter().map(|(x, y)| (self.x.place(x), y));
-        self.series.push(Series {
-            name: name.to_owned(),
-            stroke,
-            points: points.collect(),
-        });
+        let is_log = matches!(self.x, Axis::PowersOfTwo(_));
+        let points = points
+            .into_iter()
+            .map(|(x, y)| (if is_log { x.log2() } else { x }, y));
+        self.series
+            .push((name.to_owned(), stroke, points.collect()));
         self
     }
 
@@ -145,26 +122,24 @@ impl Chart {
         &self,
         area: &DrawingArea<SVGBackend<'a>, Shift>,
     ) -> Result<(), Box<dyn Error + 'a>> {
-        let points = self.series.iter().flat_map(|series| &series.points);
+        let points = self.series.iter().flat_map(|(_, _, points)| points);
         let (mut low, mut high, mut top) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
         for &(x, y) in points.filter(|point| is_finite(point)) {
             (low, high, top) = (x.min(low), x.max(high), y.max(top));
         }
-        if low > high {
-            (low, high) = (0.0, 1.0);
-        }
-        let (left, right) = self.x.ends(low, high);
         let top = if top > 0.0 { 1.05 * top } else { 1.0 };
-        let x_name = match self.x {
-            Axis::Linear(name) | Axis::PowersOfTwo(name) => name,
-            Axis::Names(_) => "",
+        let (x_name, ends) = match &self.x {
+            Axis::Names(names) => ("", -0.5..names.len().max(1) as f64 - 0.5),
+            Axis::Linear(name) | Axis::PowersOfTwo(name) if low < high => (*name, low..high),
+            Axis::Linear(name) | Axis::PowersOfTwo(name) if low > high => (*name, 0.0..1.0),
+            Axis::Linear(name) | Axis::PowersOfTwo(name) => (*name, low - 1.0..high + 1.0),
         };
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, (FONT, 15))
             .margin(10)
             .x_label_area_size(44)
             .y_label_area_size(62)
-            .build_cartesian_2d(left..right, 0.0..top)?;
+            .build_cartesian_2d(ends, 0.0..top)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -175,14 +150,13 @@ impl Chart {
             .y_label_formatter(&|&y| number(y))
             .label_style((FONT, 12))
             .draw()?;
-        for (series, colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
-            let (stroke, points) = (series.stroke, &series.points);
+        for ((name, stroke, points), colour) in self.series.iter().zip(COLOURS.iter().cycle()) {
             let style = ShapeStyle::from(colour).stroke_width(2);
             let dots = points.iter().filter(|point| is_finite(point));
-            let radius = if stroke == Stroke::Dashed { 0 } else { 3 };
+            let radius = if *stroke == Stroke::Dashed { 0 } else { 3 };
             chart
                 .draw_series(dots.map(|&point| Circle::new(point, radius, colour.filled())))?
-                .label(&series.name)
+                .label(name)
                 .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
             for run in points.split(|point| !is_finite(point)) {
                 let run = run.to_vec();

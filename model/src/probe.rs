@@ -10,11 +10,13 @@
 //! Children are word indices into the probe's memory, so that everything here is safe code. The
 //! processor sees one load for the key and one for the child, as with pointers.
 
-use std::fmt;
 use std::hint::black_box;
+use std::io::ErrorKind;
 use std::time::Instant;
 
-use crate::{NO_NODE, NodeExtent, Overlap, PageSize, PagedMemory, Placement, SearchStyle, Shape};
+use crate::{
+    Error, NO_NODE, NodeExtent, Overlap, PageSize, PagedMemory, Placement, SearchStyle, Shape,
+};
 
 /// Words of a node that a search reads.
 const NODE_WORDS: usize = 3;
@@ -38,8 +40,8 @@ impl TreeProbe {
     /// O(n log n) time and as much memory as the placement spans.
     ///
     /// # Errors
-    /// [`ProbeError`] when the shape is no binary tree, a node is smaller than 24 bytes, a position
-    /// is no multiple of 8, two nodes overlap, or the system has not enough memory.
+    /// When the shape is no binary tree, a node is smaller than 24 bytes, a position is no multiple
+    /// of 8, two nodes overlap, or the system has not enough memory.
     ///
     /// # Panics
     /// When the placement has fewer nodes than the shape.
@@ -48,30 +50,39 @@ impl TreeProbe {
         placement: &Placement,
         node: NodeExtent,
         pages: PageSize,
-    ) -> Result<TreeProbe, ProbeError> {
-        if (node.bytes as usize) < NODE_WORDS * size_of::<u64>() {
-            let bytes = node.bytes;
+    ) -> Result<TreeProbe, Error> {
+        let bytes = u64::from(node.bytes);
+        if bytes < 8 * NODE_WORDS as u64 {
             let what = format!("a node of {bytes} bytes has no room for a key and two links");
-            return Err(ProbeError(what));
+            return Err(Error::new(what));
         }
-        let not_binary = || ProbeError("the shape is not one binary tree".to_owned());
+        let not_binary = || Error::new("the shape is not one binary tree");
         let mut roots = shape.roots();
         let (Some(root), None) = (roots.next(), roots.next()) else {
             return Err(not_binary());
         };
-        let (lowest, highest) = ends_apart(placement, node)?;
-        let lowest = lowest / 8 * 8;
-        let no_memory =
-            |error: &dyn fmt::Display| ProbeError(format!("no memory for the tree: {error}"));
-        let index = |word: u64| usize::try_from(word).map_err(|error| no_memory(&error));
+        let mut offsets = placement.offsets().to_vec();
+        offsets.sort_unstable();
+        // In nodes that overlap, a link could be a key as well, and a search might never end.
+        if let Some(pair) = offsets.windows(2).find(|pair| pair[1] - pair[0] < bytes) {
+            let (a, b) = (pair[0], pair[1]);
+            return Err(Error::new(format!(
+                "the nodes at offsets {a} and {b} overlap"
+            )));
+        }
+        let (lowest, highest) = (offsets[0] / 8 * 8, offsets[offsets.len() - 1]);
+        let no_memory = |error| Error::new(format!("no memory for the tree: {error}"));
+        let index =
+            |word| usize::try_from(word).map_err(|_| no_memory(ErrorKind::OutOfMemory.into()));
         let word_of = |v: u32| match placement.offset(v) - lowest {
             offset if offset.is_multiple_of(8) => index(offset / 8),
-            offset => Err(ProbeError(format!(
-                "a node at offset {offset} is not at a multiple of 8"
-            ))),
+            offset => {
+                let what = format!("a node at offset {offset} is not at a multiple of 8");
+                Err(Error::new(what))
+            }
         };
         let len = index((highest - lowest) / 8 + NODE_WORDS as u64)?;
-        let mut memory = PagedMemory::new(len, pages).map_err(|error| no_memory(&error))?;
+        let mut memory = PagedMemory::new(len, pages).map_err(no_memory)?;
         let words = memory.as_mut_slice();
         let subtree = shape.subtree_nodes();
         // Keys below the subtree of each node; parents come first.
@@ -107,25 +118,11 @@ impl TreeProbe {
 
     /// Runs dependent searches for uniformly random keys, all of them present; returns nanoseconds
     /// for one search.
-    ///
-    /// Each search ends at a node, since all nodes are there and none overlaps another.
     pub fn random_search_ns(&mut self, style: SearchStyle, searches: u32) -> f64 {
         match style {
-            SearchStyle::Branches => self.timed_random(searches, search::<true>),
-            SearchStyle::BranchFree => self.timed_random(searches, search::<false>),
+            SearchStyle::Branches => self.timed(Overlap::Dependent, searches, search::<true>),
+            SearchStyle::BranchFree => self.timed(Overlap::Dependent, searches, search::<false>),
         }
-    }
-
-    #[inline(always)]
-    fn timed_random(&mut self, searches: u32, search: impl Fn(&[u64], usize, u64) -> usize) -> f64 {
-        let (nodes, root) = (self.nodes, self.root);
-        let words = self.memory.as_slice();
-        ns_each(&mut self.state, searches, |state| {
-            *state = next_state(*state);
-            let found = search(words, root, scale(*state, nodes));
-            assert!(found != NONE, "a key of the probed tree is missing");
-            *state = state.wrapping_add(found as u64);
-        })
     }
 
     /// Runs descents for uniformly random keys, from the root to where a missing child ends them,
@@ -140,24 +137,24 @@ impl TreeProbe {
         descents: u32,
     ) -> f64 {
         match style {
-            SearchStyle::Branches => self.timed_descents(overlap, descents, descend::<true>),
-            SearchStyle::BranchFree => self.timed_descents(overlap, descents, descend::<false>),
+            SearchStyle::Branches => self.timed(overlap, descents, descend::<true>),
+            SearchStyle::BranchFree => self.timed(overlap, descents, descend::<false>),
         }
     }
 
     #[inline(always)]
-    fn timed_descents(
+    fn timed(
         &mut self,
         overlap: Overlap,
-        descents: u32,
-        descend: impl Fn(&[u64], usize, u64) -> usize,
+        searches: u32,
+        find: impl Fn(&[u64], usize, u64) -> usize,
     ) -> f64 {
         let (nodes, root) = (self.nodes, self.root);
         let words = self.memory.as_slice();
         let mut both = (self.state, 0u64);
-        let ns = ns_each(&mut both, descents, |(state, sum)| {
+        let ns = ns_each(&mut both, searches, |(state, sum)| {
             *state = next_state(*state);
-            let found = descend(words, root, scale(*state, nodes)) as u64;
+            let found = find(words, root, scale(*state, nodes)) as u64;
             *sum = sum.wrapping_add(found);
             if overlap == Overlap::Dependent {
                 *state = state.wrapping_add(found);
@@ -190,36 +187,6 @@ impl TreeProbe {
     pub fn state(&self) -> u64 {
         self.state
     }
-
-    /// Nodes that a search for this rank visits.
-    pub(crate) fn depth(&self, key: u64) -> u32 {
-        let words = self.memory.as_slice();
-        let mut at = self.root;
-        let mut visited = 0;
-        while let Some(&[node_key, left, right]) = node_at(words, at) {
-            visited += 1;
-            if node_key == key {
-                break;
-            }
-            at = link(if key < node_key { left } else { right });
-        }
-        visited
-    }
-}
-
-/// The lowest and the highest offset of nodes that do not overlap. In those that do, a link could
-/// be a key as well, and a search might never end.
-fn ends_apart(placement: &Placement, node: NodeExtent) -> Result<(u64, u64), ProbeError> {
-    let mut offsets = placement.offsets().to_vec();
-    offsets.sort_unstable();
-    for pair in offsets.windows(2) {
-        if pair[1] - pair[0] < u64::from(node.bytes) {
-            let what = format!("the nodes at offsets {} and {} overlap", pair[0], pair[1]);
-            return Err(ProbeError(what));
-        }
-    }
-    let end = |offset: Option<&u64>| offset.copied().unwrap_or(0);
-    Ok((end(offsets.first()), end(offsets.last())))
 }
 
 /// Runs `steps` steps, each on the state that the one before left; nanoseconds a step.
@@ -310,29 +277,15 @@ fn descend<const BRANCHES: bool>(words: &[u64], root: usize, key: u64) -> usize 
     found
 }
 
-/// Why a tree cannot be probed: the shape or the placement is not that of a binary tree, or the
-/// system gave no memory.
-#[derive(Debug)]
-pub struct ProbeError(String);
-
-impl fmt::Display for ProbeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl core::error::Error for ProbeError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Layout, Visits};
+    use crate::Layout;
 
     #[test]
-    fn every_key_is_found_at_its_depth() {
+    fn every_key_is_found_at_a_node_of_its_own() {
         let node = NodeExtent::new(24, 8).unwrap();
         let shape = Shape::random_binary(1000, 5);
-        let expected = Visits::uniform(&shape).nodes_per_operation() * 1000.0;
         let layouts = [
             Layout::DepthFirst,
             Layout::VanEmdeBoas,
@@ -340,16 +293,19 @@ mod tests {
         ];
         for placement in layouts.map(|layout| layout.place(&shape, node)) {
             let mut tree = TreeProbe::new(&shape, &placement, node, PageSize::Small4K).unwrap();
-            let visited: u32 = (0..1000).map(|key| tree.depth(key)).sum();
-            assert!((f64::from(visited) - expected).abs() < 1e-6);
             let (words, root) = (tree.memory.as_slice(), tree.root);
+            let mut offsets = Vec::new();
             for key in 0..1000 {
                 let found = search::<true>(words, root, key);
-                assert_ne!(found, NONE);
                 assert_eq!(search::<false>(words, root, key), found);
                 assert_eq!(descend::<true>(words, root, key), found);
                 assert_eq!(descend::<false>(words, root, key), found);
+                offsets.push(8 * found as u64);
             }
+            let mut expected = placement.into_offsets();
+            offsets.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(offsets, expected);
             assert_eq!(search::<false>(words, root, 1000), NONE);
             // The clock is not judged, only that the searches end and find their keys.
             for style in [SearchStyle::Branches, SearchStyle::BranchFree] {

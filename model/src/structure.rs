@@ -34,14 +34,12 @@ mod tests;
 mod tree;
 mod walker;
 
-use crate::keys::ParameterError;
-use crate::{NO_NODE, NodeExtent};
+use crate::{Error, NO_NODE, NodeExtent};
 pub use built::Built;
 pub use edges::{EdgeList, read_edges};
 pub use operation::Operation;
-pub use walker::{WalkError, Walked, walk};
+pub use walker::{Walked, walk};
 
-/// The largest arity and fanout.
 const FANOUT_MAX: u32 = 1 << 16;
 
 /// How a structure was built.
@@ -164,17 +162,16 @@ impl Structure {
     /// O(keys log keys).
     ///
     /// # Errors
-    /// [`ParameterError`] for parameters that no structure has, and for more keys than can be
+    /// For parameters that no structure has, and for more keys than can be
     /// numbered.
-    pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, ParameterError> {
-        NodeExtent::new(sizes.node.bytes, sizes.node.align)
-            .map_err(|error| ParameterError(error.to_string()))?;
+    pub fn build(self, keys: u32, sizes: &Sizes) -> Result<Built, Error> {
+        NodeExtent::new(sizes.node.bytes, sizes.node.align)?;
         if keys == NO_NODE {
             return Err(too_large());
         }
         let within = |ok: bool, what: String| match ok {
             true => Ok(()),
-            false => Err(ParameterError(what)),
+            false => Err(Error::new(what)),
         };
         match self {
             Structure::SearchTree { growth } => Ok(tree::search(keys, growth, sizes)),
@@ -213,6 +210,6 @@ impl Structure {
     }
 }
 
-fn too_large() -> ParameterError {
-    ParameterError::new("the structure has more parts than 2^32")
+fn too_large() -> Error {
+    Error::new("the structure has more parts than 2^32")
 }

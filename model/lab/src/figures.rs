@@ -2,12 +2,8 @@
 //! model's predictions, and a simulation, of the same trees.
 //!
 //! The experiment (sections 2.3.1 and 3.4): a million searches for random keys in a complete tree
-//! of 2,097,151, three nodes to a block, on caches of 16 KB and 1 MB, direct-mapped. Figure 3-4 has
-//! subtree and depth-first clusters without colours; 3-5 has 384 to 64 x 384 nodes coloured,
-//! without clusters; 3-6 has both, 64 x 384 nodes coloured, and trees of 262,144 to 4,194,304
-//! nodes, which are one less here, to be complete.
-//!
-//! Five speedups of a layout are compared:
+//! of 2,097,151, three nodes to a block, on caches of 16 KB and 1 MB, direct-mapped. Five speedups
+//! of a layout are compared:
 //!
 //! | | of the layout | over |
 //! |---|---|---|
@@ -30,7 +26,7 @@ mod tree;
 use std::error::Error;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::thesis::{
     Clustering, L2, NODE_BYTES, c_tree_miss_rate, coloured_reuse, miss_rate, nodes_per_block,
@@ -68,7 +64,7 @@ impl Stated {
 }
 
 /// The size of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct FigureOptions {
     /// Searches that are simulated for each point.
     pub(crate) searches: u64,
@@ -79,7 +75,6 @@ pub(crate) struct FigureOptions {
 }
 
 impl FigureOptions {
-    /// The thesis's experiment.
     pub(crate) const FULL: FigureOptions = FigureOptions {
         searches: 1_000_000,
         levels: 21,
@@ -92,7 +87,6 @@ impl FigureOptions {
     };
 }
 
-/// One point of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct FigureRow {
     pub(crate) layout: &'static str,
@@ -134,7 +128,6 @@ impl FigureRow {
     }
 }
 
-/// One figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figure {
     /// `3-4`, `3-5` or `3-6`.
@@ -178,16 +171,17 @@ pub(crate) fn figures(options: FigureOptions) -> Vec<Figure> {
         let place = jobs.iter().position(|&job| job == (levels, arrangement));
         place.map_or_else(Default::default, |place| costs[place])
     };
-    let figure = |(number, title, stated, points): WantedFigure| Figure {
-        number,
-        title,
-        stated,
-        rows: { points.into_iter() }
-            .map(|point| {
-                let cost = cost_of(point.levels, point.arrangement);
-                row(point, stated, cost_of(point.levels, RANDOM), cost)
-            })
-            .collect(),
+    let figure = |(number, title, stated, points): WantedFigure| {
+        let row = |point: Wanted| {
+            let cost = cost_of(point.levels, point.arrangement);
+            row(point, stated, cost_of(point.levels, RANDOM), cost)
+        };
+        Figure {
+            number,
+            title,
+            stated,
+            rows: points.into_iter().map(row).collect(),
+        }
     };
     wanted.into_iter().map(figure).collect()
 }
@@ -198,10 +192,10 @@ const RANDOM: Arrangement = Arrangement::PackedRandom;
 /// Number, title, what the text says and the points of a figure.
 type WantedFigure = (&'static str, &'static str, Stated, Vec<Wanted>);
 
-/// The points of the three figures.
 fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
     let k = nodes_per_block(L2.block_bytes(), NODE_BYTES);
     let levels = options.levels;
+    use Arrangement::{ClustersDepthFirst, ClustersFromBottom};
     use Clustering::{DepthFirst, None, Subtree};
     let clusters = |coloured_nodes| Arrangement::Clusters { coloured_nodes };
     let random = |coloured_nodes| Arrangement::Random { coloured_nodes };
@@ -210,27 +204,22 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
         ("subtree clusters", Subtree, clusters(0)),
         ("random in blocks", None, random(0)),
         ("depth-first with gaps", DepthFirst, Arrangement::DepthFirst),
-        (
-            "clusters from the leaves",
-            Subtree,
-            Arrangement::ClustersFromBottom,
-        ),
-        (
-            "clusters depth-first",
-            Subtree,
-            Arrangement::ClustersDepthFirst,
-        ),
+        ("clusters from the leaves", Subtree, ClustersFromBottom),
+        ("clusters depth-first", Subtree, ClustersDepthFirst),
     ];
-    let uncoloured = uncoloured.into_iter().enumerate();
-    let uncoloured = uncoloured.map(|(i, (layout, clustering, arrangement))| Wanted {
-        layout,
-        levels,
-        coloured_nodes: 0,
-        arrangement,
-        formula_rate: miss_rate(f64::from(levels), 0.0, clustering.k(k)),
-        // The thesis measured the first two.
-        is_of_the_thesis: i < 2,
-    });
+    let uncoloured =
+        uncoloured
+            .into_iter()
+            .enumerate()
+            .map(|(i, (layout, clustering, arrangement))| Wanted {
+                layout,
+                levels,
+                coloured_nodes: 0,
+                arrangement,
+                formula_rate: miss_rate(f64::from(levels), 0.0, clustering.k(k)),
+                // The thesis measured the first two.
+                is_of_the_thesis: i < 2,
+            });
     let coloured = (0..7).map(|doubling| {
         let coloured_nodes = PAGE_NODES << doubling;
         let nodes = nodes_of(levels);
@@ -260,29 +249,25 @@ fn wanted(options: FigureOptions) -> Vec<WantedFigure> {
                     the shape of the speedup curve";
     let c_tree = "the model underestimated the actual speedup by only 15% and accurately predicted \
                   the shape of the curve";
-    vec![
-        (
-            "3-4",
-            "predicted and actual effects of clustering",
-            stated(0.08, 0.09, clustering),
-            uncoloured.collect(),
-        ),
-        (
-            "3-5",
-            "predicted and actual effects of coloring",
-            stated(0.08, 0.14, coloring),
-            coloured.collect(),
-        ),
-        (
-            "3-6",
-            "predicted and actual speedup for C-trees",
-            stated(0.15, 0.15, c_tree),
-            c_trees.collect(),
-        ),
-    ]
+    let title = "predicted and actual effects of clustering";
+    let clustered = (
+        "3-4",
+        title,
+        stated(0.08, 0.09, clustering),
+        uncoloured.collect(),
+    );
+    let title = "predicted and actual effects of coloring";
+    let coloured = (
+        "3-5",
+        title,
+        stated(0.08, 0.14, coloring),
+        coloured.collect(),
+    );
+    let title = "predicted and actual speedup for C-trees";
+    let c_trees = ("3-6", title, stated(0.15, 0.15, c_tree), c_trees.collect());
+    vec![clustered, coloured, c_trees]
 }
 
-/// Nodes of a complete tree of `levels` levels.
 fn nodes_of(levels: u32) -> u64 {
     (1 << levels) - 1
 }
@@ -350,22 +335,15 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Box<dyn Error>
     for figure in &figures {
         writeln!(out, "{}", figure.to_markdown())?;
     }
-    writeln!(
-        out,
-        "{}",
-        show::start_up_markdown(&start::start_up(START_LEVELS))
-    )?;
+    let start_up = start::start_up(START_LEVELS);
+    writeln!(out, "{}", show::start_up_markdown(&start_up))?;
     for path in written {
         writeln!(out, "written to {}", path.display())?;
     }
     Ok(())
 }
 
-/// Writes pictures and points; their paths.
-fn write_files(
-    folder: &std::path::Path,
-    figures: &[Figure],
-) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+fn write_files(folder: &Path, figures: &[Figure]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut written = Vec::new();
     for figure in figures {
         let json = serde_json::to_string_pretty(figure)? + "\n";
@@ -378,6 +356,6 @@ fn write_files(
     Ok(written)
 }
 
-fn cannot_write(path: &std::path::Path, error: &std::io::Error) -> String {
+fn cannot_write(path: &Path, error: &std::io::Error) -> String {
     format!("cannot write {}: {error}", path.display())
 }

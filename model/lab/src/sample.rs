@@ -3,11 +3,10 @@
 //! One stream of random operations runs through all machines. Caches are warmed by one pass over
 //! all nodes and then by random operations, more than twice the characteristic time of the largest
 //! cache that the structure does not fit into. Then batches of operations are counted until the
-//! standard error of each level is small, or too many were made.
+//! standard error of each level is small.
 //!
-//! What varies most from batch to batch is the number of reads, above all in lists. The mean number
-//! of reads of a search is known. So misses are taken at that number, along the line that fits the
-//! batches best (a control variate).
+//! What varies most from batch to batch is the number of reads, whose mean is known of searches. So
+//! misses are taken at that mean, along the line that fits the batches best (a control variate).
 
 use ccmodel::{
     Access, Accesses, CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Operations,
@@ -20,7 +19,6 @@ const BATCH_READS: f64 = 1e6;
 /// sets that it uses hold what they hold in the steady state.
 const WARMING_READS: f64 = 2e8;
 
-/// A simulated machine.
 pub(crate) struct Simulated {
     pub(crate) name: &'static str,
     pub(crate) hierarchy: Hierarchy,
@@ -102,7 +100,6 @@ pub(crate) struct Precision {
     pub(crate) rare: f64,
 }
 
-/// Simulated misses of a level.
 #[derive(Clone, Copy)]
 pub(crate) struct Misses {
     /// Of an operation, on average.
@@ -135,11 +132,12 @@ pub(crate) fn sample(
         stream.run(enough.min(operations_of(WARMING_READS, reads_each)));
     }
     let batch = operations_of(BATCH_READS, reads_each).max(20);
-    let mut counted: Vec<Vec<Batches>> = Vec::new();
-    for simulator in &mut stream.simulators {
-        simulator.reset_counts();
-        counted.push(vec![Batches::default(); all_misses(simulator).len()]);
-    }
+    stream
+        .simulators
+        .iter_mut()
+        .for_each(Simulator::reset_counts);
+    let batches = |simulator| vec![Batches::default(); all_misses(simulator).len()];
+    let mut counted: Vec<Vec<Batches>> = stream.simulators.iter().map(batches).collect();
     // The mean number of reads is known of searches only.
     let length = accesses
         .is_paths()
@@ -172,7 +170,6 @@ pub(crate) fn sample(
     counted.into_iter().map(levels).collect()
 }
 
-/// Operations on their way into the simulators.
 struct Stream<'a> {
     simulators: Vec<Simulator>,
     operations: Operations<'a>,
@@ -180,7 +177,6 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    /// Simulates the reads.
     fn access(&mut self) {
         for simulator in &mut self.simulators {
             for read in &self.reads {
@@ -225,7 +221,6 @@ fn warming(accesses: &Accesses, machines: &[Simulated]) -> u64 {
     operations_of(longest, 1.0)
 }
 
-/// How many operations make `reads` reads.
 fn operations_of(reads: f64, reads_each: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -247,7 +242,6 @@ pub(crate) fn all_misses(simulator: &Simulator) -> Vec<u64> {
     .concat()
 }
 
-/// Misses of a level and reads, batch by batch.
 #[derive(Clone, Copy, Default)]
 struct Batches {
     before: u64,

@@ -127,14 +127,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
-    let machine = match (
-        Machine::preset(&args.machine),
-        fs::read_to_string(&args.machine),
-    ) {
-        (Ok(preset), _) => preset,
-        (_, Ok(text)) => Machine::from_json(&text)?,
-        (Err(unknown), _) => return Err(unknown.into()),
-    };
+    let machine = Machine::preset(&args.machine);
+    let machine = machine.or_else(|unknown| match fs::read_to_string(&args.machine) {
+        Ok(text) => Machine::from_json(&text),
+        Err(_) => Err(unknown),
+    })?;
     Ok(out.write_all(table(&machine, args.nodes, args.node_bytes).as_bytes())?)
 }
 
@@ -142,10 +139,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<(), Box<dyn Error>
 /// half of which is for the top of the tree. Speedups are over a layout that always misses
 /// (figure 3-2).
 fn table(machine: &Machine, nodes: u64, node_bytes: u64) -> String {
-    let data = machine
-        .levels
-        .iter()
-        .filter(|level| level.kind == LevelKind::Data);
+    let levels = machine.levels.iter();
+    let data = levels.filter(|level| level.kind == LevelKind::Data);
     // Each step of latency counts as a cache.
     let caches: Vec<_> = data
         .flat_map(|level| level.steps.iter().map(move |step| (level, step)))
@@ -193,32 +188,22 @@ mod tests {
     #[test]
     fn k_has_the_limits_of_the_text() {
         for k in 1..200 {
-            for clustering in [
-                Clustering::None,
-                Clustering::DepthFirst,
-                Clustering::Subtree,
-            ] {
+            use Clustering::{DepthFirst, None, Subtree};
+            for clustering in [None, DepthFirst, Subtree] {
                 let needed = clustering.k(k);
                 let is_within = (1.0..=k as f64 + 1e-12).contains(&needed);
                 assert!(is_within, "{clustering:?}, {k}");
             }
             // "greater than 2 for k > 3", "<= 2" (section 2.2.3).
-            assert_eq!(Clustering::Subtree.k(k) > 2.0 + 1e-12, k > 3);
-            assert!(Clustering::DepthFirst.k(k) <= 2.0);
+            assert_eq!(Subtree.k(k) > 2.0 + 1e-12, k > 3);
+            assert!(DepthFirst.k(k) <= 2.0);
         }
     }
 
     #[test]
     fn the_table_has_the_numbers_of_the_text() {
         let text = table(&Machine::thesis(), 2_097_151, NODE_BYTES);
-        for part in [
-            "D = 21.00",
-            "0.571",
-            "0.500",
-            "cluster, coloured",
-            "4.23x",
-            "1.00x",
-        ] {
+        for part in "D = 21.00|0.571|0.500|cluster, coloured|4.23x|1.00x".split('|') {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
         let empty = table(&Machine::thesis(), 0, 0);

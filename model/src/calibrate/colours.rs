@@ -2,9 +2,8 @@
 //! really apart from the other half.
 //!
 //! A *hot* set of lines, a quarter of the cache, is loaded at random, each address depending on the
-//! value before. Between two such loads, a few *cold* lines are loaded out of four times the cache,
-//! their addresses known ahead. The hot lines lie in the first half of each way, the cold ones
-//! either in the second half (the *other* colour), or in the first (the *same*):
+//! value before. Between two such loads, a few independent *cold* lines are loaded out of four
+//! times the cache. The cold lines are of the *other* colour than the hot ones, or of the *same*:
 //!
 //! ```text
 //! way           | h h h h - - - - | h h h h - - - - | ...
@@ -12,11 +11,8 @@
 //! cold, same    |                 |                 | c c c c - - - - | ...
 //! ```
 //!
-//! Where the address chooses the set, cold lines of the other colour evict no hot one, and a hot
-//! load costs less than beside cold lines of the same colour. Where a hash or an unrelated physical
-//! address chooses the set, both take the same time. The probe runs in huge pages, whose physical
-//! addresses agree with the program's in the bits that matter, unless a hypervisor backs them with
-//! small ones. First-level caches with ways of a page pass on every machine.
+//! Where the address chooses the set, cold lines of the other colour evict no hot one, and hot
+//! loads cost less. Where a hash or an unrelated physical address does, both take the same time.
 
 use super::{LINE_BYTES, line_start, typical};
 use crate::machine::{ColourProbe, Level, LevelKind};

@@ -1,8 +1,7 @@
 //! A cycle through memory: each of its words holds the index of the next one.
 //!
-//! A cycle visits every word in turns, so a cycle longer than a buffer with LRU-like replacement
-//! misses it every time, and its size shows as a cliff. Nothing but the load itself lies between
-//! one value and the next, so a cycle in the first-level cache shows its latency.
+//! A cycle longer than a buffer with LRU-like replacement misses it every time, so its size shows
+//! as a cliff. Nothing but the load itself lies between one value and the next.
 
 use super::{LINE_WORDS, typical};
 use crate::probe::ns_each;

@@ -1,16 +1,13 @@
-//! Turns a latency curve into steps.
-//!
-//! With the measured sizes `W_1 < W_2 < ...` as possible capacities, the model of a point is linear
-//! in the steps:
+//! Turns a latency curve into steps, with the measured sizes `W_1 < W_2 < ...` as possible
+//! capacities:
 //!
 //! ```text
 //! ns(W_j) = base + sum over i < j of step_i x (1 - W_i / W_j),      base >= 0, step_i >= 0
 //! ```
 //!
-//! The weighted least-squares solution under these signs is found by coordinate descent: each
-//! unknown in turn is set to its best value given the others, or to 0 where that is negative. The
-//! problem is convex, so this converges to the optimum. The signs make the inversion stable: noise
-//! cannot be explained by steps of alternating sign.
+//! Coordinate descent finds the weighted least-squares solution: each unknown in turn is set to its
+//! best value given the others, or to 0 where that is negative. The problem is convex, so this
+//! converges, and the signs keep noise from being explained by steps of alternating sign.
 
 use crate::machine::{CurvePoint, Step};
 

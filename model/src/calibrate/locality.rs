@@ -1,10 +1,9 @@
 //! How much cheaper far loads are near each other.
 //!
 //! A tree of nodes of one line each, larger than the caches, is laid out in van Emde Boas order and
-//! searched. Then its aligned blocks of `g` bytes are scattered at random and it is searched again:
-//! what lay together within more than `g` bytes no longer does. Let `f_G` be what the far misses of
-//! a search would cost if only the first missed line of each block of `G` bytes did, and `s_G` the
-//! share of a miss for which that is so. Then
+//! searched. Then its aligned blocks of `g` bytes are scattered at random and it is searched again.
+//! Let `f_G` be what the far misses of a search would cost if only the first missed line of each
+//! block of `G` bytes did, and `s_G` the share of a miss for which that is so. Then
 //!
 //! ```text
 //! t_g = cpu + sum over G <= g of s_G f_G  +  (sum over G > g of s_G) f_g
@@ -12,8 +11,8 @@
 //! ```
 //!
 //! so the differences of the times give the tails, and the tails the shares. On an Emerald Rapids
-//! virtual machine, searches of 2^21 nodes of 32 B took 986 ns scattered by 64 B and 640 ns as they
-//! were: without this correction every good layout is predicted 1.3 times too slow.
+//! virtual machine, searches of 2^21 nodes of 32 B took 986 ns scattered by 64 B, 640 ns as they
+//! were.
 
 use crate::machine::{CurvePoint, Level, NeighbourShare};
 use crate::predict::far_costs;

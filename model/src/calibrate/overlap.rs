@@ -1,8 +1,7 @@
 //! How many far misses are outstanding at once: several chains of dependent loads side by side.
 //!
-//! Each chain is a chase of the curve, in all of the memory. With `k` chains, `k` loads are
-//! outstanding, until the processor cannot track another one. Then the time of a load stops
-//! falling:
+//! With `k` chains, `k` loads are outstanding, until the processor cannot track another one. Then
+//! the time of a load stops falling:
 //!
 //! ```text
 //! outstanding misses = ns(1 chain) / least ns(k chains)

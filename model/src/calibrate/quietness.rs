@@ -4,8 +4,7 @@
 //! A chase within the first-level cache notices clock changes and a shared processor, one of half
 //! the second level the sibling thread, one of memory all other programs. Each is repeated before
 //! and after everything else: the spread of the runs is the noise, the change of the median the
-//! drift. `/proc/stat` has the time that a hypervisor gave to other guests, `/proc/loadavg` the
-//! number of runnable programs. Either may be missing.
+//! drift. The system adds stolen time and runnable programs, where it knows them.
 
 use std::fs;
 
@@ -23,24 +22,9 @@ const FIRST_LEVEL_BYTES: u64 = 16 << 10;
 
 /// The readings before a measurement.
 pub(super) struct Listener {
-    /// Name and lines of each chase.
-    chases: Vec<(&'static str, u64)>,
-    before: Vec<Sample>,
-    ticks: Option<Ticks>,
-}
-
-/// Runs of a chase.
-struct Sample {
-    median_ns: f64,
-    /// The ninth decile over the first, less 1.
-    spread: f64,
-}
-
-/// Time of all processors since the system started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ticks {
-    all: u64,
-    stolen: u64,
+    /// How many lines each chase has, and what it took.
+    chases: Vec<(u64, ChaseReading)>,
+    ticks: Option<[u64; 2]>,
 }
 
 impl Listener {
@@ -51,58 +35,58 @@ impl Listener {
         topology: &Topology,
         runs: u32,
     ) -> Listener {
-        let mut chases = vec![("L1", FIRST_LEVEL_BYTES / LINE_BYTES)];
-        if let Some(cache) = topology.data_caches().nth(1) {
-            chases.push(("L2", (cache.size_bytes / 2 / LINE_BYTES).max(1)));
-        }
-        chases.push(("memory", lines_of(memory)));
+        let second = topology.data_caches().nth(1);
+        let chases = [
+            ("L1", Some(FIRST_LEVEL_BYTES / LINE_BYTES)),
+            (
+                "L2",
+                second.map(|cache| (cache.size_bytes / 2 / LINE_BYTES).max(1)),
+            ),
+            ("memory", Some(lines_of(memory))),
+        ];
+        let mut read = |(name, lines): (&str, Option<u64>)| {
+            let (before_ns, spread) = listen(lines?, chase, memory, runs);
+            let reading = ChaseReading {
+                name: name.to_owned(),
+                before_ns,
+                after_ns: 0.0,
+                spread,
+            };
+            Some((lines?, reading))
+        };
         Listener {
-            before: listen(&chases, chase, memory, runs),
-            chases,
+            chases: chases.into_iter().filter_map(&mut read).collect(),
             ticks: proc_file("stat", ticks),
         }
     }
 
     /// Takes the readings after.
-    pub(super) fn stop(self, chase: &mut Chase, memory: &PagedMemory, runs: u32) -> Quietness {
-        let after = listen(&self.chases, chase, memory, runs);
-        let readings = self.chases.iter().zip(self.before.iter().zip(after));
-        let readings = readings.map(|(&(name, _), (before, after))| ChaseReading {
-            name: name.to_owned(),
-            before_ns: before.median_ns,
-            after_ns: after.median_ns,
-            spread: before.spread.max(after.spread),
-        });
+    pub(super) fn stop(mut self, chase: &mut Chase, memory: &PagedMemory, runs: u32) -> Quietness {
+        for (lines, reading) in &mut self.chases {
+            let (after_ns, spread) = listen(*lines, chase, memory, runs);
+            reading.after_ns = after_ns;
+            reading.spread = reading.spread.max(spread);
+        }
         let ticks = self.ticks.zip(proc_file("stat", ticks));
         Quietness::new(
-            readings.collect(),
+            self.chases
+                .into_iter()
+                .map(|(_, reading)| reading)
+                .collect(),
             ticks.and_then(|(before, after)| steal_share(before, after)),
             proc_file("loadavg", load_per_processor),
         )
     }
 }
 
-/// Runs each chase many times.
-fn listen(
-    chases: &[(&'static str, u64)],
-    chase: &mut Chase,
-    memory: &PagedMemory,
-    runs: u32,
-) -> Vec<Sample> {
-    let words = memory.as_slice();
-    let sample = |&(_, lines): &(_, u64)| {
-        let lines = lines.min(lines_of(memory)).max(1);
-        chase.run(words, lines, (2 * lines).min(100_000) as u32);
-        let samples: Vec<f64> = { 0..RUNS * runs.max(1) }
-            .map(|_| chase.run(words, lines, LOADS))
-            .collect();
-        let [low, median, high] = [0.1, 0.5, 0.9].map(|part| quantile(samples.clone(), part));
-        Sample {
-            median_ns: median,
-            spread: if low > 0.0 { high / low - 1.0 } else { 0.0 },
-        }
-    };
-    chases.iter().map(sample).collect()
+/// Runs a chase many times: the median, and the ninth decile over the first, less 1.
+fn listen(lines: u64, chase: &mut Chase, memory: &PagedMemory, runs: u32) -> (f64, f64) {
+    let (words, lines) = (memory.as_slice(), lines.min(lines_of(memory)).max(1));
+    chase.run(words, lines, (2 * lines).min(100_000) as u32);
+    let run = |_| chase.run(words, lines, LOADS);
+    let samples: Vec<f64> = (0..RUNS * runs.max(1)).map(run).collect();
+    let [low, median, high] = [0.1, 0.5, 0.9].map(|part| quantile(samples.clone(), part));
+    (median, if low > 0.0 { high / low - 1.0 } else { 0.0 })
 }
 
 /// What `parse` makes of a file of `/proc`.
@@ -110,20 +94,21 @@ fn proc_file<T>(name: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
     parse(&fs::read_to_string(format!("/proc/{name}")).ok()?)
 }
 
-/// All ticks and the stolen ones, from the first line of `/proc/stat`: user, nice, system, idle,
-/// waiting for devices, two kinds of interrupts, stolen.
-fn ticks(stat: &str) -> Option<Ticks> {
+/// Time of all processors since the start, in all and stolen, from `/proc/stat`: user, nice,
+/// system, idle, waiting for devices, two kinds of interrupts, stolen.
+fn ticks(stat: &str) -> Option<[u64; 2]> {
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let numbers = line.split_ascii_whitespace().take(8);
     let ticks: Vec<u64> = numbers.map_while(|number| number.parse().ok()).collect();
-    let all = { ticks.iter() }.try_fold(0u64, |sum, &ticks| sum.checked_add(ticks))?;
-    let stolen = *ticks.get(7)?;
-    Some(Ticks { all, stolen })
+    Some([
+        ticks.iter().copied().fold(0, u64::saturating_add),
+        *ticks.get(7)?,
+    ])
 }
 
-fn steal_share(before: Ticks, after: Ticks) -> Option<f64> {
-    let all = after.all.checked_sub(before.all).filter(|&all| all > 0)?;
-    Some(after.stolen.checked_sub(before.stolen)? as f64 / all as f64)
+fn steal_share(before: [u64; 2], after: [u64; 2]) -> Option<f64> {
+    let all = after[0].checked_sub(before[0]).filter(|&all| all > 0)?;
+    Some(after[1].checked_sub(before[1])? as f64 / all as f64)
 }
 
 /// The load of the last minute over the number of processors.
@@ -137,10 +122,9 @@ fn load_per_processor(loadavg: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::PageSize;
-    use crate::machine::Verdict;
 
     #[test]
-    fn stolen_time_is_a_share_of_all() {
+    fn what_the_system_says_is_read_or_left_out() {
         let before = ticks("cpu  10 0 10 70 0 0 5 5 0 0\ncpu0 1\n").unwrap();
         let after = ticks("cpu  60 0 10 100 0 0 5 25 0 0\n").unwrap();
         assert_eq!(steal_share(before, after), Some(0.2));
@@ -150,41 +134,11 @@ mod tests {
         for bad in ["", "cpu", "cpu  1 2 3", "cpu  1 2 3 4 5 6 7 x", other] {
             assert_eq!(ticks(bad), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn load_is_read_where_there_is_one() {
         let load = load_per_processor("0.50 0.40 0.30 1/80 1234\n");
         assert!(load.is_some_and(|load| load > 0.0 && load <= 0.5));
         for bad in ["", "x", "nan 1 1", "-1 0 0"] {
             assert_eq!(load_per_processor(bad), None, "{bad}");
         }
-    }
-
-    #[test]
-    fn readings_give_a_verdict() {
-        let reading = |spread, after_ns| ChaseReading {
-            name: "L1".to_owned(),
-            before_ns: 4.0,
-            after_ns,
-            spread,
-        };
-        for (readings, steal, load, expected) in [
-            (vec![reading(0.05, 4.1)], None, None, Verdict::Quiet),
-            (vec![reading(0.2, 4.1)], None, None, Verdict::Busy),
-            // Drift up and down.
-            (vec![reading(0.05, 5.0)], None, None, Verdict::Busy),
-            (vec![reading(0.05, 2.0)], None, None, Verdict::Loud),
-            (Vec::new(), Some(0.2), None, Verdict::Loud),
-            (Vec::new(), Some(0.0), Some(1.0), Verdict::Busy),
-        ] {
-            assert_eq!(Quietness::new(readings, steal, load).verdict, expected);
-        }
-        let heard = Quietness::new(vec![reading(0.2, 4.0)], Some(0.01), Some(0.5));
-        assert_eq!(
-            heard.to_string(),
-            "busy: L1 spread 20 % drift 0 %, stolen time 1.0 %, load 0.50 a processor"
-        );
     }
 
     #[test]
@@ -195,7 +149,7 @@ mod tests {
         let heard = listener.stop(&mut chase, &memory, 1);
         assert!(heard.readings.len() >= 2);
         for reading in &heard.readings {
-            assert!(reading.before_ns > 0.0 && reading.spread >= 0.0);
+            assert!(reading.before_ns > 0.0 && reading.after_ns > 0.0 && reading.spread >= 0.0);
         }
     }
 }

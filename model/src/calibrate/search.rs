@@ -23,7 +23,7 @@ pub(super) fn costs(runs: u32) -> Option<SearchCosts> {
     let searches = 4000;
     // Two leaves far from each other.
     let keys = [0, u64::from(nodes) - 1];
-    let depth = f64::from(tree.depth(keys[0]));
+    let depth = f64::from((nodes + 1).ilog2());
     let [mut alone, mut repeated, mut random, mut selected] = [const { Vec::new() }; 4];
     for _ in 0..=runs {
         alone.push(single.random_search_ns(SearchStyle::Branches, searches));

@@ -2,20 +2,18 @@
 //! reach further.
 //!
 //! One line in each of `n` pages is visited in turns. Page `p` gives its `7p`-th line, so that the
-//! lines spread over the sets of the data caches as evenly as adjacent lines. As many adjacent
-//! lines, in a huge page, are visited for comparison; the difference is translation:
+//! lines spread over the sets of the data caches as evenly as adjacent lines, which are visited for
+//! comparison; the difference is translation:
 //!
 //! ```text
 //! ns |                              .-----------   a walk through the page table
-//!    |                              |
 //!    |               .--------------'              a hit of the second buffer
 //!    |_______________|______________________ n
 //!              entries of dTLB   of STLB
 //! ```
 //!
-//! A buffer of LRU-like replacement that is one page too small hardly ever hits. The same lines in
-//! huge pages tell whether these extend the reach: in a virtual machine whose host backs them with
-//! small pages they miss as small pages do, with shorter walks.
+//! The same lines in huge pages tell whether these extend the reach. In a virtual machine whose
+//! host backs them with small pages, they miss as small pages do, with shorter walks.
 
 use super::LINE_WORDS;
 use super::cycle::Cycle;

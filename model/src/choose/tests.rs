@@ -12,12 +12,10 @@ fn choose(shape: &Shape, bytes: u32, machine: &Machine) -> Choice {
 
 /// `nodes` nodes of which `parent(v)` gives the parents.
 fn shape(nodes: u32, parent: impl FnMut(u32) -> Option<u32>) -> Shape {
-    Shape::from_generated(
-        (0..nodes)
-            .map(parent)
-            .map(|parent| parent.unwrap_or(NO_NODE))
-            .collect(),
-    )
+    let parents = (0..nodes)
+        .map(parent)
+        .map(|parent| parent.unwrap_or(NO_NODE));
+    Shape::from_generated(parents.collect())
 }
 
 /// Every node below a node chosen evenly from those before it.
@@ -42,10 +40,6 @@ fn forest(trees: u32, nodes_each: u32) -> Shape {
     Shape::from_generated(parents.collect())
 }
 
-fn chains(nodes: u32, lists: u32) -> Shape {
-    shape(nodes, |v| v.checked_sub(lists))
-}
-
 /// The choice's ranking against all layouts in full: how far its predictions are off, and what the
 /// layout that it predicts to be the cheapest costs more than the best.
 fn error_and_regret(
@@ -62,13 +56,12 @@ fn error_and_regret(
         let found = full.iter().find(|(layout, _)| *layout == wanted);
         found.unwrap().1.ns
     };
-    let errors = ranking
-        .iter()
-        .map(|(layout, sampled)| (sampled.ns / of(*layout) - 1.0).abs());
+    let error = |(layout, sampled): &(Layout, Prediction)| (sampled.ns / of(*layout) - 1.0).abs();
     let cheapest = ranking.iter().min_by(|a, b| a.1.ns.total_cmp(&b.1.ns));
     let regret = |layout| of(layout) / full[0].1.ns - 1.0;
     // The default is taken unless it is much more expensive.
     assert!(regret(layout) < 1.0 / PREFERENCE - 1.0 + 0.05);
+    let errors = ranking.iter().map(error);
     (errors.fold(0.0, f64::max), regret(cheapest.unwrap().0))
 }
 
@@ -123,14 +116,9 @@ fn lists_and_small_structures_leave_no_choice() {
         0 => None,
         _ => Some(if v % 2 == 1 { v - 1 } else { v - 2 }),
     });
-    let lists = [
-        chains(5000, 1),
-        chains(100_000, 40_000),
-        chains(0, 1),
-        chains(1, 1),
-        caterpillar,
-    ];
-    for shape in &lists {
+    let lists = [(5000, 1), (100_000, 40_000), (0, 1), (1, 1)];
+    let lists = lists.map(|(nodes, lists)| shape(nodes, |v| v.checked_sub(lists)));
+    for shape in lists.iter().chain([&caterpillar]) {
         let choice = choose(shape, 24, &small_machine());
         assert!(choice.layout == Layout::DepthFirst && choice.basis == Basis::Chains);
         assert_eq!(choice.placement, Layout::DepthFirst.place(shape, node(24)));
@@ -146,12 +134,8 @@ fn lists_and_small_structures_leave_no_choice() {
 #[test]
 fn the_choice_is_the_head_of_the_ranking() {
     let star = shape(100_000, |v| (v > 0).then_some(0));
-    for shape in [
-        Shape::random_binary(200_000, 3),
-        complete_octree(3000),
-        recursive(40),
-        star,
-    ] {
+    let random = Shape::random_binary(200_000, 3);
+    for shape in [random, complete_octree(3000), recursive(40), star] {
         let choice = choose(&shape, 24, &Machine::thesis());
         assert!(matches!(choice.basis, Basis::Sample { nodes } if nodes < 25_000));
         assert_eq!(choice.ranking[0].0, choice.layout);
@@ -182,16 +166,11 @@ fn hopeless_weights_and_odd_machines_still_choose() {
 #[test]
 fn packed_offsets_are_those_of_breadth_first_order() {
     let shape = Shape::complete_binary(9000);
-    for (bytes, align) in [
-        (24, 8),
-        (20, 4),
-        (40, 16),
-        (64, 64),
-        (4096, 8),
-        (5000, 8),
-        (3, 1),
-        (8, 1 << 17),
-    ] {
+    let small = [(3, 1), (20, 4), (24, 8), (40, 16), (64, 64)];
+    for (bytes, align) in small
+        .into_iter()
+        .chain([(4096, 8), (5000, 8), (8, 1 << 17)])
+    {
         let node = NodeExtent::new(bytes, align).unwrap();
         let placement = Layout::BreadthFirst.place(&shape, node);
         for v in 0..9000 {

@@ -115,13 +115,8 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         report["notes"] = notes.into();
         return write_json(out, &report);
     }
-    writeln!(
-        out,
-        "{}; {}",
-        question.describe(),
-        question.describe_operation()
-    )?;
-    writeln!(out, "{verdict}")?;
+    let (what, operation) = (question.describe(), question.describe_operation());
+    writeln!(out, "{what}; {operation}\n{verdict}")?;
     for reason in &reasons {
         writeln!(out, "- {reason}")?;
     }
@@ -192,25 +187,25 @@ fn verdict(
         ));
     }
     let pays = human_count(gain.break_even_operations.ceil());
+    let faster = format!("{best} is {times:.2} times as fast");
     let Some(operations) = operations.map(|operations| operations as f64) else {
         let text = format!(
             "worth it if more than {pays} operations are to come before the structure changes: \
-             {best} is {times:.2} times as fast"
+             {faster}"
         );
         return (true, text);
     };
     if !gain.pays_within(operations) {
-        return no(format!(
-            "{best} is {times:.2} times as fast, but pays only after {pays} operations, and {} \
-             are to come",
-            human_count(operations)
-        ));
+        let operations = human_count(operations);
+        let but = format!("but pays only after {pays} operations, and {operations} are to come");
+        return no(format!("{faster}, {but}"));
     }
     let saved = human_ns(gain.saved_ns() * operations - gain.cost_ns);
     let all = human_ns(now_ns * operations);
-    let text =
-        format!("worth it: {best} is {times:.2} times as fast, and saves {saved} of {all} in all");
-    (true, text)
+    (
+        true,
+        format!("worth it: {faster}, and saves {saved} of {all} in all"),
+    )
 }
 
 /// Why, as far as the figures say it.
@@ -247,13 +242,13 @@ fn reasons(
     let line_bytes = lines.max().unwrap_or(64);
     let (shape, extent) = (question.built.shape(), question.built.extent());
     if shape.is_chains() && !shape.is_empty() {
-        let reason =
+        let order =
             "each node leads to one other, so that the only good order is that of the links";
-        reasons.push(reason.to_owned());
+        reasons.push(order.to_owned());
         if let Operation::Walk { .. } = question.args.operation {
-            let reason =
+            let more =
                 "prefetchers, which are not modelled, make reads in ascending order faster still";
-            reasons.push(reason.to_owned());
+            reasons.push(more.to_owned());
         }
     } else if extent.stride_bytes() > line_bytes && !shape.is_empty() {
         reasons.push(format!(

@@ -16,8 +16,8 @@ use crate::{
     Machine, Operation, Prediction, Predictor, Replacement, Tier, tiers,
 };
 
-/// A note says that blocks meet in few sets where a cache misses by more than this factor, and by
-/// more misses of an operation, than a fully associative one.
+/// Aliasing is noted where a cache misses by more than this factor, and by more misses of an
+/// operation, than a fully associative one.
 const ALIASING_RATIO: f64 = 1.2;
 const ALIASING_MISSES: f64 = 0.1;
 /// Caches of fewer ways always miss more.
@@ -37,7 +37,6 @@ pub(super) struct Answer {
     aliased: Option<(String, f64, f64)>,
 }
 
-/// The answer for one layout.
 pub(super) fn answer(
     question: &Question<'_>,
     arrangement: Arrangement,
@@ -211,10 +210,10 @@ fn method(
     let capacity = human_bytes(level.capacity_bytes());
     let capacity = format!("the effective capacity, {capacity}");
     let (tier, reason) = match machine.replacement {
-        _ if order_known => {
-            let reason = format!("all operations read in one order; {capacity}");
-            (Tier::Sequence, reason)
-        }
+        _ if order_known => (
+            Tier::Sequence,
+            format!("all operations read in one order; {capacity}"),
+        ),
         Replacement::Lru => (Tier::Footprint, format!("{capacity}, LRU")),
         Replacement::Random => (Tier::Footprint, format!("{capacity}, random replacement")),
     };
@@ -278,14 +277,12 @@ impl Answer {
 
     /// How many times faster than the baseline; 1 where a machine file makes everything free.
     pub(super) fn speedup(&self, baseline_ns: f64) -> f64 {
-        if self.prediction.ns > 0.0 {
-            baseline_ns / self.prediction.ns
-        } else {
-            1.0
+        match self.prediction.ns {
+            ns if ns > 0.0 => baseline_ns / ns,
+            _ => 1.0,
         }
     }
 
-    /// The answer in JSON.
     pub(super) fn report(&self, baseline_ns: f64) -> Value {
         let prediction = &self.prediction;
         let levels = prediction.levels.iter().zip(&self.methods);
@@ -298,10 +295,9 @@ impl Answer {
                 "reason": reason,
             })
         });
-        let misses = prediction
-            .levels
-            .iter()
-            .map(|level| (&level.name, level.misses));
+        let levels = levels.collect::<Vec<_>>();
+        let misses = prediction.levels.iter();
+        let misses = misses.map(|level| (&level.name, level.misses));
         json!({
             "layout": self.arrangement.to_string(),
             "ns": prediction.ns,
@@ -310,7 +306,7 @@ impl Answer {
             "cpu_ns": prediction.cpu_ns,
             "nodes_visited": prediction.nodes_visited,
             "misses": misses.collect::<BTreeMap<_, _>>(),
-            "levels": levels.collect::<Vec<_>>(),
+            "levels": levels,
             "span_bytes": self.span_bytes,
             "speedup": self.speedup(baseline_ns),
         })
@@ -369,28 +365,16 @@ pub(super) fn table(answers: &[Answer], baseline_ns: f64) -> Table {
 pub(super) fn csv_table(answers: &[Answer], baseline_ns: f64) -> Table {
     let mut table = Table::default();
     let levels = level_names(answers).map(|name| format!("misses_{name}"));
-    let titles = [
-        "layout",
-        "ns",
-        "ns_low",
-        "ns_high",
-        "cpu_ns",
-        "speedup",
-        "span_bytes",
-    ];
-    table.row(titles.map(str::to_owned).into_iter().chain(levels));
+    let titles = "layout ns ns_low ns_high cpu_ns speedup span_bytes".split(' ');
+    table.row(titles.map(str::to_owned).chain(levels));
     for answer in answers {
         let (of, speedup) = (&answer.prediction, answer.speedup(baseline_ns));
         let span_bytes = answer.span_bytes as f64;
         let numbers = [of.ns, of.ns_low, of.ns_high, of.cpu_ns, speedup, span_bytes];
         let misses = of.levels.iter().map(|level| level.misses);
+        let numbers = numbers.into_iter().chain(misses);
         let mut cells = vec![answer.arrangement.to_string()];
-        cells.extend(
-            numbers
-                .into_iter()
-                .chain(misses)
-                .map(|number| number.to_string()),
-        );
+        cells.extend(numbers.map(|number| number.to_string()));
         table.row(cells);
     }
     table
@@ -398,10 +382,8 @@ pub(super) fn csv_table(answers: &[Answer], baseline_ns: f64) -> Table {
 
 /// All answers have the levels of one machine.
 fn level_names(answers: &[Answer]) -> impl Iterator<Item = &str> {
-    let levels = answers
-        .iter()
-        .take(1)
-        .flat_map(|answer| &answer.prediction.levels);
+    let first = answers.iter().take(1);
+    let levels = first.flat_map(|answer| &answer.prediction.levels);
     levels.map(|level| level.name.as_str())
 }
 
@@ -440,10 +422,10 @@ pub(super) fn notes(machine: &Machine, answers: &[Answer]) -> Vec<String> {
 /// The levels of which some operation touches too much for the model.
 pub(super) fn crowded_levels(answers: &[Answer]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for level in answers
+    let levels = answers
         .iter()
-        .flat_map(|answer| answer.prediction.crowded_levels())
-    {
+        .flat_map(|answer| answer.prediction.crowded_levels());
+    for level in levels {
         if !names.contains(&level.name.as_str()) {
             names.push(&level.name);
         }

@@ -76,41 +76,38 @@ pub(super) struct CalibrateArgs {
 
 /// What is asked about: a structure, an operation on it, its keys, the memory and the machine.
 #[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Structure")]
 pub(super) struct QuestionArgs {
     /// bst, nary:CHILDREN, quadtree, octree, btree, list, dlist, hash[:LOAD], array, eytzinger, or
     /// edges:FILE (lines `parent,child`)
-    #[arg(long, default_value = "bst", help_heading = "Structure")]
+    #[arg(long, default_value = "bst")]
     pub(super) structure: String,
     /// Number of keys, which is that of nodes but in B-trees; as 2000000 or 2e6
-    #[arg(long, value_parser = parse_nodes, help_heading = "Structure")]
+    #[arg(long, value_parser = parse_nodes)]
     pub(super) nodes: Option<u32>,
     /// Size of a node, or of an array's element, in bytes; a B-tree's follows from its keys
-    #[arg(long, value_parser = parse_positive::<u32>, default_value = "32",
-        help_heading = "Structure")]
+    #[arg(long, value_parser = parse_positive::<u32>, default_value = "32")]
     pub(super) node_bytes: u32,
     /// Form of a tree: complete, or as random insertions leave it
-    #[arg(long, default_value = "complete", help_heading = "Structure", value_parser = one_of([
+    #[arg(long, default_value = "complete", value_parser = one_of([
         ("complete", Growth::Complete), ("random", Growth::RandomInsert { seed: SEED })]))]
     pub(super) shape: Growth,
     /// B-trees: children of a full node
-    #[arg(long, value_parser = parse_count::<u32>, default_value = "16",
-        help_heading = "Structure")]
+    #[arg(long, value_parser = parse_count::<u32>, default_value = "16")]
     pub(super) fanout: u32,
     /// B-trees: part of each node that is in use, above 0 to 1
-    #[arg(long, default_value = "1", help_heading = "Structure")]
+    #[arg(long, default_value = "1")]
     pub(super) fill: f64,
     /// B-trees: how a node is searched: by halving, from the first key on, or by reading all of
     /// it, as SIMD does
-    #[arg(long, default_value = "binary", help_heading = "Structure", value_parser = one_of([
+    #[arg(long, default_value = "binary", value_parser = one_of([
         ("binary", InNode::Binary), ("linear", InNode::Linear), ("whole", InNode::Whole)]))]
     pub(super) in_node: InNode,
     /// B-trees: bytes of a key
-    #[arg(long, value_parser = parse_count::<u32>, default_value = "8",
-        help_heading = "Structure")]
+    #[arg(long, value_parser = parse_count::<u32>, default_value = "8")]
     pub(super) key_bytes: u32,
     /// B-trees: bytes of a value
-    #[arg(long, value_parser = parse_count::<u32>, default_value = "8",
-        help_heading = "Structure")]
+    #[arg(long, value_parser = parse_count::<u32>, default_value = "8")]
     pub(super) value_bytes: u32,
     /// search, miss (of absent keys), insert, range:KEYS, walk, or walk:returns (parents are read
     /// again on the way back)
@@ -153,27 +150,27 @@ pub(super) struct QuestionArgs {
 
 /// How the cost of an operation is counted.
 #[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Method")]
 pub(super) struct CostArgs {
     /// How misses are found
-    #[arg(long, default_value = "auto", help_heading = "Method",
+    #[arg(long, default_value = "auto",
         value_parser = one_of(Tier::ALL.map(|tier| (tier.name(), tier))))]
     pub(super) tier: Tier,
     /// Operations do not wait for each other, so that their misses overlap
-    #[arg(long, help_heading = "Method")]
+    #[arg(long)]
     pub(super) independent: bool,
     /// How a search goes from node to node: by a conditional jump, or by loading both links and
     /// selecting one
-    #[arg(long, default_value = "branches", help_heading = "Method", value_parser = one_of([
+    #[arg(long, default_value = "branches", value_parser = one_of([
         ("branches", SearchStyle::Branches), ("branch-free", SearchStyle::BranchFree)]))]
     pub(super) style: SearchStyle,
 }
 
 impl CostArgs {
     pub(super) fn overlap(&self) -> Overlap {
-        if self.independent {
-            Overlap::Independent
-        } else {
-            Overlap::Dependent
+        match self.independent {
+            true => Overlap::Independent,
+            false => Overlap::Dependent,
         }
     }
 }

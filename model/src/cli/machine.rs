@@ -1,5 +1,6 @@
 //! The machine that a question is about, by name or from a file.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -11,44 +12,51 @@ use crate::{CalibrateOptions, Machine};
 /// Largest machine file that is read; a calibrated one has some ten kilobytes.
 const MAX_MACHINE_FILE_BYTES: u64 = 16 << 20;
 
-/// A preset, this machine, or a file.
 pub(super) fn machine(name: &Path) -> Result<Machine, CliError> {
-    let text = name.to_str().unwrap_or_default();
-    match text {
+    let unknown = match name.to_str().unwrap_or_default() {
         "this" => return Ok(Machine::this().clone()),
         "calibrate" => return Ok(Machine::calibrate(CalibrateOptions::quick())),
-        _ => {}
-    }
-    let unknown = match Machine::preset(text) {
-        Ok(preset) => return Ok(preset),
-        Err(unknown) => unknown,
+        preset => match Machine::preset(preset) {
+            Ok(preset) => return Ok(preset),
+            Err(unknown) => unknown,
+        },
     };
-    let cannot_read = |error: &dyn std::fmt::Display| {
-        CliError::from(format!("cannot read machine {}: {error}", name.display()))
-    };
+    // What looks like a name was meant as one.
     let is_name = name.components().count() == 1 && name.extension().is_none();
-    let file = match open_regular(name) {
-        Ok(file) => file,
-        // What looks like a name was meant as one.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && is_name => {
-            return refuse(format!("no such file, and {unknown}"));
-        }
-        Err(error) => return Err(cannot_read(&error)),
-    };
-    let mut text = String::new();
-    // One byte more than allowed tells a file that is too large, even if it grows meanwhile.
-    let mut file = file.take(MAX_MACHINE_FILE_BYTES + 1);
-    let read = file.read_to_string(&mut text);
-    if read.map_err(|error| cannot_read(&error))? as u64 > MAX_MACHINE_FILE_BYTES {
-        let most = human_bytes(MAX_MACHINE_FILE_BYTES as f64);
-        return Err(cannot_read(&format!("larger than {most}")));
+    if is_name && !name.exists() {
+        return refuse(format!("no such file, and {unknown}"));
     }
-    Machine::from_json(&text).map_err(|error| cannot_read(&error))
+    read("machine", name, |file| {
+        let mut text = String::new();
+        // One byte more than allowed tells a file that is too large, even if it grows meanwhile.
+        let bytes = file
+            .take(MAX_MACHINE_FILE_BYTES + 1)
+            .read_to_string(&mut text)?;
+        if bytes as u64 > MAX_MACHINE_FILE_BYTES {
+            let most = human_bytes(MAX_MACHINE_FILE_BYTES as f64);
+            return refuse(format!("larger than {most}"));
+        }
+        Ok(Machine::from_json(&text)?)
+    })
+}
+
+/// What `parse` makes of a regular file; refusals say what it is and name it.
+pub(super) fn read<T>(
+    what: &str,
+    path: &Path,
+    parse: impl FnOnce(BufReader<fs::File>) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let parsed = open_regular(path).map_err(CliError::from).and_then(parse);
+    parsed.map_err(|error| cannot_read(what, path, error))
+}
+
+pub(super) fn cannot_read(what: &str, path: &Path, error: impl Display) -> CliError {
+    format!("cannot read {what} {}: {error}", path.display()).into()
 }
 
 /// A regular file, to be read from its start: devices and pipes may never end, and opening a pipe
 /// may wait for ever.
-pub(super) fn open_regular(path: &Path) -> io::Result<BufReader<fs::File>> {
+fn open_regular(path: &Path) -> io::Result<BufReader<fs::File>> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("not a regular file"));
     }

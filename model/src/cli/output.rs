@@ -59,7 +59,6 @@ impl Table {
     }
 }
 
-/// Writes notes, a line each.
 pub(super) fn write_notes(out: &mut dyn Write, notes: &[String]) -> Result<(), CliError> {
     for note in notes {
         writeln!(out, "note: {note}")?;

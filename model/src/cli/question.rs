@@ -3,17 +3,16 @@
 //! Everything that can be refused is refused here, in one line: structures and operations that do
 //! not fit together, files that are not what they should be, questions that need too much memory.
 
-use std::fmt;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::args::{FrameChoice, QuestionArgs};
 use super::arrangement::Arrangement;
-use super::machine::open_regular;
+use super::machine::read;
 use super::output::{human_bytes, human_count};
 use super::{CliError, refuse};
-use crate::layout::did_you_mean;
+use crate::layout::{did_you_mean, nearest_of};
 use crate::machine::Origin;
 use crate::structure::read_edges;
 use crate::topology::Topology;
@@ -22,11 +21,10 @@ use crate::{
     Links, Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
 };
 
-/// Seed of random shapes, of buckets, and of which keys are hot.
+/// Of random shapes and buckets.
 pub(super) const SEED: u64 = 1;
 /// Bytes of a link, on the machines that are asked about.
 const LINK_BYTES: u32 = 8;
-/// Names of structures.
 const STRUCTURES: &str = "bst, nary, quadtree, octree, btree, list, dlist, hash, array, eytzinger, \
                           edges";
 /// Analyses that would take more than this share of the free memory are refused.
@@ -37,7 +35,7 @@ const MEMORY_SHARE: f64 = 0.8;
 pub(super) struct Question<'a> {
     pub(super) args: &'a QuestionArgs,
     pub(super) machine: &'a Machine,
-    /// The rules by which it was built; `None` for a file's.
+    /// `None` for a file's.
     pub(super) structure: Option<Structure>,
     /// Where the nodes of a file lie.
     given: Option<Placement>,
@@ -154,8 +152,10 @@ impl<'a> Question<'a> {
     /// list whose nodes follow each other.
     pub(super) fn without_links(&self) -> Result<(Structure, Sizes), CliError> {
         let cannot = |why: &str| {
-            let name = &self.args.structure;
-            refuse(format!("--layout eliminated: {name} {why}"))
+            refuse(format!(
+                "--layout eliminated: {} {why}",
+                self.args.structure
+            ))
         };
         let growth = Growth::Complete;
         let (structure, links) = match self.structure {
@@ -164,10 +164,7 @@ impl<'a> Question<'a> {
             Some(Structure::PointTree { dimensions, .. }) => {
                 (Structure::PointTree { dimensions, growth }, 1 << dimensions)
             }
-            Some(Structure::List { links }) => (
-                Structure::List { links },
-                1 + u32::from(links == Links::Double),
-            ),
+            Some(list @ Structure::List { links }) => (list, 1 + u32::from(links == Links::Double)),
             Some(Structure::SortedArray | Structure::Eytzinger) => return cannot("has no links"),
             Some(_) => return cannot("cannot do without its links"),
             None => return cannot("has a shape of its own, which links have to say"),
@@ -190,11 +187,17 @@ impl<'a> Question<'a> {
         };
         let caches = hierarchy.caches();
         if let Some(name) = &self.args.colour_cache {
-            let found = caches.iter().find(|cache| cache.name == *name);
             let names: Vec<&str> = caches.iter().map(|cache| cache.name.as_str()).collect();
-            let names = names.join(", ");
-            let why = format!("the machine has no cache called `{name}` (it has {names})");
-            return Ok(found.ok_or(why)?);
+            let why = || {
+                format!(
+                    "the machine has no cache called `{name}` (it has {})",
+                    names.join(", ")
+                )
+            };
+            return Ok(caches
+                .iter()
+                .find(|cache| cache.name == *name)
+                .ok_or_else(why)?);
         }
         let frames = self.frames(0);
         let mut caches = caches.iter().rev();
@@ -219,8 +222,9 @@ impl<'a> Question<'a> {
         } else {
             format!("{keys} keys in {nodes} nodes of {bytes}")
         };
-        let shape = self.shape_name();
-        let shape = shape.map_or(String::new(), |name| format!("{name} "));
+        let shape = self
+            .shape_name()
+            .map_or(String::new(), |name| format!("{name} "));
         let (kind, pages, machine) = (&self.args.structure, self.args.pages, &self.machine.name);
         format!("{shape}{kind} of {parts} in {pages} pages on {machine}")
     }
@@ -237,7 +241,7 @@ impl<'a> Question<'a> {
         format!("{operation}, keys {}", self.args.keys)
     }
 
-    /// What stands at the beginning of every answer in JSON.
+    /// The beginning of every answer in JSON.
     pub(super) fn report(&self) -> Value {
         let mut structure = json!({
             "kind": self.args.structure,
@@ -285,8 +289,8 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Where pages lie in memory: anywhere, which the seed chooses, unless the machine is a preset
-/// without translation, as those of the thesis, whose caches see the program's addresses.
+/// Where pages lie in memory: anywhere, unless the machine is a preset without translation, as
+/// those of the thesis, whose caches see the program's addresses.
 pub(super) fn frames(args: &QuestionArgs, machine: &Machine, seed: u64) -> Frames {
     let untranslated = machine.origin == Origin::Preset
         && (machine.hierarchy.as_ref()).is_some_and(|hierarchy| hierarchy.tlbs().is_empty());
@@ -300,7 +304,6 @@ pub(super) fn frames(args: &QuestionArgs, machine: &Machine, seed: u64) -> Frame
     }
 }
 
-/// The word for it.
 pub(super) fn frame_name(frames: Frames) -> &'static str {
     match frames {
         Frames::Identity => "identity",
@@ -343,19 +346,13 @@ fn build(
     Ok(structure.build(keys, sizes)?)
 }
 
-/// About how much memory the answer for one layout takes: points, spans, addresses and visits, and
-/// what is kept of each line.
+/// About how much memory the answer for one layout takes: of each point, 128 bytes, 48 for each of
+/// its first and last line, and 64 for the order of a walk. Measured at two million nodes of 32 and
+/// 400 B, of all structures.
 fn analysis_bytes(points: f64, args: &QuestionArgs) -> f64 {
-    /// Measured at two million nodes of 32 and 400 B, of all structures.
-    const POINT_BYTES: f64 = 128.0;
-    /// The order of a walk, and its blocks by sets.
-    const WALK_BYTES: f64 = 64.0;
-    /// A line's number and probabilities, in vectors that grow by doubling. Of each point at most
-    /// the first and the last line are kept one by one.
-    const LINE_BYTES: f64 = 48.0;
     let lines = (f64::from(args.node_bytes) / 64.0).min(2.0);
-    let walk = matches!(args.operation, Operation::Walk { .. });
-    points * (POINT_BYTES + LINE_BYTES * lines + if walk { WALK_BYTES } else { 0.0 })
+    let is_walk = matches!(args.operation, Operation::Walk { .. });
+    points * (128.0 + 48.0 * lines + 64.0 * f64::from(u8::from(is_walk)))
 }
 
 /// Refuses analyses that take more memory than this machine can spare.
@@ -385,28 +382,25 @@ fn available_bytes() -> f64 {
 
 /// A node of `bytes` bytes, aligned as a compiler would: to the largest power of two in its size,
 /// up to a word.
-fn node_extent(bytes: u32) -> Result<NodeExtent, crate::ExtentError> {
+fn node_extent(bytes: u32) -> Result<NodeExtent, crate::Error> {
     NodeExtent::new(bytes, 1 << bytes.trailing_zeros().min(3))
 }
 
-/// The structure of this name.
 fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
     let growth = args.shape;
     let text = args.structure.trim();
-    let (name, suffix) = match text.split_once(':') {
-        Some((name, suffix)) => (name, Some(suffix)),
-        None => (text, None),
-    };
+    let words = text.split_once(':');
+    let (name, suffix) = words.map_or((text, None), |(name, suffix)| (name, Some(suffix)));
+    let points = |dimensions| Ok(Structure::PointTree { dimensions, growth });
+    let list = |links| Ok(Structure::List { links });
     let wanted = match (name, suffix) {
         ("bst", None) => return Ok(Structure::SearchTree { growth }),
         ("nary", suffix) => match suffix.unwrap_or_default().parse() {
             Ok(arity) => return Ok(Structure::Tree { arity, growth }),
             Err(_) => "a number of children, as in `nary:4`,",
         },
-        ("quadtree" | "octree", None) => {
-            let dimensions = if name == "octree" { 3 } else { 2 };
-            return Ok(Structure::PointTree { dimensions, growth });
-        }
+        ("quadtree", None) => return points(2),
+        ("octree", None) => return points(3),
         ("btree", None) => {
             return Ok(Structure::BTree {
                 fanout: args.fanout,
@@ -415,14 +409,8 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
                 growth,
             });
         }
-        ("list" | "dlist", None) => {
-            let links = if name == "dlist" {
-                Links::Double
-            } else {
-                Links::Single
-            };
-            return Ok(Structure::List { links });
-        }
+        ("list", None) => return list(Links::Single),
+        ("dlist", None) => return list(Links::Double),
         ("hash", suffix) => match suffix.unwrap_or("1").parse() {
             Ok(load) => return Ok(Structure::Hash { load, seed: SEED }),
             Err(_) => "keys to a bucket, as in `hash:0.75`,",
@@ -432,7 +420,7 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
         ("edges", _) => "the name of a file",
         (known, Some(_)) if STRUCTURES.split(", ").any(|name| name == known) => "nothing",
         _ => {
-            let advice = did_you_mean(name, STRUCTURES.split(", "));
+            let advice = did_you_mean(nearest_of(name, STRUCTURES.split(", ")));
             return refuse(format!(
                 "unknown structure `{text}`{advice} (known: {STRUCTURES})"
             ));
@@ -449,15 +437,11 @@ fn read_file(
     args: &QuestionArgs,
     sizes: &Sizes,
 ) -> Result<(Built, Option<Placement>), CliError> {
-    /// What reading takes for a node, in bytes: its names above all.
+    /// Of a node while it is read, its name above all.
     const NODE_BYTES: f64 = 256.0;
     if args.nodes.is_some() {
         return refuse("--nodes cannot be given with edges:FILE, which says how many there are");
     }
-    let cannot_read = |error: &dyn fmt::Display| {
-        CliError::from(format!("cannot read edges {}: {error}", path.display()))
-    };
-    let file = open_regular(path).map_err(|error| cannot_read(&error))?;
     let most = MEMORY_SHARE * available_bytes() / NODE_BYTES;
     #[expect(
         clippy::cast_possible_truncation,
@@ -465,25 +449,22 @@ fn read_file(
         reason = "clamped to the numbers of nodes"
     )]
     let most = most.clamp(1.0, f64::from(NO_NODE - 1)) as u32;
-    let edges = read_edges(file, most).map_err(|error| cannot_read(&error))?;
-    if edges.shape.is_empty() {
-        return Err(cannot_read(&"there is no edge in it"));
-    }
-    let whole = Lengths::Uniform(sizes.touched_bytes);
-    let lengths = edges.lengths.unwrap_or(whole);
-    Ok((
-        Built::of_nodes(edges.shape, sizes.node, lengths),
-        edges.placement,
-    ))
+    let edges = read("edges", path, |file| match read_edges(file, most)? {
+        edges if edges.shape.is_empty() => refuse("there is no edge in it"),
+        edges => Ok(edges),
+    })?;
+    let lengths = edges
+        .lengths
+        .unwrap_or(Lengths::Uniform(sizes.touched_bytes));
+    let built = Built::of_nodes(edges.shape, sizes.node, lengths);
+    Ok((built, edges.placement))
 }
 
-/// The distribution of this name.
 fn keys(text: &str, built: &Built) -> Result<KeyDistribution, CliError> {
     let Some(path) = text.strip_prefix("trace:") else {
         return Ok(text.parse()?);
     };
-    let cannot_read =
-        |error: &dyn fmt::Display| CliError::from(format!("cannot read keys {path}: {error}"));
-    let file = open_regular(Path::new(path)).map_err(|error| cannot_read(&error))?;
-    KeyDistribution::read_trace(file, built.keys()).map_err(|error| cannot_read(&error))
+    read("keys", Path::new(path), |file| {
+        Ok(KeyDistribution::read_trace(file, built.keys())?)
+    })
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::SimulateArgs;
-use super::machine::{machine, open_regular};
+use super::machine::{cannot_read, machine, read};
 use super::output::{Table, human_count, human_number, progress, write_json, write_notes};
 use super::question::{Question, frame_name, frames};
 use super::{CliError, refuse};
@@ -110,24 +110,17 @@ fn question(
     }
     let mut table = Table::default();
     if args.layouts.csv {
-        table.row([
-            "layout",
-            "level",
-            "misses",
-            "error",
-            "operations",
-            "accesses",
-        ]);
+        table.row("layout level misses error operations accesses".split(' '));
         for (layout, counted) in &rows {
+            let (operations, accesses) = (counted.operations, counted.accesses);
             for (name, (misses, error)) in names.iter().zip(&counted.levels) {
-                table.row([
-                    layout.clone(),
-                    (*name).to_owned(),
-                    misses.to_string(),
+                let first = [layout.clone(), (*name).to_owned(), misses.to_string()];
+                let last = [
                     error.to_string(),
-                    counted.operations.to_string(),
-                    counted.accesses.to_string(),
-                ]);
+                    operations.to_string(),
+                    accesses.to_string(),
+                ];
+                table.row(first.into_iter().chain(last));
             }
         }
         return Ok(table.write_csv(out)?);
@@ -170,18 +163,20 @@ fn trace(
     let frames = frames(&args.question, machine, args.seed);
     let mut simulator = Simulator::new(hierarchy, frames);
     let frames = frame_name(frames);
-    let cannot_read = |error: &dyn std::fmt::Display| {
-        CliError::from(format!("cannot read trace {}: {error}", path.display()))
-    };
     let counts = if path == Path::new("-") {
-        simulate_trace(io::stdin().lock(), &mut simulator)
+        let counts = simulate_trace(io::stdin().lock(), &mut simulator);
+        counts.map_err(|error| cannot_read("trace", path, error))?
     } else {
-        let file = open_regular(path).map_err(|error| cannot_read(&error))?;
-        simulate_trace(file, &mut simulator)
+        read("trace", path, |file| {
+            Ok(simulate_trace(file, &mut simulator)?)
+        })?
     };
-    let counts = counts.map_err(|error| cannot_read(&error))?;
     if counts.data() == 0 {
-        return Err(cannot_read(&"there is no access to data in it"));
+        return Err(cannot_read(
+            "trace",
+            path,
+            "there is no access to data in it",
+        ));
     }
     let simulated = simulator.counts();
     let levels = [simulated.caches, simulated.tlbs].concat();
@@ -198,11 +193,8 @@ fn trace(
     if args.layouts.csv {
         table.row(["level", "accesses", "misses"]);
         for level in levels {
-            table.row([
-                level.name,
-                level.accesses.to_string(),
-                level.misses.to_string(),
-            ]);
+            let (accesses, misses) = (level.accesses.to_string(), level.misses.to_string());
+            table.row([level.name, accesses, misses]);
         }
         return Ok(table.write_csv(out)?);
     }
@@ -216,12 +208,8 @@ fn trace(
     table.row(["level", "accesses", "misses", "of accesses"]);
     for level in levels {
         let ratio = format!("{:.3} %", 100.0 * level.miss_ratio());
-        table.row([
-            level.name,
-            human_count(level.accesses),
-            human_count(level.misses),
-            ratio,
-        ]);
+        let (accesses, misses) = (human_count(level.accesses), human_count(level.misses));
+        table.row([level.name, accesses, misses, ratio]);
     }
     Ok(table.write(out)?)
 }

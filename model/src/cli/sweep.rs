@@ -16,10 +16,8 @@ use crate::plot::{Axis, Chart, Stroke, svg};
 const NODES_MIN: f64 = 1024.0;
 /// Sizes of a sweep in a factor of two.
 const SIZES_PER_OCTAVE: f64 = 2.0;
-/// Steps of a sweep over shares.
 const SHARES: u32 = 16;
 
-/// A sweep's values.
 #[derive(Debug, Serialize)]
 pub(super) struct SweepReport {
     over: &'static str,
@@ -41,7 +39,6 @@ struct SweepRow {
     misses: BTreeMap<String, f64>,
 }
 
-/// Asks for each point of the sweep.
 pub(super) fn run(args: &PredictArgs, question: &Question<'_>) -> Result<SweepReport, CliError> {
     let structure = &args.question.structure;
     let (over, title) = match args.sweep {

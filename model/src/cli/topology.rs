@@ -15,17 +15,14 @@ pub(super) fn run(json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let mut row =
         |name: &str, value: &str, source| writeln!(out, "{name:<18} {value:<44} {source}");
-    let (cpu, guest, pages) = (
-        &topology.cpu_name,
-        &topology.virtualised,
-        &topology.huge_pages,
-    );
+    let (cpu, pages) = (&topology.cpu_name, &topology.huge_pages);
     row("processor", &cpu.value, cpu.source)?;
-    row(
-        "virtual machine",
-        if guest.value { "yes" } else { "no" },
-        guest.source,
-    )?;
+    let is_guest = if topology.virtualised.value {
+        "yes"
+    } else {
+        "no"
+    };
+    row("virtual machine", is_guest, topology.virtualised.source)?;
     for (name, fact) in [
         ("memory", &topology.memory_bytes),
         ("page", &topology.page_bytes),

@@ -2,10 +2,9 @@
 //! order being equally probable.
 //!
 //! Node `v`, with `s` nodes in its subtree, is allocated at `t(v) = t(parent) + E / s` with `E`
-//! exponentially distributed with mean 1. Exponential waiting times with the rates `s` have no
-//! memory and each win with probability `s` over the sum of all, which is what the hook length
-//! formula asks for (D. Knuth, *The Art of Computer Programming*, volume 3, section 5.1.4, exercise
-//! 20).
+//! exponentially distributed with mean 1: waiting times with the rates `s` each win in proportion
+//! to `s`, as the hook length formula asks (D. Knuth, *The Art of Computer Programming*, volume 3,
+//! section 5.1.4, exercise 20).
 
 use crate::Shape;
 use crate::shape::random::SplitMix64;

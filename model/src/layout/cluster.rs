@@ -1,15 +1,14 @@
 //! Subtree clusters: as many nodes of one subtree as fit share a block (T. Chilimbi,
 //! *Cache-Conscious Data Structures*, 1999, section 2.1.1).
 //!
-//! The subtree is chosen greedily: the node below the cluster with the largest subtree joins it,
-//! until the block is full. What then hangs below starts clusters of its own. Beyond the thesis:
+//! The node below the cluster with the largest subtree joins it, until the block is full. What then
+//! hangs below starts clusters of its own. Beyond the thesis:
 //!
-//! 1. **Fragments share blocks.** Near the leaves, most clusters are smaller than a block. Each
-//!    goes into the earlier block with the tightest room for it.
+//! 1. **Fragments share blocks.** Each goes into the earlier block with the tightest room for it.
 //! 2. **Complete trees are aligned from the bottom.** When a block holds exactly c levels and c
 //!    does not divide the height, the topmost cluster takes the rest of the levels.
-//! 3. **Order inside a block.** A cluster larger than a few nodes is itself laid out in van Emde
-//!    Boas order, so that the lines within a page-sized block are used well too.
+//! 3. **Order inside a block.** A cluster of more than a few nodes is laid out in van Emde Boas
+//!    order, so that the lines within a page-sized block are used well too.
 
 use super::NodeExtent;
 use super::order::{self, Cutter};

@@ -2,16 +2,13 @@
 //!
 //! The rules are those of T. Chilimbi, *Cache-Conscious Data Structures* (1999), section 4.2.1, on
 //! pages of 64 blocks of 64 B, as `ccmalloc` keeps them; a test of the workspace compares the two.
-//! Nodes are allocated in a random [order](super::allocated). Each node lies
+//! Nodes are allocated in a random [order](super::allocated), and nothing is freed. Each node lies
 //!
 //! 1. in its parent's block, if that has room;
 //! 2. else on the parent's page, where the [policy](HintPolicy) chooses;
 //! 3. else, as roots do, on the last page if that has an empty block: in its first empty block, or,
 //!    by the policies that pack, in its first room;
 //! 4. else at the start of a fresh page.
-//!
-//! Nothing is freed, so each page fills up once. Nodes too large for hints lie one behind the
-//! other.
 
 use super::{NodeExtent, Placement, allocated};
 use crate::{NO_NODE, Shape};

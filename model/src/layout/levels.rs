@@ -1,7 +1,6 @@
 //! Depth-first places from the parents of nodes in level order, without a [`Shape`].
 //!
-//! A traversal with a queue numbers nodes level by level: roots first, and the children of each
-//! node side by side, those of an earlier parent first. Then every pass touches parents and
+//! A traversal with a queue numbers nodes level by level. Then every pass touches parents and
 //! children in sequence, and one list of eight bytes a node holds the sizes of subtrees, then the
 //! depth-first numbers, then the offsets.
 
@@ -50,25 +49,10 @@ impl Placement {
     }
 }
 
-impl NodeExtent {
-    /// Where the last of `nodes` nodes ends, counted from the first, in the layouts that put nodes
-    /// one behind the other at their [stride](NodeExtent::stride_bytes) and segments full:
-    /// depth-first, breadth-first and van Emde Boas. 0 for none.
-    pub fn packed_bytes(self, nodes: u32) -> u64 {
-        let last = nodes.checked_sub(1);
-        last.map_or(0, |last| {
-            let grid = Grid::packed(self);
-            grid.end_of(grid.offset(last))
-        })
-    }
-}
-
 /// How many nodes are roots before the first that is none.
 fn leading_roots(parents: &[u32]) -> usize {
-    parents
-        .iter()
-        .take_while(|&&parent| parent == NO_NODE)
-        .count()
+    let is_root = |&&parent: &&u32| parent == NO_NODE;
+    parents.iter().take_while(is_root).count()
 }
 
 /// By node: how many nodes its subtree has. `None` when the nodes are not in level order, or are
@@ -175,15 +159,11 @@ mod tests {
     /// Whether places and answer are those of the shape of these parents, or refused.
     fn agrees(parents: &[u32], bytes: u32) -> bool {
         let node = NodeExtent::new(bytes, 8).unwrap();
-        let shape = Shape::from_parents(parents)
-            .ok()
-            .filter(Shape::is_breadth_first);
-        let expected = shape
-            .as_ref()
-            .map(|shape| Layout::DepthFirst.place(shape, node));
-        Placement::depth_first(parents, node) == expected
-            && Shape::are_chains_in_level_order(parents)
-                == shape.is_some_and(|shape| shape.is_chains())
+        let shape = Shape::from_parents(parents).ok();
+        let shape = shape.as_ref().filter(|shape| shape.is_breadth_first());
+        let is_chains = shape.is_some_and(Shape::is_chains);
+        Placement::depth_first(parents, node) == shape.map(|s| Layout::DepthFirst.place(s, node))
+            && Shape::are_chains_in_level_order(parents) == is_chains
     }
 
     quickcheck! {

@@ -1,9 +1,14 @@
 //! Names of layouts, as the command line and the reports write them.
 
-use super::{HintPolicy, Layout};
 use std::fmt;
 use std::mem::discriminant;
 use std::str::FromStr;
+
+#[cfg(feature = "cli")]
+use strsim::levenshtein;
+
+use super::{HintPolicy, Layout};
+use crate::Error;
 
 /// Each layout with its default parameter, its name, and another spelling that is understood well
 /// enough to suggest the name.
@@ -75,20 +80,25 @@ impl fmt::Display for Layout {
 /// bytes otherwise), `random` a seed as in `random:7` (0 otherwise), `hinted` a policy as in
 /// `hinted:first-fit` (`closest`, `first-fit` or, otherwise, `new-block`).
 impl FromStr for Layout {
-    type Err = ParseLayoutError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Layout, ParseLayoutError> {
+    fn from_str(text: &str) -> Result<Layout, Error> {
         let text = text.trim();
         let (name, suffix) = match text.split_once(':') {
             Some((name, suffix)) => (name, Some(suffix)),
             None => (text, None),
         };
         let Some(&(layout, ..)) = NAMES.iter().find(|(_, known, _)| *known == name) else {
+            let spellings = NAMES.iter().flat_map(|&(_, name, other)| [name, other]);
+            let nearest = nearest_of(name, spellings.filter(|spelling| !spelling.is_empty()));
+            let mut names = NAMES.iter();
+            let meant =
+                names.find(|(_, name, other)| [Some(*name), Some(*other)].contains(&nearest));
+            let advice = did_you_mean(meant.map(|&(_, name, _)| name));
             let known = NAMES.map(|(_, name, _)| name).join(", ");
-            let advice = advice(name);
-            return Err(ParseLayoutError {
-                message: format!("unknown layout `{text}`{advice} (known: {known})"),
-            });
+            return Err(Error::new(format!(
+                "unknown layout `{text}`{advice} (known: {known})"
+            )));
         };
         let Some(suffix) = suffix else {
             return Ok(layout);
@@ -120,51 +130,23 @@ impl FromStr for Layout {
             }
             _ => (None, "nothing"),
         };
-        layout.ok_or_else(|| ParseLayoutError {
-            message: format!("bad layout `{text}`: `{name}` takes {wanted} after the name"),
-        })
+        let refusal = || format!("bad layout `{text}`: `{name}` takes {wanted} after the name");
+        layout.ok_or_else(|| Error::new(refusal()))
     }
 }
 
-/// A text that names no [`Layout`]; its message says what would.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseLayoutError {
-    message: String,
+/// `, did you mean ..?`, or nothing.
+pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or(String::new(), |name| format!(", did you mean `{name}`?"))
 }
 
-impl fmt::Display for ParseLayoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ParseLayoutError {}
-
-/// `, did you mean ..?` with the layout whose name, or another spelling of it, is most like `text`.
-#[cfg(feature = "cli")]
-fn advice(text: &str) -> String {
-    let spellings = NAMES.iter().flat_map(|&(_, name, other)| [name, other]);
-    let nearest = nearest_of(text, spellings.filter(|spelling| !spelling.is_empty()));
-    let mut names = NAMES.iter();
-    let named = names.find(|&&(_, name, other)| nearest == Some(name) || nearest == Some(other));
-    named.map_or(String::new(), |(_, name, _)| {
-        format!(", did you mean `{name}`?")
-    })
-}
-
+/// Without the command line, only texts that a name begins with are near to it.
 #[cfg(not(feature = "cli"))]
-fn advice(_: &str) -> &'static str {
-    ""
-}
-
-/// `, did you mean ..?` with the name that the text is most like; empty if it is like none.
-#[cfg(feature = "cli")]
-pub(crate) fn did_you_mean<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest_of(text, known).map_or(String::new(), |name| format!(", did you mean `{name}`?"))
+fn levenshtein(_: &str, _: &str) -> usize {
+    usize::MAX
 }
 
 /// The one of `known` that begins with `text`, or else is most like it; `None` if none is.
-#[cfg(feature = "cli")]
 pub(crate) fn nearest_of<'a>(
     text: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -175,7 +157,7 @@ pub(crate) fn nearest_of<'a>(
     let edits_max = (length / 3).max(2).min(length.saturating_sub(1));
     let edits = |known: &str| match length > 0 && known.starts_with(&text) {
         true => 0,
-        false => strsim::levenshtein(&text, known),
+        false => levenshtein(&text, known),
     };
     let nearest = known.into_iter().min_by_key(|known| edits(known))?;
     (edits(nearest) <= edits_max).then_some(nearest)

@@ -1,9 +1,8 @@
 //! Breadth-first order, and van Emde Boas order by weight.
 //!
 //! The order of H. Prokop (*Cache-oblivious algorithms*, 1999, after P. van Emde Boas) cuts a
-//! complete tree at half its height, lays out the top, then each bottom tree, and goes on like this
-//! within each part. A search then crosses few blocks whatever the block size is. In other trees
-//! height is a bad measure, so a part of s nodes is cut by weight:
+//! complete tree at half its height, lays out the top, then each bottom tree, each cut in the same
+//! way. In other trees height is a bad measure, so a part of s nodes is cut by weight:
 //!
 //! ```text
 //! weight(v) = nodes of v's subtree within the part
@@ -11,17 +10,14 @@
 //! top       = the nodes heavier than t        bottoms = the subtrees that hang below the top
 //! ```
 //!
-//! Neither the top nor a bottom exceeds t nodes. On a complete tree the order is Prokop's. On any
-//! tree t is at most (s + 1) / 2, since the nodes heavier than s / 2 form one path: no part is
-//! deeper than log2 n cuts, and the whole costs O(n log n) even on a chain.
-//!
-//! In depth-first order a bottom is a range of the part, with the same weights: it needs no work
-//! until its turn. The top is copied out, with weights of its own.
+//! On a complete tree the order is Prokop's. On any tree neither the top nor a bottom exceeds t
+//! nodes, and t is at most (s + 1) / 2, since the nodes heavier than s / 2 form one path. So the
+//! whole costs O(n log n) even on a chain. In depth-first order a bottom is a range of the part
+//! with the same weights. The top is copied out, with weights of its own.
 
 use super::preorder::{Tree, count_u32, local_sizes};
 use crate::Shape;
 
-/// Levels in turn, all roots first.
 pub(super) fn breadth_first(shape: &Shape) -> Vec<u32> {
     let mut order = Vec::with_capacity(shape.len());
     order.extend(shape.roots());
@@ -56,7 +52,6 @@ pub(super) struct Cutter {
     top: Vec<u32>,
 }
 
-/// A connected piece of the tree.
 #[derive(Clone, Copy)]
 struct Part {
     /// Where it begins: in the tree itself, or in what was copied out.

@@ -1,9 +1,8 @@
 //! A forest in depth-first order: the form in which layouts are computed.
 //!
-//! Renumbered depth-first, every subtree is a range, and one array is the whole forest: the subtree
-//! of `i` is `i..i + size[i]`, and its children are found by skipping from sibling to sibling.
-//! Children come heaviest first, so the numbers themselves are the order of
-//! [`Layout::DepthFirst`](crate::Layout::DepthFirst).
+//! Every subtree is a range, and one array is the whole forest: the subtree of `i` is `i..i +
+//! size[i]`, and its children are found by skipping from sibling to sibling. The heaviest child
+//! comes first, so the numbers are the order of [`Layout::DepthFirst`](crate::Layout::DepthFirst).
 
 use crate::Shape;
 
@@ -109,7 +108,6 @@ impl<'a> Tree<'a> {
         self.size
     }
 
-    /// How many nodes the subtree of `v` has.
     pub(super) fn size(self, v: u32) -> u32 {
         self.size[v as usize]
     }
@@ -132,7 +130,6 @@ impl<'a> Tree<'a> {
         Candidate(u64::from(self.weight(v).to_bits()) << 32 | u64::from(!v))
     }
 
-    /// The roots, by ascending number.
     pub(super) fn roots(self) -> Siblings<'a> {
         Siblings {
             size: self.size,
@@ -141,14 +138,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The roots, the heaviest first.
     pub(super) fn roots_by_weight(self) -> impl DoubleEndedIterator<Item = u32> {
         let mut roots: Vec<Candidate> = self.roots().map(|root| self.candidate(root)).collect();
         roots.sort_unstable();
         roots.into_iter().rev().map(Candidate::node)
     }
 
-    /// The children of `v`, by ascending number.
     pub(super) fn children(self, v: u32) -> Siblings<'a> {
         Siblings {
             size: self.size,

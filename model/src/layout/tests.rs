@@ -34,7 +34,6 @@ fn forest(seeds: &[u32]) -> Shape {
     Shape::from_parents(&parents).unwrap()
 }
 
-/// What every placement promises.
 fn check(layout: Layout, shape: &Shape, node: NodeExtent) {
     let placement = layout.place(shape, node);
     check_placement(layout, &placement, shape, node);
@@ -44,7 +43,6 @@ fn check(layout: Layout, shape: &Shape, node: NodeExtent) {
     assert_eq!(placement, equal, "{layout}: equal weights are none");
 }
 
-/// What a placement by any weights promises too.
 fn check_placement(layout: Layout, placement: &Placement, shape: &Shape, node: NodeExtent) {
     assert_eq!(placement.len(), shape.len());
     let mut offsets = placement.offsets().to_vec();
@@ -206,10 +204,9 @@ fn memory_is_hardly_wasted() {
             Layout::SubtreeCluster { block_bytes },
             Layout::ClusterVanEmdeBoas { block_bytes },
         ] {
-            let placement = layout.place(&shape, extent(bytes, 8));
-            let used = placement
-                .span_bytes(extent(bytes, 8))
-                .div_ceil(u64::from(block_bytes));
+            let node = extent(bytes, 8);
+            let span_bytes = layout.place(&shape, node).span_bytes(node);
+            let used = span_bytes.div_ceil(u64::from(block_bytes));
             assert!(used * 10 <= u64::from(blocks) * 13, "{layout}: {used}");
         }
     }
@@ -274,9 +271,8 @@ fn extreme_shapes_need_no_stack_and_no_quadratic_time() {
     let nodes = 500_000u32;
     let chain: Vec<u32> = (0..nodes).map(|v| v.wrapping_sub(1)).collect();
     let below = |parent: fn(u32) -> u32| -> Vec<u32> {
-        (0..nodes)
-            .map(|v| v.checked_sub(1).map_or(NO_NODE, parent))
-            .collect()
+        let parent = |v: u32| v.checked_sub(1).map_or(NO_NODE, parent);
+        (0..nodes).map(parent).collect()
     };
     // And a spine with a leaf at each node.
     let (star, comb) = (below(|_| 0), below(|before| before / 2 * 2));
@@ -284,17 +280,13 @@ fn extreme_shapes_need_no_stack_and_no_quadratic_time() {
     for parents in [chain, star, comb, roots] {
         let shape = Shape::from_parents(&parents).unwrap();
         for layout in layouts() {
-            let span = layout
-                .place(&shape, extent(32, 8))
-                .span_bytes(extent(32, 8));
+            let node = extent(32, 8);
+            let span = layout.place(&shape, node).span_bytes(node);
             // A hinted node may have its block for itself.
             let is_hinted = matches!(layout, Layout::Hinted { .. });
             let most = 48 + 16 * u64::from(is_hinted);
-            let nodes = u64::from(nodes);
-            assert!(
-                (nodes * 32..=nodes * most).contains(&span),
-                "{layout}: {span}"
-            );
+            let bounds = u64::from(nodes) * 32..=u64::from(nodes) * most;
+            assert!(bounds.contains(&span), "{layout}: {span}");
         }
     }
 }
@@ -387,10 +379,8 @@ fn pages_of_complete_trees_hold_most_of_the_edges() {
 fn zipf(nodes: u32, seed: u64) -> Vec<f64> {
     let mut ranks: Vec<u32> = (1..=nodes).collect();
     SplitMix64::new(seed).shuffle(&mut ranks);
-    ranks
-        .into_iter()
-        .map(|rank| f64::from(rank).powf(-0.99))
-        .collect()
+    let weight = |rank| f64::from(rank).powf(-0.99);
+    ranks.into_iter().map(weight).collect()
 }
 
 #[test]
@@ -429,9 +419,7 @@ fn the_hottest_lines_hold_hot_nodes_only() {
     by_heat.sort_by(|&a, &b| sums[b as usize].total_cmp(&sums[a as usize]));
     // 24 KiB of 32 B; a few of equal weight to seven digits may differ.
     let hot = 768;
-    let among_first = by_heat[..hot]
-        .iter()
-        .filter(|&&v| placement.offset(v) < hot as u64 * 32)
-        .count();
+    let is_among_first = |&&v: &&u32| placement.offset(v) < hot as u64 * 32;
+    let among_first = by_heat[..hot].iter().filter(is_among_first).count();
     assert!(among_first + 4 >= hot, "{among_first} of {hot}");
 }

@@ -1,6 +1,7 @@
 //! The bounds that a machine's numbers keep.
 
-use super::{Level, LookAhead, MACHINE_FORMAT, Machine, MachineError, NeighbourShare, SearchCosts};
+use super::{Level, LookAhead, MACHINE_FORMAT, Machine, NeighbourShare, SearchCosts};
+use crate::Error;
 
 /// Bounds that no real machine leaves; files outside are refused.
 const MAX_NS: f64 = 1e6;
@@ -18,7 +19,7 @@ impl Machine {
     /// Checks every number and name. O(number of levels, squared, and of their steps).
     ///
     /// # Errors
-    /// [`MachineError`] when a number is absurd (negative, not finite, out of any machine's range),
+    /// When a number is absurd (negative, not finite, out of any machine's range),
     /// a block size is no power of two, capacities or neighbours' block sizes do not ascend, there
     /// are more than 16 levels, or a name is empty, used twice or holds control characters.
     ///
@@ -32,12 +33,10 @@ impl Machine {
     /// machine.levels[1].block_bytes = 48;
     /// assert!(machine.check().is_err());
     /// ```
-    pub fn check(&self) -> Result<(), MachineError> {
-        if self.format != MACHINE_FORMAT {
-            return Err(MachineError::of_format(self.format.into()));
-        }
+    pub fn check(&self) -> Result<(), Error> {
+        check_format(self.format.into())?;
         match self.fault() {
-            Some(what) => Err(MachineError(format!("impossible machine: {what}"))),
+            Some(what) => Err(Error::new(format!("impossible machine: {what}"))),
             None => Ok(()),
         }
     }
@@ -105,6 +104,16 @@ impl Machine {
                     most";
         (!is_fine).then(|| what.to_owned())
     }
+}
+
+pub(super) fn check_format(found: u64) -> Result<(), Error> {
+    if found == u64::from(MACHINE_FORMAT) {
+        return Ok(());
+    }
+    Err(Error::new(format!(
+        "machine file has format {found}, this program reads format {MACHINE_FORMAT}: calibrate \
+         again"
+    )))
 }
 
 fn level_fault(level: &Level) -> Option<String> {

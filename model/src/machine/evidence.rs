@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
+
 /// One point of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct CurvePoint {
     /// Bytes of a working set or block, pages, or chains of loads.
     #[cfg_attr(
@@ -18,8 +21,7 @@ pub struct CurvePoint {
 
 /// What calibration measured, kept beside what was concluded from it.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(default))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize), serde(default))]
 pub struct Evidence {
     /// Latency curve in 4 KiB pages: dependent loads of random lines, by bytes of the working set.
     pub small_pages: Vec<CurvePoint>,
@@ -42,7 +44,7 @@ pub struct Evidence {
 
 /// A buffer of translations, as it shows from outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct TranslationLevel {
     /// Most pages that could be visited in turns without missing it.
     pub entries: u64,
@@ -53,7 +55,7 @@ pub struct TranslationLevel {
 /// What translating addresses adds to a load, by the number of pages of 4 KiB that are visited in
 /// turns.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct TranslationProbe {
     /// In pages of 4 KiB.
     pub small_pages: Vec<CurvePoint>,
@@ -65,21 +67,18 @@ pub struct TranslationProbe {
 }
 
 impl TranslationProbe {
-    /// Huge pages must save this share of what small ones cost for their reach to count as larger.
-    const SAVED_SHARE_MIN: f64 = 0.7;
-
-    /// Whether huge pages extend what the buffers reach. They do not where a hypervisor backs huge
-    /// pages with small ones: then only the walks are shorter. `None` when no buffer showed.
+    /// Whether huge pages extend what the buffers reach: they save more than 70 % of what small
+    /// ones cost. Where a hypervisor backs huge pages with small ones, only the walks are shorter.
+    /// `None` when no buffer showed.
     pub fn huge_pages_reach(&self) -> Option<bool> {
         let (small, huge) = (self.small_pages.last()?, self.huge_pages.last()?);
-        (!self.levels.is_empty() && small.ns > 0.0)
-            .then_some(huge.ns < (1.0 - TranslationProbe::SAVED_SHARE_MIN) * small.ns)
+        (!self.levels.is_empty() && small.ns > 0.0).then_some(huge.ns < 0.3 * small.ns)
     }
 }
 
 /// The same short chase again and again, before everything else was measured and after it.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct ChaseReading {
     /// What the chase keeps busy: `L1`, `L2`, `memory`.
     pub name: String,
@@ -102,7 +101,7 @@ impl ChaseReading {
 
 /// How far a measurement can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
 pub enum Verdict {
     /// Nothing else ran.
@@ -125,7 +124,7 @@ impl fmt::Display for Verdict {
 
 /// How quiet the machine was while it was measured.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct Quietness {
     /// That of the worst reading. A spread or drift of a chase is quiet up to 10 % and loud beyond
     /// 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond
@@ -133,11 +132,10 @@ pub struct Quietness {
     pub verdict: Verdict,
     /// Chases that were repeated.
     pub readings: Vec<ChaseReading>,
-    /// Part of the processors' time that a hypervisor gave to others meanwhile; `None` where the
-    /// system does not say.
+    /// Part of the processors' time that a hypervisor gave to others meanwhile, if known.
     pub steal_share: Option<f64>,
-    /// Runnable programs for each processor in the minute before the end: about `1 / processors`
-    /// when this was the only one. `None` where the system does not say.
+    /// Runnable programs for each processor in the minute before the end, if known: about
+    /// `1 / processors` when this was the only one.
     pub load_per_processor: Option<f64>,
 }
 
@@ -169,21 +167,19 @@ impl Quietness {
 }
 
 impl fmt::Display for Quietness {
-    /// One line: the verdict and its reasons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| 100.0 * share;
         write!(f, "{}", self.verdict)?;
         for (i, reading) in self.readings.iter().enumerate() {
             let separator = if i == 0 { ":" } else { "," };
-            let (name, spread) = (&reading.name, percent(reading.spread));
-            let drift = percent(reading.drift());
+            let (spread, drift) = (100.0 * reading.spread, 100.0 * reading.drift());
+            let name = &reading.name;
             write!(
                 f,
                 "{separator} {name} spread {spread:.0} % drift {drift:.0} %"
             )?;
         }
         if let Some(steal) = self.steal_share {
-            write!(f, ", stolen time {:.1} %", percent(steal))?;
+            write!(f, ", stolen time {:.1} %", 100.0 * steal)?;
         }
         if let Some(load) = self.load_per_processor {
             write!(f, ", load {load:.2} a processor")?;
@@ -195,7 +191,7 @@ impl fmt::Display for Quietness {
 /// What loads of a few hot lines cost beside many cold ones, of the same colour of a cache and of
 /// another one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct ColourProbe {
     /// The size of a way of the cache.
     pub way_bytes: u64,
@@ -208,17 +204,8 @@ pub struct ColourProbe {
 }
 
 impl ColourProbe {
-    /// The part of the hot loads that the other colour saved from missing, about.
-    pub fn saved_share(&self) -> f64 {
-        if self.miss_ns > 0.0 {
-            (self.same_ns - self.other_ns) / self.miss_ns
-        } else {
-            0.0
-        }
-    }
-
-    /// Whether colours keep the two apart: at least 15 % of the hot loads were saved.
+    /// Whether colours keep the two apart: they saved more than 15 % of the hot loads from missing.
     pub fn works(&self) -> bool {
-        self.saved_share() > 0.15
+        self.miss_ns > 0.0 && self.same_ns - self.other_ns > 0.15 * self.miss_ns
     }
 }

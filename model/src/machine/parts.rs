@@ -2,6 +2,8 @@
 //! from.
 
 use crate::geometry::PageSize;
+#[cfg(feature = "json")]
+use serde::{Deserialize, Serialize};
 
 /// How a search goes from a node to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -19,8 +21,7 @@ pub enum SearchStyle {
 /// A search with branches takes `operation_ns + node_ns x nodes visited + misprediction_ns x
 /// mispredictions`, a branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct SearchCosts {
     /// Fixed part of an operation, the misprediction at its end included, in nanoseconds.
     pub operation_ns: f64,
@@ -37,8 +38,7 @@ pub struct SearchCosts {
 /// The processor gets ahead as far as its outstanding misses, its instruction window and, with
 /// branches, its wrong guesses allow; [`Overlap`](crate::Overlap) has the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct LookAhead {
     /// Far misses under way at once, when all loads are independent; at least 1.
     pub misses: f64,
@@ -68,8 +68,7 @@ impl LookAhead {
 
 /// A load that misses a cache of `capacity_bytes` costs `step_ns` more.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct Step {
     /// Effective capacity in bytes.
     pub capacity_bytes: f64,
@@ -79,7 +78,7 @@ pub struct Step {
 
 /// What a level caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 #[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
 pub enum LevelKind {
     /// Data: counts whatever the page size is.
@@ -90,8 +89,7 @@ pub enum LevelKind {
 
 /// One level of the memory hierarchy.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct Level {
     /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine.
     pub name: String,
@@ -124,8 +122,7 @@ impl Level {
         }
     }
 
-    /// The TLBs for pages of 4 KiB: bytes that each reaches, and what missing it costs in
-    /// nanoseconds.
+    /// The TLBs for pages of 4 KiB: bytes that each reaches, and what missing it costs.
     pub(super) fn of_small_pages(tlbs: [(u64, f64); 2]) -> Level {
         let pages = PageSize::Small4K;
         let steps = tlbs.map(|(bytes, step_ns)| Step {
@@ -160,8 +157,7 @@ impl Level {
 /// A part of the latency of far misses (of all data levels but the first) that is paid once for
 /// each block of this size in which an operation misses a line, however many lines that are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct NeighbourShare {
     /// Size of the block in bytes, a power of two.
     pub block_bytes: u64,
@@ -171,8 +167,8 @@ pub struct NeighbourShare {
 
 /// Where a machine's numbers come from.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "json", serde(rename_all = "lowercase", deny_unknown_fields))]
+#[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
 pub enum Origin {
     /// Cache sizes of this machine, latencies that are usual for its kind.
     Defaults,

@@ -44,7 +44,6 @@ pub(super) fn eytzinger(keys: u32, sizes: &Sizes) -> Built {
     of_elements(parts, sizes)
 }
 
-/// Adds an element of the array.
 fn add(parts: &mut Parts, above: u32, element: u32, sizes: &Sizes) -> u32 {
     // A stride is below 2^33: a size rounded up to an alignment.
     let offset = u64::from(element).saturating_mul(sizes.node.stride_bytes());

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! a node:   | header 8 B | key 0 .. key K-1 | value 0 .. value K-1 | link 0 .. link K |
-//!           K = fanout - 1
+//!           K = fanout - 1; leaves do not use their links
 //! ```
 //!
-//! All nodes have this size; leaves do not use their links. A search reads the header (how many
-//! keys there are), then keys, then the link to the next node, or the value when a key is equal.
-//! Which keys it compares is again a tree:
+//! A search reads the header (how many keys there are), then keys, then the link to the next node,
+//! or the value when a key is equal. Which keys it compares is again a tree, so the whole B-tree is
+//! one search tree of points:
 //!
 //! ```text
 //! binary, 7 keys:          k3                    linear:    k0 - k1 - k2 - ...
@@ -16,25 +16,20 @@
 //!                   l0 l1 ...        l7
 //! ```
 //!
-//! so that the whole B-tree is one search tree of points, with headers and links in between.
-//!
 //! Trees built from sorted keys have the least height that their fill allows, and the keys of each
-//! subtree are divided evenly among its children. Trees of random insertion come from inserting,
-//! with full nodes split in the middle.
+//! subtree are divided evenly among its children. Random insertion splits full nodes in the middle.
 
 use std::collections::VecDeque;
 
 use super::built::{Homes, Parts, Places};
 use super::{Built, Growth, InNode, Sizes, too_large};
 use crate::accesses::{Lengths, Points, Role, Span};
-use crate::keys::ParameterError;
 use crate::shape::random;
-use crate::{NO_NODE, NodeExtent, Shape};
+use crate::{Error, NO_NODE, NodeExtent, Shape};
 
 const HEADER_BYTES: u32 = 8;
 const LINK_BYTES: u32 = 8;
 
-/// What nodes look like.
 pub(super) struct Form {
     /// Keys of a full node, K; at least 2.
     keys_max: u32,
@@ -47,9 +42,9 @@ pub(super) struct Form {
 
 impl Form {
     /// The nodes of a B-tree of this fanout, at least 3.
-    pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, ParameterError> {
+    pub(super) fn new(fanout: u32, in_node: InNode, sizes: &Sizes) -> Result<Form, Error> {
         if sizes.key_bytes == 0 {
-            return Err(ParameterError::new("a key needs at least one byte"));
+            return Err(Error::new("a key needs at least one byte"));
         }
         let keys_max = fanout - 1;
         // At most 2^17 pairs of 2^33 bytes.
@@ -59,10 +54,9 @@ impl Form {
         let bytes = links_offset + u64::from(fanout) * u64::from(LINK_BYTES);
         let Ok(node_bytes) = u32::try_from(bytes) else {
             let what = format!("nodes of {bytes} bytes are too large");
-            return Err(ParameterError(what));
+            return Err(Error::new(what));
         };
-        let extent = NodeExtent::new(node_bytes, sizes.node.align.max(LINK_BYTES))
-            .map_err(|error| ParameterError(error.to_string()))?;
+        let extent = NodeExtent::new(node_bytes, sizes.node.align.max(LINK_BYTES))?;
         Ok(Form {
             keys_max,
             in_node,
@@ -97,13 +91,7 @@ pub(super) struct Nodes {
     pub(super) counts: Vec<u32>,
 }
 
-/// A B-tree of `keys` keys.
-pub(super) fn build(
-    keys: u32,
-    fill: f64,
-    growth: Growth,
-    form: &Form,
-) -> Result<Built, ParameterError> {
+pub(super) fn build(keys: u32, fill: f64, growth: Growth, form: &Form) -> Result<Built, Error> {
     let nodes = match growth {
         Growth::Complete => bulk(keys, filled(fill, form.keys_max)),
         Growth::RandomInsert { seed } => inserted(keys, form.keys_max, seed),
@@ -190,7 +178,6 @@ pub(super) fn inserted(keys: u32, keys_max: u32, seed: u64) -> Nodes {
     }
 }
 
-/// A B-tree into which keys are inserted one by one.
 struct Insertion {
     keys_max: usize,
     keys: Vec<Vec<u32>>,
@@ -267,7 +254,6 @@ impl Nodes {
         u32::try_from(self.parents.len() - 1).unwrap_or(NO_NODE)
     }
 
-    /// By node, the keys of its subtree.
     fn spans(&self, shape: &Shape) -> Vec<Span> {
         let mut totals = self.counts.clone();
         for v in (0..shape.nodes()).rev() {
@@ -318,7 +304,6 @@ impl Nodes {
         Points::of_keys(shape.clone(), lengths, Vec::new(), found)
     }
 
-    /// The keys of each leaf.
     fn leaf_runs(&self, shape: &Shape, spans: &[Span]) -> Vec<Span> {
         let leaves = (0..shape.nodes()).filter(|&v| shape.children(v).is_empty());
         let mut runs: Vec<Span> = leaves.map(|v| spans[v as usize]).collect();
@@ -328,7 +313,6 @@ impl Nodes {
     }
 }
 
-/// The points of all nodes.
 fn parts(nodes: &Nodes, shape: &Shape, spans: &[Span], keys: u32, form: &Form) -> Parts {
     let mut parts = Parts::of_keys(keys);
     // By node, the link that leads to it.

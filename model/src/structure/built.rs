@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::{Operation, linear, too_large};
 use crate::accesses::{Accesses, Lengths, Order, Points, Role, Span, Tickets, nested, total};
-use crate::keys::{KeyDistribution, ParameterError};
-use crate::{Layout, NodeExtent, Placement, Shape};
+use crate::keys::KeyDistribution;
+use crate::{Error, Layout, NodeExtent, Placement, Shape};
 
 /// Where fixed memory begins is a multiple of this, as large allocations are.
 const FIXED_ALIGN: u64 = 4096;
 
-/// Where points lie.
 #[derive(Clone, Debug)]
 pub(super) enum Homes {
     /// Point `v` is node `v`.
@@ -54,7 +53,6 @@ pub struct Built {
 }
 
 impl Built {
-    /// A tree without fixed memory.
     pub(super) fn new(
         nodes: Shape,
         extent: NodeExtent,
@@ -135,7 +133,7 @@ impl Built {
         layout: Layout,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Placement, ParameterError> {
+    ) -> Result<Placement, Error> {
         let ends = self.node_ends(operation, keys)?;
         Ok(layout.place_weighted(&self.nodes, self.extent, &ends))
     }
@@ -149,7 +147,7 @@ impl Built {
         &self,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Vec<f64>, ParameterError> {
+    ) -> Result<Vec<f64>, Error> {
         if let Operation::Walk { .. } = operation {
             return Ok(vec![1.0; self.nodes.len()]);
         }
@@ -172,18 +170,18 @@ impl Built {
     /// absent for others; walks look at none.
     ///
     /// # Errors
-    /// [`ParameterError`] when the placement is of another structure, the distribution does not
+    /// When the placement is of another structure, the distribution does not
     /// fit, or there is no such operation.
     pub fn accesses(
         &self,
         placement: &Placement,
         operation: Operation,
         keys: &KeyDistribution,
-    ) -> Result<Accesses, ParameterError> {
+    ) -> Result<Accesses, Error> {
         if placement.len() != self.nodes.len() {
             let (placed, nodes) = (placement.len(), self.nodes.len());
             let what = format!("{placed} nodes are placed, but the structure has {nodes}");
-            return Err(ParameterError(what));
+            return Err(Error::new(what));
         }
         let Plan {
             spans,
@@ -194,7 +192,6 @@ impl Built {
         Ok(Accesses::new(points, addresses, spans, tickets, order))
     }
 
-    /// By point.
     fn addresses(&self, placement: &Placement) -> Vec<u64> {
         match &self.homes {
             Homes::Nodes => placement.offsets().to_vec(),
@@ -279,7 +276,7 @@ impl Parts {
 }
 
 impl Built {
-    fn plan(&self, operation: Operation, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
+    fn plan(&self, operation: Operation, keys: &KeyDistribution) -> Result<Plan, Error> {
         match operation {
             Operation::Search => self.searches(keys),
             Operation::Miss => self.misses(keys),
@@ -289,10 +286,8 @@ impl Built {
                 Family::Tree if !self.runs.is_empty() => self.shifts(keys),
                 _ => self.misses(keys),
             },
-            Operation::Range { keys: 0 } => {
-                Err(ParameterError::new("a range has at least one key"))
-            }
-            Operation::Range { .. } if self.family == Family::Hash => Err(ParameterError::new(
+            Operation::Range { keys: 0 } => Err(Error::new("a range has at least one key")),
+            Operation::Range { .. } if self.family == Family::Hash => Err(Error::new(
                 "a hash table's keys have no order, so there are no ranges",
             )),
             Operation::Range { keys: length } => self.ranges(length, keys),
@@ -307,8 +302,7 @@ impl Built {
         }
     }
 
-    /// Tickets are keys.
-    fn key_tickets(&self, keys: &KeyDistribution) -> Result<Tickets, ParameterError> {
+    fn key_tickets(&self, keys: &KeyDistribution) -> Result<Tickets, Error> {
         let found = self.points.found();
         let weights = keys.weights(found.len())?;
         let by_ticket = match (&self.homes, self.places) {
@@ -321,7 +315,7 @@ impl Built {
         Ok(Tickets::new(found.to_vec(), by_ticket))
     }
 
-    fn searches(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
+    fn searches(&self, keys: &KeyDistribution) -> Result<Plan, Error> {
         Ok(Plan {
             spans: self.points.keys_below().to_vec(),
             tickets: self.key_tickets(keys)?,
@@ -329,7 +323,7 @@ impl Built {
         })
     }
 
-    fn misses(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
+    fn misses(&self, keys: &KeyDistribution) -> Result<Plan, Error> {
         let (spans, ends) = match self.places {
             Places::Gaps => (self.gap_spans(), self.gap_ends()),
             Places::NullLinks { arity } => {
@@ -396,7 +390,7 @@ impl Built {
     ///
     /// An entry is read when the range begins among the keys below it or enters it later, that is
     /// up to `length - 1` keys before its first; a key when its own turn comes, too.
-    fn ranges(&self, length: u32, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
+    fn ranges(&self, length: u32, keys: &KeyDistribution) -> Result<Plan, Error> {
         let before = length - 1;
         let mut spans = self.points.keys_below().to_vec();
         for (v, span) in (0..).zip(&mut spans) {
@@ -418,7 +412,7 @@ impl Built {
     }
 
     /// Searches for a gap, and all keys from there to the end of their run.
-    fn shifts(&self, keys: &KeyDistribution) -> Result<Plan, ParameterError> {
+    fn shifts(&self, keys: &KeyDistribution) -> Result<Plan, Error> {
         let mut spans = self.gap_spans();
         for run in &self.runs {
             for key in run.start..run.end {
@@ -441,7 +435,6 @@ impl Built {
         })
     }
 
-    /// All points in the order of a walk.
     fn walk(&self, returns: bool) -> Vec<u32> {
         match (&self.homes, self.family) {
             (Homes::Nodes, _) | (_, Family::Hash) => {

@@ -68,7 +68,6 @@ pub fn read_edges(reader: impl BufRead, nodes_max: u32) -> Result<EdgeList, Text
     rows.finish()
 }
 
-/// A node while lines are read.
 #[derive(Default)]
 struct Node {
     parent: Option<u32>,
@@ -80,7 +79,6 @@ struct Node {
     bytes: u32,
 }
 
-/// What was read so far.
 struct Rows {
     nodes_max: u32,
     /// Of the first line with data.

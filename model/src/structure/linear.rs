@@ -3,9 +3,8 @@
 use super::built::{Family, Parts, Places};
 use super::{Built, Sizes, too_large};
 use crate::accesses::{Lengths, Points, Role};
-use crate::keys::ParameterError;
 use crate::shape::random::SplitMix64;
-use crate::{Links, NO_NODE, Shape};
+use crate::{Error, Links, NO_NODE, Shape};
 
 /// A link is an address.
 const LINK_BYTES: u32 = 8;
@@ -26,12 +25,7 @@ pub(super) fn list(keys: u32, links: Links, sizes: &Sizes) -> Built {
 }
 
 /// A chained hash table; keys are numbered bucket by bucket, and nodes as their keys.
-pub(super) fn hash(
-    keys: u32,
-    load: f64,
-    seed: u64,
-    sizes: &Sizes,
-) -> Result<Built, ParameterError> {
+pub(super) fn hash(keys: u32, load: f64, seed: u64, sizes: &Sizes) -> Result<Built, Error> {
     let wanted = (f64::from(keys) / load).ceil().max(1.0);
     // Buckets and nodes are points.
     if wanted + f64::from(keys) >= f64::from(NO_NODE) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::keys::ParameterError;
+use crate::Error;
 
 /// One operation; the unit of every prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -55,9 +55,9 @@ impl fmt::Display for Operation {
 }
 
 impl FromStr for Operation {
-    type Err = ParameterError;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Operation, ParameterError> {
+    fn from_str(text: &str) -> Result<Operation, Error> {
         let range = text.strip_prefix("range:");
         match (text, range.and_then(|keys| keys.parse().ok())) {
             ("search", _) => Ok(Operation::Search),
@@ -66,7 +66,7 @@ impl FromStr for Operation {
             ("walk", _) => Ok(Operation::Walk { returns: false }),
             ("walk:returns", _) => Ok(Operation::Walk { returns: true }),
             (_, Some(keys)) if keys > 0 => Ok(Operation::Range { keys }),
-            _ => Err(ParameterError::new(
+            _ => Err(Error::new(
                 "unknown operation: search, miss, insert, walk, walk:returns, or range:M with M \
                  keys, M at least 1",
             )),

@@ -6,7 +6,6 @@ use crate::accesses::{Lengths, Points};
 use crate::shape::random::SplitMix64;
 use crate::{Links, NO_NODE, Shape};
 
-/// A binary search tree.
 pub(super) fn search(keys: u32, growth: Growth, sizes: &Sizes) -> Built {
     let (shape, ranks) = match growth {
         Growth::Complete => {
@@ -43,7 +42,6 @@ pub(super) fn ranks_left_first(shape: &Shape) -> Vec<u32> {
     ranks
 }
 
-/// By key, its node.
 pub(super) fn inverse(ranks: &[u32]) -> Vec<u32> {
     let mut nodes = vec![0; ranks.len()];
     for (v, &rank) in (0..).zip(ranks) {
@@ -52,7 +50,6 @@ pub(super) fn inverse(ranks: &[u32]) -> Vec<u32> {
     nodes
 }
 
-/// A tree whose nodes have `arity` links.
 pub(super) fn of_arity(keys: u32, arity: u32, growth: Growth, sizes: &Sizes) -> Built {
     match growth {
         _ if arity == 1 => linear::list(keys, Links::Single, sizes),
@@ -79,7 +76,6 @@ fn with_arity(shape: Shape, arity: u32, sizes: &Sizes) -> Built {
     }
 }
 
-/// All levels full but the last.
 fn complete(nodes: u32, arity: u32) -> Shape {
     let parent = |v: u32| v.checked_sub(1).map_or(NO_NODE, |before| before / arity);
     Shape::from_generated((0..nodes).map(parent).collect())

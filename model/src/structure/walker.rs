@@ -1,10 +1,9 @@
 //! Structures of a running program.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 
 use super::Built;
-use crate::{Lengths, NO_NODE, NodeExtent, Placement, Shape};
+use crate::{Error, Lengths, NO_NODE, NodeExtent, Placement, Shape};
 
 /// A structure as it lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +49,13 @@ impl Walked {
 /// })?;
 /// assert_eq!(walked.shape.children(0), [1, 2]);
 /// # assert_eq!(root.key + root.children[1].key, 5);
-/// # Ok::<(), ccmodel::structure::WalkError>(())
+/// # Ok::<(), ccmodel::Error>(())
 /// ```
 pub fn walk<N>(
     roots: impl IntoIterator<Item = N>,
     nodes_max: u32,
     mut visit: impl FnMut(&N, &mut Vec<N>) -> (u64, u32),
-) -> Result<Walked, WalkError> {
+) -> Result<Walked, Error> {
     let nodes_max = nodes_max.min(NO_NODE - 1);
     let roots = roots.into_iter().map(|root| (root, NO_NODE));
     let mut queue: VecDeque<(N, u32)> = roots.take(nodes_max as usize + 1).collect();
@@ -69,13 +68,13 @@ pub fn walk<N>(
         };
         if number == nodes_max {
             let what = format!("there are more than {nodes_max} nodes, or a path without end");
-            return Err(WalkError(what));
+            return Err(Error::new(what));
         }
         let (address, bytes) = visit(&node, &mut children);
         if let Some(before) = numbers.insert(address, number) {
             let above = |&v: &u32| parents.get(v as usize).copied();
             let mut path = std::iter::successors(Some(parent), above);
-            return Err(WalkError(match parent {
+            return Err(Error::new(match parent {
                 NO_NODE => format!("node {before} is a root twice"),
                 _ if path.any(|v| v == before) => format!(
                     "node {before} leads back to itself: it is a child of node {parent} too"
@@ -94,15 +93,3 @@ pub fn walk<N>(
         lengths: Lengths::Each(lengths),
     })
 }
-
-/// Why a structure cannot be walked through, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WalkError(String);
-
-impl fmt::Display for WalkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WalkError {}

@@ -59,7 +59,6 @@ impl SearchCost {
     }
 }
 
-/// The thesis's caches and data TLB.
 fn hierarchy() -> Hierarchy {
     let caches = vec![CacheLevel::lru("L1", L1), CacheLevel::lru("L2", L2)];
     let tlb = level("dTLB", TLB_ENTRIES * PAGE_BYTES, TLB_ENTRIES, PAGE_BYTES);

@@ -5,65 +5,58 @@ use std::error::Error;
 use ccmodel::plot::{Axis, Chart, Stroke, svg};
 
 use super::start::StartRow;
-use super::{Figure, FigureRow, SearchCost};
+use super::{Figure, FigureRow};
 
 /// A cost of a TLB miss, to show what one would do; the thesis names none.
 const ASSUMED_REFILL_CYCLES: f64 = 50.0;
 
 impl Figure {
-    /// The picture.
     pub(super) fn to_svg(&self) -> Result<String, Box<dyn Error>> {
         let title = format!("Figure {}: {}, again", self.number, self.title);
         let names = || Axis::Names(self.rows.iter().map(|row| row.layout.to_owned()).collect());
         type Across = fn(usize, &FigureRow) -> f64;
+        let (axis, across): (Axis, Across) = match self.number {
+            "3-4" => (names(), |i, _| i as f64),
+            "3-5" => {
+                let name = "nodes with sets of their own";
+                (Axis::PowersOfTwo(name), |_, row| row.coloured_nodes as f64)
+            }
+            _ => (Axis::PowersOfTwo("nodes"), |_, row| row.nodes as f64),
+        };
         // Layouts have no order that a line could show.
-        let (axis, stroke, dashed, across): (Axis, Stroke, Stroke, Across) = match self.number {
-            "3-4" => (names(), Stroke::Points, Stroke::Points, |i, _| i as f64),
-            "3-5" => (
-                Axis::PowersOfTwo("nodes with sets of their own"),
-                Stroke::Solid,
-                Stroke::Dashed,
-                |_, row| row.coloured_nodes as f64,
-            ),
-            _ => (
-                Axis::PowersOfTwo("nodes"),
-                Stroke::Solid,
-                Stroke::Dashed,
-                |_, row| row.nodes as f64,
-            ),
+        let (stroke, dashed) = match self.number {
+            "3-4" => (Stroke::Points, Stroke::Points),
+            _ => (Stroke::Solid, Stroke::Dashed),
         };
         let series = |of: &dyn Fn(&FigureRow) -> f64| -> Vec<(f64, f64)> {
             let rows = self.rows.iter().enumerate();
             rows.map(|(i, row)| (across(i, row), of(row))).collect()
         };
         let stated = |row: &FigureRow, end: usize| row.stated.map_or(f64::NAN, |ends| ends[end]);
+        let formulas = series(&|row| row.formula_speedup);
+        let predicted = series(&FigureRow::predicted_speedup);
+        let simulated = series(&|row| row.simulated_speedup(0.0));
+        let with_tlb = series(&|row| row.simulated_speedup(ASSUMED_REFILL_CYCLES));
+        let [least, most] = [0, 1].map(|end| series(&|row| stated(row, end)));
         let chart = Chart::new(&title, axis, "speedup")
             .series(
                 "thesis: formulas, always-missing baseline",
                 stroke,
-                series(&|row| row.formula_speedup),
+                formulas,
             )
-            .series(
-                "this model, random baseline",
-                stroke,
-                series(&FigureRow::predicted_speedup),
-            )
-            .series(
-                "simulated, random baseline",
-                Stroke::Points,
-                series(&|row| row.simulated_speedup(0.0)),
-            )
+            .series("this model, random baseline", stroke, predicted)
+            .series("simulated, random baseline", Stroke::Points, simulated)
             .series(
                 "simulated, TLB misses at an assumed 50 cycles",
                 stroke,
-                series(&|row| row.simulated_speedup(ASSUMED_REFILL_CYCLES)),
+                with_tlb,
             )
             .series(
                 "thesis: measured, as its text implies, least",
                 dashed,
-                series(&|row| stated(row, 0)),
+                least,
             )
-            .series("the same, most", dashed, series(&|row| stated(row, 1)));
+            .series("the same, most", dashed, most);
         svg(&[chart])
     }
 
@@ -93,12 +86,10 @@ impl Figure {
         text += "\n| a search in | nodes | coloured | L1 misses: predicted | simulated | \
                  L2 misses: by the formulas | predicted | simulated | TLB misses: predicted | \
                  simulated |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
-        let mut costs = |layout,
-                         nodes,
-                         coloured_nodes,
-                         rate,
-                         [predicted, simulated]: [SearchCost; 2]| {
-            let formula_misses = rate * (nodes as f64 + 1.0).log2();
+        let mut costs = |row: &FigureRow| {
+            let (layout, nodes, coloured_nodes) = (row.layout, row.nodes, row.coloured_nodes);
+            let formula_misses = row.formula_rate * (nodes as f64 + 1.0).log2();
+            let (predicted, simulated) = (row.predicted, row.simulated);
             text += &format!(
                 "| {layout} | {nodes} | {coloured_nodes} | {:.2} | {:.2} | {formula_misses:.2} | \
                  {:.2} | {:.2} | {:.2} | {:.2} |\n",
@@ -113,17 +104,16 @@ impl Figure {
         let mut last_nodes = 0;
         for row in &self.rows {
             if std::mem::replace(&mut last_nodes, row.nodes) != row.nodes {
-                let baseline = [row.predicted_baseline, row.simulated_baseline];
-                costs("random", row.nodes, 0, 1.0, baseline);
+                costs(&FigureRow {
+                    layout: "random",
+                    coloured_nodes: 0,
+                    formula_rate: 1.0,
+                    predicted: row.predicted_baseline,
+                    simulated: row.simulated_baseline,
+                    ..row.clone()
+                });
             }
-            let both = [row.predicted, row.simulated];
-            costs(
-                row.layout,
-                row.nodes,
-                row.coloured_nodes,
-                row.formula_rate,
-                both,
-            );
+            costs(row);
         }
         text
     }

@@ -1,13 +1,11 @@
-//! The trees of the experiments: complete binary trees with three nodes to a block, in the
-//! arrangements of section 3.4.
+//! The trees of the experiments: complete binary trees of nodes of 20 bytes, in the arrangements of
+//! section 3.4.
 //!
-//! Nodes have 20 bytes. Trees without a layout are packed, so that a node may lie across a border;
-//! the others have slots, three to a block of 64 ("384 nodes fit in a 8K page"). Coloured nodes lie
-//! in the first sets of the second-level cache, all others in the rest.
+//! Trees without a layout are packed; the others have slots, three to a block of 64 bytes. Coloured
+//! nodes lie in the first sets of the second-level cache, all others in the rest.
 //!
 //! ```text
 //! slots         0  1  2 |  3  4  5 |  6  7  8 | ...        block = slot / 3
-//! random        v7 v2 v9| v4 ...                           any node anywhere
 //! depth-first   v0 v1 v3| v7 ...                           parent, child, grandchild, ...
 //! clusters      v0 v1 v2| v3 v7 v8 | v4 v9 v10 | ...       subtrees of three, level by level
 //! ```
@@ -27,10 +25,8 @@ const NODE: NodeExtent = NodeExtent {
 const _: () = assert!(NODE.bytes as u64 == NODE_BYTES);
 /// Levels of a subtree of three nodes.
 const CLUSTER_LEVELS: u32 = 2;
-/// Chooses the random arrangements.
 const SEED: u64 = 34;
 
-/// Which node lies where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrangement {
     /// At random, packed: the naive layout.
@@ -69,10 +65,7 @@ impl Arrangement {
                 (cluster_slots(levels, CLUSTER_LEVELS), coloured_nodes)
             }
             Arrangement::ClustersFromBottom => {
-                let top_levels = match levels % CLUSTER_LEVELS {
-                    0 => CLUSTER_LEVELS,
-                    rest => rest,
-                };
+                let top_levels = (levels - 1) % CLUSTER_LEVELS + 1;
                 (cluster_slots(levels, top_levels), 0)
             }
             Arrangement::DepthFirst => return Layout::DepthFirst.place(shape, NODE),
@@ -89,14 +82,11 @@ impl Arrangement {
 /// Where a slot lies when the first `hot_blocks` blocks have as many sets of the cache for
 /// themselves.
 fn address(slot: u64, hot_blocks: u64) -> u64 {
-    let (block, in_block) = (slot / BLOCK_NODES, slot % BLOCK_NODES);
-    let sets = L2.sets();
-    let block = if block < hot_blocks {
-        block
-    } else {
+    let (mut block, in_block, sets) = (slot / BLOCK_NODES, slot % BLOCK_NODES, L2.sets());
+    if block >= hot_blocks {
         let (cold, cold_sets) = (block - hot_blocks, sets - hot_blocks);
-        cold / cold_sets * sets + hot_blocks + cold % cold_sets
-    };
+        block = cold / cold_sets * sets + hot_blocks + cold % cold_sets;
+    }
     block * L2.block_bytes() + in_block * NODE_BYTES
 }
 
@@ -109,15 +99,11 @@ fn random_slots(nodes: u32, hot_nodes: u64) -> Vec<u64> {
     slots
 }
 
-/// The numbers below `count` in a random order.
 fn permutation(count: u32, seed: u64) -> Vec<u64> {
     let node = NodeExtent { bytes: 8, align: 8 };
     let placement = Layout::Random { seed }.place(&Shape::complete_binary(count), node);
-    placement
-        .offsets()
-        .iter()
-        .map(|offset| offset / 8)
-        .collect()
+    let offsets = placement.offsets().iter();
+    offsets.map(|offset| offset / 8).collect()
 }
 
 /// Preorder. In heap order a parent comes before its children.
@@ -176,19 +162,13 @@ mod tests {
 
     #[test]
     fn every_node_has_a_slot_of_its_own() {
-        let arrangements = [
-            Arrangement::Random { coloured_nodes: 0 },
-            Arrangement::Random {
-                coloured_nodes: 384,
-            },
-            Arrangement::Clusters { coloured_nodes: 0 },
-            Arrangement::Clusters {
-                coloured_nodes: 768,
-            },
-            Arrangement::ClustersFromBottom,
-            Arrangement::ClustersDepthFirst,
-        ];
-        for (levels, arrangement) in (1..=13).flat_map(|l| arrangements.map(|a| (l, a))) {
+        let random = |coloured_nodes| Arrangement::Random { coloured_nodes };
+        let clusters = |coloured_nodes| Arrangement::Clusters { coloured_nodes };
+        let mut arrangements = vec![random(0), random(384), clusters(0), clusters(768)];
+        arrangements.push(Arrangement::ClustersFromBottom);
+        arrangements.push(Arrangement::ClustersDepthFirst);
+        let levels = |&arrangement| (1..=13).map(move |levels| (levels, arrangement));
+        for (levels, arrangement) in arrangements.iter().flat_map(levels) {
             let (shape, placement) = placed(arrangement, levels);
             let mut offsets = placement.into_offsets();
             offsets.sort_unstable();
@@ -222,12 +202,9 @@ mod tests {
     #[test]
     fn clusters_are_families() {
         let from_root = Arrangement::Clusters { coloured_nodes: 0 };
+        let four_levels = &[0, 0, 0, 1, 2, 3, 4, 1, 1, 2, 2, 3, 3, 4, 4][..];
         for (arrangement, levels, blocks) in [
-            (
-                from_root,
-                4,
-                &[0, 0, 0, 1, 2, 3, 4, 1, 1, 2, 2, 3, 3, 4, 4][..],
-            ),
+            (from_root, 4, four_levels),
             // The leaves of three levels are alone, and share blocks.
             (from_root, 3, &[0, 0, 0, 1, 1, 1, 2]),
             (Arrangement::ClustersFromBottom, 3, &[0, 1, 2, 1, 1, 2, 2]),

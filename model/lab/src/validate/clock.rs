@@ -1,17 +1,16 @@
 //! Predicted nanoseconds compared with the clock.
 //!
 //! Binary search trees of 24-byte nodes lie where six layouts put them and are searched for random
-//! keys, each search waiting for the one before. The machine is calibrated right before the trees
-//! of each size are measured: on a shared machine, effective capacities change.
-//!
-//! Layouts are measured in turns and in short runs, and the lower quartile counts, so that other
-//! programs disturb all layouts or none. Independent operations are timed as branch-free descents
-//! in full trees, since searches that stop early do not overlap: see [`Overlap`].
+//! keys. The machine is calibrated right before the trees of each size are measured: on a shared
+//! machine, effective capacities change. Layouts are measured in turns and in short runs, and the
+//! lower quartile counts, so that other programs disturb all layouts or none. Independent
+//! operations are timed as branch-free descents in full trees, since searches that stop early do
+//! not overlap: see [`Overlap`].
 
 use ccmodel::evidence::Verdict;
 use ccmodel::{
-    CalibrateOptions, Layout, Machine, NodeExtent, Overlap, PageSize, Placement, Predictor,
-    ProbeError, SearchStyle, Shape, Topology, TreeProbe,
+    CalibrateOptions, Error, Layout, Machine, NodeExtent, Overlap, PageSize, Placement, Predictor,
+    SearchStyle, Shape, Topology, TreeProbe,
 };
 
 use super::{Effort, Row};
@@ -26,13 +25,10 @@ const NODE: NodeExtent = NodeExtent {
 };
 /// Pairs of layouts closer than this are not ranked.
 const CLEAR_RATIO: f64 = 1.1;
-/// Searches to warm a tree up.
 const WARM_SEARCHES: u32 = 30_000;
 /// Length of a timed run. On a busy machine, runs of several milliseconds are always disturbed.
 const RUN_NS: f64 = 250_000.0;
-/// Searches of a timed run, at most.
 const SEARCHES_MAX: f64 = 2000.0;
-/// Timed runs of a round.
 const RUNS: usize = 24;
 /// The first two are those of full trees.
 const LAYOUTS: [Layout; 6] = [
@@ -44,7 +40,6 @@ const LAYOUTS: [Layout; 6] = [
     Layout::ClusterVanEmdeBoas { block_bytes: 64 },
 ];
 
-/// How a tree was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Grown {
     /// All levels full but the last.
@@ -84,7 +79,6 @@ impl Timed {
     }
 }
 
-/// Everything that was timed.
 #[derive(Debug, Default)]
 struct ClockReport {
     timed: Vec<Timed>,
@@ -93,32 +87,26 @@ struct ClockReport {
 }
 
 impl ClockReport {
-    /// Calibrates and measures one tree.
-    fn time(&mut self, case: Case, effort: Effort) -> Result<(), ProbeError> {
+    fn time(&mut self, case: Case, effort: Effort) -> Result<(), Error> {
         let shape = match case.grown {
             Grown::Complete | Grown::Full => Shape::complete_binary(case.nodes),
             Grown::Random => Shape::random_binary(case.nodes, 42),
         };
+        let dependent = [SearchStyle::Branches, SearchStyle::BranchFree];
+        let dependent = dependent.map(|style| (style, Overlap::Dependent));
         let (layouts, searches): (&[Layout], &[_]) = match case.grown {
             Grown::Full => (
                 &LAYOUTS[..2],
                 &[(SearchStyle::BranchFree, Overlap::Independent)],
             ),
-            Grown::Complete | Grown::Random => (
-                &LAYOUTS,
-                &[
-                    (SearchStyle::Branches, Overlap::Dependent),
-                    (SearchStyle::BranchFree, Overlap::Dependent),
-                ],
-            ),
+            Grown::Complete | Grown::Random => (&LAYOUTS, &dependent),
         };
         let place = |layout: &Layout| layout.place(&shape, NODE);
         let placements: Vec<Placement> = layouts.iter().map(place).collect();
-        let probe = |placement| TreeProbe::new(&shape, placement, NODE, case.pages);
-        let mut trees = placements
-            .iter()
-            .map(probe)
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut trees = Vec::new();
+        for placement in &placements {
+            trees.push(TreeProbe::new(&shape, placement, NODE, case.pages)?);
+        }
         let machine = Machine::calibrate(CalibrateOptions::quick());
         let quietness = machine.evidence.quietness.as_ref();
         self.verdicts.extend(quietness.map(|heard| heard.verdict));
@@ -281,19 +269,18 @@ fn cases(effort: Effort) -> Vec<Case> {
             case(20, Grown::Full, huge),
         ];
     }
-    let both = (16..=22).flat_map(|bits| {
+    let mut cases = Vec::new();
+    for bits in 16..=22 {
         let (one, other) = if bits % 2 == 0 {
             (small, huge)
         } else {
             (huge, small)
         };
-        [
-            case(bits, Grown::Random, one),
-            case(bits, Grown::Complete, other),
-        ]
-    });
-    both.chain([16, 18, 20, 22].map(|bits| case(bits, Grown::Full, huge)))
-        .collect()
+        cases.push(case(bits, Grown::Random, one));
+        cases.push(case(bits, Grown::Complete, other));
+    }
+    cases.extend([16, 18, 20, 22].map(|bits| case(bits, Grown::Full, huge)));
+    cases
 }
 
 fn lower_quartile(mut values: Vec<f64>) -> f64 {
@@ -336,12 +323,7 @@ mod tests {
         let errors = [0.25, 0.0, 0.55, 130.0 / 190.0];
         assert!(close(rows[0].value, errors.iter().sum::<f64>() / 4.0));
         assert!(close(rows[1].value, 0.6) && !rows[0].ok() && !rows[1].ok());
-        for what in [
-            "busy",
-            "50 % lie",
-            "layout veb: 190 ns",
-            "mean error is 30 %",
-        ] {
+        for what in ["busy", "50 % lie", "layout veb: 190 ns", "error is 30 %"] {
             assert!(rows[0].note.contains(what), "{what}: {}", rows[0].note);
         }
     }

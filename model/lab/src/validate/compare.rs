@@ -5,7 +5,6 @@ use ccmodel::{Accesses, Frames, Tier, predict_misses};
 use super::Row;
 use crate::sample::{Precision, Simulated, sample};
 
-/// A level of a machine, predicted and simulated.
 pub(super) struct Compared {
     /// What was simulated, on which machine.
     pub(super) case: String,

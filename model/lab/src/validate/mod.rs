@@ -78,7 +78,6 @@ impl Row {
     }
 }
 
-/// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
     /// A few sizes and machines of each kind.
@@ -123,7 +122,6 @@ const CHECKS: &[Check] = &[
     (&clock::ROWS, clock::rows),
 ];
 
-/// Names of all rows.
 fn names() -> impl Iterator<Item = &'static str> {
     CHECKS.iter().flat_map(|(rows, _)| *rows).copied()
 }

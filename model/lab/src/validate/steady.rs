@@ -17,7 +17,6 @@ use crate::sample::{Precision, Simulated, all_misses, level, three_level_machine
 const SEED: u64 = 0x51ea;
 /// Levels that miss less often than this in an operation are compared absolutely.
 const RARE: f64 = 0.1;
-/// The direct-mapped machine.
 const THESIS: &str = "thesis";
 
 pub(super) const ROWS: [&str; 4] = [
@@ -27,7 +26,6 @@ pub(super) const ROWS: [&str; 4] = [
     "closed_form_error_max",
 ];
 
-/// One tree.
 #[derive(Clone, Copy)]
 pub(super) struct TreeCase {
     pub(super) bits: u32,
@@ -94,7 +92,6 @@ fn cases(effort: Effort) -> Vec<TreeCase> {
     cases
 }
 
-/// The [rows](ROWS) of all cases.
 pub(super) fn rows(effort: Effort) -> Vec<Row> {
     let cases = cases(effort);
     let (batches_min, batches_max) = match effort {
@@ -183,15 +180,14 @@ pub(super) fn transient_row(effort: Effort) -> Row {
     let [machine, ..] = machines();
     let hierarchy = &machine.hierarchy;
     let (mut worst, mut levels) = ((0.0f64, String::new()), 0);
-    for (&bits, layout) in bits
-        .iter()
-        .flat_map(|bits| LAYOUTS.map(|layout| (bits, layout)))
-    {
-        let case = TreeCase {
+    let cases = bits.iter().flat_map(|&bits| {
+        LAYOUTS.map(|layout| TreeCase {
             bits,
             node_bytes: 32,
             layout,
-        };
+        })
+    });
+    for case in cases {
         progress(&format!(
             "transient, {}: worst so far {:.4}",
             case.name(),

@@ -19,10 +19,8 @@ const SEED: u64 = 0x5eed;
 /// Levels that miss less often than this in an operation are not compared.
 const RARE: f64 = 0.05;
 const ALLOWED: f64 = 0.03;
-/// The largest structures when quick.
 const QUICK_KEYS: u32 = 1 << 16;
 
-/// One structure with one operation in one layout.
 pub(super) struct Case {
     structure: Structure,
     keys: u32,
@@ -77,7 +75,6 @@ impl Case {
 
 const RANDOM_GROWTH: Growth = Growth::RandomInsert { seed: SEED };
 
-/// The row `name` of these cases.
 pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: Effort) -> Vec<Row> {
     let precision = Precision {
         seed: SEED,
@@ -116,6 +113,11 @@ fn some(cases: Vec<Case>, effort: Effort, step: usize) -> Vec<Case> {
 }
 
 const RANDOM: Layout = Layout::Random { seed: 2 };
+const DFS: Layout = Layout::DepthFirst;
+const VEB: Layout = Layout::VanEmdeBoas;
+const RANDOM_TREE: Structure = Structure::SearchTree {
+    growth: RANDOM_GROWTH,
+};
 
 pub(super) fn zipf(effort: Effort) -> Vec<Case> {
     let of = |exponent| KeyDistribution::Zipf {
@@ -127,12 +129,7 @@ pub(super) fn zipf(effort: Effort) -> Vec<Case> {
         operations_share: 0.9,
         seed: SEED,
     };
-    let layouts = [
-        Layout::VanEmdeBoas,
-        RANDOM,
-        Layout::Weighted,
-        Layout::DepthFirst,
-    ];
+    let layouts = [VEB, RANDOM, Layout::Weighted, DFS];
     let mut cases = Vec::new();
     for (growth, keys) in [(RANDOM_GROWTH, 1 << 15), (Growth::Complete, (1 << 19) - 1)] {
         let tree = Structure::SearchTree { growth };
@@ -147,49 +144,47 @@ pub(super) fn zipf(effort: Effort) -> Vec<Case> {
 }
 
 pub(super) fn random_shapes(effort: Effort) -> Vec<Case> {
-    let tree = Structure::SearchTree {
-        growth: RANDOM_GROWTH,
-    };
     let ternary = Structure::Tree {
         arity: 3,
         growth: RANDOM_GROWTH,
     };
     let mut cases = Vec::new();
     for keys in [1 << 15, 1 << 19] {
+        let clusters = Layout::SubtreeCluster { block_bytes: 64 };
         for layout in [
             Layout::Hierarchical,
             RANDOM,
             Layout::BreadthFirst,
-            Layout::DepthFirst,
-            Layout::SubtreeCluster { block_bytes: 64 },
+            DFS,
+            clusters,
         ] {
-            cases.push(Case::new(tree, keys, 24, layout));
-            cases.push(Case::new(tree, keys, 24, layout).doing(Operation::Miss));
+            cases.push(Case::new(RANDOM_TREE, keys, 24, layout));
+            cases.push(Case::new(RANDOM_TREE, keys, 24, layout).doing(Operation::Miss));
         }
     }
-    cases.push(Case::new(ternary, 1 << 18, 40, Layout::VanEmdeBoas));
+    cases.push(Case::new(ternary, 1 << 18, 40, VEB));
     cases.push(Case::new(ternary, 1 << 18, 40, RANDOM).doing(Operation::Insert));
     let range = Operation::Range { keys: 10 };
-    cases.push(Case::new(tree, 1 << 18, 24, Layout::DepthFirst).doing(range));
-    cases.push(Case::new(tree, 1 << 18, 24, Layout::VanEmdeBoas).doing(range));
+    cases.extend([DFS, VEB].map(|layout| Case::new(RANDOM_TREE, 1 << 18, 24, layout).doing(range)));
     some(cases, effort, 5)
 }
 
 pub(super) fn b_trees(effort: Effort) -> Vec<Case> {
     let mut cases = Vec::new();
     for growth in [RANDOM_GROWTH, Growth::Complete] {
-        for (fanout, in_node) in [
+        let nodes = [
             (12, InNode::Linear),
             (32, InNode::Binary),
             (16, InNode::Whole),
-        ] {
+        ];
+        for (fanout, in_node) in nodes {
             let tree = Structure::BTree {
                 fanout,
                 fill: 0.8,
                 in_node,
                 growth,
             };
-            for layout in [RANDOM, Layout::BreadthFirst, Layout::VanEmdeBoas] {
+            for layout in [RANDOM, Layout::BreadthFirst, VEB] {
                 cases.push(Case::new(tree, 1 << 19, 8, layout));
             }
             cases.push(Case::new(tree, 1 << 16, 8, RANDOM).doing(Operation::Insert));
@@ -201,39 +196,26 @@ pub(super) fn b_trees(effort: Effort) -> Vec<Case> {
 }
 
 pub(super) fn lists(effort: Effort) -> Vec<Case> {
-    let single = Structure::List {
-        links: Links::Single,
-    };
-    let double = Structure::List {
-        links: Links::Double,
-    };
+    let [single, double] = [Links::Single, Links::Double].map(|links| Structure::List { links });
     let mut cases = Vec::new();
     // From a little more than a first-level cache to a little more than the largest second-level
     // one. A list that hardly exceeds a level is read to where it does so seldom, and misses all of
     // it then: such cases are too noisy.
     for (keys, node_bytes) in [(2000, 32), (1000, 64), (20_000, 32), (50_000, 64)] {
-        for layout in [Layout::DepthFirst, RANDOM] {
+        for layout in [DFS, RANDOM] {
             cases.push(Case::new(single, keys, node_bytes, layout));
             cases.push(Case::new(double, keys, node_bytes, layout).doing(Operation::Insert));
             cases.push(Case::new(single, keys, node_bytes, layout).doing(Operation::Miss));
         }
     }
-    for distribution in ["zipf:1", "hot:0.1:0.9"] {
-        if let Ok(distribution) = distribution.parse() {
-            let case = Case::new(single, 3000, 32, Layout::DepthFirst);
-            cases.push(Case {
-                distribution,
-                ..case
-            });
-        }
-    }
+    let skewed = ["zipf:1", "hot:0.1:0.9"].into_iter().flat_map(str::parse);
+    cases.extend(skewed.map(|distribution| Case {
+        distribution,
+        ..Case::new(single, 3000, 32, DFS)
+    }));
     let walk = Operation::Walk { returns: true };
-    let tree = Structure::SearchTree {
-        growth: RANDOM_GROWTH,
-    };
-    for layout in [RANDOM, Layout::VanEmdeBoas] {
-        cases.push(Case::new(tree, 50_000, 32, layout).doing(walk));
-    }
+    cases
+        .extend([RANDOM, VEB].map(|layout| Case::new(RANDOM_TREE, 50_000, 32, layout).doing(walk)));
     some(cases, effort, 11)
 }
 
@@ -242,7 +224,7 @@ pub(super) fn hash_tables(effort: Effort) -> Vec<Case> {
     for load in [0.75, 3.0, 16.0] {
         let table = Structure::Hash { load, seed: SEED };
         for keys in [1 << 14, 1 << 19] {
-            for layout in [RANDOM, Layout::DepthFirst] {
+            for layout in [RANDOM, DFS] {
                 cases.push(Case::new(table, keys, 32, layout));
                 cases.push(Case::new(table, keys, 32, layout).doing(Operation::Miss));
             }
@@ -256,12 +238,7 @@ pub(super) fn octrees(effort: Effort) -> Vec<Case> {
     for dimensions in [3, 2] {
         for growth in [RANDOM_GROWTH, Growth::Complete] {
             let tree = Structure::PointTree { dimensions, growth };
-            for layout in [
-                RANDOM,
-                Layout::DepthFirst,
-                Layout::VanEmdeBoas,
-                Layout::Hierarchical,
-            ] {
+            for layout in [RANDOM, DFS, VEB, Layout::Hierarchical] {
                 for (keys, node_bytes) in [(200_000, 80), (30_000, 48)] {
                     cases.push(Case::new(tree, keys, node_bytes, layout));
                 }

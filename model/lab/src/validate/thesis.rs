@@ -14,7 +14,6 @@ use crate::thesis::{
 use super::{Effort, Row};
 use crate::figures::{Figure, FigureOptions, FigureRow, figures, reference_cycles};
 
-/// Keys of the experiment (section 3.4).
 const NODES: u64 = 2_097_151;
 /// What is allowed of the closed forms, whose terms are exact.
 const ROUNDING: f64 = 1e-9;
@@ -28,7 +27,6 @@ pub(super) const FIGURE_ROWS: [&str; 3] = [
     "thesis_figure_3_6",
 ];
 
-/// The [rows](FIGURE_ROWS) of the figures.
 pub(super) fn figure_rows(effort: Effort) -> Vec<Row> {
     let options = match effort {
         Effort::Quick => FigureOptions::QUICK,
@@ -69,41 +67,24 @@ fn pins() -> Vec<(&'static str, f64, f64)> {
         .map(|search| worst_case_misses(nodes, k, search))
         .sum();
     let counted_hits = (10 * searches) as f64 - worst_case;
+    let hits = worst_case_hits(k, searches);
+    let counted = worst_case / searches as f64;
+    let misses = transient_misses(nodes, k, searches);
+    let colourable = colourable_nodes(L2, NODE_BYTES);
+    // Three digits are printed.
+    let depth_first = (rate(Clustering::DepthFirst) * 1e3).round() / 1e3;
+    let printed = 1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2();
+    let c_tree = c_tree_miss_rate(NODES, NODE_BYTES, L2);
     vec![
         ("m_L2 of subtree clusters", 0.5, rate(Clustering::Subtree)),
-        // Three digits are printed.
-        (
-            "m_L2 of depth-first clusters, rounded as printed",
-            0.571,
-            (rate(Clustering::DepthFirst) * 1e3).round() / 1e3,
-        ),
-        (
-            "m_L2 with 64 x 384 nodes coloured",
-            1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2(),
-            coloured,
-        ),
-        (
-            "nodes that half of the cache holds",
-            half_cache,
-            colourable_nodes(L2, NODE_BYTES),
-        ),
-        (
-            "m_s of a C-tree, figure 3-3",
-            (1.0 - (half_cache + 1.0).log2() / (NODES as f64 + 1.0).log2()) / 4f64.log2(),
-            c_tree_miss_rate(NODES, NODE_BYTES, L2),
-        ),
+        ("m_L2 of depth-first clusters, rounded", 0.571, depth_first),
+        ("m_L2 with 64 x 384 nodes coloured", printed, coloured),
+        ("nodes that half of the cache holds", half_cache, colourable),
+        ("m_s of a C-tree, figure 3-3", printed / 4f64.log2(), c_tree),
         ("D", 21.0, references),
         ("cycles of a naive reference", 71.0, reference_cycles(1.0)),
-        (
-            "T of 4096 worst-case searches, counted",
-            counted_hits,
-            worst_case_hits(k, searches),
-        ),
-        (
-            "worst-case misses a search, counted",
-            worst_case / searches as f64,
-            transient_misses(nodes, k, searches),
-        ),
+        ("T of 4096 worst-case searches, counted", counted_hits, hits),
+        ("worst-case misses a search, counted", counted, misses),
     ]
 }
 
@@ -157,10 +138,8 @@ mod tests {
             swept_levels: (9, 9),
         };
         for (name, figure) in FIGURE_ROWS.iter().zip(figures(options)) {
-            assert_eq!(
-                name.replace('_', "-"),
-                format!("thesis-figure-{}", figure.number)
-            );
+            let number = name.replace("thesis_figure_", "").replace('_', "-");
+            assert_eq!(number, figure.number);
             let row = figure_row(name, &figure);
             assert!(row.value.is_some_and(f64::is_finite), "{row:?}");
             assert!(row.note.contains("the text"), "{}", row.note);

@@ -30,35 +30,26 @@ fn random_trees_are_as_deep_as_theory_says() {
         let depth = mean_depth(&grown(structure, keys));
         // The standard deviation of the mean depth tends to 0.65 (U. Roesler, A limit theorem for
         // "Quicksort", 1991).
-        assert!(
-            (depth - expected).abs() < 2.0,
-            "{structure:?}: {depth} for {expected}"
-        );
+        let error = depth - expected;
+        assert!(error.abs() < 2.0, "{structure:?}: {depth} for {expected}");
     }
     // A point in a quadtree of d dimensions lies at (2 / d) ln n (L. Devroye and L. Laforest 1990).
     for dimensions in [2, 3] {
         let depth = mean_depth(&grown(points(dimensions), keys));
         let expected = 2.0 / f64::from(dimensions) * f64::from(keys).ln();
-        assert!(
-            (depth / expected - 1.0).abs() < 0.25,
-            "{dimensions}: {depth} for {expected}"
-        );
+        let error = depth / expected - 1.0;
+        assert!(error.abs() < 0.25, "{dimensions}: {depth} for {expected}");
     }
 }
 
 #[test]
 fn children_fit_the_arity() {
     for growth in [Growth::Complete, Growth::RandomInsert { seed: 5 }] {
+        let dimensions = 3;
         for (structure, arity) in [
             (Structure::Tree { arity: 1, growth }, 1),
             (Structure::Tree { arity: 5, growth }, 5),
-            (
-                Structure::PointTree {
-                    dimensions: 3,
-                    growth,
-                },
-                8,
-            ),
+            (Structure::PointTree { dimensions, growth }, 8),
         ] {
             let shape = grown(structure, 3000);
             let most = (0..3000).map(|v| shape.children(v).len()).max();
@@ -132,12 +123,8 @@ fn what_is_wrong_with_edges_is_said_with_its_line() {
         ("a,b,0x+1", 1, address),
         ("a,b,1,0", 1, size),
     ] {
-        let error = read_edges(text.as_bytes(), 6).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            format!("line {line}: {what}"),
-            "{text:?}"
-        );
+        let error = read_edges(text.as_bytes(), 6).unwrap_err().to_string();
+        assert_eq!(error, format!("line {line}: {what}"), "{text:?}");
     }
     let error = read_edges("a,b,1".as_bytes(), 5).unwrap_err();
     let what = "\"a\" has no address: roots need a line with an empty parent";
@@ -145,11 +132,7 @@ fn what_is_wrong_with_edges_is_said_with_its_line() {
 }
 
 /// Walks through nodes known by index, with the indices of their children.
-fn walk_indexed(
-    children: &[&[usize]],
-    roots: &[usize],
-    nodes_max: u32,
-) -> Result<Walked, WalkError> {
+fn walk_indexed(children: &[&[usize]], roots: &[usize], nodes_max: u32) -> Result<Walked, Error> {
     walk(roots.to_vec(), nodes_max, |&node, found| {
         found.extend(children[node]);
         (node as u64 * 100, if node == 0 { 10 } else { 20 })

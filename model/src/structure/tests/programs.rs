@@ -14,7 +14,6 @@ fn reads_of(structure: Structure, keys: u32, operation: Operation) -> Vec<Vec<u6
     all_reads(&accesses.unwrap())
 }
 
-/// Compares the reads of each ticket with those of a program.
 fn check(
     structure: Structure,
     keys: u32,
@@ -22,11 +21,8 @@ fn check(
     expected: impl Fn(u64) -> Vec<u64>,
 ) {
     for (ticket, reads) in (0..).zip(reads_of(structure, keys, operation)) {
-        assert_eq!(
-            reads,
-            expected(ticket),
-            "{structure:?}, {operation}, {ticket}"
-        );
+        let what = format!("{structure:?}, {operation}, {ticket}");
+        assert_eq!(reads, expected(ticket), "{what}");
     }
 }
 
@@ -46,7 +42,6 @@ fn binary_search(length: u64, wanted: u64) -> Vec<u64> {
     reads
 }
 
-/// A search tree of nodes with key, left and right.
 struct Tree {
     nodes: Vec<(u64, Option<usize>, Option<usize>)>,
 }
@@ -56,15 +51,11 @@ impl Tree {
     fn new(shape: &Shape, keys: &[u64]) -> Tree {
         let mut nodes: Vec<_> = keys.iter().map(|&key| (key, None, None)).collect();
         for (v, &parent) in shape.parents().iter().enumerate() {
-            if parent == NO_NODE {
-                continue;
+            if parent != NO_NODE {
+                let (key, left, right) = &mut nodes[parent as usize];
+                let link = if keys[v] < *key { left } else { right };
+                assert!(link.replace(v).is_none(), "two children on one side");
             }
-            let above = &mut nodes[parent as usize];
-            let link = match keys[v] < above.0 {
-                true => &mut above.1,
-                false => &mut above.2,
-            };
-            assert!(link.replace(v).is_none(), "two children on one side");
         }
         Tree { nodes }
     }
@@ -76,14 +67,13 @@ impl Tree {
         while let Some(v) = next {
             reads.push(v);
             let (key, left, right) = self.nodes[v];
-            next = match wanted.cmp(&key) {
-                Ordering::Less => {
-                    larger.push(v);
-                    left
-                }
-                Ordering::Greater => right,
-                Ordering::Equal => break,
-            };
+            if wanted == key {
+                break;
+            }
+            if wanted < key {
+                larger.push(v);
+            }
+            next = if wanted < key { left } else { right };
         }
         (reads, larger)
     }
@@ -100,15 +90,11 @@ impl Tree {
                 stack.push(v);
                 next = self.nodes[v].1;
             }
-            match stack.pop() {
-                Some(v) => {
-                    if !entered {
-                        reads.push(v);
-                    }
-                    at = v;
-                }
-                None => break,
+            let Some(next) = stack.pop() else { break };
+            if !entered {
+                reads.push(next);
             }
+            at = next;
         }
         reads
     }
@@ -152,14 +138,6 @@ impl Node {
 
     fn link(&self, link: usize) -> u64 {
         self.base + 8 + 4 * 24 + 8 * link as u64
-    }
-
-    /// Levels from here to the leaves, which are all as deep.
-    fn height(&self) -> usize {
-        let mut heights: Vec<usize> = self.children.iter().flatten().map(Node::height).collect();
-        heights.dedup();
-        assert!(heights.len() <= 1, "leaves differ in depth");
-        1 + heights.first().copied().unwrap_or(0)
     }
 
     /// Reads of a search, and where `shifts`, of the keys and values that move when a gap gets a
@@ -207,7 +185,6 @@ impl Node {
     }
 }
 
-/// The B-trees of this many keys that each growth makes.
 fn btrees(keys: u32, seed: u64) -> [(Growth, btree::Nodes); 2] {
     let inserted = btree::inserted(keys, 4, seed);
     let random = Growth::RandomInsert { seed };
@@ -267,7 +244,6 @@ quickcheck! {
             let mut next_key = 0;
             let root = Node::read(&nodes, &shape, 0, &mut next_key);
             assert_eq!(next_key, u64::from(keys));
-            root.height();
             let mut walk = Vec::new();
             root.walk(&mut walk);
             for in_node in [InNode::Binary, InNode::Linear] {
@@ -288,11 +264,13 @@ quickcheck! {
             let most = if growth == Growth::Complete { 3 } else { 4 };
             assert_eq!(nodes.counts.iter().sum::<u32>(), keys);
             assert!(nodes.counts.iter().all(|count| (1..=most).contains(count)));
-            // Inner nodes have a child at each link.
+            // Inner nodes have a child at each link, and leaves are equally deep.
             let shape = Shape::from_parents(&nodes.parents).unwrap();
+            let depths = shape.depths();
             for (v, &count) in (0..).zip(&nodes.counts) {
                 let children = shape.children(v).len();
                 assert!(children == 0 || children == count as usize + 1);
+                assert!(children > 0 || Some(&depths[v as usize]) == depths.iter().max());
             }
         }
         true

@@ -1,7 +1,7 @@
 //! Where machines come from: `model topology`, `model calibrate`, presets and files.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use ccmodel::Machine;
 
@@ -18,16 +18,13 @@ fn machine_files_are_read_and_bad_ones_refused() {
     let rows = |machine: &str| json(&on(machine))["rows"].clone();
     assert_eq!(rows(good.path()), rows("thesis"));
     let thesis = Machine::thesis().to_json();
-    let cases: [(&str, &str); 4] = [
+    let many_ways = thesis.replace("\"ways\": 1", "\"ways\": 65536");
+    for (text, expected) in [
         ("{\"format\": 99}", "format 99"),
         ("[]", "not a machine file"),
         (&thesis.replace("Sun", "\\u001b[31m"), "control characters"),
-        (
-            &thesis.replace("\"ways\": 1", "\"ways\": 65536"),
-            "16384 ways",
-        ),
-    ];
-    for (text, expected) in cases {
+        (&many_ways, "16384 ways"),
+    ] {
         let file = TempFile::new("bad-machine.json", text);
         let line = refusal(&on(file.path()));
         assert!(line.contains(expected), "{expected}: {line}");
@@ -76,16 +73,6 @@ fn topology_names_sources() {
     assert!(object["caches"][0]["source"].is_string());
     let page = object["page_bytes"]["value"].as_u64();
     assert!(page.is_some_and(u64::is_power_of_two));
-    // A reader that goes away is no failure.
-    let mut child = Command::new(env!("CARGO_BIN_EXE_model"))
-        .args(["topology", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }
 
 #[test]

@@ -128,7 +128,7 @@ predict --nodes 10 --searches 10 --steady       | --steady
 predict --structure edges:no/such/file          | no/such/file
 predict --structure edges                       | name of a file
 SMALL --machine no/such/file                    | no/such/file
-SMALL --machine thesys                          | \"thesis\"
+SMALL --machine thesys                          | `thesis`
 SMALL --layout vebb                             | `veb`
 SMALL --layout dfs,cluster:48                   | power of two
 SMALL --layout coloured:vebb                    | `veb`
@@ -195,6 +195,7 @@ fn requests_that_make_no_sense_are_refused() {
 fn files_with_mistakes_are_refused_with_the_line() {
     let keys = format!("{SMALL} --keys trace:");
     let edges = "predict --structure edges:";
+    let with_nodes = "predict --nodes 5 --structure edges:";
     let trace = "simulate --machine thesis --trace ";
     for (line, text, fragment) in [
         (keys.as_str(), "1\nx\n", "line 2"),
@@ -205,11 +206,7 @@ fn files_with_mistakes_are_refused_with_the_line() {
         (edges, "a\n", "line 1"),
         (edges, "", "no edge"),
         (edges, "parent,child\n", "no edge"),
-        (
-            "predict --nodes 5 --structure edges:",
-            "a,b\n",
-            "--nodes cannot",
-        ),
+        (with_nodes, "a,b\n", "--nodes cannot"),
         (trace, " L 1000,8\n L zzz,8\n", "line 2"),
         (trace, " L 1000,0\n", "line 1"),
         (trace, " L 1000,8\n\n L 10", "line 3"),

@@ -127,10 +127,8 @@ fn every_structure_can_be_asked_about() {
 #[test]
 fn every_operation_and_distribution_can_be_asked_about() {
     let visited = |operation: &str| {
-        small(
-            &format!("--layout dfs --operation {operation}"),
-            "nodes_visited",
-        )
+        let more = format!("--layout dfs --operation {operation}");
+        small(&more, "nodes_visited")
     };
     assert!(visited("search") < visited("miss") && visited("search") < visited("range:50"));
     assert!(visited("range:50") < visited("walk"));
@@ -175,16 +173,13 @@ fn edges_of_a_file_are_a_structure() {
     let edges: String = (1..2000).map(edge).collect();
     let file = TempFile::new("edges.csv", &format!("parent,child\n{edges}"));
     let rest = "--node-bytes 24 --layout veb --machine thesis --tier footprint";
-    let own = first(
-        &format!("predict --structure edges:{} {rest}", file.path()),
-        "misses.L1",
-    );
-    let bst = first(&format!("predict --nodes 2000 {rest}"), "misses.L1");
-    assert!((own - bst).abs() < 1e-9, "the same tree");
+    let misses = |of: &str| first(&format!("predict {of} {rest}"), "misses.L1");
+    let own = misses(&format!("--structure edges:{}", file.path()));
+    assert!((own - misses("--nodes 2000")).abs() < 1e-9, "the same tree");
     let placed = TempFile::new("placed.csv", "a,b,0x1000\n,a,0x2000\na,c,0x3000\n");
     let given = "--node-bytes 24 --layout given --machine thesis";
     let given = rows(&format!(
-        "predict --structure edges:{} {given}",
+        "predict {given} --structure edges:{}",
         placed.path()
     ));
     assert_eq!(given[0]["span_bytes"], 0x2000 + 24);
@@ -205,16 +200,12 @@ fn tiers_can_be_asked_for_and_say_why_they_were_taken() {
 #[test]
 fn first_operations_miss_more_than_later_ones() {
     for tier in ["footprint", "auto"] {
-        let misses = |more: &str| {
-            first(
-                &format!("{ANY_TIER} --layout veb --tier {tier} {more}"),
-                "misses.L2",
-            )
-        };
-        let [few, many] = ["--searches 10", "--searches 10_000"].map(misses);
+        let line = format!("{ANY_TIER} --layout veb --tier {tier}");
+        let misses = |more: &str| first(&format!("{line} {more}"), "misses.L2");
+        let [few, many, steady] = ["--searches 10", "--searches 10_000", "--steady"].map(misses);
         assert!(
-            few > many && many >= misses("--steady"),
-            "{tier}: {few} {many}"
+            few > many && many >= steady,
+            "{tier}: {few} {many} {steady}"
         );
     }
 }

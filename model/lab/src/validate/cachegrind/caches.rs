@@ -15,10 +15,8 @@ use ccmodel::{Frames, Inclusion, Simulator};
 
 use crate::sample::{Simulated, level};
 
-/// Of all caches.
 pub(super) const LINE_BYTES: u32 = 64;
 
-/// I1, D1 and LL.
 #[derive(Debug)]
 pub(super) struct Caches {
     i1: Simulator,
@@ -61,7 +59,6 @@ impl Caches {
         self.counts
     }
 
-    /// Simulates a record of a trace.
     pub(super) fn see(&mut self, record: TraceRecord) {
         let bytes = u32::from(record.bytes);
         match record.kind {
