@@ -9,8 +9,8 @@
 //! misses are taken at that mean, along the line that fits the batches best (a control variate).
 
 use ccmodel::{
-    Access, Accesses, CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Operations,
-    Replacement, Simulator,
+    Access, Accesses, CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, NodeExtent,
+    Operations, Replacement, Simulator,
 };
 
 /// Reads of a batch.
@@ -54,37 +54,37 @@ pub(crate) fn level(name: &str, bytes: u64, ways: u64, block_bytes: u64) -> Cach
 /// A server core with a private second level (as Emerald Rapids), one with a victim cache (as Zen
 /// 4) and an inclusive one (as Broadwell), with last levels of these bytes and ways.
 pub(crate) fn three_level_machines(last: [(u64, u64); 3]) -> [Simulated; 3] {
-    let machine = |name, [l1, l2, l3]: [(u64, u64); 3], inclusion, tlbs: [(u64, u64); 2]| {
+    type Sizes = ([(u64, u64); 3], [(u64, u64); 2]);
+    let machine = |name, ([l1, l2, l3], [dtlb, stlb]): Sizes, inclusion| {
         let cache = |name, (bytes, ways)| level(name, bytes, ways, 64);
         let tlb = |name, (entries, ways)| level(name, entries * 4096, ways, 4096);
-        Simulated::new(
-            name,
-            vec![cache("L1", l1), cache("L2", l2), cache("L3", l3)],
-            inclusion,
-            vec![tlb("dTLB", tlbs[0]), tlb("STLB", tlbs[1])],
-        )
+        let caches = vec![cache("L1", l1), cache("L2", l2), cache("L3", l3)];
+        let tlbs = vec![tlb("dTLB", dtlb), tlb("STLB", stlb)];
+        Simulated::new(name, caches, inclusion, tlbs)
     };
     let [server, victim, inclusive] = last;
+    let server = (
+        [(48 << 10, 12), (2 << 20, 16), server],
+        [(96, 6), (2048, 16)],
+    );
+    let victim = (
+        [(32 << 10, 8), (1 << 20, 8), victim],
+        [(72, 72), (3072, 12)],
+    );
+    let inclusive = (
+        [(32 << 10, 8), (256 << 10, 8), inclusive],
+        [(64, 4), (1536, 6)],
+    );
     [
-        machine(
-            "server",
-            [(48 << 10, 12), (2 << 20, 16), server],
-            Inclusion::NonInclusive,
-            [(96, 6), (2048, 16)],
-        ),
-        machine(
-            "victim",
-            [(32 << 10, 8), (1 << 20, 8), victim],
-            Inclusion::VictimLast,
-            [(72, 72), (3072, 12)],
-        ),
-        machine(
-            "inclusive",
-            [(32 << 10, 8), (256 << 10, 8), inclusive],
-            Inclusion::Inclusive,
-            [(64, 4), (1536, 6)],
-        ),
+        machine("server", server, Inclusion::NonInclusive),
+        machine("victim", victim, Inclusion::VictimLast),
+        machine("inclusive", inclusive, Inclusion::Inclusive),
     ]
+}
+
+/// A node whose words are aligned.
+pub(crate) const fn node(bytes: u32) -> NodeExtent {
+    NodeExtent { bytes, align: 8 }
 }
 
 /// How well misses are to be known.

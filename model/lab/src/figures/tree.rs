@@ -14,6 +14,7 @@ use crate::thesis::{L2, NODE_BYTES};
 use ccmodel::{Layout, NodeExtent, Placement, Shape};
 
 use super::nodes_of;
+use crate::sample::node;
 
 /// Nodes to a block: floor(64 / 20).
 pub(super) const BLOCK_NODES: u64 = L2.block_bytes() / NODE_BYTES;
@@ -57,7 +58,7 @@ impl Arrangement {
         };
         let (slots, coloured_nodes) = match self {
             Arrangement::PackedRandom => return packed(random_slots(nodes, 0)),
-            Arrangement::PackedDepthFirst => return packed(depth_first_slots(levels)),
+            Arrangement::PackedDepthFirst => return packed(order(Layout::Preorder, nodes)),
             Arrangement::Random { coloured_nodes } => {
                 (random_slots(nodes, coloured_nodes), coloured_nodes)
             }
@@ -93,31 +94,19 @@ fn address(slot: u64, hot_blocks: u64) -> u64 {
 /// The first `hot_nodes` nodes anywhere in as many slots at the start, the others anywhere behind.
 fn random_slots(nodes: u32, hot_nodes: u64) -> Vec<u64> {
     let hot_nodes = u32::try_from(hot_nodes).unwrap_or(nodes).min(nodes);
-    let mut slots = permutation(hot_nodes, SEED);
-    let cold = permutation(nodes - hot_nodes, SEED + 1).into_iter();
-    slots.extend(cold.map(|slot| slot + u64::from(hot_nodes)));
+    let random = |seed, count| order(Layout::Random { seed }, count);
+    let mut slots = random(SEED, hot_nodes);
+    let cold = random(SEED + 1, nodes - hot_nodes);
+    slots.extend(cold.into_iter().map(|slot| slot + u64::from(hot_nodes)));
     slots
 }
 
-fn permutation(count: u32, seed: u64) -> Vec<u64> {
-    let node = NodeExtent { bytes: 8, align: 8 };
-    let placement = Layout::Random { seed }.place(&Shape::complete_binary(count), node);
+/// By node of a complete tree, its place in the order of a layout.
+fn order(layout: Layout, nodes: u32) -> Vec<u64> {
+    // Nodes of 8 bytes leave no gaps.
+    let placement = layout.place(&Shape::complete_binary(nodes), node(8));
     let offsets = placement.offsets().iter();
     offsets.map(|offset| offset / 8).collect()
-}
-
-/// Preorder. In heap order a parent comes before its children.
-fn depth_first_slots(levels: u32) -> Vec<u64> {
-    let mut slots = vec![0u64];
-    for depth in 1..levels {
-        let subtree = nodes_of(levels - depth);
-        let parents = slots.len() / 2..slots.len();
-        for parent in parents {
-            let slot = slots[parent] + 1;
-            slots.extend([slot, slot + subtree]);
-        }
-    }
-    slots
 }
 
 /// Clusters level by level; the first has `top_levels` levels, the others two, the last what is

@@ -46,15 +46,16 @@ const BUFFER_BYTES: usize = 1 << 16;
 
 /// The worst relative difference in misses of D1 and of LL by data: all layouts, trees that fit LL
 /// (256 KiB) and that do not.
-pub(super) fn row(effort: Effort) -> Row {
+pub(super) fn rows(effort: Effort) -> Vec<Row> {
     progress("cachegrind and lackey");
-    match std::env::current_exe() {
-        Ok(program) => compare_all(OsStr::new("valgrind"), &program, effort),
-        Err(error) => {
+    let row = std::env::current_exe().map_or_else(
+        |error| {
             let note = format!("Not run: the path of this program is not known: {error}.");
             Row::at_most(NAME, ALLOWED, None, note)
-        }
-    }
+        },
+        |program| compare_all(OsStr::new("valgrind"), &program, effort),
+    );
+    vec![row]
 }
 
 fn compare_all(valgrind: &OsStr, program: &Path, effort: Effort) -> Row {

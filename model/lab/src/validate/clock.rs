@@ -15,14 +15,12 @@ use ccmodel::{
 
 use super::{Effort, Row};
 use crate::progress;
+use crate::sample::node;
 
 pub(super) const ROWS: [&str; 2] = ["wall_clock_error_mean", "layout_order_agreement"];
 
 /// A key and two links.
-const NODE: NodeExtent = NodeExtent {
-    bytes: 24,
-    align: 8,
-};
+const NODE: NodeExtent = node(24);
 /// Pairs of layouts closer than this are not ranked.
 const CLEAR_RATIO: f64 = 1.1;
 const WARM_SEARCHES: u32 = 30_000;
@@ -270,12 +268,7 @@ fn cases(effort: Effort) -> Vec<Case> {
         ];
     }
     let mut cases = Vec::new();
-    for bits in 16..=22 {
-        let (one, other) = if bits % 2 == 0 {
-            (small, huge)
-        } else {
-            (huge, small)
-        };
+    for (bits, [one, other]) in (16..=22).zip([[small, huge], [huge, small]].into_iter().cycle()) {
         cases.push(case(bits, Grown::Random, one));
         cases.push(case(bits, Grown::Complete, other));
     }

@@ -91,15 +91,11 @@ type Check = (&'static [&'static str], fn(Effort) -> Vec<Row>);
 /// All checks, the fastest first.
 const CHECKS: &[Check] = &[
     (&["simulator_speed"], |_| vec![speed::simulator_row()]),
-    (&["sim_vs_cachegrind"], |effort| {
-        vec![cachegrind::row(effort)]
-    }),
+    (&["sim_vs_cachegrind"], cachegrind::rows),
     (&["thesis_pins"], |_| vec![thesis::formula_row()]),
     (&thesis::FIGURE_ROWS, thesis::figure_rows),
     (&steady::ROWS, steady::rows),
-    (&["transient_error_max"], |effort| {
-        vec![steady::transient_row(effort)]
-    }),
+    (&["transient_error_max"], steady::transient_rows),
     (&["predict_speed"], |_| vec![speed::predictor_row()]),
     (&["zipf_error_max"], |effort| {
         structures::rows("zipf_error_max", structures::zipf, effort)

@@ -42,12 +42,8 @@ pub(super) fn simulator_row() -> Row {
     let mut rates = [(); ROUNDS].map(|()| round());
     rates.sort_by(f64::total_cmp);
     let note = "Millions of simulated accesses a second. Each reads one line that a cache holds.";
-    Row::at_least(
-        "simulator_speed",
-        50.0,
-        Some(rates[ROUNDS / 2]),
-        note.to_owned(),
-    )
+    let median = Some(rates[ROUNDS / 2]);
+    Row::at_least("simulator_speed", 50.0, median, note.to_owned())
 }
 
 /// Seconds for 2^22 nodes at all levels by the per-set tier, the slower of two layouts.
@@ -55,19 +51,10 @@ pub(super) fn predictor_row() -> Row {
     let [machine, ..] = machines();
     let mut slowest = (0.0f64, "");
     for layout in [Layout::Random { seed: 1 }, Layout::VanEmdeBoas] {
-        let case = TreeCase {
-            bits: 22,
-            node_bytes: 32,
-            layout,
-        };
-        let accesses = case.accesses();
+        let accesses = TreeCase::new(22, 32, layout).accesses();
         let start = Instant::now();
-        predict_misses(
-            &accesses,
-            &machine.hierarchy,
-            Frames::Identity,
-            Tier::PerSet,
-        );
+        let (hierarchy, frames) = (&machine.hierarchy, Frames::Identity);
+        predict_misses(&accesses, hierarchy, frames, Tier::PerSet);
         let seconds = start.elapsed().as_secs_f64();
         if seconds > slowest.0 {
             slowest = (seconds, layout.name());

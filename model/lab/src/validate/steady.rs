@@ -3,7 +3,7 @@
 //! of two, so many addresses fall into one set.
 
 use ccmodel::{
-    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, NodeExtent, Shape, Simulator, Tier,
+    Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, Shape, Simulator, Tier,
     predict_transient,
 };
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::compare::{Compared, compare, mean_error, row};
 use super::{Effort, Row};
 use crate::progress;
-use crate::sample::{Precision, Simulated, all_misses, level, three_level_machines};
+use crate::sample::{Precision, Simulated, all_misses, level, node, three_level_machines};
 
 /// Streams of operations are the same in every run.
 const SEED: u64 = 0x51ea;
@@ -28,27 +28,28 @@ pub(super) const ROWS: [&str; 4] = [
 
 #[derive(Clone, Copy)]
 pub(super) struct TreeCase {
-    pub(super) bits: u32,
-    pub(super) node_bytes: u32,
-    pub(super) layout: Layout,
+    bits: u32,
+    node_bytes: u32,
+    layout: Layout,
 }
 
 impl TreeCase {
+    pub(super) fn new(bits: u32, node_bytes: u32, layout: Layout) -> TreeCase {
+        TreeCase {
+            bits,
+            node_bytes,
+            layout,
+        }
+    }
+
     fn name(self) -> String {
         let (layout, bits, node_bytes) = (self.layout.name(), self.bits, self.node_bytes);
         format!("{layout} 2^{bits} of {node_bytes} B")
     }
 
-    fn extent(self) -> NodeExtent {
-        NodeExtent {
-            bytes: self.node_bytes,
-            align: 8,
-        }
-    }
-
     pub(super) fn accesses(self) -> Accesses {
         let shape = Shape::complete_binary((1 << self.bits) - 1);
-        let placement = self.layout.place(&shape, self.extent());
+        let placement = self.layout.place(&shape, node(self.node_bytes));
         Accesses::searches(&shape, &placement, self.node_bytes, None)
     }
 }
@@ -82,11 +83,7 @@ fn cases(effort: Effort) -> Vec<TreeCase> {
     let mut cases = Vec::new();
     for &bits in bits {
         for &node_bytes in if bits % 2 == 0 { node_bytes } else { odd } {
-            cases.extend(LAYOUTS.map(|layout| TreeCase {
-                bits,
-                node_bytes,
-                layout,
-            }));
+            cases.extend(LAYOUTS.map(|layout| TreeCase::new(bits, node_bytes, layout)));
         }
     }
     cases
@@ -131,7 +128,7 @@ pub(super) fn rows(effort: Effort) -> Vec<Row> {
 /// direct-mapped caches.
 fn closed_forms(case: TreeCase, levels: &[Compared]) -> Vec<Compared> {
     let nodes = (1u64 << case.bits) - 1;
-    let Ok(closed) = ClosedForm::new(case.layout, nodes, 2, case.extent()) else {
+    let Ok(closed) = ClosedForm::new(case.layout, nodes, 2, node(case.node_bytes)) else {
         return Vec::new();
     };
     let mut all = Vec::new();
@@ -172,7 +169,7 @@ fn simulated_from_cold(accesses: &Accesses, hierarchy: &Hierarchy, length: u64) 
 }
 
 /// The row `transient_error_max`: misses of the first operations from cold, at several lengths.
-pub(super) fn transient_row(effort: Effort) -> Row {
+pub(super) fn transient_rows(effort: Effort) -> Vec<Row> {
     let bits: &[u32] = match effort {
         Effort::Quick => &[18],
         Effort::Full => &[16, 19, 22],
@@ -180,14 +177,8 @@ pub(super) fn transient_row(effort: Effort) -> Row {
     let [machine, ..] = machines();
     let hierarchy = &machine.hierarchy;
     let (mut worst, mut levels) = ((0.0f64, String::new()), 0);
-    let cases = bits.iter().flat_map(|&bits| {
-        LAYOUTS.map(|layout| TreeCase {
-            bits,
-            node_bytes: 32,
-            layout,
-        })
-    });
-    for case in cases {
+    let of_bits = |&bits: &u32| LAYOUTS.map(|layout| TreeCase::new(bits, 32, layout));
+    for case in bits.iter().flat_map(of_bits) {
         progress(&format!(
             "transient, {}: worst so far {:.4}",
             case.name(),
@@ -219,5 +210,10 @@ pub(super) fn transient_row(effort: Effort) -> Row {
          or more. The worst is {}.",
         worst.1
     );
-    Row::at_most("transient_error_max", 0.02, Some(worst.0), note)
+    vec![Row::at_most(
+        "transient_error_max",
+        0.02,
+        Some(worst.0),
+        note,
+    )]
 }

@@ -4,15 +4,14 @@
 //! Direct-mapped caches are in [`steady`](super::steady).
 
 use ccmodel::{
-    Accesses, Growth, InNode, KeyDistribution, Layout, Links, NodeExtent, Operation, Sizes,
-    Structure,
+    Accesses, Growth, InNode, KeyDistribution, Layout, Links, Operation, Sizes, Structure,
 };
 use rayon::prelude::*;
 
 use super::compare::{Compared, compare, row};
 use super::{Effort, Row};
 use crate::progress;
-use crate::sample::{Precision, three_level_machines};
+use crate::sample::{Precision, node, three_level_machines};
 
 /// Streams of operations and random shapes are the same in every run.
 const SEED: u64 = 0x5eed;
@@ -53,12 +52,10 @@ impl Case {
     }
 
     fn accesses(&self) -> Accesses {
-        let node = NodeExtent {
-            bytes: self.node_bytes,
-            align: 8,
-        };
         let (layout, operation, keys) = (self.layout, self.operation, &self.distribution);
-        let built = self.structure.build(self.keys, &Sizes::of(node));
+        let built = self
+            .structure
+            .build(self.keys, &Sizes::of(node(self.node_bytes)));
         let accesses = built.and_then(|built| {
             let placement = match layout {
                 Layout::Weighted => built.place_weighted(layout, operation, keys)?,
@@ -93,23 +90,18 @@ pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: E
         compare(&case.name(), &case.accesses(), &machines, precision)
     });
     let compared: Vec<Vec<Compared>> = compared.collect();
-    let is_frequent = |level: &&Compared| level.simulated >= RARE;
-    vec![row(
-        name,
-        ALLOWED,
-        compared.iter().flatten().filter(is_frequent),
-    )]
+    let levels = compared.iter().flatten();
+    let frequent = levels.filter(|level| level.simulated >= RARE);
+    vec![row(name, ALLOWED, frequent)]
 }
 
 /// Of these cases, as many as the effort is for: when quick, each `step`-th of the small ones.
 fn some(cases: Vec<Case>, effort: Effort, step: usize) -> Vec<Case> {
-    match effort {
-        Effort::Full => cases,
-        Effort::Quick => {
-            let small = cases.into_iter().filter(|case| case.keys <= QUICK_KEYS);
-            small.step_by(step).collect()
-        }
+    if effort == Effort::Full {
+        return cases;
     }
+    let small = cases.into_iter().filter(|case| case.keys <= QUICK_KEYS);
+    small.step_by(step).collect()
 }
 
 const RANDOM: Layout = Layout::Random { seed: 2 };

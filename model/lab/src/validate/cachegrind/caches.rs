@@ -89,54 +89,42 @@ impl Caches {
 mod tests {
     use super::*;
 
-    fn caches() -> Caches {
-        Caches::new([(1, 2), (1, 2), (2, 4)])
-    }
-
     #[test]
-    fn a_reference_across_lines_is_one_miss_and_asks_for_both() {
-        let mut caches = caches();
-        caches.data(0, 8);
-        // Line 0 is in D1, line 1 is not: one miss, and LL lacks line 1 alone.
-        caches.data(60, 8);
-        let expected = Counts {
-            data: 2,
-            d1_misses: 2,
-            ll_data_misses: 2,
-            ..Counts::default()
-        };
-        assert_eq!(caches.counts(), expected);
-        // Both lines are in LL by now: when D1 has lost them, only it misses.
-        caches.data(1024, 8);
-        caches.data(2048, 8);
-        let before = caches.counts();
-        caches.data(60, 8);
-        assert_eq!(caches.counts().d1_misses, before.d1_misses + 1);
-        assert_eq!(caches.counts().ll_data_misses, before.ll_data_misses);
-    }
-
-    #[test]
-    fn instructions_and_data_share_the_last_level_only() {
-        let mut caches = caches();
-        caches.instruction(0, 4);
-        caches.data(0, 4);
-        caches.instruction(2, 4);
-        let expected = Counts {
-            instructions: 2,
-            data: 1,
-            d1_misses: 1,
-            ll_data_misses: 0,
-        };
-        assert_eq!(caches.counts(), expected);
-    }
-
-    #[test]
-    fn large_data_counts_as_one_line() {
-        let mut caches = caches();
-        caches.data(0, 512);
-        caches.data(64, 8);
-        assert_eq!(caches.counts().d1_misses, 2);
-        caches.data(u64::MAX, 64);
-        assert_eq!(caches.counts().d1_misses, 3);
+    fn references_miss_by_cachegrinds_rules() {
+        let data = |address, bytes| (TraceKind::Load, address, bytes);
+        let fetch = |address| (TraceKind::Instruction, address, 4);
+        let across = [data(0, 8), data(60, 8)];
+        // LL keeps what D1 loses.
+        let lost = [
+            data(0, 8),
+            data(60, 8),
+            data(1024, 8),
+            data(2048, 8),
+            data(60, 8),
+        ];
+        // D1 and I1 share LL only.
+        let shared = [fetch(0), data(0, 4), fetch(2)];
+        // As much as one line.
+        let large = [data(0, 512), data(64, 8), data(u64::MAX, 64)];
+        for (references, d1_misses, ll_data_misses) in [
+            (&across[..], 2, 2),
+            (&lost, 5, 4),
+            (&shared, 1, 0),
+            (&large, 3, 3),
+        ] {
+            let mut caches = Caches::new([(1, 2), (1, 2), (2, 4)]);
+            for &(kind, address, bytes) in references {
+                caches.see(TraceRecord {
+                    kind,
+                    address,
+                    bytes,
+                });
+            }
+            let counts = caches.counts();
+            let all = counts.instructions + counts.data;
+            assert_eq!(all, references.len() as u64);
+            let misses = (counts.d1_misses, counts.ll_data_misses);
+            assert_eq!(misses, (d1_misses, ll_data_misses), "{references:?}");
+        }
     }
 }
