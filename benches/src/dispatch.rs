@@ -16,7 +16,7 @@ use std::ffi::CStr;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::rivals::{self, ARENAS, Allocator, Install, OURS, allocator};
+use crate::rivals::{self, ARENAS, Allocator, OURS, allocator};
 use crate::source::SwitchAllocator;
 
 /// The environment variable that names the allocator of a process.
@@ -72,11 +72,7 @@ unsafe impl GlobalAlloc for DispatchAllocator {
     }
 }
 
-impl Install for SwitchAllocator {
-    const ALLOCATOR: Self = SwitchAllocator;
-}
-
-static SWITCH: Allocator = allocator::<SwitchAllocator>("switch");
+static SWITCH: Allocator = allocator!("switch", SwitchAllocator);
 
 /// The functions until the first call, which makes the choice.
 static FIRST: Allocator = Allocator {
@@ -88,7 +84,7 @@ static FIRST: Allocator = Allocator {
     dealloc: |object, layout| unsafe { (choose().dealloc)(object, layout) },
     // SAFETY: the caller keeps the contract of `realloc`.
     realloc: |object, layout, size| unsafe { (choose().realloc)(object, layout, size) },
-    ..allocator::<SwitchAllocator>("switch")
+    ..allocator!("switch", SwitchAllocator)
 };
 
 /// Makes the choice, so that later calls do not come here. Allocates nothing.

@@ -2,23 +2,19 @@
 
 use std::collections::HashSet;
 
-use crate::rng::Rng;
+use crate::rng::{Rng, scale};
 
-/// `count` different numbers, even over all of `u64`, in random order; the largest number is not
-/// among them.
+/// `count` different numbers, even over all of `u64` but the largest, in random order.
 pub fn random(count: usize, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
-    // The generator's step is a bijection of its counter, so no number comes twice.
-    std::iter::repeat_with(|| rng.next_u64())
-        .filter(|&key| key != u64::MAX)
-        .take(count)
-        .collect()
+    // The generator's step is a bijection, so no number comes twice.
+    let keys = std::iter::repeat_with(|| rng.next_u64()).filter(|&key| key != u64::MAX);
+    keys.take(count).collect()
 }
 
 /// `count` different numbers in random order: runs of 1 to 1024 consecutive ones, and between two
-/// runs a gap below 2^10 to 2^50, each power of two as likely as the others.
-///
-/// Identifiers are like that where blocks of them are given out. Hard for a prefix that all share.
+/// runs a gap below 2^10 to 2^50, each power of two as likely as the others. Hard for a prefix that
+/// all share.
 pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
     const RUN_MAX: usize = 1024;
     const GAP_BITS: std::ops::RangeInclusive<u32> = 10..=50;
@@ -29,29 +25,26 @@ pub fn clustered(count: usize, seed: u64) -> Vec<u64> {
         let run = (1 + rng.below(RUN_MAX)).min(count - keys.len());
         keys.extend((next..).take(run));
         let bits = GAP_BITS.start() + small(rng.below(GAP_BITS.count()));
-        // Their mean is below 2^45, so that 2^18 of them, as 2^27 keys would have, do not overflow.
+        // Their mean is below 2^45, so that the 2^18 gaps of 2^27 keys do not overflow.
         next += run as u64 + (rng.next_u64() >> (64 - bits));
     }
     rng.shuffle(&mut keys);
     keys
 }
 
-/// `count` different tuples of an account and a time in random order: a hundred times an account on
-/// average, in nanoseconds within a year. Accounts are even over `u32`. Hard for heads that hold
-/// the first field only.
+/// `count` different tuples of an account and a time in random order: accounts even over `u32`,
+/// each with a hundred times on average, in nanoseconds within a year. Hard for heads that hold the
+/// first field only.
 pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
     const YEAR_NS: usize = 365 * 24 * 3600 * 1_000_000_000;
     let mut rng = Rng::new(seed);
-    let accounts: Vec<u32> = (0..count.div_ceil(100))
-        .map(|_| small(rng.below(1 << 32)))
-        .collect();
+    let accounts = (0..count.div_ceil(100)).map(|_| small(rng.below(1 << 32)));
+    let accounts: Vec<u32> = accounts.collect();
     let mut seen = HashSet::with_capacity(count);
     let mut keys = Vec::with_capacity(count);
     while keys.len() < count {
-        let key = (
-            accounts[rng.below(accounts.len())],
-            rng.below(YEAR_NS) as u64,
-        );
+        let account = accounts[rng.below(accounts.len())];
+        let key = (account, rng.below(YEAR_NS) as u64);
         if seen.insert(key) {
             keys.push(key);
         }
@@ -59,13 +52,9 @@ pub fn events(count: usize, seed: u64) -> Vec<(u32, u64)> {
     keys
 }
 
-/// `count` different strings of 8 to 40 bytes in random order: words of a large vocabulary, and
-/// paths that are made of them. Hard for comparisons, each of which may miss.
-///
-/// The words are those of the names of Unicode characters (`musical symbol quarter rest`). First
-/// come the names themselves, as far as their lengths fit, then paths such as
-/// `musical/symbol/phonetic-extension.rs`: one to three words of a name as folders, and the last
-/// one or two of another as a file. `latin/small` has thousands of files, other folders have one.
+/// `count` different strings of 8 to 40 bytes in random order: names of Unicode characters, and
+/// paths such as `musical/symbol/phonetic-extension.rs`, of the first one to three words of a name
+/// and the last one or two of another. Hard for comparisons, each of which may miss.
 pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     const BYTES: std::ops::RangeInclusive<usize> = 8..=40;
     const ENDINGS: [&str; 8] = ["rs", "md", "txt", "toml", "html", "json", "png", "c"];
@@ -88,24 +77,21 @@ pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
             seen.insert(path);
         }
     }
-    // A hash set's order is another one in each process.
+    // A hash set's order differs between processes.
     let mut keys: Vec<String> = seen.into_iter().collect();
     keys.sort_unstable();
     rng.shuffle(&mut keys);
     keys
 }
 
-/// `count` different paths in random order: files in eight folders, named by 16 hexadecimal digits,
-/// as caches and stores of objects have them. 48 of the 64 bytes of a key are those of its folder:
-/// hard for heads of the first bytes.
+/// `count` different paths in random order: files in eight folders, named by 16 hexadecimal digits.
+/// 48 of the 64 bytes of a key are those of its folder: hard for heads of the first bytes.
 pub fn long_prefixes(count: usize, seed: u64) -> Vec<String> {
-    random(count, seed)
-        .into_iter()
-        .map(|number| {
-            let folder = number % 8;
-            format!("/data/storage/projects/team-{folder}/artifacts/objects/{number:016x}")
-        })
-        .collect()
+    let path = |number| {
+        let folder = number % 8;
+        format!("/data/storage/projects/team-{folder}/artifacts/objects/{number:016x}")
+    };
+    random(count, seed).into_iter().map(path).collect()
 }
 
 /// The names of all characters whose names are words, in code point order.
@@ -124,18 +110,12 @@ fn unicode_names() -> Vec<String> {
         .collect()
 }
 
-/// A number that is known to be small.
 fn small(number: usize) -> u32 {
     u32::try_from(number).expect("it is below 2^32")
 }
 
-/// The bucket of `key` in a hash table with `buckets`, by multiplication and shift.
+/// The bucket of `key` in a hash table with `buckets`.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the high half of the product is below the number of buckets"
-)]
 pub(crate) fn bucket_of(key: u64, buckets: usize) -> usize {
-    let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    ((u128::from(hash) * buckets as u128) >> 64) as usize
+    scale(key.wrapping_mul(0x9E37_79B9_7F4A_7C15), buckets)
 }

@@ -2,11 +2,7 @@
 
 use crate::rng::Rng;
 
-/// Lookups that wait for each other: the answer before chooses one of two queries.
-///
-/// ```text
-/// query(i) = pairs[i][answer(i - 1) & 1]
-/// ```
+/// Lookups that wait for each other: each answer chooses one of two queries for the next step.
 ///
 /// Independent lookups would measure how many misses the processor overlaps, not what one costs.
 /// The choice is an address, not a branch, so the processor cannot guess it. Structures that answer
@@ -17,10 +13,7 @@ pub struct Chain<K = u64> {
 }
 
 impl<K: Clone> Chain<K> {
-    /// `lookups` steps over queries drawn from `keys` with replacement.
-    ///
-    /// # Panics
-    /// When `keys` is empty.
+    /// `lookups` steps over queries drawn from `keys`, which is not empty, with replacement.
     pub fn sample(keys: &[K], lookups: usize, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         Chain::draw(lookups, || keys[rng.below(keys.len())].clone())
@@ -35,16 +28,14 @@ impl<K> Chain<K> {
         }
     }
 
-    /// Number of lookups.
+    /// The number of lookups.
     #[expect(clippy::len_without_is_empty, reason = "no caller asks")]
     pub fn len(&self) -> usize {
         self.pairs.len()
     }
 
     /// Follows the chain through `lookup` and returns a sum over the answers in their order.
-    ///
-    /// `lookup` must read its answer from the structure: an answer that follows from the query
-    /// alone lets the processor run ahead.
+    /// `lookup` must read its answer from the structure, or the processor runs ahead.
     #[inline]
     pub fn follow(&self, mut lookup: impl FnMut(&K) -> u32) -> u64 {
         let mut answer = 0_u32;
@@ -57,7 +48,7 @@ impl<K> Chain<K> {
     }
 }
 
-/// A checksum of numbers in their order: `sum` with one more.
+/// `sum` with one more number: a checksum of numbers in their order.
 #[inline]
 pub fn add_in_order(sum: u64, number: u64) -> u64 {
     sum.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(number)
@@ -69,7 +60,7 @@ pub fn add_in_order(sum: u64, number: u64) -> u64 {
 pub struct Zipf {
     /// The most popular first.
     items: Vec<u64>,
-    /// For each item the sum of the frequencies up to it, itself included.
+    /// The sums of the frequencies up to each item, itself included.
     up_to: Vec<f64>,
     rng: Rng,
 }
@@ -92,10 +83,7 @@ impl Zipf {
         }
     }
 
-    /// The next query. O(log n).
-    ///
-    /// # Panics
-    /// When there are no items.
+    /// The next query, if there are items. O(log n).
     pub fn draw(&mut self) -> u64 {
         const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
         let last = self.items.len() - 1;

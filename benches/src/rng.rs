@@ -25,18 +25,11 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, by multiplication and shift.
-    ///
-    /// # Panics
-    /// When `bound` is 0.
+    /// A number below `bound`, which is not 0.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half of a product of two u64 fits a u64; the result is below a usize"
-    )]
     pub fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "no number is below 0");
-        ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
+        scale(self.next_u64(), bound)
     }
 
     /// Puts `items` into random order (Fisher and Yates).
@@ -45,4 +38,11 @@ impl Rng {
             items.swap(end, self.below(end + 1));
         }
     }
+}
+
+/// The number below `bound` whose share of it is that of `bits` of 2^64.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "it is below `bound`")]
+pub(crate) fn scale(bits: u64, bound: usize) -> usize {
+    ((u128::from(bits) * bound as u128) >> 64) as usize
 }

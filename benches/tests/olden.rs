@@ -1,25 +1,25 @@
-//! The Olden programs compute the same wherever their nodes lie: in this process, on small and odd
-//! inputs, and in processes of their own, as in `report`. Expected results were recorded from runs
-//! that a second algorithm confirmed.
+//! The Olden programs compute the same wherever their nodes lie, here and in workers. A second
+//! algorithm confirmed the expected results.
 //!
 //! `cargo test --workspace` leaves it out, because it needs the rivals:
 //! `cargo test --release -p measure --test olden`.
 
+use std::iter::zip;
 use std::process::{Command, Output};
 
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError};
 use clap::ValueEnum;
 use measure::dispatch::{ALLOCATOR_VARIABLE, DispatchAllocator, served_by};
+use measure::olden::Olden;
 use measure::olden::bisort::Bisort;
 use measure::olden::em3d::{self, Em3d};
-use measure::olden::health::{self, Health};
+use measure::olden::health::Health;
 use measure::olden::mst::Mst;
 use measure::olden::perimeter::Perimeter;
-use measure::olden::runner::{Mode, PROGRAMS, Program, Run, Setting, Variant};
+use measure::olden::runner::{Mode, PROGRAMS, Program, Run, Setting, Variant, name};
 use measure::olden::treeadd::TreeAdd;
 use measure::olden::tsp::{Tsp, random_cities};
-use measure::olden::{Olden, Size};
 use measure::placement::{AS_ALLOCATED, Hinted, NullHinted, PREFETCHED, Placement};
 use measure::rivals::{ALLOCATORS, ARENAS, OURS};
 use measure::worker::Finished;
@@ -27,15 +27,14 @@ use measure::worker::Finished;
 #[global_allocator]
 static GLOBAL: DispatchAllocator = DispatchAllocator;
 
-/// Runs this program under `allocator`.
 fn start(program: &str, arguments: &[&str], allocator: &str) -> Output {
     let mut command = Command::new(program);
     command.args(arguments).env(ALLOCATOR_VARIABLE, allocator);
     command.output().expect("it is built beside its tests")
 }
 
-/// Runs the test called `name` in a process that `allocator` serves, unless it serves this one;
-/// whether this is that process.
+/// Whether `allocator` serves this process. If not, runs the test called `name` in one that it
+/// serves.
 fn is_under(allocator: &str, name: &str) -> bool {
     if served_by() == allocator {
         return true;
@@ -48,19 +47,21 @@ fn is_under(allocator: &str, name: &str) -> bool {
     false
 }
 
-/// The result of one run, laid out after the build and during the work if there is a `morph`. A
-/// layout after the work leaves no link behind.
+/// The result of one run, laid out before, during and after the work if there is a `morph`.
 fn run_once<O: Olden, P: Placement>(
     input: &O::Input,
     placement: P,
     morph: Option<&Morph<'_>>,
 ) -> u64 {
+    let lay_out = |program: &mut O| {
+        let result = morph.map_or(Ok(()), |morph| program.morph(morph));
+        result.expect("ccmalloc serves");
+    };
     let mut program = O::build(input, placement);
-    let lay_out = |program: &mut O| morph.map_or(Ok(()), |morph| program.morph(morph));
-    lay_out(&mut program).expect("ccmalloc serves");
-    let result = program.work(input, placement, morph);
-    lay_out(&mut program).expect("ccmalloc serves");
-    result.expect("ccmalloc serves")
+    lay_out(&mut program);
+    let result = program.work(input, placement, lay_out);
+    lay_out(&mut program);
+    result
 }
 
 /// Checks the result for each input, under all placements.
@@ -99,36 +100,18 @@ fn results_of_small_inputs() {
         ([2, 60, 9, 1], 17_689_017_126_302_379_555),
         ([4, 120, 3, 50], 17_760_200_666_216_217_826),
     ];
-    everywhere::<Health>(
-        health.map(|([levels, steps, draws, steps_between_layouts], result)| {
-            let input = health::Input {
-                levels,
-                steps,
-                draws,
-                steps_between_layouts,
-            };
-            (input, result)
-        }),
-    );
-    everywhere::<Mst>([
-        (1, 0),
-        (2, 1161),
-        (3, 2372),
-        (5, 2400),
-        (64, 2355),
-        (203, 2268),
-    ]);
+    everywhere::<Health>(health);
+    let vertices = [1, 2, 3, 5, 64, 203];
+    everywhere::<Mst>(zip(vertices, [0, 1161, 2372, 2400, 2355, 2268]));
     let em3d = [
-        ((1, 0, 3), 7_801_464_255_651_320_862),
-        ((1, 1, 1), 14_702_390_919_710_656_477),
-        ((7, 7, 2), 7_157_680_844_565_431_576),
-        ((300, 1, 5), 196_362_920_393_692_119),
-        ((50, 4, 1), 10_543_875_857_811_215_646),
-        ((50, 4, 2), 9_063_364_657_039_015_472),
+        ([1, 0, 3], 7_801_464_255_651_320_862),
+        ([1, 1, 1], 14_702_390_919_710_656_477),
+        ([7, 7, 2], 7_157_680_844_565_431_576),
+        ([300, 1, 5], 196_362_920_393_692_119),
+        ([50, 4, 1], 10_543_875_857_811_215_646),
+        ([50, 4, 2], 9_063_364_657_039_015_472),
     ];
-    everywhere::<Em3d>(em3d.map(|((points, degree, iterations), result)| {
-        (em3d::Input::new(points, degree, iterations), result)
-    }));
+    everywhere::<Em3d>(em3d.map(|(input, result)| (em3d::Input::new(input), result)));
     // Even cities, of numbers around those where the program changes its method.
     let tours = [
         (0, 0),
@@ -146,24 +129,21 @@ fn results_of_small_inputs() {
     ];
     everywhere::<Tsp>(tours.map(|(cities, result)| (random_cities(cities, 5), result)));
     // All in one place, and in line.
+    let in_line = (0..500).map(|city| [f64::from(city % 7), 0.0]);
     everywhere::<Tsp>([
         (vec![[0.25, 0.5]; 400], 0),
-        (
-            (0..500).map(|city| [f64::from(city % 7), 0.0]).collect(),
-            4_631_670_741_773_844_480,
-        ),
+        (in_line.collect(), 4_631_670_741_773_844_480),
     ]);
 }
 
 /// Builds, and morphs under an allocator that knows no morphs: no old links are left.
 fn fails<O: Olden>(input: &O::Input) {
     let mut program = O::build(input, AS_ALLOCATED);
-    let result = program.work(input, AS_ALLOCATED, None).expect("no morph");
+    let result = program.work(input, AS_ALLOCATED, |_| ());
     // The program moves as a value, which is no reason for its nodes to.
     let mut program = *Box::new(program);
     assert_eq!(program.morph(&Morph::new()), Err(MorphError::NotCcMalloc));
-    let again = program.work(input, AS_ALLOCATED, None).expect("no morph");
-    assert_ne!(again, result);
+    assert_ne!(program.work(input, AS_ALLOCATED, |_| ()), result);
 }
 
 #[test]
@@ -171,7 +151,7 @@ fn a_morph_that_fails_leaves_no_old_links() {
     let system = ALLOCATORS[0].process;
     if is_under(system, "a_morph_that_fails_leaves_no_old_links") {
         fails::<Tsp>(&random_cities(3000, 5));
-        fails::<Em3d>(&em3d::Input::new(300, 5, 3));
+        fails::<Em3d>(&em3d::Input::new([300, 5, 3]));
     }
 }
 
@@ -182,8 +162,6 @@ fn worker(name: &str, allocator: &str) -> Output {
 
 /// A run, which checks its result.
 fn finished(run: &Run, allocator: &str) -> Finished {
-    let again: Run = run.to_string().parse().expect("it was written so");
-    assert_eq!(again.to_string(), run.to_string());
     let output = worker(&run.to_string(), allocator);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{run} under {allocator}: {errors}");
@@ -193,15 +171,12 @@ fn finished(run: &Run, allocator: &str) -> Finished {
     finished
 }
 
-const fn tiny(program: &'static Program, setting: Setting, variant: Variant, mode: Mode) -> Run {
-    let size = Size::Tiny;
-    Run {
-        program,
-        setting,
-        variant,
-        size,
-        mode,
-    }
+fn tiny(program: &Program, setting: Setting, variant: Variant, mode: Mode) -> Run {
+    let (program, setting, variant) = (program.name, name(setting), name(variant));
+    let run = format!("olden:{program}:{setting}:{variant}:tiny:{}", name(mode));
+    let parsed: Run = run.parse().expect("all parts are known");
+    assert_eq!(parsed.to_string(), run);
+    parsed
 }
 
 #[test]
@@ -235,8 +210,10 @@ fn a_run_that_ends_before_the_build_computes_nothing() {
 
 #[test]
 fn names_of_runs_may_be_short_and_unknown_ones_are_refused() {
-    let short: Result<Run, String> = "olden:treeadd:aged:new-block:quick".parse();
-    assert_eq!(short.expect("the rest is known").mode, Mode::Run);
+    let short: Run = "olden:treeadd:aged:new-block:quick"
+        .parse()
+        .expect("no mode");
+    assert_eq!(short.mode, Mode::Run);
     for (name, word) in [
         ("olden:nonesuch:aged:new-block:quick", "nonesuch"),
         ("olden:treeadd:young:new-block:quick", "young"),

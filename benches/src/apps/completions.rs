@@ -1,17 +1,13 @@
 //! Completions: what word comes next, by the sequences of four words that a text holds.
 //!
 //! Half of the sources are learnt: each four words in a row are a key of 64 bits in an ordered map,
-//! with how often they were met. Then three words that follow each other somewhere in the other
-//! half are looked up; of the keys that begin with them, which are neighbours in the map, the most
-//! frequent one tells the fourth. Places are drawn at random, as many users ask in turn.
+//! with how often they were met. Then the most frequent key that begins with three words of the
+//! other half tells the fourth.
 //!
 //! The map is the red-black tree of `intrusive-collections`, whose nodes the program allocates in
-//! the order of the text, so each step down the tree waits for another block. The crate's own links
-//! are private, but a program may bring its own (`RBTreeOps`); those here can be shown to
-//! `Morph::run_raw`, which lays the nodes out when all has been learnt. They take 8 bytes more,
-//! since the crate hides the colour in the parent's address.
-//!
-//! The program is what a user of the crate writes, not the fastest completion: `btree_map` is.
+//! the order of the text. The crate's own links are private, but a program may bring its own
+//! (`RBTreeOps`), which can be shown to `Morph::run_raw`. They take 8 bytes more, since the crate
+//! hides the colour in the parent's address.
 
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -26,14 +22,12 @@ use intrusive_collections::{
 };
 
 use super::corpus::{number, sources, words};
-use crate::programs::{Checksum, Outcome, Scale};
+use crate::programs::{Checksum, Outcome, Scale, collect};
 
-/// As the crate's users write it.
 pub(super) fn plain(scale: Scale) -> Outcome {
     run::<RBTreeLink>(scale, |_| ())
 }
 
-/// With a morph.
 pub(super) fn morphed(scale: Scale) -> Outcome {
     run::<OpenLink>(scale, morph)
 }
@@ -43,8 +37,7 @@ pub(super) fn in_key_order(scale: Scale) -> Outcome {
     run::<RBTreeLink>(scale, move_in_key_order)
 }
 
-/// Four words, and how often they have been met. The link is first, so that its address is the
-/// node's.
+/// Four words, and how often they have been met. A node's address is its link's.
 #[repr(C)]
 struct Gram<L> {
     link: L,
@@ -52,10 +45,16 @@ struct Gram<L> {
     count: Cell<u32>,
 }
 
-/// A link of the tree: the crate's or our own.
 trait TreeLink: Default + DefaultLinkOps<Ops: Copy + RBTreeOps<LinkPtr = NonNull<Self>>> {}
 
 impl<L: Default + DefaultLinkOps<Ops: Copy + RBTreeOps<LinkPtr = NonNull<Self>>>> TreeLink for L {}
+
+impl<L: TreeLink> Gram<L> {
+    fn new(key: u64, count: u32) -> Box<Self> {
+        let (link, count) = (L::default(), Cell::new(count));
+        Box::new(Gram { link, key, count })
+    }
+}
 
 intrusive_adapter!(Grams<L> = Box<Gram<L>>: Gram<L> { link => L } where L: TreeLink);
 
@@ -101,7 +100,7 @@ unsafe impl LinkOps for OpenOps {
     }
 }
 
-/// The calls that read and write a pointer of a link.
+/// What reads and writes a pointer of a link.
 macro_rules! pointer {
     ($field:ident, $set:ident) => {
         unsafe fn $field(&self, link: NonNull<OpenLink>) -> Option<NonNull<OpenLink>> {
@@ -133,17 +132,15 @@ unsafe impl RBTreeOps for OpenOps {
     }
 }
 
-/// The change, second part. The tree keeps the address of its root to itself, so that one node
-/// stays where it is.
+/// The change, second part. The tree keeps the address of its root to itself, so the root stays.
 fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
     let Some(first) = tree.front().get() else {
         return;
     };
     let mut root = &first.link;
     while let Some(parent) = root.parent.get() {
-        // SAFETY: a live node of the tree, whose links are read and written through cells. The last
-        // of these references, to the root, is the only one that is used after the morph, which
-        // neither moves the root nor touches it.
+        // SAFETY: a live node of the tree, whose links are read and written through cells. The
+        // morph neither moves nor touches the root, the only one that is used after it.
         root = unsafe { parent.as_ref() };
     }
     let stays = Some(NonNull::from(root));
@@ -172,18 +169,15 @@ fn morph(tree: &mut RBTree<Grams<OpenLink>>) {
     root.right.set(right);
 }
 
-/// Bits of a word's number: the words that are not among the most frequent ones share a number.
+/// Bits of a word's number, which words that are not among the most frequent ones share.
 const WORD_BITS: u32 = 16;
 
 /// Words of a key.
 const WORDS: usize = 4;
-
-/// Questions.
 const QUESTIONS: usize = 6_000_000;
 
-/// Learns, lays out, and answers.
 fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Outcome {
-    let (learnt, questions) = input(scale);
+    let [learnt, questions] = input(scale);
     Outcome::of(|sum| {
         let mut tree = RBTree::new(Grams::<L>::new());
         for key in learnt {
@@ -193,11 +187,7 @@ fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Ou
                     gram.count.set(gram.count.get() + 1);
                 }
                 Entry::Vacant(place) => {
-                    place.insert(Box::new(Gram {
-                        link: L::default(),
-                        key,
-                        count: Cell::new(1),
-                    }));
+                    place.insert(Gram::new(key, 1));
                 }
             }
         }
@@ -207,23 +197,18 @@ fn run<L: TreeLink>(scale: Scale, lay_out: impl Fn(&mut RBTree<Grams<L>>)) -> Ou
     })
 }
 
-/// Moves each node into a new box, in the order of the keys; the old boxes are freed when all have
-/// moved, since a new one would lie where the one before was freed.
+/// Moves all nodes into new boxes, in the order of the keys, before it frees the old ones.
 fn move_in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
     let old: Vec<Box<Gram<RBTreeLink>>> = tree.take().into_iter().collect();
     for gram in &old {
-        let gram = Gram {
-            link: RBTreeLink::new(),
-            key: gram.key,
-            count: gram.count.clone(),
-        };
-        tree.cursor_mut().insert_before(Box::new(gram));
+        let gram = Gram::new(gram.key, gram.count.get());
+        tree.cursor_mut().insert_before(gram);
     }
 }
 
-/// The same by std's map.
+/// The same with std's map.
 pub(super) fn btree_map(scale: Scale) -> Outcome {
-    let (learnt, questions) = input(scale);
+    let [learnt, questions] = input(scale);
     Outcome::of(|sum| {
         let mut map: BTreeMap<u64, u32> = BTreeMap::new();
         for key in learnt {
@@ -239,17 +224,6 @@ pub(super) fn btree_map(scale: Scale) -> Outcome {
     })
 }
 
-/// What is learnt, in the order of the text, and the questions with their answers.
-fn input(scale: Scale) -> (Vec<u64>, Vec<u64>) {
-    let [learnt, held_out] = halves();
-    let mut rng = Rng::new(43);
-    let questions = (0..scale.of(QUESTIONS))
-        .map(|_| held_out[rng.below(held_out.len())])
-        .collect();
-    (learnt, questions)
-}
-
-/// Adds all answers up.
 fn answer_all(questions: &[u64], sum: &mut Checksum, complete: impl Fn(u64) -> Option<u64>) {
     let mut right = 0;
     for &question in questions {
@@ -258,14 +232,11 @@ fn answer_all(questions: &[u64], sum: &mut Checksum, complete: impl Fn(u64) -> O
         sum.add(answer.unwrap_or(0));
     }
     // Much of a program's text was written before, in the same package.
-    assert!(
-        right > questions.len() / 4,
-        "{right} of {} words were told",
-        questions.len()
-    );
+    let all = questions.len();
+    assert!(right > all / 4, "{right} of {all} words were told");
 }
 
-/// The key that was met most often, of those that begin with `context`; of several the least.
+/// The most frequent of the keys that begin with `context`, of several the least.
 fn most_frequent<L: TreeLink>(tree: &RBTree<Grams<L>>, context: u64) -> Option<u64> {
     let mut most = (0, None);
     let mut grams = tree.lower_bound(Bound::Included(&(context << WORD_BITS)));
@@ -280,18 +251,15 @@ fn most_frequent<L: TreeLink>(tree: &RBTree<Grams<L>>, context: u64) -> Option<u
     most.1
 }
 
-/// The keys of every other file, in the order of the text, and those of the rest.
-fn halves() -> [Vec<u64>; 2] {
+/// What is learnt, the keys of every other file, and the questions with their answers, of the rest.
+fn input(scale: Scale) -> [Vec<u64>; 2] {
     let sources = sources();
     let mut numbers = HashMap::new();
-    let texts: Vec<Vec<u32>> = sources
-        .iter()
-        .map(|source| {
-            words(source)
-                .map(|word| number(&mut numbers, word))
-                .collect()
-        })
-        .collect();
+    let texts = sources.iter().map(|source| {
+        let numbers = words(source).map(|word| number(&mut numbers, word));
+        numbers.collect()
+    });
+    let texts: Vec<Vec<u32>> = texts.collect();
     let mut uses = vec![0_u32; numbers.len()];
     for &number in texts.iter().flatten() {
         uses[number as usize] += 1;
@@ -305,10 +273,11 @@ fn halves() -> [Vec<u64>; 2] {
     let mut halves = [Vec::new(), Vec::new()];
     for (text, half) in texts.iter().zip([0, 1].into_iter().cycle()) {
         let append = |key, &word: &u32| key << WORD_BITS | known[word as usize];
-        let keys = text
-            .windows(WORDS)
-            .map(|words| words.iter().fold(0, append));
-        halves[half].extend(keys);
+        let keys = text.windows(WORDS);
+        halves[half].extend(keys.map(|words| words.iter().fold(0, append)));
     }
-    halves
+    let [learnt, held_out] = halves;
+    let mut rng = Rng::new(43);
+    let questions = collect(scale.of(QUESTIONS), |_| held_out[rng.below(held_out.len())]);
+    [learnt, questions]
 }

@@ -2,8 +2,7 @@
 //! workspace's lock file names.
 //!
 //! Cargo has them on every machine on which this program could be built, and says where (`cargo
-//! metadata`), so nothing is downloaded or shipped, and the lock file fixes what they are.
-//! Tests and benches of the packages belong to it as far as they are published.
+//! metadata`). The lock file fixes what they are.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +11,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-/// What `cargo metadata` tells, as far as it is wanted here.
+/// The part of cargo's metadata that is used here.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -26,11 +25,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// The sources, file by file: packages in the order of their names and versions, files in that of
-/// their paths.
-///
-/// # Panics
-/// When there is no cargo to ask, or when a source that it names cannot be read.
+/// The sources, file by file, in the order of the packages' names and versions and of the paths.
 pub(super) fn sources() -> Vec<String> {
     let mut files = Vec::new();
     for package in packages() {
@@ -39,44 +34,41 @@ pub(super) fn sources() -> Vec<String> {
         }
     }
     // Parsers' tests hold files that are no UTF-8 on purpose.
-    files
+    let texts = files
         .iter()
-        .filter_map(|file| String::from_utf8(fs::read(file).expect("cargo has it")).ok())
-        .collect()
+        .map(|file| String::from_utf8(fs::read(file).expect("cargo has it")));
+    texts.filter_map(Result::ok).collect()
 }
 
-/// The packages from the registry that are built on this platform with default features, as the
-/// lock file has them.
+/// The packages from the registry that are built on this platform with default features.
 fn packages() -> Vec<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
-        .args(["--filter-platform", TARGET, "--manifest-path"])
+        // One platform, so that the text is the same everywhere.
+        .args([
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+            "--manifest-path",
+        ])
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()
         .expect("a machine that built this has cargo");
-    assert!(
-        output.status.success(),
-        "cargo metadata: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Metadata = serde_json::from_slice(&output.stdout)
-        .expect("cargo writes the format that it was asked for");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo metadata: {errors}");
+    let metadata: Metadata =
+        serde_json::from_slice(&output.stdout).expect("cargo writes its own format");
     let mut packages = metadata.packages;
     packages.retain(|package| package.source.is_some());
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     packages
 }
 
-/// The platform whose packages count; the same everywhere, so that the text is the same.
-const TARGET: &str = "x86_64-unknown-linux-gnu";
-
 /// The Rust files below `folder`, in the order of their names.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let entries = fs::read_dir(folder).expect("cargo has unpacked it");
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("a folder that does not change").path())
-        .collect();
+    let paths = entries.map(|entry| entry.expect("a folder that does not change").path());
+    let mut paths: Vec<PathBuf> = paths.collect();
     paths.sort();
     for path in paths {
         if path.is_dir() {

@@ -1,16 +1,12 @@
 //! A multiplier as a binary decision diagram, asked for its output.
 //!
-//! The circuit is an array multiplier of 16 x 16 bits, as C6288 of the ISCAS'85 benchmarks is, the
-//! kind of circuit that decision diagrams are bad at (R. Bryant, *On the Complexity of VLSI
-//! Implementations and Graph Representations of Boolean Functions*, 1991): the diagram of its
-//! middle output has about a million nodes. `biodivine-lib-bdd` builds it gate by gate; then test
-//! vectors are put to it, one walk from the root to a terminal each. Every answer is compared with
-//! that of the processor's own multiplier.
+//! The circuit is an array multiplier of 16 x 16 bits, as C6288 of the ISCAS'85 benchmarks. The
+//! diagram of its middle output has about a million nodes. `biodivine-lib-bdd` builds it gate by
+//! gate. Then test vectors walk from the root to a terminal.
 //!
 //! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first
-//! order. It takes nodes in any order, as long as the terminals come first and the root comes last,
-//! so the change takes the nodes out, has [`Morph::run_slice`] permute them, and puts them back.
-//! Shared nodes lie with the first of their parents.
+//! order. It takes nodes in any order, with the terminals first and the root last, so the change
+//! takes the nodes out, has [`Morph::run_slice`] permute them, and puts them back.
 
 use crate::rng::Rng;
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
@@ -18,11 +14,9 @@ use ccmorph::{Layout, Morph};
 
 use crate::programs::{Outcome, Scale};
 
-/// What every diagram begins with.
 const TERMINALS: usize = 2;
 
-/// The change. A layout begins with the root, and the crate's vectors end with it, so the order is
-/// turned round before and after.
+/// The change. A layout begins with the root, the crate ends with it: indices are turned round.
 pub(super) fn morph(diagram: Bdd) -> Bdd {
     let nodes = diagram.to_nodes();
     let (terminals, inner) = nodes.split_at(TERMINALS);
@@ -30,16 +24,11 @@ pub(super) fn morph(diagram: Bdd) -> Bdd {
         0..TERMINALS => index,
         _ => nodes.len() - 1 + TERMINALS - index,
     };
-    let mut links: Vec<_> = inner
-        .iter()
-        .rev()
-        .map(|node| {
-            (
-                node.var,
-                [node.low_link, node.high_link].map(|link| turned(link.to_index())),
-            )
-        })
-        .collect();
+    let links = inner.iter().rev().map(|node| {
+        let links = [node.low_link, node.high_link];
+        (node.var, links.map(|link| turned(link.to_index())))
+    });
+    let mut links: Vec<_> = links.collect();
     let mut root = TERMINALS;
     let report = Morph::new()
         .first_index(TERMINALS)
@@ -50,35 +39,26 @@ pub(super) fn morph(diagram: Bdd) -> Bdd {
         .expect("a usize can hold any index");
     assert_eq!(report.reached, links.len(), "a diagram has no other nodes");
     assert_eq!(root, TERMINALS, "a root that is first stays so");
-    let laid_out: Vec<BddNode> = terminals
-        .iter()
-        .copied()
-        .chain(links.iter().rev().map(|&(var, links)| {
-            let [low_link, high_link] = links.map(|link| BddPointer::from_index(turned(link)));
-            BddNode {
-                var,
-                low_link,
-                high_link,
-            }
-        }))
-        .collect();
+    let turned_back = links.iter().rev().map(|&(var, links)| {
+        let [low_link, high_link] = links.map(|link| BddPointer::from_index(turned(link)));
+        BddNode {
+            var,
+            low_link,
+            high_link,
+        }
+    });
+    let laid_out: Vec<BddNode> = terminals.iter().copied().chain(turned_back).collect();
     Bdd::from_nodes(&laid_out).expect("the same nodes in another order")
 }
 
-/// Test vectors.
 const VECTORS: usize = 16_000_000;
 
-/// Bits of each factor. Two more of them make the diagram five times as large, and its construction
-/// take ten times as long.
-fn bits(scale: Scale) -> u16 {
-    match scale {
+pub(super) fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
+    // Of each factor. Two more of them take ten times as long.
+    let bits = match scale {
         Scale::Quick => 14,
         Scale::Full => 16,
-    }
-}
-
-pub(super) fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
-    let bits = bits(scale);
+    };
     Outcome::of(|sum| {
         let variables = BddVariableSet::new_anonymous(2 * bits);
         let diagram = morph(middle_output(&variables));
@@ -104,14 +84,12 @@ pub(super) fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
     })
 }
 
-/// The highest bit of the lower half of the product, by rows of full adders. The factors' variables
-/// take turns, from the lowest bits on.
+/// The highest bit of the lower half of the product, by rows of full adders.
 fn middle_output(variables: &BddVariableSet) -> Bdd {
     let names = variables.variables();
-    let factors: Vec<[Bdd; 2]> = names
-        .chunks_exact(2)
-        .map(|pair| [variables.mk_var(pair[0]), variables.mk_var(pair[1])])
-        .collect();
+    let factors = names.chunks_exact(2);
+    let factors = factors.map(|pair| [variables.mk_var(pair[0]), variables.mk_var(pair[1])]);
+    let factors: Vec<[Bdd; 2]> = factors.collect();
     let mut row = vec![variables.mk_false(); factors.len()];
     for (shift, [left, _]) in factors.iter().enumerate() {
         let mut carry = variables.mk_false();

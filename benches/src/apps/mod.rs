@@ -1,18 +1,8 @@
 //! Applications: published crates, unchanged, with real input, with and without the few lines that
 //! name a hint or call a morph. Both must give the same answers.
 //!
-//! - [`phrases`] (`intrusive-collections`): finds phrases by an index of every word of forty
-//!   million bytes of text. Hint: a posting beside the one before it.
-//! - [`rays`] (`bvh`): follows light through a landscape of two million triangles. Morph: the
-//!   hierarchy's nodes, after its build.
-//! - [`diagrams`] (`biodivine-lib-bdd`): builds a multiplier as a binary decision diagram and
-//!   evaluates test vectors. Morph: the diagram's nodes, after its build.
-//! - [`completions`] (`intrusive-collections`): learns half of the text, and completes sequences of
-//!   words of the other half. Morph: the nodes of a search tree, after its build.
-//!
-//! [`corpus`] is the text. Bias: each program spends most of its time in one structure that is much
-//! larger than the second-level cache. `docs/applications.md` says where placement does not pay all
-//! the same.
+//! [`corpus`] is the text. Each program spends most of its time in one structure, much larger than
+//! the second-level cache. `docs/applications.md` says where placement does not pay even so.
 
 mod completions;
 mod corpus;
@@ -23,7 +13,7 @@ mod rays;
 use crate::programs::Program;
 
 /// All of them, as the crates' users write them and changed.
-pub const PROGRAMS: &[Program] = &[
+pub(crate) const PROGRAMS: &[Program] = &[
     Program::new("app_phrases", phrases::plain),
     Program::new("app_phrases_hinted", phrases::hinted),
     Program::new("app_rays", |scale| rays::run(scale, |_| ())),
@@ -36,8 +26,7 @@ pub const PROGRAMS: &[Program] = &[
     }),
     Program::new("app_completions", completions::plain),
     Program::new("app_completions_morphed", completions::morphed),
-    // For comparison: what a program can do by itself, new boxes in the order of the keys; and a
-    // map that has no nodes of the program's own.
+    // For comparison: what a program can do by itself, and a map without nodes of its own.
     Program::new("app_completions_in_key_order", completions::in_key_order),
     Program::new("app_completions_btree_map", completions::btree_map),
 ];

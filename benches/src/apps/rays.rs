@@ -1,15 +1,13 @@
 //! Light through a landscape: the first pass of photon mapping, over a bounding volume hierarchy.
 //!
-//! The landscape is made as landscapes for pictures are: a square of heights by midpoint
-//! displacement (A. Fournier, D. Fussell, L. Carpenter, *Computer Rendering of Stochastic Models*,
-//! 1982), two triangles for each of its cells. `bvh` builds the hierarchy over them. Photons leave
-//! the sky at random places in random directions (H. W. Jensen, *Global Illumination using Photon
-//! Maps*, 1996), and each is followed to the first triangle that it meets.
+//! The landscape is a square of heights by midpoint displacement (A. Fournier, D. Fussell,
+//! L. Carpenter, *Computer Rendering of Stochastic Models*, 1982), two triangles for each of its
+//! cells. Photons leave the sky at random places in random directions (H. W. Jensen, *Global
+//! Illumination using Photon Maps*, 1996), and are followed to the first triangle that they meet.
 //!
 //! The crate keeps its nodes in a public vector, in depth-first order, linked by index:
 //! `Morph::run_slice` puts them into an order in which a path from the root touches fewer pages.
-//! Nodes have 80 bytes, more than a cache block, so there is nothing to gain by putting two of them
-//! into one. The time of the morph counts.
+//! Nodes have 80 bytes, more than a cache block. The time of the morph counts.
 
 use crate::rng::Rng;
 use bvh::aabb::{Aabb, Bounded};
@@ -41,17 +39,13 @@ pub(super) fn morph(hierarchy: &mut Bvh<f32, 3>) {
             }
         })
         .expect("its indices have room for each other");
-    assert_eq!(
-        report.reached, report.morph.nodes,
-        "all nodes hang below the root"
-    );
+    let nodes = report.morph.nodes;
+    assert_eq!(report.reached, nodes, "all hang below the root");
     assert_eq!(root, 0, "a root that is first stays so");
 }
 
 /// Cells along a side of the landscape.
 const SIDE: usize = 1 << 10;
-
-/// Photons.
 const PHOTONS: usize = 8_000_000;
 
 struct Triangle {
@@ -61,9 +55,8 @@ struct Triangle {
 
 impl Bounded<f32, 3> for Triangle {
     fn aabb(&self) -> Aabb<f32, 3> {
-        self.corners
-            .iter()
-            .fold(Aabb::empty(), |bounds, corner| bounds.grow(corner))
+        let corners = self.corners.iter();
+        corners.fold(Aabb::empty(), |bounds, corner| bounds.grow(corner))
     }
 }
 
@@ -89,11 +82,11 @@ pub(super) fn run(scale: Scale, morph: impl Fn(&mut Bvh<f32, 3>)) -> Outcome {
             let origin = Point3::new(unit(&mut rng), unit(&mut rng), 1.0);
             let direction = Vector3::new(unit(&mut rng) - 0.5, unit(&mut rng) - 0.5, -1.0);
             let ray = Ray::new(origin, direction);
-            let distances = hierarchy.traverse_iterator(&ray, &triangles).map(
-                |Triangle {
-                     corners: [a, b, c], ..
-                 }| ray.intersects_triangle(a, b, c).distance,
-            );
+            let triangles = hierarchy.traverse_iterator(&ray, &triangles);
+            let distances = triangles.map(|triangle| {
+                let [a, b, c] = &triangle.corners;
+                ray.intersects_triangle(a, b, c).distance
+            });
             let nearest = distances.fold(f32::INFINITY, f32::min);
             hits += usize::from(nearest.is_finite());
             sum.add(u64::from(nearest.to_bits()));
@@ -120,7 +113,7 @@ fn landscape(rng: &mut Rng) -> Vec<Triangle> {
         for x in 0..SIDE {
             let (west, east) = (point(x, y), point(x + 1, y));
             let (north, far) = (point(x, y + 1), point(x + 1, y + 1));
-            // Against the clock as seen from the sky: the crate's triangles have one side.
+            // The crate's triangles have one side: against the clock as seen from the sky.
             for corners in [[west, east, north], [east, far, north]] {
                 triangles.push(Triangle { corners, node: 0 });
             }
@@ -130,7 +123,7 @@ fn landscape(rng: &mut Rng) -> Vec<Triangle> {
 }
 
 /// Midpoint displacement: the middle of each square and of each edge lies between its neighbours,
-/// give or take half of what it was a size before.
+/// plus or minus half of what it was a size before.
 fn heights(rng: &mut Rng) -> Vec<f32> {
     const ROW: usize = SIDE + 1;
     let mut heights = vec![0.0_f32; ROW * ROW];
@@ -146,13 +139,8 @@ fn heights(rng: &mut Rng) -> Vec<f32> {
         for y in (half..SIDE).step_by(step) {
             for at in (y * ROW + half..y * ROW + SIDE).step_by(step) {
                 let (above, below) = (at - down, at + down);
-                let corners = [
-                    above - across,
-                    above + across,
-                    below - across,
-                    below + across,
-                ];
-                displace(at, &corners);
+                let [left, right] = [above - across, above + across];
+                displace(at, &[left, right, below - across, below + across]);
             }
         }
         for y in (0..=SIDE).step_by(step) {

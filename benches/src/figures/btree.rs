@@ -4,12 +4,8 @@
 //! words of a node:   count | leaf | child 0 | key 0 | child 1 | key 1 | ... | key 2d-1 | child 2d
 //! ```
 //!
-//! All nodes but the root have d to 2d keys. With words of 4 bytes, as on the thesis's machine, a
-//! node of 64 B has 3 to 6 keys and one of 96 B has 5 to 10, as its text says. A search compares
-//! the keys of a node one by one.
-//!
-//! The tree holds keys only. It is built by insertion, which leaves nodes two thirds full in random
-//! order.
+//! All nodes but the root have d to 2d keys, which a search compares one by one. With words of 4
+//! bytes, as on the thesis's machine, a node of 64 B has 3 to 6 keys and one of 96 B has 5 to 10.
 
 use std::fmt::Debug;
 
@@ -35,15 +31,17 @@ fn number<W: Word>(word: W) -> usize {
     word.try_into().expect("a word fits usize")
 }
 
-/// Where the words of a node are.
 const COUNT: usize = 0;
 const IS_LEAF: usize = 1;
 const FIRST_CHILD: usize = 2;
 const FIRST_KEY: usize = 3;
-/// From one key to the next.
 const PAIR: usize = 2;
 
 const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+fn half_of_keys(node_words: usize) -> usize {
+    (node_words - FIRST_KEY) / (2 * PAIR)
+}
 
 /// A set of keys in a B-tree with nodes of a given size.
 #[derive(Debug)]
@@ -51,16 +49,12 @@ pub struct InCoreBTree<W> {
     words: Vec<W>,
     /// The first word of the nodes; huge pages can lie below them.
     start: usize,
-    node_bytes: usize,
-    /// Half of the keys that a node has room for.
-    d: usize,
+    pub(super) node_bytes: usize,
     root: usize,
 }
 
-/// A node while the tree is built.
 struct Node {
     keys: Vec<usize>,
-    /// Indices of nodes; none in a leaf.
     children: Vec<usize>,
 }
 
@@ -71,13 +65,6 @@ impl<W: Word> InCoreBTree<W> {
     /// Inserts `keys` in their order. Nodes lie in the order in which they were made. With a
     /// colouring, the top of the tree has its part of a cache to itself, and the rest is
     /// depth-first.
-    ///
-    /// # Errors
-    /// Those of [`Colouring::place`].
-    ///
-    /// # Panics
-    /// When `node_bytes` is less than [`NODE_BYTES_MIN`](Self::NODE_BYTES_MIN) or no multiple of a
-    /// word, or a key is too large for a word.
     pub fn new(
         node_bytes: usize,
         keys: impl Iterator<Item = usize>,
@@ -88,8 +75,7 @@ impl<W: Word> InCoreBTree<W> {
             "no node has {node_bytes} bytes"
         );
         let node_words = node_bytes / size_of::<W>();
-        let d = (node_words - FIRST_KEY) / (2 * PAIR);
-        let (nodes, root) = grow(d, keys);
+        let (nodes, root) = grow(half_of_keys(node_words), keys);
         let places = match colouring {
             None => (0..nodes.len()).map(|node| node * node_words).collect(),
             Some(colouring) => coloured_places::<W>(&nodes, root, node_bytes, colouring)?,
@@ -117,19 +103,13 @@ impl<W: Word> InCoreBTree<W> {
             words,
             start,
             node_bytes,
-            d,
             root,
         })
     }
 
-    /// Bytes of a node.
-    pub fn node_bytes(&self) -> usize {
-        self.node_bytes
-    }
-
-    /// Keys that a node has room for.
+    /// Keys of a full node.
     pub fn node_keys_max(&self) -> usize {
-        2 * self.d
+        2 * half_of_keys(self.node_bytes / size_of::<W>())
     }
 
     /// The words of all nodes, and of gaps that colours leave between them.
@@ -171,14 +151,13 @@ impl<W: Word> InCoreBTree<W> {
     }
 }
 
-/// Inserts `keys` into an empty tree. Returns its nodes in the order in which they were made, and
-/// the index of the root.
+/// The nodes of a tree of `keys` in the order in which they were made, and the index of the root.
 fn grow(d: usize, keys: impl Iterator<Item = usize>) -> (Vec<Node>, usize) {
-    let (keys_of_leaf, children) = (Vec::new(), Vec::new());
-    let mut nodes = vec![Node {
-        keys: keys_of_leaf,
-        children,
-    }];
+    let leaf = Node {
+        keys: Vec::new(),
+        children: Vec::new(),
+    };
+    let mut nodes = vec![leaf];
     let mut root = 0;
     for key in keys {
         if let Some((middle, right)) = insert(&mut nodes, root, key, d) {
@@ -192,8 +171,7 @@ fn grow(d: usize, keys: impl Iterator<Item = usize>) -> (Vec<Node>, usize) {
     (nodes, root)
 }
 
-/// Inserts `key` below `node`, unless it is there. When `node` splits, returns the key and the
-/// child that belong into its parent.
+/// Inserts `key` below `node`. When `node` splits, returns the key and the child for its parent.
 fn insert(nodes: &mut Vec<Node>, node: usize, key: usize, d: usize) -> Option<(usize, usize)> {
     let index = nodes[node].keys.binary_search(&key).err()?;
     match nodes[node].children.get(index) {
@@ -215,14 +193,12 @@ fn insert(nodes: &mut Vec<Node>, node: usize, key: usize, d: usize) -> Option<(u
     Some((middle, nodes.len() - 1))
 }
 
-/// The first word of each node in coloured order.
 fn coloured_places<W>(
     nodes: &[Node],
     root: usize,
     node_bytes: usize,
     colouring: Colouring,
 ) -> Result<Vec<usize>, ColourError> {
-    // Breadth-first, so that the top of the tree comes first.
     let (mut order, mut parents) = (vec![root], vec![NO_NODE]);
     let mut next = 0;
     while let Some(&node) = order.get(next) {

@@ -1,5 +1,6 @@
 //! Rows as tables, as JSON lines, and as a picture.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::{Kind, Row};
@@ -13,18 +14,12 @@ pub fn json_lines(rows: &[Row]) -> String {
 }
 
 /// The rows of each kind and number of keys, the measured ones first.
-fn panels(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let mut panels: Vec<Vec<&Row>> = Vec::new();
-    for kind in [Kind::Measured, Kind::Simulated] {
-        for row in rows.iter().filter(|row| row.kind == kind) {
-            let same = |panel: &&mut Vec<&Row>| (panel[0].kind, panel[0].keys) == (kind, row.keys);
-            match panels.iter_mut().find(same) {
-                Some(panel) => panel.push(row),
-                None => panels.push(vec![row]),
-            }
-        }
+fn panels(rows: &[Row]) -> impl Iterator<Item = Vec<&Row>> {
+    let mut panels: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        panels.entry((row.kind, row.keys)).or_default().push(row);
     }
-    panels
+    panels.into_values()
 }
 
 /// The title of a panel, and the unit of its heights.
@@ -36,21 +31,13 @@ fn title_and_unit(panel: &[&Row]) -> (String, &'static str) {
     (format!("{title}: {} keys", panel[0].keys), unit)
 }
 
-/// `rows` for a terminal: a table in Markdown for each panel.
+/// A table in Markdown for each panel.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     for panel in panels(rows) {
         let (title, unit) = title_and_unit(&panel);
-        let header = [
-            "structure",
-            "node bytes",
-            "searches",
-            unit,
-            "reads",
-            "L1 misses",
-            "L2 misses",
-            "TLB misses",
-        ];
+        let header = ["structure", "node bytes", "searches", unit];
+        let events = ["reads", "L1 misses", "L2 misses", "TLB misses"];
         let lines = panel.iter().map(|row| {
             let mut cells = vec![row.structure.to_owned()];
             cells.extend([row.node_bytes.to_string(), row.searches.to_string()]);
@@ -62,8 +49,8 @@ pub fn table(rows: &[Row]) -> String {
             cells
         });
         let lines: Vec<_> = lines.collect();
-        let columns = &header[..lines[0].len()];
-        let header: Vec<String> = columns.iter().map(|&name| name.to_owned()).collect();
+        let header = header.iter().chain(&events).take(lines[0].len());
+        let header: Vec<String> = header.map(|&name| name.to_owned()).collect();
         let table = markdown_table(&header, &lines);
         let figure = panel[0].figure;
         writeln!(text, "figure {figure}, {title}\n\n{table}").expect("a String takes all text");
@@ -71,10 +58,7 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// Measured and simulated panels side by side as SVG.
-///
-/// # Errors
-/// When there is nothing to draw.
+/// Measured and simulated panels side by side as SVG, if there is anything to draw.
 pub fn svg(rows: &[Row]) -> Result<String, String> {
     if rows.is_empty() {
         return Err("there is nothing to draw".to_owned());
@@ -86,31 +70,32 @@ pub fn svg(rows: &[Row]) -> Result<String, String> {
             structures.push(row.structure);
         }
     }
-    let panels = panels(rows);
-    let charts = panels.iter().map(|panel| {
-        let (title, unit) = title_and_unit(panel);
+    // One line over sizes of nodes, several over searches.
+    let is_over_sizes = structures.len() == 1;
+    let (x_name, x_base) = match is_over_sizes {
+        true => ("bytes of a node", 2.0),
+        false => ("searches since the caches were cold", 10.0),
+    };
+    let x = |row: &Row| match is_over_sizes {
+        true => row.node_bytes as f64,
+        false => row.searches as f64,
+    };
+    let charts = panels(rows).map(|panel| {
+        let (title, unit) = title_and_unit(&panel);
         let lines = structures.iter().map(|&structure| {
             let rows = panel.iter().filter(|row| row.structure == structure);
-            // One line over sizes of nodes, several over searches.
-            let point = |row: &&Row| match structures.len() {
-                1 => (row.node_bytes as f64, row.height()),
-                _ => (row.searches as f64, row.height()),
-            };
+            let point = |row: &&Row| (x(row), row.height());
             Line {
                 name: structure.to_owned(),
                 points: rows.map(point).collect(),
                 predicted: Vec::new(),
             }
         });
-        let (x_name, base) = match structures.len() {
-            1 => ("bytes of a node", 2.0_f64),
-            _ => ("searches since the caches were cold", 10.0),
-        };
         Lines {
             title,
             x_name: x_name.to_owned(),
             y_name: unit.to_owned(),
-            x_base: base,
+            x_base,
             legend: Legend::UpperRight,
             lines: lines.collect(),
         }

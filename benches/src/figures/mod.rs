@@ -2,8 +2,7 @@
 //!
 //! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.3 and 2.3, describes the
 //! figures without their plotted points. `docs/ctree-figures.md` has the results, and says why the
-//! two machines differ. Each row says whether it was measured ([`Kind`]); each panel of a picture
-//! is of one kind.
+//! two machines differ.
 
 pub mod btree;
 pub mod draw;
@@ -26,43 +25,37 @@ use crate::source::allocate_from;
 use crate::timing::median;
 
 /// Where a row's numbers come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The clock of this machine.
     Measured,
-    /// The thesis's machine, simulated read by read: cycles of memory, without instructions and TLB
-    /// misses.
+    /// The thesis's machine, simulated: cycles of memory, without instructions and TLB misses.
     Simulated,
 }
 
 /// One point of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// `2-6` or `2-7`.
-    pub figure: &'static str,
-    /// Measured or not.
+    figure: &'static str,
+    /// Where it comes from.
     pub kind: Kind,
     /// What is searched.
     pub structure: &'static str,
-    /// The number of its keys.
-    pub keys: usize,
-    /// Bytes of a node.
-    pub node_bytes: usize,
-    /// The number of searches from cold caches on.
-    pub searches: u64,
-    /// Average nanoseconds of a search: the median over the runs.
+    keys: usize,
+    node_bytes: usize,
+    /// From cold caches on.
+    searches: u64,
+    /// Nanoseconds of an average search: the median over the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<f64>,
-    /// Its reads, misses and cycles.
     #[serde(flatten)]
-    pub cost: Option<SearchCost>,
-    /// The number of runs.
-    pub runs: usize,
+    cost: Option<SearchCost>,
+    runs: usize,
 }
 
 impl Row {
-    /// What is plotted: nanoseconds where they were measured, cycles elsewhere.
+    /// What is plotted: nanoseconds or cycles.
     pub fn height(&self) -> f64 {
         let cycles = self.cost.map_or(f64::NAN, |cost| cost.cycles);
         self.ns.unwrap_or(cycles)
@@ -80,7 +73,7 @@ pub struct Effort {
     pub short_runs: usize,
     /// Numbers of keys of figure 2-6; the first is the thesis's.
     pub node_size_keys: [usize; 2],
-    /// Numbers of keys of figure 2-7, each one less than a power of two; the first is the thesis's.
+    /// Those of figure 2-7, each one less than a power of two.
     pub search_keys: Vec<usize>,
 }
 
@@ -121,7 +114,6 @@ pub const FIGURES: [(&str, Make); 2] = [("2-6", node_sizes), ("2-7", searches)];
 struct Points<'a> {
     figure: &'static str,
     keys: usize,
-    /// Of the searches.
     seed: u64,
     checkpoints: Vec<u64>,
     effort: &'a Effort,
@@ -129,30 +121,39 @@ struct Points<'a> {
 }
 
 impl Points<'_> {
-    /// Adds times on this machine.
+    fn row(&self, structure: &'static str, node_bytes: usize, searches: u64) -> Row {
+        Row {
+            figure: self.figure,
+            kind: Kind::Simulated,
+            structure,
+            keys: self.keys,
+            node_bytes,
+            searches,
+            ns: None,
+            cost: None,
+            runs: 1,
+        }
+    }
+
     fn measure(&mut self, subjects: &[Searched]) -> std::io::Result<()> {
         progress(&format!("figure {}, {} keys", self.figure, self.keys));
         let runs = (self.effort.long_runs, self.effort.short_runs);
         let times = measure(subjects, (self.keys, self.seed), &self.checkpoints, runs)?;
         for (subject, times) in subjects.iter().zip(times) {
             for (&searches, times) in self.checkpoints.iter().zip(times) {
+                let row = self.row(subject.structure, subject.node_bytes, searches);
                 self.rows.push(Row {
-                    figure: self.figure,
                     kind: Kind::Measured,
-                    structure: subject.structure,
-                    keys: self.keys,
-                    node_bytes: subject.node_bytes,
-                    searches,
                     ns: Some(median(&times)),
-                    cost: None,
                     runs: times.len(),
+                    ..row
                 });
             }
         }
         Ok(())
     }
 
-    /// Adds costs on the thesis's machine. `search` reads there what a search for a key reads.
+    /// Adds costs on the thesis's machine, where `search` reads what a search for a key reads.
     fn simulate(
         &mut self,
         structure: &'static str,
@@ -167,22 +168,14 @@ impl Points<'_> {
                 search(key, &mut machine);
             }
             done = checkpoint;
-            self.rows.push(Row {
-                figure: self.figure,
-                kind: Kind::Simulated,
-                structure,
-                keys: self.keys,
-                node_bytes,
-                searches: checkpoint,
-                ns: None,
-                cost: Some(machine.cost_of_each(checkpoint)),
-                runs: 1,
-            });
+            let cost = Some(machine.cost_of_each(checkpoint));
+            let row = self.row(structure, node_bytes, checkpoint);
+            self.rows.push(Row { cost, ..row });
         }
     }
 
     fn simulate_b_tree(&mut self, structure: &'static str, tree: &InCoreBTree<u32>) {
-        self.simulate(structure, tree.node_bytes(), |key, machine| {
+        self.simulate(structure, tree.node_bytes, |key, machine| {
             let key = u32::try_from(key).expect("keys are few enough");
             let found = tree.get_watched(key, |offset| machine.read(offset as u64));
             assert_eq!(found, Some(&key), "a tree has its keys");
@@ -190,10 +183,7 @@ impl Points<'_> {
     }
 }
 
-/// The B-tree of the numbers below `keys`, inserted in random order.
-///
-/// # Errors
-/// Those of [`Colouring::place`].
+/// The B-tree of the numbers below `keys`, inserted in random order. Fails as [`InCoreBTree::new`].
 pub fn b_tree<W: Word>(
     node_bytes: usize,
     keys: usize,
@@ -206,10 +196,13 @@ pub fn b_tree<W: Word>(
 
 /// Figure 2-6: the time of a random search in an in-core B-tree against the size of its nodes.
 ///
-/// The thesis: 32,767 keys, a million searches, and a minimum at nodes of 96 B where blocks have
-/// 64. Words have 4 bytes here too. Today that tree fits a cache, so a larger one is searched too.
+/// The thesis has 32,767 keys and its minimum at nodes of 96 B, where blocks have 64. Today that
+/// tree fits a cache, so a larger one is searched too.
 fn node_sizes(effort: &Effort) -> Rows {
-    const B_TREE: &str = "B-tree";
+    const SIZES: [usize; 15] = [
+        32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512, 1024, 2048, 4096,
+    ];
+    let structure = "B-tree";
     let mut rows = Vec::new();
     for keys in effort.node_size_keys {
         let mut points = Points {
@@ -221,56 +214,41 @@ fn node_sizes(effort: &Effort) -> Rows {
             rows: &mut rows,
         };
         let mut subjects = Vec::new();
-        for node_bytes in [
-            32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512, 1024, 2048, 4096,
-        ] {
+        for node_bytes in SIZES {
             let tree = b_tree(node_bytes, keys, None)?;
-            points.simulate_b_tree(B_TREE, &tree);
-            subjects.push(Searched::b_tree(B_TREE, tree));
+            points.simulate_b_tree(structure, &tree);
+            subjects.push(Searched::b_tree(structure, tree));
         }
         points.measure(&subjects)?;
     }
     Ok(rows)
 }
 
-const RANDOM: &str = "random binary tree";
-const DEPTH_FIRST: &str = "depth-first binary tree";
+/// The thesis's own (section 2.2.3): a search tree in clusters of 64 B, its top in half a cache.
+const C_TREE: &str = "C-tree";
 /// The thesis's rival: nodes of 96 B, half of the first cache for the top.
 const COLOURED_B_TREE: &str = "coloured B-tree";
-/// The size of nodes that suits today's memory better.
-const LARGE_B_TREE: &str = "coloured B-tree, 512 B nodes";
-/// The thesis's own (section 2.2.3): a search tree that a morph lays out in clusters of 64 B, half
-/// of the first cache for the top.
-const C_TREE: &str = "C-tree";
-const UNCOLOURED: &str = "C-tree without colours";
-const AUTO: &str = "binary tree as the model lays it out";
-
+const B_TREE_NODE_BYTES: usize = 96;
 /// The share of a cache that is for the top of a tree: the thesis's (section 3.2.1).
 const HOT_SHARE: f64 = 0.5;
-const B_TREE_NODE_BYTES: usize = 96;
 const CLUSTERS: Layout = Layout::SubtreeCluster { block_bytes: 64 };
 
-/// Names and layouts of the binary trees.
 const BINARY_TREES: [(&str, Layout); 4] = [
-    (RANDOM, Layout::Random { seed: 27 }),
-    (DEPTH_FIRST, Layout::DepthFirst),
+    ("random binary tree", Layout::Random { seed: 27 }),
+    ("depth-first binary tree", Layout::DepthFirst),
     (C_TREE, CLUSTERS),
-    (UNCOLOURED, CLUSTERS),
+    ("C-tree without colours", CLUSTERS),
 ];
 
-/// Figure 2-7: the average time of a random search against the number of searches since the caches
-/// were cold.
+/// Figure 2-7: the average time of a random search against the number of searches from cold caches.
 ///
-/// The thesis: 2,097,151 keys in 40 MB, forty times its second cache, one to a million searches.
-/// The first searches miss at each level; later ones find the top of the tree cached, and more of
-/// it the better the layout packs it. Here binary trees have nodes of 32 B; one of them is four
-/// times as large.
+/// The thesis has 2,097,151 keys in 40 MB, forty times its second cache. Later searches find more
+/// of the tree's top cached, the better the layout packs it.
 fn searches(effort: &Effort) -> Rows {
     let mut rows = Vec::new();
     let checkpoints = (1..).map(|power| 10_u64.pow(power));
-    let checkpoints: Vec<u64> = checkpoints
-        .take_while(|&count| count <= effort.searches_max)
-        .collect();
+    let checkpoints = checkpoints.take_while(|&count| count <= effort.searches_max);
+    let checkpoints: Vec<u64> = checkpoints.collect();
     for (index, &keys) in effort.search_keys.iter().enumerate() {
         if !(keys + 1).is_power_of_two() || !(3..1 << 30).contains(&keys) {
             return Err(format!("{keys} keys are no complete tree: 2^k - 1 are").into());
@@ -292,11 +270,8 @@ fn searches(effort: &Effort) -> Rows {
 }
 
 /// The balanced tree of the numbers below `keys`, each with itself as its value. `CcMalloc`
-/// allocates the nodes in the order of the keys, and a morph lays them out in `layout`; coloured
-/// ones have half of the first-level cache for the top of the tree.
-///
-/// # Errors
-/// Those of [`Morph::run`].
+/// allocates the nodes in the order of the keys, and a morph lays them out in `layout`, or as the
+/// model chooses; half of the first-level cache is for the top of a coloured tree.
 pub fn binary_tree(
     keys: usize,
     layout: Option<Layout>,
@@ -325,46 +300,46 @@ pub fn binary_tree(
 fn subjects(keys: usize) -> Result<Vec<Searched>, Box<dyn Error>> {
     let (mut subjects, mut colouring) = (Vec::new(), None);
     let layouts = BINARY_TREES.map(|(structure, layout)| (structure, Some(layout)));
-    for (structure, layout) in layouts.into_iter().chain([(AUTO, None)]) {
+    let auto = ("binary tree as the model lays it out", None);
+    for (structure, layout) in layouts.into_iter().chain([auto]) {
         let (tree, report) = binary_tree(keys, layout, structure == C_TREE)?;
-        if structure == AUTO {
-            progress(&format!(
-                "the model lays {keys} nodes out as {}",
-                report.layout
-            ));
+        if layout.is_none() {
+            let chosen = report.layout;
+            progress(&format!("the model lays {keys} nodes out as {chosen}"));
         }
         colouring = colouring.or(report.colour.map(|colour| colour.colouring));
         subjects.push(Searched::binary(structure, tree));
     }
     let colouring = Some(colouring.ok_or("the C-tree has no colours")?);
-    for (structure, node_bytes) in [(COLOURED_B_TREE, B_TREE_NODE_BYTES), (LARGE_B_TREE, 512)] {
+    // Larger nodes suit today's memory better.
+    let larger = ("coloured B-tree, 512 B nodes", 512);
+    for (structure, node_bytes) in [(COLOURED_B_TREE, B_TREE_NODE_BYTES), larger] {
         let tree: InCoreBTree<u64> = b_tree(node_bytes, keys, colouring)?;
         subjects.push(Searched::b_tree(structure, tree));
     }
     Ok(subjects)
 }
 
-/// The thesis's node, three to a block: the key, the left link, the right link, and two words that
-/// a search does not read.
+/// The thesis's node: the key, two links, and two words that a search does not read.
 const THESIS_NODE: NodeExtent = NodeExtent {
     bytes: 20,
     align: 4,
 };
 const LINK_WORD: u64 = 4;
 
-/// Adds the costs on the thesis's machine, by simulation. The colours are those of its second
-/// cache.
+/// Adds costs on the thesis's machine. The colours are those of its second cache.
 fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     let keys = points.keys;
     progress(&format!("figure 2-7, {keys} keys on the thesis's machine"));
     let shape = Shape::complete_binary(u32::try_from(keys)?);
     let colouring = Colouring::new(CacheGeometry::new(16_384, 64, 1)?, HOT_SHARE)?;
     for (structure, layout) in BINARY_TREES {
-        let placement = if structure == C_TREE {
-            let coloured = colouring.place(&shape, THESIS_NODE, layout, None)?;
-            coloured.placement
-        } else {
-            layout.place(&shape, THESIS_NODE)
+        let placement = match structure {
+            C_TREE => {
+                let coloured = colouring.place(&shape, THESIS_NODE, layout, None)?;
+                coloured.placement
+            }
+            _ => layout.place(&shape, THESIS_NODE),
         };
         let node_bytes = THESIS_NODE.bytes as usize;
         points.simulate(structure, node_bytes, |key, machine| {
@@ -391,7 +366,6 @@ fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Tells the user what is being done.
 fn progress(what: &str) {
     eprintln!("figures: {what}");
 }

@@ -1,10 +1,8 @@
 //! Searches that wait for each other, from cold caches on, timed on this machine.
 //!
-//! The word that a search reads from the structure decides which key is next. All structures hold
-//! the same keys and answer with the key itself, so all make the same searches.
-//!
-//! On `x86_64` an instruction flushes the lines of a structure from all caches of the machine.
-//! Elsewhere a sweep over much memory replaces them. The lines of the page tables stay warm.
+//! The word that a search reads decides which key is next. All structures hold the same keys and
+//! answer with the key itself, so all make the same searches. On `x86_64` an instruction flushes
+//! the lines of a structure from all caches; elsewhere a sweep over much memory replaces them.
 
 use std::hint::black_box;
 use std::io;
@@ -12,7 +10,7 @@ use std::io;
 use ccmodel::{PageSize, PagedMemory};
 
 use super::btree::{InCoreBTree, Word};
-use crate::rng::Rng;
+use crate::rng::{Rng, scale};
 use crate::search_tree::{Node, Tree};
 use crate::timing::turns;
 
@@ -20,10 +18,10 @@ const LINE_BYTES: usize = 64;
 const PAGE_BYTES: usize = 4096;
 /// Far more pages than second-level TLBs have entries.
 const SWEPT_PAGES: usize = 16_384;
-/// Few searches are timed more often than many.
+/// More runs are timed up to this number of searches than beyond it.
 const FEW: u64 = 1000;
 
-/// The next search, and with it all later ones. The keys are the numbers below `keys`.
+/// The next of a sequence of searches for numbers below `keys`, and with it all later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     state: u64,
@@ -31,7 +29,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The chain that belongs to `seed`.
+    /// The first search for `seed`.
     pub fn new(keys: usize, seed: u64) -> Chain {
         let state = Rng::new(seed).next_u64();
         Chain { state, keys }
@@ -39,22 +37,18 @@ impl Chain {
 
     /// The key to search for; each has the same probability.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the high half of a product of two u64 fits a u64; the result is below a usize"
-    )]
     pub fn key(self) -> usize {
-        ((u128::from(self.state) * self.keys as u128) >> 64) as usize
+        scale(self.state, self.keys)
     }
 
-    /// The chain after an answer.
+    /// The next search, after an answer.
     #[inline]
     #[must_use]
     pub fn after(self, answer: u64) -> Chain {
         Chain::new(self.keys, self.state.wrapping_add(answer))
     }
 
-    /// The keys that are searched for when each search finds its key.
+    /// The keys of the searches if each finds its key.
     pub fn known_keys(self) -> impl Iterator<Item = usize> {
         let next = |chain: &Chain| Some(chain.after(chain.key() as u64));
         std::iter::successors(Some(self), next).map(Chain::key)
@@ -74,19 +68,12 @@ impl Chain {
 ///
 /// Invariant: each of `lines` points to the first byte of a cache line that overlaps memory which
 /// `follow` owns.
+#[expect(missing_debug_implementations, reason = "it has a closure")]
 pub struct Searched {
-    /// Its name in rows.
-    pub structure: &'static str,
-    /// Bytes of a node.
-    pub node_bytes: usize,
+    pub(super) structure: &'static str,
+    pub(super) node_bytes: usize,
     follow: Box<dyn Fn(Chain, u64) -> Chain>,
     lines: Vec<*const u8>,
-}
-
-impl std::fmt::Debug for Searched {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.structure)
-    }
 }
 
 /// The first byte of the line of `address`.
@@ -97,22 +84,19 @@ fn line(address: *const u8) -> *const u8 {
 impl Searched {
     /// A binary tree whose values are its keys.
     pub fn binary(structure: &'static str, tree: Tree<u64>) -> Searched {
-        let nodes = tree
-            .nodes()
-            .map(std::ptr::from_ref)
-            .map(<*const _>::cast::<u8>);
         let node_bytes = size_of::<Node<u64>>();
-        let mut lines: Vec<*const u8> = nodes
-            .flat_map(|node| [line(node), line(node.wrapping_add(node_bytes - 1))])
-            .collect();
-        lines.sort_unstable();
-        lines.dedup();
+        let ends = |node: *const Node<u64>| {
+            let first = node.cast::<u8>();
+            [line(first), line(first.wrapping_add(node_bytes - 1))]
+        };
+        let lines = tree.nodes().flat_map(|node| ends(node)).collect();
         // The black box keeps the compiler from answering with the query.
         let answer = move |key: usize| tree.get(key as u64).map_or(u64::MAX, |key| *black_box(key));
+        let follow = Box::new(move |chain: Chain, searches| chain.follow(searches, &answer));
         Searched {
             structure,
             node_bytes,
-            follow: Box::new(move |chain, searches| chain.follow(searches, &answer)),
+            follow,
             lines,
         }
     }
@@ -122,26 +106,27 @@ impl Searched {
         let words = tree.words().iter().step_by(LINE_BYTES / size_of::<W>());
         let lines = words.map(|word| line(std::ptr::from_ref(word).cast()));
         let lines = lines.collect();
-        let node_bytes = tree.node_bytes();
+        let node_bytes = tree.node_bytes;
         let answer = move |key: usize| {
             let query = W::try_from(key).expect("keys fit words");
             tree.get(query)
                 .map_or(u64::MAX, |key| (*black_box(key)).into())
         };
+        let follow = Box::new(move |chain: Chain, searches| chain.follow(searches, &answer));
         Searched {
             structure,
             node_bytes,
-            follow: Box::new(move |chain, searches| chain.follow(searches, &answer)),
+            follow,
             lines,
         }
     }
 
-    /// Follows `searches` searches of `chain`.
+    /// The search after the next `searches`.
     pub fn follow(&self, chain: Chain, searches: u64) -> Chain {
         (self.follow)(chain, searches)
     }
 
-    /// Flushes the structure from all caches, on machines that can.
+    /// Flushes the structure from all caches, if the machine can.
     fn flush(&self) {
         #[cfg(target_arch = "x86_64")]
         for &line in &self.lines {
@@ -153,12 +138,10 @@ impl Searched {
     }
 }
 
-/// Replaces all address translations in the TLBs and, where nothing can be flushed, the content of
-/// the caches.
+/// Replaces all entries of the TLBs and, where nothing can be flushed, the content of the caches.
 fn sweep(memory: &PagedMemory) {
     let step = match cfg!(target_arch = "x86_64") {
-        // A line of each page, each time the next one, because the same one of all pages would fall
-        // into the same sets.
+        // Of each page another line than of the page before: the same one would map to few sets.
         true => PAGE_BYTES + LINE_BYTES,
         false => LINE_BYTES,
     };
@@ -166,8 +149,7 @@ fn sweep(memory: &PagedMemory) {
     assert_eq!(black_box(words.sum::<u64>()), 0, "the memory is zeroed");
 }
 
-/// Nanoseconds that this thread has run. Wall time would include other programs: a run of a million
-/// searches meets some of them each time. Reading it takes a few hundred nanoseconds.
+/// Nanoseconds that this thread has run. Wall time would include other programs.
 fn thread_ns() -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -180,13 +162,8 @@ fn thread_ns() -> f64 {
 }
 
 /// Times the first searches of chains in `subjects`, in turns and each from cold caches on: `runs`
-/// runs of all searches, and `runs_of_few` of up to [`FEW`].
-///
-/// Returns for each subject and each of `checkpoints` the nanoseconds of a search up to there, in
-/// all runs.
-///
-/// # Errors
-/// When there is no memory to sweep.
+/// runs of all searches, and `runs_of_few` of up to [`FEW`]. Returns for each subject and each of
+/// `checkpoints` the nanoseconds of a search up to there, in all runs.
 pub(super) fn measure(
     subjects: &[Searched],
     (keys, seed): (usize, u64),

@@ -1,14 +1,9 @@
 //! The thesis's machine, simulated: a Sun Ultraserver E5000 as its section 2.3.1 describes it.
 //!
-//! | | | |
-//! |---|---|---|
-//! | first level | 16 KB, direct-mapped, lines of 16 B | a hit takes 1 cycle |
-//! | second level | 1 MB, direct-mapped, lines of 64 B | a first-level miss takes 6 cycles more |
-//! | memory | | a second-level miss takes 64 cycles more |
-//! | data TLB (section 5.5.1) | 64 entries, fully associative, pages of 8 KB | no cost is given |
-//!
-//! Both caches are indexed by virtual addresses, as its operating system's page colours have it.
-//! Each read is a word of 4 B. Cycles leave out instructions and TLB misses.
+//! A hit in the first level (16 KB, direct-mapped, lines of 16 B) takes 1 cycle, a miss there 6
+//! more, and a miss in the second (1 MB, direct-mapped, lines of 64 B) 64 more. The data TLB has 64
+//! entries for pages of 8 KB (section 5.5.1). Virtual addresses index both caches, since the
+//! operating system colours pages. Cycles leave out instructions and TLB misses.
 
 use ccmodel::{CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Simulator};
 use serde::Serialize;
@@ -37,9 +32,6 @@ pub struct SearchCost {
 
 impl ThesisMachine {
     /// The machine with empty caches.
-    ///
-    /// # Panics
-    /// Never: the machine is valid.
     pub fn cold() -> ThesisMachine {
         let level = |name, sets, block_bytes, ways| {
             let geometry = CacheGeometry::new(sets, block_bytes, ways);

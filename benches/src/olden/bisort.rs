@@ -1,20 +1,18 @@
 //! bisort: sorts numbers in a binary tree forwards and backwards, bitonically.
 //!
 //! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989). The
-//! numbers are the in-order sequence of a complete tree, followed by one more, the *spare*. A
-//! sequence is sorted by sorting its halves in opposite directions and merging them:
+//! sequence is a complete tree in order, followed by one more number, the *spare*. Its halves are
+//! sorted in opposite directions and merged:
 //!
 //! ```text
-//! merge(root, spare):                   the sequence is left subtree, root, right subtree, spare
-//!     exchange root and spare, if out of order
+//! merge(root, spare):   exchange root and spare, if out of order
 //!     go down both subtrees side by side:
 //!         exchange the two values, if out of order, and with them one subtree of each
 //!         then both go left or both go right, into the part that is not settled yet
 //!     merge(left, root), merge(right, spare)
 //! ```
 //!
-//! Exchanged subtrees end up far from their parents, so the placement wears out as the sort
-//! proceeds. After each sort the program folds the sequence into its result.
+//! Exchanged subtrees end up far from their parents, so the placement wears out.
 
 use std::alloc::Layout;
 use std::mem::swap;
@@ -23,7 +21,7 @@ use std::ptr;
 use ccmalloc::Policy;
 use ccmorph::{Morph, MorphError, TreeNode};
 
-use super::complete_tree::{Node, build};
+use super::treeadd::{Node, build};
 use super::{Olden, Size};
 use crate::placement::Placement;
 use crate::queries::add_in_order;
@@ -35,8 +33,8 @@ pub struct Bisort {
     spare: u32,
 }
 
-/// The number at a place before the sort. A bijection, the finaliser of `MurmurHash3`: all numbers
-/// differ, so adaptive sorting needs no rule for equal ones.
+/// The number at a place before the sort: the finaliser of `MurmurHash3`, a bijection, because
+/// adaptive sorting needs different numbers.
 fn number(place: u32) -> u32 {
     let mut bits = place ^ (place >> 16);
     bits = bits.wrapping_mul(0x85EB_CA6B);
@@ -56,7 +54,6 @@ impl Olden for Bisort {
     ];
     type Input = u32;
 
-    /// Sorting takes long, and its cost per number grows.
     fn input(size: Size) -> u32 {
         [16, 17, 18, 21][size as usize]
     }
@@ -78,18 +75,10 @@ impl Olden for Bisort {
         morph.run(&mut self.root, Node::children).map(drop)
     }
 
-    /// The tree is laid out again between the two sorts.
-    fn work<P: Placement>(
-        &mut self,
-        _levels: &u32,
-        placement: P,
-        relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
+    fn work<P: Placement>(&mut self, _: &u32, placement: P, relayout: impl Fn(&mut Self)) -> u64 {
         let forwards = self.sort(true, placement, 0);
-        if let Some(morph) = relayout {
-            self.morph(morph)?;
-        }
-        Ok(self.sort(false, placement, forwards))
+        relayout(self);
+        self.sort(false, placement, forwards)
     }
 }
 
@@ -124,7 +113,6 @@ fn order(first: &mut u32, second: &mut u32, ascending: bool) -> bool {
     wrong
 }
 
-/// Sorts the subtree below `root`, and `spare` behind it.
 fn sort<P: Placement>(root: &mut Node, spare: &mut u32, ascending: bool, placement: P) {
     if let (Some(left), Some(right)) = (root.left.as_deref_mut(), root.right.as_deref_mut()) {
         sort(left, &mut root.value, ascending, placement);

@@ -2,21 +2,12 @@
 //!
 //! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points of
 //! the electric field are one list, those of the magnetic field another. Each value depends on some
-//! points of the other field: a node has an array of pointers to them and one of coefficients. An
-//! iteration goes over the electric list, then over the magnetic one:
+//! points of the other field, to which its node has an array of pointers and one of coefficients.
+//! An iteration goes over the electric list, then over the magnetic one.
 //!
-//! ```text
-//! electric ──► node ──► node ──► node ──► ...    value -= sum of coefficient * value of the other
-//!               │ └──► coefficients
-//!               └──► from ──┬──────────┐
-//!                           ▼          ▼
-//! magnetic ──► node ──► node ──► node ──► ...
-//! ```
-//!
-//! The dependences are random, as in the original, so the pointers lead anywhere in whatever order
-//! the nodes lie: of all programs here this one gains least from a placement. Nodes are hinted at
-//! the node before them in the list, arrays at their node. Unlike the original, the value is part
-//! of the node, and coefficients keep the values finite.
+//! The dependences are random, as in the original, so this program gains least from a placement.
+//! Nodes are hinted at the node before them in the list, arrays at their node. Unlike the original,
+//! the value is part of the node, and coefficients keep the values finite.
 
 use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
@@ -30,29 +21,22 @@ use crate::placement::{Placement, address_of};
 use crate::queries::add_in_order;
 use crate::rng::Rng;
 
-/// The electric and the magnetic field.
 const FIELDS: usize = 2;
-/// Seed of the graphs.
 const SEED: u64 = 0x4d33;
 
 /// Which points depend on which, and for how many iterations.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Points of each field.
     points: usize,
-    /// How many points of the other field depend on each.
     degree: usize,
-    /// Iterations, each over both fields.
     iterations: usize,
     graphs: [Graph; FIELDS],
 }
 
 impl Input {
-    /// A random graph of `points` for each field and `degree`.
-    ///
-    /// # Panics
-    /// When `degree` is more than `points`, or when a `u32` cannot count the edges.
-    pub fn new(points: usize, degree: usize, iterations: usize) -> Input {
+    /// A random graph of `points` for each field. Each of them has `degree` points, at most all, of
+    /// the other field that depend on it.
+    pub fn new([points, degree, iterations]: [usize; 3]) -> Input {
         assert!(degree <= points, "{degree} different ones of {points}");
         Input {
             points,
@@ -68,13 +52,11 @@ impl Input {
 struct Graph {
     /// Where the sources of each point begin; one more at the end.
     starts: Vec<u32>,
-    /// Points of the other field.
     sources: Vec<u32>,
 }
 
 impl Graph {
-    /// Each of `points` points of the other field gets `degree` different ones of this one that
-    /// depend on it.
+    /// Each point of the other field gets `degree` different ones of this one.
     fn random(points: usize, degree: usize, field: u64) -> Graph {
         let mut rng = Rng::new(SEED + field);
         let as_u32 = |number: usize| u32::try_from(number).expect("a u32 counts the edges");
@@ -90,16 +72,15 @@ impl Graph {
         }
         // Stable: the sources of a point stay in ascending order.
         edges.sort_by_key(|&(target, _)| target);
-        let starts = (0..=as_u32(points))
-            .map(|point| as_u32(edges.partition_point(|&(target, _)| target < point)));
+        let start = |point| as_u32(edges.partition_point(|&(target, _)| target < point));
         Graph {
-            starts: starts.collect(),
+            starts: (0..=as_u32(points)).map(start).collect(),
             sources: edges.iter().map(|&(_, source)| source).collect(),
         }
     }
 }
 
-/// A number from 0 to 1, the same for the same `seed`.
+/// A number from 0 to 1.
 fn fraction(seed: u64) -> f64 {
     (Rng::new(seed).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -115,13 +96,11 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 48);
 
-/// What a point depends on; as many coefficients as nodes.
 #[derive(Debug)]
 struct Sources {
-    /// Invariant: nodes of the other field of the same [`Em3d`], alive and with the right to be
-    /// read, or read and written through its [`Cell`]. An exclusive borrow of a node ends that
-    /// right: only a morph takes one, and writes all pointers again; when it fails, [`Em3d::morph`]
-    /// gives the nodes up.
+    /// Invariant: nodes of the other field of the same [`Em3d`], alive, with the right to read them
+    /// and to write them through their [`Cell`]. Only a morph borrows nodes exclusively, which ends
+    /// that right; it writes all pointers again, or fails, and [`Em3d::morph`] drops the nodes.
     from: Box<[*const Node]>,
     coefficients: Box<[f64]>,
 }
@@ -141,7 +120,7 @@ impl TreeNode for Node {
 
 type List = Option<Box<Node>>;
 
-/// The points of `field`, each near the one before it, that depend on nothing yet.
+/// The points of `field`, each near the one before it, without sources.
 fn build_list<P: Placement>(field: usize, points: usize, placement: P) -> List {
     let mut first = None;
     let mut end = &mut first;
@@ -166,11 +145,10 @@ fn nodes(list: &List) -> impl Iterator<Item = &Node> {
 /// The two fields.
 #[derive(Debug)]
 pub struct Em3d {
-    /// Boxed, so that the links to the first nodes stay where they are when this is moved: a box
-    /// that moves takes the right to its contents from all other pointers to them.
+    /// Boxed, because a box that moves takes the right to its contents from other pointers to them:
+    /// the links to the first nodes stay good when this is moved.
     ///
-    /// Invariant: exclusively borrowed only to be morphed, which has the pointers between the nodes
-    /// follow or ends without nodes, and to be dropped.
+    /// Invariant: exclusively borrowed only to be morphed or dropped.
     fields: Box<[List; FIELDS]>,
 }
 
@@ -186,24 +164,22 @@ impl Olden for Em3d {
     ];
     type Input = Input;
 
-    /// Olden's own input has 2000 points. `Large` has 800,000, with ten others each: 166 MB.
+    /// `Large` has 800,000 points, with ten others each: 166 MB.
     fn input(size: Size) -> Input {
-        match size {
-            Size::Tiny => Input::new(4000, 10, 2),
-            Size::Thesis => Input::new(1000, 10, 100),
-            Size::Quick => Input::new(80_000, 10, 6),
-            Size::Large => Input::new(400_000, 10, 8),
-        }
+        Input::new(match size {
+            Size::Tiny => [4000, 10, 2],
+            Size::Thesis => [1000, 10, 100],
+            Size::Quick => [80_000, 10, 6],
+            Size::Large => [400_000, 10, 8],
+        })
     }
 
-    /// Nodes and their arrays; these of mean length.
     fn nodes(input: &Input) -> Vec<(Layout, usize)> {
         let nodes = FIELDS * input.points;
         let array = Layout::array::<f64>(input.degree).expect("a small array");
         vec![(Layout::new::<Node>(), nodes), (array, 2 * nodes)]
     }
 
-    /// Builds both lists, and then the arrays of all nodes, in the order of the lists.
     fn build<P: Placement>(input: &Input, placement: P) -> Self {
         let fields = Box::new([0, 1].map(|field| build_list(field, input.points, placement)));
         // From here on nodes are borrowed shared only, so that pointers to them stay good.
@@ -229,15 +205,13 @@ impl Olden for Em3d {
         Em3d { fields }
     }
 
-    /// Lays out the nodes of both lists, in their order. The arrays stay where they are. After an
-    /// error there are no nodes.
+    /// The arrays stay where they are. After an error there are no nodes.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         // Both in one, since each points into the other.
         let result = morph.run(&mut *self.fields, Node::children);
         if result.is_err() {
-            // The invariant of `Sources`: each node was borrowed exclusively, and the pointers are
-            // those from before. Dropped node by node, without a stack frame for each.
+            // The invariant of `Sources`. Dropped node by node, without a stack frame for each.
             for list in &mut *self.fields {
                 while let Some(mut node) = list.take() {
                     *list = node.next.take();
@@ -247,12 +221,7 @@ impl Olden for Em3d {
         result.map(drop)
     }
 
-    fn work<P: Placement>(
-        &mut self,
-        input: &Input,
-        placement: P,
-        _relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
+    fn work<P: Placement>(&mut self, input: &Input, placement: P, _: impl Fn(&mut Self)) -> u64 {
         let fields = &*self.fields;
         for list in std::iter::repeat_n(fields, input.iterations).flatten() {
             for node in nodes(list) {
@@ -274,6 +243,6 @@ impl Olden for Em3d {
             }
         }
         let values = fields.iter().flat_map(nodes).map(|node| node.value.get());
-        Ok(values.fold(0, |sum, value| add_in_order(sum, value.to_bits())))
+        values.fold(0, |sum, value| add_in_order(sum, value.to_bits()))
     }
 }

@@ -1,26 +1,15 @@
-//! health: hospitals of a country in which patients wait in lists, are examined, treated, or sent
-//! on to a larger hospital.
+//! health: Olden's simulation of the Colombian health care system, with patients in lists.
 //!
-//! Olden's simulation of the Colombian health care system: villages form a tree, four below each,
-//! and every village has a hospital with four doubly linked lists of patients. In each step of
-//! time, from the leaves up to the root,
-//!
-//! ```text
-//! sent up by the four villages below ─┐
-//! new patients of the village ────────┤   personnel free?
-//!                                     ├── yes ──► assess, 3 steps
-//!                                     │             ├── 9 of 10 ──► inside, 10 steps ──► freed
-//!                                     │             └── 1 of 10 ──► up (at the root: inside)
-//!                                     └── no ───► waiting ──► ...
-//! ```
-//!
-//! The waiting lists grow. Each step walks every list, and each arrival walks to the end of its
+//! Villages form a tree, four below each, and each has a hospital with four doubly linked lists. In
+//! each step of time, from the leaves up to the root, new patients and those sent up from below are
+//! assessed for 3 steps if there is personnel, or wait. Of ten, nine are treated for 10 steps and
+//! freed, and one is sent up. Each step walks every list, and each arrival walks to the end of its
 //! list, where its cell is allocated near the last one. A patient's hint is the patient who came
 //! before in the same village. As in the thesis, `ccmorph` lays the lists out every few steps.
 //!
-//! Unlike the original: patients and cells are freed; lists begin at a pointer, not at an empty
-//! cell; cells are removed where the walk finds them. Sizes beyond the thesis's have three times
-//! the [draws](Input::draws) and personnel, so that the lists outgrow a cache within seconds.
+//! Unlike in the original, patients and cells are freed, lists begin at a pointer, and cells are
+//! removed where the walk finds them. Sizes beyond the thesis's have three times the draws and
+//! personnel, so that the lists outgrow a cache within seconds.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -33,51 +22,32 @@ use crate::placement::{Placement, address_of};
 use crate::queries::add_in_order;
 use crate::rng::Rng;
 
-/// Villages directly below each that is no leaf.
 const VILLAGES_BELOW: usize = 4;
-/// Steps that an assessment takes.
 const ASSESS_STEPS: u32 = 3;
-/// Steps that a treatment takes.
 const TREATMENT_STEPS: u32 = 10;
 /// One draw in this many brings a patient.
 const DRAWS_A_PATIENT: usize = 3;
 /// One assessment in this many sends the patient up.
 const ASSESSED_A_SENT_UP: usize = 10;
 
-/// What to simulate.
-#[derive(Clone, Copy, Debug)]
-pub struct Input {
-    /// Levels of villages, the root's included; at least one.
-    pub levels: u32,
-    /// Steps of time.
-    pub steps: u32,
-    /// Draws for new patients in each village and step. The personnel is this many times that of
-    /// the original.
-    pub draws: u32,
-    /// Steps from one layout of the lists to the next, where that is asked for; at least one.
-    pub steps_between_layouts: u32,
-}
-
-/// 24 bytes, as in Olden on a 64-bit machine.
 #[derive(Debug)]
 struct Patient {
-    /// Hospitals that the patient has been in, including this one.
+    /// Hospitals, including this one.
     hospitals: u32,
-    /// Steps since the patient fell ill, including all of the current assessment or treatment.
+    /// Since the patient fell ill, to the end of the current assessment or treatment.
     time: u32,
-    /// Steps that the assessment or treatment still takes.
+    /// Steps of the assessment or treatment that are left.
     time_left: u32,
-    /// The village that the patient came from; only ever compared.
+    /// Only ever compared.
     home: *const Village,
 }
 
 const _: () = assert!(size_of::<Patient>() == 24);
 
-/// One element of a list: 24 bytes.
 #[derive(Debug, TreeNode)]
 struct Cell {
     patient: Box<Patient>,
-    /// The address of the cell before this one, or null; never read.
+    /// Null or an address, never read.
     #[parent]
     back: *const Cell,
     #[child]
@@ -86,18 +56,14 @@ struct Cell {
 
 const _: () = assert!(size_of::<Cell>() == 24);
 
-/// Patients, first come first.
 type List = Option<Box<Cell>>;
 
-/// Adds `patient` at the end of the list in `slot`, in a cell near the last one, or near `owner`
-/// when it is the first. Walks the whole list.
+/// Where a village's cells are allocated, and the village.
+type Here<P> = (P, *const Village);
+
+/// Walks the list in `slot`, and adds `patient` in a cell near the last one, or near `owner`.
 #[inline]
-fn append<P: Placement>(
-    mut slot: &mut List,
-    patient: Box<Patient>,
-    placement: P,
-    owner: *const Village,
-) {
+fn append<P: Placement>(mut slot: &mut List, patient: Box<Patient>, (placement, owner): Here<P>) {
     let mut back: *const Cell = ptr::null();
     // In one step, the borrow checker would keep `slot` for the caller.
     while slot.is_some() {
@@ -116,7 +82,7 @@ fn append<P: Placement>(
     *slot = Some(placement.new_near(cell, near));
 }
 
-/// Visits all patients of the list in `slot`, and moves those for whom `is_done` is true to `then`.
+/// Visits all patients of the list in `slot`; those for whom `is_done` is true go to `then`.
 #[inline]
 fn sweep<P: Placement>(
     mut slot: &mut List,
@@ -136,7 +102,7 @@ fn sweep<P: Placement>(
     }
 }
 
-/// Takes the first cell out of the list, frees it, and returns its patient.
+/// Frees the first cell of the list, and returns its patient.
 #[inline]
 fn unlink(list: &mut List) -> Option<Box<Patient>> {
     let cell = *list.take()?;
@@ -147,61 +113,45 @@ fn unlink(list: &mut List) -> Option<Box<Patient>> {
     Some(cell.patient)
 }
 
-/// The hospital of a village.
 #[derive(Debug)]
 struct Hospital {
-    /// Personnel without a patient.
     free: u32,
     /// Those inside, in assessment, waiting, and to be sent up: the order of a step's walk.
     lists: [List; 4],
-    /// The address of the last patient of this village, maybe freed: a hint, never read.
+    /// The last patient of this village, maybe freed: a hint, never read.
     newest: *const Patient,
 }
 
 impl Hospital {
-    /// Takes in a patient who has arrived at `village`.
-    fn admit<P: Placement>(
-        &mut self,
-        mut patient: Box<Patient>,
-        placement: P,
-        village: *const Village,
-    ) {
+    fn admit<P: Placement>(&mut self, mut patient: Box<Patient>, here: Here<P>) {
         let [_, assess, waiting, _] = &mut self.lists;
         patient.hospitals += 1;
         if self.free > 0 {
             self.free -= 1;
-            begin_assessment(assess, patient, placement, village);
+            begin_assessment(assess, patient, here);
         } else {
-            append(waiting, patient, placement, village);
+            append(waiting, patient, here);
         }
     }
 }
 
-/// Begins the assessment of a patient for whom there is personnel.
-fn begin_assessment<P: Placement>(
-    assess: &mut List,
-    mut patient: Box<Patient>,
-    placement: P,
-    village: *const Village,
-) {
+fn begin_assessment<P: Placement>(assess: &mut List, mut patient: Box<Patient>, here: Here<P>) {
     patient.time_left = ASSESS_STEPS;
     patient.time += ASSESS_STEPS;
-    append(assess, patient, placement, village);
+    append(assess, patient, here);
 }
 
-/// A village, with those below it.
 #[derive(Debug)]
 struct Village {
     below: [Option<Box<Village>>; VILLAGES_BELOW],
-    /// The village above; null at the root. Only ever compared.
+    /// Null at the root; only ever compared.
     above: *const Village,
     hospital: Hospital,
     rng: Rng,
 }
 
 impl Village {
-    /// The village called `number`, with `levels_below` levels below it. The root is 0, and those
-    /// directly below `n` are `4n + 1` to `4n + 4`.
+    /// The villages directly below number `n` are `4n + 1` to `4n + 4`.
     fn build<P: Placement>(
         draws: u32,
         number: usize,
@@ -213,7 +163,7 @@ impl Village {
             below: [const { None }; VILLAGES_BELOW],
             above,
             hospital: Hospital {
-                // Twice as many a level, as in the original.
+                // As in the original.
                 free: draws << levels_below,
                 lists: [const { None }; 4],
                 newest: ptr::null(),
@@ -230,13 +180,13 @@ impl Village {
         village
     }
 
-    /// One step of time here and in all villages below. Patients who leave are added to `gone`.
+    /// A step of time here and in all villages below; tallies the patients who leave.
     fn step<P: Placement>(&mut self, draws: u32, placement: P, gone: &mut Tally) {
         let here = ptr::from_ref(&*self);
         for child in self.below.iter_mut().flatten() {
             child.step(draws, placement, gone);
             while let Some(patient) = unlink(&mut child.hospital.lists[3]) {
-                self.hospital.admit(patient, placement, here);
+                self.hospital.admit(patient, (placement, here));
             }
         }
         self.walk_lists(placement, gone);
@@ -250,13 +200,13 @@ impl Village {
                 };
                 let patient = placement.new_near(patient, self.hospital.newest);
                 self.hospital.newest = ptr::from_ref(&*patient);
-                self.hospital.admit(patient, placement, here);
+                self.hospital.admit(patient, (placement, here));
             }
         }
     }
 
-    /// Walks the lists: treated patients go home, assessed ones are treated or sent up, and waiting
-    /// ones are assessed while there is personnel.
+    /// Treated patients go home, assessed ones are treated or sent up, and waiting ones are
+    /// assessed while there is personnel.
     fn walk_lists<P: Placement>(&mut self, placement: P, gone: &mut Tally) {
         let here = ptr::from_ref(&*self);
         let is_root = self.above.is_null();
@@ -273,18 +223,18 @@ impl Village {
         sweep(assess, placement, is_done, |mut patient| {
             if self.rng.below(ASSESSED_A_SENT_UP) == 0 && !is_root {
                 *free += 1;
-                append(up, patient, placement, here);
+                append(up, patient, (placement, here));
             } else {
                 patient.time_left = TREATMENT_STEPS;
                 patient.time += TREATMENT_STEPS;
-                append(inside, patient, placement, here);
+                append(inside, patient, (placement, here));
             }
         });
         while *free > 0
             && let Some(patient) = unlink(waiting)
         {
             *free -= 1;
-            begin_assessment(assess, patient, placement, here);
+            begin_assessment(assess, patient, (placement, here));
         }
         let waits = |patient: &mut Patient| {
             patient.time += 1;
@@ -293,8 +243,7 @@ impl Village {
         sweep(waiting, placement, waits, drop);
     }
 
-    /// Calls `f` for the hospitals here and in all villages below, children before their parents,
-    /// as a step visits them.
+    /// Calls `f` for all hospitals from here down, in the order of a step.
     fn for_each_hospital<'a>(&'a mut self, f: &mut impl FnMut(*const Village, &'a mut Hospital)) {
         let here = ptr::from_ref(&*self);
         for child in self.below.iter_mut().flatten() {
@@ -304,8 +253,8 @@ impl Village {
     }
 }
 
-/// Sums over patients: how many they are, the hospitals that they have been in, their time, and how
-/// many are in the hospital of the village that they came from.
+/// Sums over patients: their number, the hospitals that they have been in, their time, and how many
+/// are in the hospital of their own village.
 type Tally = [u64; 4];
 
 fn add(tally: &mut Tally, patient: &Patient, village: *const Village) {
@@ -315,12 +264,11 @@ fn add(tally: &mut Tally, patient: &Patient, village: *const Village) {
     parts.for_each(|(sum, part)| *sum += part);
 }
 
-/// The simulation.
+/// The country.
 #[derive(Debug)]
 pub struct Health {
     /// Invariant: villages stay where they were built; patients hold their addresses.
     root: Box<Village>,
-    /// Those who have left.
     gone: Tally,
 }
 
@@ -334,33 +282,27 @@ impl Olden for Health {
         9_953_704_105_189_773_424,
         18_188_832_674_453_337_240,
     ];
-    type Input = Input;
+    /// Levels of villages, at least one; steps of time; draws for new patients in each village and
+    /// step, of which the original has one; and steps from one layout of the lists to the next.
+    type Input = [u32; 4];
 
-    /// The thesis's three levels and 3000 steps have 21 villages and, in the end, some 15,000
-    /// patients. `Large` has 87,381 villages and some 2.6 million patients, 134 MB with their cells
-    /// and villages.
-    fn input(size: Size) -> Input {
-        let (levels, steps, draws, steps_between_layouts) = match size {
-            Size::Tiny => (5, 100, 3, 25),
-            Size::Thesis => (3, 3000, 1, 375),
-            Size::Quick => (7, 64, 3, 32),
-            Size::Large => (9, 40, 3, 20),
-        };
-        Input {
-            levels,
-            steps,
-            draws,
-            steps_between_layouts,
+    /// The thesis's size ends with some 15,000 patients, `Large` with 2.6 million: 134 MB.
+    fn input(size: Size) -> [u32; 4] {
+        match size {
+            Size::Tiny => [5, 100, 3, 25],
+            Size::Thesis => [3, 3000, 1, 375],
+            Size::Quick => [7, 64, 3, 32],
+            Size::Large => [9, 40, 3, 20],
         }
     }
 
-    /// Villages, and the patients and cells that there are in the end.
-    fn nodes(input: &Input) -> Vec<(Layout, usize)> {
-        let villages = (0..input.levels).map(|level| VILLAGES_BELOW.pow(level));
+    /// Patients and cells are those in the end.
+    fn nodes(&[levels, steps, draws, _]: &[u32; 4]) -> Vec<(Layout, usize)> {
+        let villages = (0..levels).map(|level| VILLAGES_BELOW.pow(level));
         let villages: usize = villages.sum();
-        let draws = villages * input.steps as usize * input.draws as usize;
-        // One draw in three brings a patient. Each draw has one of the personnel, who are busy with
-        // a patient for some twelve steps, so a quarter of those who come can be looked after.
+        let draws = villages * steps as usize * draws as usize;
+        // Each draw has one of the personnel, busy with a patient for some twelve steps, and one in
+        // three brings a patient: a quarter can be looked after.
         let patients = draws / 4;
         vec![
             (Layout::new::<Village>(), villages),
@@ -369,17 +311,14 @@ impl Olden for Health {
         ]
     }
 
-    /// Builds the villages; the hospitals are empty.
-    fn build<P: Placement>(input: &Input, placement: P) -> Self {
-        let levels_below = input.levels - 1;
+    fn build<P: Placement>(&[levels, _, draws, _]: &[u32; 4], placement: P) -> Self {
         Health {
-            root: Village::build(input.draws, 0, levels_below, ptr::null(), placement),
+            root: Village::build(draws, 0, levels - 1, ptr::null(), placement),
             gone: Tally::default(),
         }
     }
 
-    /// Lays all lists out, cells and patients, each in the order of a step's walk; villages stay
-    /// where they are.
+    /// Cells and patients, each in the order of a step's walk; villages stay where they are.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         morph.run(&mut AllCells(&mut self.root), Cell::children)?;
@@ -389,18 +328,15 @@ impl Olden for Health {
 
     fn work<P: Placement>(
         &mut self,
-        input: &Input,
+        &[_, steps, draws, steps_between_layouts]: &[u32; 4],
         placement: P,
-        relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
-        for step in 1..=input.steps {
-            if let Some(morph) = relayout
-                && step % input.steps_between_layouts == 0
-                && step < input.steps
-            {
-                self.morph(morph)?;
+        relayout: impl Fn(&mut Self),
+    ) -> u64 {
+        for step in 1..=steps {
+            if step % steps_between_layouts == 0 && step < steps {
+                relayout(self);
             }
-            self.root.step(input.draws, placement, &mut self.gone);
+            self.root.step(draws, placement, &mut self.gone);
         }
         let mut present = Tally::default();
         self.root.for_each_hospital(&mut |village, hospital| {
@@ -410,11 +346,10 @@ impl Olden for Health {
             }
         });
         let parts = [self.gone, present].into_iter().flatten();
-        Ok(parts.fold(0, add_in_order))
+        parts.fold(0, add_in_order)
     }
 }
 
-/// The cells of all lists, as links for a morph.
 struct AllCells<'v>(&'v mut Village);
 
 impl Links for AllCells<'_> {
@@ -426,7 +361,7 @@ impl Links for AllCells<'_> {
     }
 }
 
-/// The patients in all lists, as links for a morph, and the hints at them.
+/// The patients in all lists, and the hints at them.
 struct AllPatients<'v>(&'v mut Village);
 
 impl Links for AllPatients<'_> {

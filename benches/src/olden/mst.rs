@@ -4,20 +4,10 @@
 //! Olden's program, after J. Bentley, *A Parallel Algorithm for Constructing Minimum Spanning
 //! Trees* (1980), run by one processor. A step goes over the list of the vertices outside the tree,
 //! looks up how far each is from the vertex that joined last, and lets the nearest join next. Every
-//! pair of vertices has an edge: n vertices have n (n - 1) entries in their tables, and there are
-//! n²/2 lookups, each in another table than the one before.
-//!
-//! ```text
-//! Vertex ──► Vertex ──► Vertex ──► ...                                 the list
-//!    │
-//!    └──► Table ──► ┌─┬─┬─┬─┬─┬─┐   a bucket for each four vertices
-//!                   └─┴┼┴─┴─┴┼┴─┘
-//!                      │     └──► Entry ──► Entry
-//!                      └──► Entry ──► Entry ──► Entry ──► Entry        a chain
-//! ```
+//! pair of `n` vertices has an edge: there are `n²/2` lookups, each in another table than before.
 //!
 //! Tables are filled vertex by vertex. The hint for an entry is the one that it will point to, or
-//! the vertex. Unlike the original, keys are numbers, hashed by multiplication, and vertices and
+//! the vertex. Unlike in the original, keys are numbers, hashed by multiplication, and vertices and
 //! entries are allocated one by one, because arrays would hide the allocator.
 
 use std::alloc::Layout;
@@ -30,15 +20,12 @@ use super::{Olden, Size};
 use crate::placement::{Placement, address_of};
 use crate::rng::Rng;
 
-/// Vertices for each bucket of a table.
-const VERTICES_A_BUCKET: usize = 4;
 /// Lengths of edges are from 1 to this, as in Olden.
 const LENGTH_MAX: usize = 2048;
 
-/// An edge, as its one end sees it: 24 bytes, as in Olden on a 64-bit machine.
+/// An edge in the table of one end: 24 bytes, as in Olden on a 64-bit machine.
 #[derive(Debug, TreeNode)]
 struct Entry {
-    /// The vertex at the other end.
     key: u32,
     length: u64,
     #[child]
@@ -56,14 +43,13 @@ struct Table {
 }
 
 impl Table {
-    /// The bucket of `key`, by multiplication and shift.
     #[inline]
     fn bucket(&self, key: u32) -> usize {
         let hash = key.wrapping_mul(0x9E37_79B9);
         ((u64::from(hash) * self.buckets.len() as u64) >> 32) as usize
     }
 
-    /// Puts an entry in front of its chain, near the one that was first there, or near `owner`.
+    /// Puts an entry in front of its chain, near the first one there, or near `owner`.
     fn insert<P: Placement>(&mut self, key: u32, length: u64, placement: P, owner: *const Vertex) {
         let bucket = self.bucket(key);
         let chain = &mut self.buckets[bucket];
@@ -73,7 +59,6 @@ impl Table {
         *chain = Some(placement.new_near(Entry { key, length, next }, near));
     }
 
-    /// The length of the edge to `key`. Walks its chain as far as the key.
     #[inline]
     fn lookup<P: Placement>(&self, key: u32, placement: P) -> Option<u64> {
         let mut rest = &self.buckets[self.bucket(key)];
@@ -88,11 +73,10 @@ impl Table {
     }
 }
 
-/// A vertex, in one of two lists: of those in the tree, or of the others.
 #[derive(Debug, TreeNode)]
 struct Vertex {
     number: u32,
-    /// Of those outside of the tree: the length of the shortest edge to it.
+    /// Outside of the tree, the length of the shortest edge to it.
     distance: u32,
     edges: Box<Table>,
     #[child]
@@ -105,18 +89,16 @@ fn length(a: u32, b: u32) -> u64 {
     Rng::new(pair).below(LENGTH_MAX) as u64 + 1
 }
 
-/// The graph. The input is the number of its vertices.
+/// The graph: two lists of vertices. The input is their number.
 #[derive(Debug)]
 pub struct Mst {
-    /// Vertices in the tree, the one that joined last first.
+    /// The one that joined last is the first.
     tree: Option<Box<Vertex>>,
-    /// The others.
     outside: Option<Box<Vertex>>,
 }
 
 impl Mst {
-    /// Has the vertex `joining` join the tree, tells all others how far they are from it, and
-    /// returns the nearest of these with its distance from the tree.
+    /// Moves `joining` into the tree. Returns the nearest of the others and its distance.
     fn step<P: Placement>(&mut self, joining: u32, placement: P) -> Option<(u32, u32)> {
         let mut nearest: Option<(u32, u32)> = None;
         let mut slot = &mut self.outside;
@@ -164,14 +146,14 @@ impl Olden for Mst {
         ]
     }
 
-    /// Builds the list of vertices, and then fills the table of each.
+    /// The list of vertices comes first, and then the table of each.
     fn build<P: Placement>(&vertices: &usize, placement: P) -> Self {
         let numbers = 0..u32::try_from(vertices).expect("a number of vertices is a u32");
         let mut outside = None;
         let mut end = &mut outside;
         let mut before: *const Vertex = ptr::null();
         for number in numbers.clone() {
-            let buckets = vertices.div_ceil(VERTICES_A_BUCKET);
+            let buckets = vertices.div_ceil(4);
             let table = Table {
                 buckets: (0..buckets).map(|_| None).collect(),
             };
@@ -198,7 +180,7 @@ impl Olden for Mst {
         Mst { tree, outside }
     }
 
-    /// Lays out the vertices, each list in its order, and the entries, in the order of the walks.
+    /// Vertices, each list in its order, and entries, in the order of the walks.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         for list in [&mut self.tree, &mut self.outside] {
@@ -208,12 +190,7 @@ impl Olden for Mst {
     }
 
     /// Returns the length of the tree.
-    fn work<P: Placement>(
-        &mut self,
-        _input: &usize,
-        placement: P,
-        _relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
+    fn work<P: Placement>(&mut self, _: &usize, placement: P, _: impl Fn(&mut Self)) -> u64 {
         let mut sum = 0;
         let mut joining = self.outside.as_ref().map(|vertex| vertex.number);
         while let Some(vertex) = joining {
@@ -222,12 +199,12 @@ impl Olden for Mst {
                 nearest
             });
         }
-        Ok(sum)
+        sum
     }
 }
 
-/// The chains of all tables as links for a morph, in the order in which the program walks them:
-/// those of bucket 0 of all tables, then those of bucket 1, and so on.
+/// The chains of all tables in the order in which the program walks them: those of bucket 0 of all
+/// tables, then those of bucket 1, and so on.
 struct AllChains<'g>(&'g mut Mst);
 
 impl Links for AllChains<'_> {

@@ -1,21 +1,13 @@
 //! perimeter: the perimeter of the black regions of an image, by its quadtree.
 //!
 //! From H. Samet, *Computing perimeters of regions in images represented by quadtrees* (IEEE PAMI
-//! 3, 1981), which Olden's program follows: for each black leaf and each of its four sides, the
-//! neighbour is found by going up until a common ancestor, and down again mirrored. Sides against
-//! white count, and so does the border of the image.
+//! 3, 1981), which Olden's program follows. For each side of each black leaf, the neighbour is
+//! found by going up until a common ancestor, and down again mirrored. The side counts where that
+//! is white or missing; along a grey neighbour, the sides of its white leaves count.
 //!
-//! ```text
-//! neighbour(node, side):  up while node lies at that side of its parent; then down, mirrored
-//!     white, or none -> the side counts           black -> it does not
-//!     grey           -> the white leaves along the side count
-//! ```
-//!
-//! The thesis does not show its image. Ours is a zone plate: rings of equal area around a point off
-//! the centre, black and white in turns, computed in integers. With it an image of 4096 x 4096
-//! pixels has 64 MB of nodes, as in the thesis (table 4.2).
-//!
-//! Two pointers lead to each node, its parent's and its children's, so the links are raw, as in C.
+//! The image, which the thesis does not show, is a zone plate: rings of equal area around a point
+//! off the centre, black and white in turns, computed in integers. 4096 x 4096 pixels have 64 MB of
+//! nodes, as in the thesis (table 4.2). Links are raw, as in C, since two lead to each node.
 
 use std::alloc::Layout;
 use std::ptr;
@@ -26,13 +18,11 @@ use ccmorph::{Morph, MorphError};
 use super::{Olden, Size};
 use crate::placement::Placement;
 
-/// What a square of the image holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Colour {
     White,
     Black,
-    /// Both: there are four quarters.
     Grey,
 }
 
@@ -46,8 +36,7 @@ enum Colour {
 #[derive(Debug)]
 struct Node {
     colour: Colour,
-    /// Which quarter of its parent it is, numbered row by row: bit 0 is set in the eastern ones,
-    /// bit 1 in the southern ones.
+    /// Which quarter of its parent: bit 0 is set in the eastern ones, bit 1 in the southern ones.
     quadrant: u8,
     children: [*mut Node; 4],
     parent: *mut Node,
@@ -70,65 +59,49 @@ impl Node {
     }
 }
 
-/// A side of a square: the quadrants lie at it whose bits under the mask `axis` are `at`.
-#[derive(Clone, Copy, Debug)]
-struct Side {
-    axis: u8,
-    at: u8,
-}
+/// A side of a square, as an axis and a place: its quadrants have the place as bits under the axis.
+type Side = (u8, u8);
 
 /// North, south, west, and east.
-const SIDES: [Side; 4] = [
-    Side { axis: 2, at: 0 },
-    Side { axis: 2, at: 2 },
-    Side { axis: 1, at: 0 },
-    Side { axis: 1, at: 1 },
-];
+const SIDES: [Side; 4] = [(2, 0), (2, 2), (1, 0), (1, 1)];
 
-/// A square part of an image, in pixels.
-#[derive(Clone, Copy, Debug)]
+/// The area of a ring is that of the image divided by two to this power: about a hundred rings.
+const RING_SHIFT: u32 = 7;
+
+/// A square of a zone plate with `2^levels` pixels on a side.
+#[derive(Clone, Copy)]
 struct Square {
+    levels: u32,
     column: i64,
     row: i64,
     side: i64,
 }
 
 impl Square {
+    fn whole(levels: u32) -> Square {
+        Square {
+            levels,
+            column: 0,
+            row: 0,
+            side: 1 << levels,
+        }
+    }
+
     fn quarter(self, quadrant: u8) -> Square {
         let side = self.side / 2;
         Square {
             column: self.column + i64::from(quadrant & 1) * side,
             row: self.row + i64::from(quadrant >> 1) * side,
             side,
-        }
-    }
-}
-
-/// The area of a ring is that of the image divided by two to this power, so that about a hundred
-/// rings lie between the centre and the farthest corner.
-const RING_SHIFT: u32 = 7;
-
-/// A zone plate.
-#[derive(Clone, Copy, Debug)]
-struct Image {
-    /// Pixels of a side: two to this power.
-    levels: u32,
-}
-
-impl Image {
-    fn whole(self) -> Square {
-        Square {
-            column: 0,
-            row: 0,
-            side: 1 << self.levels,
+            ..self
         }
     }
 
-    /// Black or white when the nearest and the farthest pixel of a square lie in the same ring.
-    fn colour(self, square: Square) -> Colour {
-        let side = self.whole().side;
-        let across = squared_distances(side * 5 / 16, square.column, square.side);
-        let down = squared_distances(side * 7 / 16, square.row, square.side);
+    /// Black or white when the nearest and the farthest pixel lie in the same ring.
+    fn colour(self) -> Colour {
+        let plate = 1 << self.levels;
+        let across = squared_distances(plate * 5 / 16, self.column, self.side);
+        let down = squared_distances(plate * 7 / 16, self.row, self.side);
         // Coordinates are doubled, so the image's area is four times the pixels.
         let shift = 2 * self.levels + 2 - RING_SHIFT;
         let [nearest, farthest] = [0, 1].map(|end: usize| (across[end] + down[end]) >> shift);
@@ -139,24 +112,17 @@ impl Image {
         }
     }
 
-    /// Nodes of the tree of `square`.
-    fn nodes(self, square: Square) -> usize {
-        if self.colour(square) != Colour::Grey {
+    fn nodes(self) -> usize {
+        if self.colour() != Colour::Grey {
             return 1;
         }
-        let quarters = (0..4).map(|quadrant| self.nodes(square.quarter(quadrant)));
+        let quarters = (0..4).map(|quadrant| self.quarter(quadrant).nodes());
         1 + quarters.sum::<usize>()
     }
 
-    /// The tree of `square`, a node before its children. A single pixel is never grey.
-    fn tree<P: Placement>(
-        self,
-        square: Square,
-        quadrant: u8,
-        parent: *mut Node,
-        placement: P,
-    ) -> *mut Node {
-        let colour = self.colour(square);
+    /// A node is made before its children. A single pixel is never grey.
+    fn tree<P: Placement>(self, quadrant: u8, parent: *mut Node, placement: P) -> *mut Node {
+        let colour = self.colour();
         let leaf = Node {
             colour,
             quadrant,
@@ -166,7 +132,7 @@ impl Image {
         let node = Box::into_raw(placement.new_near(leaf, parent));
         if colour == Colour::Grey {
             for quadrant in 0..4 {
-                let child = self.tree(square.quarter(quadrant), quadrant, node, placement);
+                let child = self.quarter(quadrant).tree(quadrant, node, placement);
                 // SAFETY: made above, and there is no reference to it: its descendants only hold
                 // its address.
                 unsafe { (*node).children[usize::from(quadrant)] = child };
@@ -176,7 +142,7 @@ impl Image {
     }
 }
 
-/// The squares of the least and the largest distance from the centre in one direction, of `count`
+/// The squares of the least and the largest distance from `centre` in one direction, over `count`
 /// pixels from `first` on, in quarters of pixels.
 fn squared_distances(centre: i64, first: i64, count: i64) -> [i64; 2] {
     // Twice the coordinates, so that centres of pixels are odd and never that of the plate.
@@ -192,8 +158,7 @@ fn squared_distances(centre: i64, first: i64, count: i64) -> [i64; 2] {
 
 /// An image's quadtree. The input is the logarithm of the pixels of a side.
 ///
-/// Invariant: `root` is not null, and the invariants of `Node` hold for all nodes that can be
-/// reached from it.
+/// Invariant: `root` is not null, and those of `Node` hold for all nodes that it leads to.
 #[derive(Debug)]
 pub struct Perimeter {
     root: *mut Node,
@@ -210,18 +175,16 @@ impl Olden for Perimeter {
     }
 
     fn nodes(&levels: &u32) -> Vec<(Layout, usize)> {
-        let image = Image { levels };
-        vec![(Layout::new::<Node>(), image.nodes(image.whole()))]
+        vec![(Layout::new::<Node>(), Square::whole(levels).nodes())]
     }
 
     fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
-        let image = Image { levels };
         Perimeter {
-            root: image.tree(image.whole(), 0, ptr::null_mut(), placement),
+            root: Square::whole(levels).tree(0, ptr::null_mut(), placement),
         }
     }
 
-    /// Depth-first: all leaves are visited, and neighbours lie mostly near.
+    /// Depth-first: all leaves are visited, and most neighbours are near.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         let roots = std::slice::from_mut(&mut self.root);
@@ -239,19 +202,14 @@ impl Olden for Perimeter {
         report.map(drop)
     }
 
-    fn work<P: Placement>(
-        &mut self,
-        &levels: &u32,
-        placement: P,
-        _relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
+    fn work<P: Placement>(&mut self, &levels: &u32, placement: P, _: impl Fn(&mut Self)) -> u64 {
         // SAFETY: a live node (invariant), which does not change while the tree is borrowed.
         let root = unsafe { &*self.root };
-        Ok(perimeter(root, 1 << levels, placement).unsigned_abs())
+        perimeter(root, 1 << levels, placement).unsigned_abs()
     }
 }
 
-/// The perimeter of the black leaves below `node`, whose sides have `side` pixels.
+/// The perimeter of the black leaves below a square of `side` pixels.
 fn perimeter<P: Placement>(node: &Node, side: i64, placement: P) -> i64 {
     match node.colour {
         Colour::White => 0,
@@ -259,46 +217,46 @@ fn perimeter<P: Placement>(node: &Node, side: i64, placement: P) -> i64 {
             for child in node.children {
                 placement.prefetch(child);
             }
-            (0..4)
-                .filter_map(|quadrant| node.child(quadrant))
+            let children = (0..4).filter_map(|quadrant| node.child(quadrant));
+            children
                 .map(|child| perimeter(child, side / 2, placement))
                 .sum()
         }
-        Colour::Black => SIDES
-            .into_iter()
-            .map(|at| {
-                let facing = Side {
-                    at: at.at ^ at.axis,
-                    ..at
-                };
-                neighbour(node, at).map_or(side, |beyond| white_along(beyond, facing, side))
-            })
-            .sum(),
+        Colour::Black => {
+            let free = |(axis, at)| {
+                let facing = (axis, at ^ axis);
+                let beyond = neighbour(node, (axis, at));
+                beyond.map_or(side, |beyond| white_along(beyond, facing, side))
+            };
+            SIDES.into_iter().map(free).sum()
+        }
     }
 }
 
-/// The node beyond that side which is as large as `node`, or the larger leaf that holds it; none
-/// beyond the border.
+/// The node beyond that side which is as large as `node`, or the larger leaf that holds it.
 fn neighbour(node: &Node, side: Side) -> Option<&Node> {
+    let (axis, at) = side;
     let parent = node.parent()?;
-    let across = match node.quadrant & side.axis == side.at {
+    let across = match node.quadrant & axis == at {
         true => neighbour(parent, side)?,
         false => parent,
     };
     // A leaf has no children, and is then itself the neighbour.
-    let mirrored = across.child(node.quadrant ^ side.axis);
+    let mirrored = across.child(node.quadrant ^ axis);
     Some(mirrored.unwrap_or(across))
 }
 
-/// Pixels of white leaves along the given side of `node`, of which `length` pixels count.
-fn white_along(node: &Node, side: Side, length: i64) -> i64 {
+/// Pixels of white leaves along a side of `node`, of which `length` pixels count.
+fn white_along(node: &Node, side @ (axis, at): Side, length: i64) -> i64 {
     match node.colour {
         Colour::White => length,
         Colour::Black => 0,
-        Colour::Grey => [side.at, side.at | (3 ^ side.axis)]
-            .into_iter()
-            .filter_map(|quadrant| node.child(quadrant))
-            .map(|child| white_along(child, side, length / 2))
-            .sum(),
+        Colour::Grey => {
+            let quadrants = [at, at | (3 ^ axis)].into_iter();
+            let children = quadrants.filter_map(|quadrant| node.child(quadrant));
+            children
+                .map(|child| white_along(child, side, length / 2))
+                .sum()
+        }
     }
 }

@@ -2,15 +2,11 @@
 //!
 //! ```text
 //! BENCHES_ALLOCATOR=ccmalloc report --worker olden:treeadd:aged:new-block:quick
-//!                                                  │       │     │         └─ Size
-//!                                                  │       │     └─ Variant: placement, layout
-//!                                                  │       └─ Setting
-//!                                                  └─ one of PROGRAMS
+//!                                                program:setting:variant:size, and maybe :mode
 //! ```
 //!
 //! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
-//! to, and works; these three are timed. It checks its result and ends without freeing anything, as
-//! the originals do. A [`Mode`] may follow the size.
+//! to, and works; these three are timed. It ends without freeing anything, as the originals do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +14,7 @@ use std::time::Duration;
 
 use ccmalloc::Policy;
 use ccmodel::{CacheGeometry, Machine};
-use ccmorph::{Morph, MorphError};
+use ccmorph::Morph;
 use clap::ValueEnum;
 
 use super::age::age;
@@ -34,7 +30,7 @@ use crate::placement::{AS_ALLOCATED, Hinted, NullHinted, PREFETCHED, Placement};
 use crate::programs::Outcome;
 use crate::timing::timed;
 
-/// The programs. Adding one is a file and a line here, and one in [`crate::suites::olden`].
+/// The programs. Each has a line in [`crate::suites::olden`] as well.
 pub const PROGRAMS: &[Program] = &[
     Program::of::<TreeAdd>(),
     Program::of::<Perimeter>(),
@@ -45,20 +41,18 @@ pub const PROGRAMS: &[Program] = &[
     Program::of::<Tsp>(),
 ];
 
-/// What names of runs begin with.
 const PREFIX: &str = "olden";
 
-/// The share of the cache that colours keep for the first nodes; the thesis's figure 2-3 shows
-/// half.
+/// The share of the cache that colours keep for the first nodes, as in the thesis's figure 2-3.
 const HOT_SHARE: f64 = 0.5;
 
-/// A program, whatever its types.
+/// A program of any type.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// Its name in names of comparisons.
     pub name: &'static str,
-    /// The variant that is called hinted: under the program's own policy.
-    pub hinted: Variant,
+    /// Under the program's own policy.
+    pub(crate) hinted: Variant,
     run: fn(&Run) -> Result<Outcome, String>,
 }
 
@@ -118,9 +112,6 @@ pub enum Mode {
 }
 
 /// The name of `value` on the command line.
-///
-/// # Panics
-/// Never: the enums here skip no value.
 pub fn name(value: impl ValueEnum) -> String {
     let value = value.to_possible_value().expect("no value is skipped");
     value.get_name().to_owned()
@@ -129,14 +120,10 @@ pub fn name(value: impl ValueEnum) -> String {
 /// What one worker is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The program.
-    pub program: &'static Program,
-    /// Its heap.
-    pub setting: Setting,
-    /// Where its nodes go.
-    pub variant: Variant,
-    /// Its input.
-    pub size: Size,
+    pub(crate) program: &'static Program,
+    pub(crate) setting: Setting,
+    pub(crate) variant: Variant,
+    pub(crate) size: Size,
     /// How much of it, and for which machine.
     pub mode: Mode,
 }
@@ -152,7 +139,6 @@ impl fmt::Display for Run {
 impl FromStr for Run {
     type Err = String;
 
-    /// The mode may be left out.
     fn from_str(text: &str) -> Result<Self, String> {
         fn value<T: ValueEnum>(name: &str) -> Result<T, String> {
             T::from_str(name, false)
@@ -175,15 +161,12 @@ impl FromStr for Run {
 }
 
 /// Whether a worker's program is one of these.
-pub fn is_olden(name: &str) -> bool {
+pub(crate) fn is_olden(name: &str) -> bool {
     name.split(':').next() == Some(PREFIX)
 }
 
-/// Does the run called `name`.
-///
-/// # Errors
-/// When there is no such run, when its result is wrong, or when a morph has no memory.
-pub fn work(name: &str) -> Result<Outcome, String> {
+/// Does the run called `name`. Fails when there is no such run, or when its result is wrong.
+pub(crate) fn work(name: &str) -> Result<Outcome, String> {
     let run: Run = name.parse()?;
     (run.program.run)(&run)
 }
@@ -201,15 +184,12 @@ fn run<P: Olden>(run: &Run) -> Result<Outcome, String> {
             let rsim = Machine::preset("thesis-rsim").expect("a preset");
             // The second-level cache of table 4.1: 256 KB, two ways, lines of 128 bytes.
             let cache = CacheGeometry::new(1024, 128, 2).expect("powers of two");
-            let mut morph = Morph::new();
-            match (run.mode, run.variant == Variant::Coloured) {
-                (Mode::Rsim, false) => morph = morph.machine(&rsim),
-                (Mode::Rsim, true) => {
-                    morph = morph.machine(&rsim).colour_for(cache, HOT_SHARE);
-                }
-                (_, false) => {}
-                (_, true) => morph = morph.colour(HOT_SHARE),
-            }
+            let morph = match (run.mode, run.variant) {
+                (Mode::Rsim, Variant::Clustered) => Morph::new().machine(&rsim),
+                (Mode::Rsim, _) => Morph::new().machine(&rsim).colour_for(cache, HOT_SHARE),
+                (_, Variant::Clustered) => Morph::new(),
+                _ => Morph::new().colour(HOT_SHARE),
+            };
             run_placed::<P, _>(run, AS_ALLOCATED, Some(&morph))
         }
     }
@@ -227,14 +207,14 @@ fn run_placed<P: Olden, L: Placement>(
     if run.mode == Mode::Input {
         return Ok(Outcome::default());
     }
-    let no_morph = |error: MorphError| format!("no morph: {error}");
+    let lay_out = |program: &mut P| {
+        let result = morph.map_or(Ok(()), |morph| program.morph(morph));
+        result.expect("ccmalloc serves this process, and there is memory");
+    };
     let (build, program) = timed(|| P::build(&input, placement));
-    // Leaked, because the process ends after it.
     let program = Box::leak(Box::new(program));
-    let (layout, laid_out) = timed(|| morph.map_or(Ok(()), |morph| program.morph(morph)));
-    laid_out.map_err(no_morph)?;
-    let (work, result) = timed(|| program.work(&input, placement, morph));
-    let checksum = result.map_err(no_morph)?;
+    let (layout, ()) = timed(|| lay_out(program));
+    let (work, checksum) = timed(|| program.work(&input, placement, lay_out));
     let expected = P::RESULTS[run.size as usize];
     if checksum != expected {
         return Err(format!("the result is {checksum}, not {expected}"));

@@ -2,21 +2,13 @@
 //!
 //! After R. Karp, *Probabilistic analysis of partitioning algorithms for the traveling-salesman
 //! problem in the plane* (Mathematics of Operations Research, 1977). The cities are a binary tree:
-//! each city divides its rectangle by the vertical or horizontal line through it, in turns, and has
-//! the cities of either side below it. Then
+//! each city divides its rectangle, vertically or horizontally in turns, and has the cities of
+//! either side below it. Up to 150 cities are inserted into a ring one by one; more get a tour of
+//! each half, which are opened at the cities nearest to the root and closed through it. Tours are
+//! rings of doubly linked cities, the tree's own nodes, and each merge walks both rings.
 //!
-//! ```text
-//! tour(t):  at most 150 cities    insert one by one: next to the nearest city in the ring, on the
-//!                                 side that costs less
-//!           more                  tour(left), tour(right); open each at the city nearest to t, and
-//!                                 close both through t at least cost
-//! ```
-//!
-//! Tours are rings of doubly linked cities, the tree's own nodes. Each merge walks both rings,
-//! along links that have little to do with the order of allocation.
-//!
-//! The thesis did not run this program; the size `thesis` is about Olden's own. The hint is the
-//! city above in the tree. In a fresh heap it gains nothing: a city of 56 bytes shares no block.
+//! The thesis did not run this program; the size `thesis` is about Olden's own. The hint, the city
+//! above in the tree, gains nothing in a fresh heap: a city of 56 bytes shares no block.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -29,15 +21,13 @@ use super::{Olden, Size};
 use crate::placement::Placement;
 use crate::rng::Rng;
 
-/// Subtrees of at most this many cities are toured by insertion; Olden's number.
+/// The most cities that are toured by insertion; Olden's number.
 const INSERTED_MAX: u32 = 150;
 
 /// A point of the plane.
 pub type Point = [f64; 2];
 
-/// A city: 56 bytes, with the fields of Olden's.
-///
-/// The tree owns cities by boxes; rings are addresses.
+/// A city: 56 bytes, with the fields of Olden's. The tree owns cities; rings are addresses.
 ///
 /// Invariant: `next` and `prev` are null, or the addresses of cities of the same tree, derived from
 /// shared borrows of these or given by a morph, and since then no city of the tree was borrowed
@@ -45,7 +35,7 @@ pub type Point = [f64; 2];
 /// none, and works on one tree at a time.
 #[derive(Debug, TreeNode)]
 struct City {
-    /// Cities of the subtree, this one included.
+    /// Of the subtree.
     size: u32,
     at: Point,
     #[child]
@@ -61,13 +51,12 @@ struct City {
 const _: () = assert!(size_of::<City>() == 56);
 
 impl City {
-    /// The city after it in its ring; a city that was never in a ring is alone in one.
+    /// Itself for a city that was never in a ring.
     #[inline]
     fn next(&self) -> &City {
         self.follow(&self.next)
     }
 
-    /// The city before it in its ring.
     #[inline]
     fn prev(&self) -> &City {
         self.follow(&self.prev)
@@ -81,7 +70,6 @@ impl City {
         unsafe { link.get().as_ref() }.unwrap_or(self)
     }
 
-    /// The roots of both halves of the plane.
     fn halves(&self) -> [Option<&City>; 2] {
         [self.left.as_deref(), self.right.as_deref()]
     }
@@ -91,26 +79,21 @@ impl City {
     }
 }
 
-/// Makes `after` the city after `before`. Both are of one tree, as the invariant of [`City`] asks.
+/// Makes `after` the city after `before`, of the same tree.
 #[inline]
 fn link(before: &City, after: &City) {
     before.next.set(after);
     after.prev.set(before);
 }
 
-/// The program.
+/// The cities. The input is their places, in the preorder of the tree.
 #[derive(Debug)]
 pub struct Tsp {
-    /// Boxed, so that the links to the root stay good when this is moved: a box that moves takes
-    /// the right to its contents from all other pointers to them.
+    /// Boxed, because a box that moves takes the right to its contents from other pointers to them:
+    /// the links to the root stay good when this is moved.
     ///
-    /// Invariant: exclusively borrowed only to be morphed, and to be dropped.
+    /// Invariant: exclusively borrowed only to be morphed or dropped.
     root: Box<Option<Box<City>>>,
-}
-
-/// How many of the `cities` below a root lie in its left half; the others lie in the right one.
-fn left_share(cities: usize) -> usize {
-    cities / 2
 }
 
 /// This many cities in the unit square.
@@ -121,8 +104,7 @@ pub fn random_cities(cities: usize, seed: u64) -> Vec<Point> {
     points
 }
 
-/// Draws the cities between two corners: the root on a line that divides `axis`, and those of both
-/// sides, which divide the other axis.
+/// Draws the cities between two corners: the root on a line that divides `axis`, then both sides.
 fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &mut Vec<Point>) {
     let Some(below) = cities.checked_sub(1) else {
         return;
@@ -130,9 +112,8 @@ fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &
     let [low, high] = within;
     let between = |axis: usize, share: f64| low[axis] + share * (high[axis] - low[axis]);
     let unit = |rng: &mut Rng| rng.next_u64() as f64 / u64::MAX as f64;
-    // With the spread of the median of uniform points, cities are even over the square. The median
-    // of n uniform numbers has a standard deviation of about 1 / (2 sqrt(n + 1)); a uniform number
-    // in -1..1 has one of 1 / sqrt(3).
+    // That of the median of n uniform points: a standard deviation of about 1 / (2 sqrt(n + 1)),
+    // where a uniform number in -1..1 has 1 / sqrt(3).
     let spread = match below {
         0 => 0.5,
         _ => (3.0 / (cities + 1) as f64).sqrt() / 2.0,
@@ -144,13 +125,12 @@ fn draw(cities: usize, within: [Point; 2], axis: usize, rng: &mut Rng, points: &
     let (mut left, mut right) = (within, within);
     left[1][axis] = root[axis];
     right[0][axis] = root[axis];
-    let left_cities = left_share(below);
+    let left_cities = below / 2;
     draw(left_cities, left, 1 - axis, rng, points);
     draw(below - left_cities, right, 1 - axis, rng, points);
 }
 
-/// The tree whose cities in preorder are `points`. A city is allocated before those below it, near
-/// the one above it.
+/// A city is allocated before those below it, near the one above it.
 fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Option<Box<City>> {
     let (&at, below) = points.split_first()?;
     let city = City {
@@ -163,7 +143,7 @@ fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Op
     };
     let mut city = placement.new_near(city, above);
     let here = ptr::from_ref(&*city);
-    let (left, right) = below.split_at(left_share(below.len()));
+    let (left, right) = below.split_at(below.len() / 2);
     city.left = build(left, here, placement);
     city.right = build(right, here, placement);
     Some(city)
@@ -171,7 +151,6 @@ fn build<P: Placement>(points: &[Point], above: *const City, placement: P) -> Op
 
 impl Olden for Tsp {
     const NAME: &'static str = "tsp";
-    // The tree of cities is built in one go, and the tours are made of its nodes.
     const POLICY: Policy = Policy::Closest;
     const RESULTS: [u64; 4] = [
         4_640_690_682_262_996_891,
@@ -179,7 +158,6 @@ impl Olden for Tsp {
         4_649_714_829_575_677_342,
         4_654_985_246_223_715_065,
     ];
-    /// Cities in the preorder of their tree; tours do not ask how it divides the plane.
     type Input = Vec<Point>;
 
     fn input(size: Size) -> Vec<Point> {
@@ -195,31 +173,24 @@ impl Olden for Tsp {
         Tsp { root }
     }
 
-    /// The tree in depth-first order, as it is walked whole; rings stay as they are. After an error
-    /// there are no cities.
+    /// The tree is walked whole; rings stay as they are. After an error there are no cities.
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError> {
         let morph = morph.layout(ccmorph::Layout::DepthFirst);
         let result = morph.run(&mut *self.root, City::children);
         if result.is_err() {
-            // The invariant of `City`: each one was borrowed exclusively, and its links are those
-            // from before.
+            // The invariant of `City`: the links are those from before.
             *self.root = None;
         }
         result.map(drop)
     }
 
     /// The length of the tour, as the bits of an `f64`.
-    fn work<P: Placement>(
-        &mut self,
-        _input: &Vec<Point>,
-        placement: P,
-        _relayout: Option<&Morph<'_>>,
-    ) -> Result<u64, MorphError> {
+    fn work<P: Placement>(&mut self, _: &Vec<Point>, placement: P, _: impl Fn(&mut Self)) -> u64 {
         let length = self.root.as_deref().map_or(0.0, |root| {
             tour(root, placement);
             length(root, placement)
         });
-        Ok(length.to_bits())
+        length.to_bits()
     }
 }
 
@@ -242,7 +213,7 @@ fn tour<P: Placement>(root: &City, placement: P) {
     }
 }
 
-/// Inserts all cities below `above` into the ring, an upper one before those below it.
+/// Inserts all cities below `above` into the ring, upper ones first.
 fn insert_below<P: Placement>(above: &City, ring: &City, placement: P) {
     for half in above.halves().into_iter().flatten() {
         placement.prefetch(half);
@@ -253,7 +224,7 @@ fn insert_below<P: Placement>(above: &City, ring: &City, placement: P) {
     }
 }
 
-/// Inserts `city` into the ring beside the city nearest to it, on the side with the shorter detour.
+/// Inserts `city` beside the city nearest to it, on the side with the shorter detour.
 fn insert<P: Placement>(city: &City, ring: &City, placement: P) {
     let nearest = nearest(city.at, ring, placement);
     let (prev, next) = (nearest.prev(), nearest.next());
@@ -267,7 +238,7 @@ fn insert<P: Placement>(city: &City, ring: &City, placement: P) {
     link(city, after);
 }
 
-/// The city of the ring that is nearest to `point`, the first of several. Walks the whole ring.
+/// The first of the cities of the ring that are nearest to `point`.
 fn nearest<P: Placement>(point: Point, ring: &City, placement: P) -> &City {
     let mut best = (square(ring.at, point), ring);
     let mut city = ring.next();
@@ -282,8 +253,7 @@ fn nearest<P: Placement>(point: Point, ring: &City, placement: P) -> &City {
     best.1
 }
 
-/// The four possibilities to open a ring beside `city`: the end that goes to the root, and the one
-/// that goes to the other ring.
+/// The possibilities to open a ring beside `city`: the end linked to the root, and the other one.
 fn openings(city: &City) -> [[&City; 2]; 4] {
     let (prev, next) = (city.prev(), city.next());
     [[city, next], [next, city], [city, prev], [prev, city]]
@@ -307,7 +277,6 @@ fn merge<P: Placement>(root: &City, left: &City, right: &City, placement: P) {
             }
         }
     }
-    // root -> outer .. inner of the left ring -> inner .. outer of the right one -> root
     let (_, [left_outer, left_inner], [right_outer, right_inner]) = best;
     if !left_inner.next().is(left_outer) {
         reverse(left_outer);
@@ -320,7 +289,6 @@ fn merge<P: Placement>(root: &City, left: &City, right: &City, placement: P) {
     link(right_outer, root);
 }
 
-/// Reverses the ring of `first`. Walks the ring.
 fn reverse(first: &City) {
     let mut city = first;
     loop {
@@ -333,7 +301,6 @@ fn reverse(first: &City) {
     }
 }
 
-/// The length of a ring, from `root` on.
 fn length<P: Placement>(root: &City, placement: P) -> f64 {
     let mut length = 0.0;
     let mut city = root;

@@ -2,10 +2,8 @@
 //! [`mod@crate::rivals::maps`].
 //!
 //! [`OrderedMap`] has the single operations. Workloads time whole passes over thousands of them
-//! ([`Passes`], [`ManyPasses`]), written once for all maps and compiled for each: a list of maps of
-//! different types is a list of [`Kind`]s, and the one virtual call of a pass does not show.
-//!
-//! Values are `u64` everywhere.
+//! ([`Passes`], [`ManyPasses`]), compiled for each map: the one virtual call of a pass does not
+//! show. Values are `u64` everywhere.
 
 mod passes;
 
@@ -16,7 +14,7 @@ pub(crate) use passes::{add_in_order, low_half};
 
 /// A type of keys that workloads use.
 pub trait Key: Ord + Clone + Debug + 'static {
-    /// A number that is read from the key itself: passes over entries must touch their keys.
+    /// A number that is read from the key: passes over entries must touch their keys.
     fn digest(&self) -> u64;
 }
 
@@ -46,8 +44,7 @@ pub trait OrderedMap<K>: Default {
     /// The value of `key`.
     fn get(&self, key: &K) -> Option<&u64>;
 
-    /// Calls `use_value` with the value of each of `keys` in their order. A map that can look many
-    /// keys up at once does so here.
+    /// Calls `use_value` with the value of each of `keys` in order, all at once if the map can.
     #[inline]
     fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
         for key in keys {
@@ -64,12 +61,10 @@ pub trait OrderedMap<K>: Default {
     /// Visits all entries in order, in the map's own `for` loop.
     fn for_each(&self, visit: impl FnMut(&K, &u64));
 
-    /// Visits the first `count` entries with keys not less than `start`, in order, in the map's own
-    /// `for` loop.
+    /// Visits the first `count` entries with keys not less than `start` in the same way.
     fn for_each_from(&self, start: &K, count: usize, visit: impl FnMut(&K, &u64));
 }
 
-/// Makes a small map for each group of keys.
 type MakeMany<K> = fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>;
 
 /// A kind of map, to make and measure.
@@ -77,11 +72,11 @@ type MakeMany<K> = fn(&[Vec<K>]) -> Box<dyn ManyPasses<K>>;
 pub struct Kind<K> {
     /// Its name in names of comparisons.
     pub slug: &'static str,
-    /// Its name in words.
-    pub name: &'static str,
-    /// Makes a map without entries.
+    /// In words.
+    pub(crate) name: &'static str,
+    /// Makes an empty map.
     pub empty: fn() -> Box<dyn Passes<K>>,
-    /// Makes a small map for each group, side by side, filled as [`Kind::with_keys`] does.
+    /// Makes a small map for each group of keys, filled as [`Kind::with_keys`] does.
     pub many: MakeMany<K>,
 }
 
@@ -96,8 +91,7 @@ impl<K: Key> Kind<K> {
         }
     }
 
-    /// A map with `keys`, inserted one by one in their order, each with the value that [`value_of`]
-    /// gives its place.
+    /// A map with `keys`, inserted in their order, each with the [value of](value_of) its place.
     pub fn with_keys(&self, keys: &[K]) -> Box<dyn Passes<K>> {
         let mut map = (self.empty)();
         map.insert_all(keys);
@@ -105,8 +99,8 @@ impl<K: Key> Kind<K> {
     }
 }
 
-/// The value of the key that was inserted as the `place`-th: different for each, and its lowest
-/// bit, which chooses the next query of a chain, is as good as random.
+/// The value of the `place`-th key: different for each, and its lowest bit, which chooses the next
+/// query of a chain, is as good as random.
 #[inline]
 pub fn value_of(place: usize) -> u64 {
     (place as u64)

@@ -5,13 +5,13 @@ use crate::queries::Chain;
 
 /// Passes over one map. Each returns a sum over its answers, which all maps must agree on.
 pub trait Passes<K> {
-    /// Follows a chain of lookups, each of which waits for the answer before.
+    /// Follows a chain of lookups.
     fn get_dependent(&self, chain: &Chain<K>) -> u64;
 
     /// Looks `queries` up one by one.
     fn get_independent(&self, queries: &[K]) -> u64;
 
-    /// Looks `queries` up all at once, where the map knows how to.
+    /// Looks `queries` up all at once, if the map can.
     fn get_many(&self, queries: &[K]) -> u64;
 
     /// Visits all entries.
@@ -26,24 +26,19 @@ pub trait Passes<K> {
     /// Removes `keys` one by one.
     fn remove_all(&mut self, keys: &[K]) -> u64;
 
-    /// Gets, inserts and removes in turns, as [`Updates`] says. Afterwards the map holds the keys
-    /// that it held before.
+    /// Gets, inserts and removes in turns, and leaves the map with the keys that it had.
     fn mixed(&mut self, updates: &Updates<K>) -> u64;
 }
 
-/// A sequence of operations, half of them lookups and half of them updates, that leaves a map with
-/// the keys that it had.
+/// Operations, half of them lookups and half updates, that leave a map with the keys that it had:
 ///
 /// ```text
 /// there:   get, insert arriving[0], get, remove leaving[0], get, insert arriving[1], get, ...
 /// back:    get, insert leaving[0], get, remove arriving[0], ...
 /// ```
-///
-/// The size stays within one entry of what it was.
 #[derive(Clone, Debug)]
 pub struct Updates<K> {
-    /// Keys that stay in the map, in the order of the lookups: two for each pair of updates, there
-    /// and back.
+    /// Keys that stay in the map, in the order of the lookups: two for each pair of updates.
     pub queries: Vec<K>,
     /// Keys that are in the map before and afterwards.
     pub leaving: Vec<K>,
@@ -52,7 +47,7 @@ pub struct Updates<K> {
 }
 
 impl<K> Updates<K> {
-    /// Operations of a pass, there and back.
+    /// Operations of a pass.
     pub fn operations(&self) -> usize {
         2 * 4 * self.leaving.len()
     }
@@ -64,9 +59,8 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 
     fn get_independent(&self, queries: &[K]) -> u64 {
-        queries
-            .iter()
-            .fold(0, |sum, key| add_in_order(sum, self.get(key).copied()))
+        let answers = queries.iter().map(|key| self.get(key).copied());
+        answers.fold(0, add_in_order)
     }
 
     fn get_many(&self, queries: &[K]) -> u64 {
@@ -78,7 +72,7 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 
     fn iterate(&self) -> u64 {
-        // Not in order, so that the sum is no chain: the adapters' order is tested elsewhere.
+        // Not in order, so that the sum is no chain.
         let mut sum = 0_u64;
         self.for_each(|key, value| sum = sum.wrapping_add(key.digest() ^ value));
         sum
@@ -97,16 +91,15 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 
     fn insert_all(&mut self, keys: &[K]) -> u64 {
-        let mut sum = 0;
-        for (place, key) in keys.iter().enumerate() {
-            sum = add_in_order(sum, self.insert(key.clone(), value_of(place)));
-        }
-        sum
+        let keys = keys.iter().enumerate();
+        let answers = keys.map(|(place, key)| self.insert(key.clone(), value_of(place)));
+        answers.fold(0, add_in_order)
     }
 
     fn remove_all(&mut self, keys: &[K]) -> u64 {
         keys.iter()
-            .fold(0, |sum, key| add_in_order(sum, self.remove(key)))
+            .map(|key| self.remove(key))
+            .fold(0, add_in_order)
     }
 
     fn mixed(&mut self, updates: &Updates<K>) -> u64 {
@@ -137,7 +130,6 @@ pub trait ManyPasses<K> {
     fn build_and_drop(&self, groups: &[Vec<K>]) -> u64;
 }
 
-/// Small maps side by side.
 pub(super) struct Many<M>(Vec<M>);
 
 impl<M> Many<M> {
@@ -156,15 +148,17 @@ impl<M> Many<M> {
 
 impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
     fn get(&self, queries: &[(usize, K)]) -> u64 {
-        queries.iter().fold(0, |sum, (map, key)| {
-            add_in_order(sum, self.0[*map].get(key).copied())
-        })
+        let answers = queries
+            .iter()
+            .map(|(map, key)| self.0[*map].get(key).copied());
+        answers.fold(0, add_in_order)
     }
 
     fn iterate(&self) -> u64 {
         self.0
             .iter()
-            .fold(0, |sum, map| sum.wrapping_add(Passes::iterate(map)))
+            .map(Passes::iterate)
+            .fold(0, u64::wrapping_add)
     }
 
     fn build_and_drop(&self, groups: &[Vec<K>]) -> u64 {
@@ -177,10 +171,7 @@ impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
 
 /// Half of a value: the answer that chooses the next query.
 #[inline]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the low half is what is asked for"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "asked for")]
 pub(crate) fn low_half(value: Option<&u64>) -> u32 {
     value.map_or(u32::MAX, |&value| value as u32)
 }

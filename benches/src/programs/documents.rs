@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use crate::rng::Rng;
 use serde_json::Value;
 
-use super::{Outcome, Scale, live};
+use super::{Outcome, Scale, collect, live};
 
-/// A document of about 2 MB is parsed into a `serde_json::Value`, copied, changed, written and
-/// dropped.
+/// A document of about 2 MB is parsed, copied, changed, written and dropped.
 pub(super) fn json(scale: Scale) -> Outcome {
     let text = document();
     Outcome::of(|sum| {
@@ -26,33 +25,24 @@ pub(super) fn json(scale: Scale) -> Outcome {
 /// Orders with lines, as a web service sends them.
 fn document() -> String {
     let mut rng = Rng::new(8);
-    let orders: Vec<Value> = (0..live(6000, 54))
-        .map(|number| {
-            let lines: Vec<Value> = (0..1 + rng.below(6))
-                .map(|line| {
-                    serde_json::json!({
-                        "article": format!("{:08x}", rng.next_u64() >> 32),
-                        "amount": line + 1,
-                        "price": rng.below(100_000) as f64 / 100.0,
-                    })
-                })
-                .collect();
-            let customer = serde_json::json!({
-                "name": format!("Customer {}", rng.below(1000)),
-                "vip": rng.below(10) == 0,
-            });
-            let note = match rng.below(3) {
-                0 => Value::Null,
-                _ => Value::from("-".repeat(rng.below(80))),
-            };
+    let orders = collect(live(6000, 54), |number| {
+        let lines = collect(1 + rng.below(6), |line| {
             serde_json::json!({
-                "id": number,
-                "customer": customer,
-                "note": note,
-                "lines": lines,
+                "article": format!("{:08x}", rng.next_u64() >> 32),
+                "amount": line + 1,
+                "price": rng.below(100_000) as f64 / 100.0,
             })
-        })
-        .collect();
+        });
+        let customer = serde_json::json!({
+            "name": format!("Customer {}", rng.below(1000)),
+            "vip": rng.below(10) == 0,
+        });
+        let note = match rng.below(3) {
+            0 => Value::Null,
+            _ => Value::from("-".repeat(rng.below(80))),
+        };
+        serde_json::json!({ "id": number, "customer": customer, "note": note, "lines": lines })
+    });
     Value::from(orders).to_string()
 }
 
@@ -80,23 +70,18 @@ enum Expression {
     Call(String, Vec<Expression>),
 }
 
-/// Arithmetic expressions are parsed into trees of boxes and vectors, evaluated, rewritten and
-/// dropped.
+/// Expressions are parsed into trees of boxes and vectors, evaluated, rewritten and dropped.
 pub(super) fn syntax_trees(scale: Scale) -> Outcome {
     let mut rng = Rng::new(9);
-    let sources: Vec<String> = (0..live(2000, 6))
-        .map(|_| {
-            let mut text = String::new();
-            write_expression(&mut rng, 7, &mut text);
-            text
-        })
-        .collect();
+    let sources = collect(live(2000, 6), |_| {
+        let mut text = String::new();
+        write_expression(&mut rng, 7, &mut text);
+        text
+    });
     Outcome::of(|sum| {
         for _ in 0..scale.of(24) {
-            let trees: Vec<Expression> = sources
-                .iter()
-                .map(|source| Parser(source.as_bytes()).sum())
-                .collect();
+            let parse = |source: &String| Parser(source.as_bytes()).sum();
+            let trees: Vec<Expression> = sources.iter().map(parse).collect();
             for tree in &trees {
                 sum.add(evaluate(tree));
             }
@@ -113,9 +98,8 @@ pub(super) fn syntax_trees(scale: Scale) -> Outcome {
 fn write_expression(rng: &mut Rng, depth: usize, text: &mut String) {
     let form = if depth == 0 { 0 } else { rng.below(8) };
     match form {
-        0 => write!(text, "{}", rng.below(1000)).expect("a String takes all that is written to it"),
-        1 => write!(text, "variable_{}", rng.below(50))
-            .expect("a String takes all that is written to it"),
+        0 => write!(text, "{}", rng.below(1000)).expect("a String takes all text"),
+        1 => write!(text, "variable_{}", rng.below(50)).expect("a String takes all text"),
         2 => {
             text.push('-');
             write_expression(rng, depth - 1, text);
@@ -140,11 +124,10 @@ fn write_expression(rng: &mut Rng, depth: usize, text: &mut String) {
     }
 }
 
-/// A parser by recursive descent for what `write_expression` writes: what is left of the text.
+/// A parser by recursive descent: what is left of a text of `write_expression`.
 struct Parser<'a>(&'a [u8]);
 
 impl Parser<'_> {
-    /// The next byte when `wanted` takes it.
     fn next_if(&mut self, wanted: impl FnOnce(u8) -> bool) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         wanted(first).then(|| {
@@ -155,12 +138,10 @@ impl Parser<'_> {
 
     fn sum(&mut self) -> Expression {
         let is_sum = |byte| byte == b'+' || byte == b'-';
-        self.binary(is_sum, |parser| {
-            parser.binary(|byte| byte == b'*', Parser::atom)
-        })
+        let product = |parser: &mut Self| parser.binary(|byte| byte == b'*', Parser::atom);
+        self.binary(is_sum, product)
     }
 
-    /// Operands with operators between them.
     fn binary(
         &mut self,
         is_operator: impl Fn(u8) -> bool,
@@ -225,8 +206,7 @@ fn combine(operator: u8, left: u64, right: u64) -> u64 {
     }
 }
 
-/// The same expression, with constants folded, double negations undone and calls of one argument
-/// unwrapped into sums.
+/// Folds constants, undoes double negations and unwraps calls of one argument into sums.
 fn rewrite(expression: Expression) -> Expression {
     match expression {
         Expression::Negated(inner) => match rewrite(*inner) {

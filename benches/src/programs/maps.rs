@@ -1,14 +1,12 @@
-//! Ordered and hashed maps of strings.
+//! Ordered and hashed maps of strings, and a cache beside short-lived garbage, as in a server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use crate::rng::Rng;
 
-use super::{Outcome, Scale, live};
-
-/// Different keys of the ordered map.
-const USERS: usize = 60_000;
+use super::objects::marked;
+use super::{Outcome, Scale, collect, live};
 
 /// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
 pub(super) fn btree_strings(scale: Scale) -> Outcome {
@@ -50,21 +48,18 @@ pub(super) fn btree_strings(scale: Scale) -> Outcome {
 }
 
 fn user(rng: &mut Rng) -> String {
-    let number = rng.below(live(USERS, 10));
+    let number = rng.below(live(60_000, 10));
     format!("user:{:x}:{number}", number.wrapping_mul(0x9E37_79B9))
 }
 
-/// Different words of the index.
-const VOCABULARY: usize = 40_000;
-
 /// Without the random seed of std's default, so that iteration has one order.
-type Index = HashMap<String, Vec<u32>, BuildHasherDefault<DefaultHasher>>;
+type Hashed<V> = HashMap<String, V, BuildHasherDefault<DefaultHasher>>;
 
 /// An index as a `HashMap<String, Vec<u32>>`: lists that grow, words that go.
 pub(super) fn hash_lists(scale: Scale) -> Outcome {
     Outcome::of(|sum| {
         let mut rng = Rng::new(7);
-        let mut index = Index::default();
+        let mut index: Hashed<Vec<u32>> = Hashed::default();
         for position in 0..scale.of(1_600_000) {
             let word = word(&mut rng);
             let mark = position.to_le_bytes()[0];
@@ -85,11 +80,85 @@ pub(super) fn hash_lists(scale: Scale) -> Outcome {
 
 /// A word; low numbers come more often, as frequent words do.
 fn word(rng: &mut Rng) -> String {
-    let words = live(VOCABULARY, 7);
+    let words = live(40_000, 7);
     let number = rng.below(words).min(rng.below(words));
     let mut word = format!("{number:x}");
     if number.is_multiple_of(3) {
         word.push_str("-and-a-longer-ending-of-it");
     }
     word
+}
+
+struct Cached {
+    body: Vec<u8>,
+    tags: Vec<String>,
+}
+
+struct Request {
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+/// Requests come and go; each may put an entry into a cache of 20,000, from which another one goes.
+pub(super) fn requests(scale: Scale) -> Outcome {
+    Outcome::of(|sum| {
+        let mut rng = Rng::new(10);
+        let mut cache: Hashed<Box<Cached>> = Hashed::default();
+        // The paths in the cache, to choose one that goes.
+        let mut paths: Vec<String> = Vec::new();
+        let cached = live(20_000, 28);
+        for number in 0..scale.of(160_000) {
+            let request = receive(&mut rng, number);
+            if !cache.contains_key(&request.path) {
+                if paths.len() == cached {
+                    let oldest = paths.swap_remove(rng.below(cached));
+                    cache.remove(&oldest);
+                }
+                paths.push(request.path.clone());
+                let path = request.path.clone();
+                let body = marked(200 + rng.below(1800), number);
+                let tags = collect(rng.below(5), |tag| format!("tag-{tag}"));
+                cache.insert(path, Box::new(Cached { body, tags }));
+            }
+            let response = answer(&request, &cache[&request.path]);
+            sum.add_bytes(response.as_bytes());
+            sum.add_bytes(&request.body);
+        }
+    })
+}
+
+/// A request as it comes from the network; half of them ask for one of 1000 popular paths.
+fn receive(rng: &mut Rng, number: usize) -> Request {
+    let choice = match rng.below(2) {
+        0 => 1000,
+        _ => live(60_000, 28),
+    };
+    let path = format!("/articles/{}/view", rng.below(choice));
+    let raw = format!(
+        "host: example.org\naccept: text/html\nuser-agent: double/{}\ncookie: {:x}\nlength: {}",
+        rng.below(10),
+        rng.next_u64(),
+        rng.below(5000)
+    );
+    let headers = raw.lines().filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let headers = headers.collect();
+    let body = marked(64 + rng.below(8000), number);
+    Request {
+        path,
+        headers,
+        body,
+    }
+}
+
+/// The page, put together piece by piece.
+fn answer(request: &Request, cached: &Cached) -> String {
+    let mut lines = vec![format!("HTTP/1.1 200 OK, {}", request.path)];
+    for (name, value) in &request.headers {
+        lines.push(format!("x-{name}: {value}"));
+    }
+    lines.push(cached.tags.join(","));
+    lines.push(format!("{} bytes", cached.body.len()));
+    lines.join("\r\n")
 }

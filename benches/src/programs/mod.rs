@@ -1,18 +1,13 @@
 //! Whole programs. A process runs one of them once, under one allocator.
 //!
 //! All are deterministic, and fold what they compute into a checksum, which must be the same under
-//! every allocator. Only those in [`trees`] that give hints know their allocator.
-//!
-//! Bias: the programs do little besides allocating, and live for a fraction of a second; in a real
-//! one the differences are smaller. Peak memory contains some 5 MiB of code and libraries, the same
-//! under all allocators.
+//! every allocator. They do little besides allocating, and live for a fraction of a second; in a
+//! real program the differences are smaller. Peak memory contains some 5 MiB of code and libraries.
 
 mod documents;
-mod growth;
 mod maps;
 mod morphs;
 mod objects;
-mod server;
 pub mod threads;
 pub mod trees;
 
@@ -22,71 +17,62 @@ use std::time::Duration;
 use crate::queries::add_in_order;
 use crate::timing::timed;
 
-/// A program: what it is called, and what it does.
-#[derive(Clone, Copy, Debug)]
-pub struct Program {
-    /// Its name on a worker's command line and in names of comparisons.
-    pub name: &'static str,
-    /// Runs it once.
-    pub run: fn(Scale) -> Outcome,
+pub(crate) struct Program {
+    /// On a worker's command line and in names of comparisons.
+    pub(crate) name: &'static str,
+    pub(crate) run: fn(Scale) -> Outcome,
 }
 
 impl Program {
-    /// A program called `name`.
-    pub const fn new(name: &'static str, run: fn(Scale) -> Outcome) -> Self {
+    pub(crate) const fn new(name: &'static str, run: fn(Scale) -> Outcome) -> Self {
         Program { name, run }
     }
 }
 
 /// Programs without hints, to be timed and weighed.
-pub const UNHINTED: &[Program] = &[
+pub(crate) const UNHINTED: &[Program] = &[
     Program::new("small_fixed", objects::small_fixed),
     Program::new("mixed_sizes", objects::mixed_sizes),
     Program::new("larson", threads::larson),
     Program::new("producer_consumer", threads::producer_consumer),
-    Program::new("growing_vectors", growth::growing_vectors),
-    Program::new("string_building", growth::string_building),
+    Program::new("growing_vectors", objects::growing_vectors),
+    Program::new("string_building", objects::string_building),
     Program::new("btree_strings", maps::btree_strings),
     Program::new("hash_lists", maps::hash_lists),
     Program::new("json", documents::json),
     Program::new("syntax_trees", documents::syntax_trees),
     Program::new("large_blocks", objects::large_blocks),
-    Program::new("requests", server::requests),
+    Program::new("requests", maps::requests),
 ];
 
 /// Programs with a question of their own.
-pub const SPECIAL: &[Program] = &[
+pub(crate) const SPECIAL: &[Program] = &[
     Program::new("build_once_tree", trees::build_once),
     Program::new("null_hint_bst", trees::null_hint_bst),
     Program::new("null_hint_chain", trees::null_hint_chain),
     Program::new("hinted_memory_bst", trees::memory_bst),
-    // One thread or two that free what they made.
+    // One thread or two that free what they made, or hand their objects over.
     Program::new("churn_local_1", |scale| threads::churn(scale, 1, false)),
     Program::new("churn_local_2", |scale| threads::churn(scale, 2, false)),
-    // One thread or two that hand their objects over.
     Program::new("churn_handed_1", |scale| threads::churn(scale, 1, true)),
     Program::new("churn_handed_2", |scale| threads::churn(scale, 2, true)),
-    Program::new("tree_clone", morphs::clone),
-    Program::new("tree_morph", morphs::morph),
+    Program::new("tree_clone", |_scale| morphs::run(true)),
+    Program::new("tree_morph", |_scale| morphs::run(false)),
 ];
 
-/// About how much memory the unhinted program of this process is to have, in MiB, where that is not
-/// its usual size.
-pub static LIVE_MIB: OnceLock<usize> = OnceLock::new();
+/// About how much memory an unhinted program is to have, in MiB, where that is not its usual size.
+pub(crate) static LIVE_MIB: OnceLock<usize> = OnceLock::new();
 
-/// `full` objects, with which the program takes `full_mib`, or their share where it is to have
-/// [`LIVE_MIB`].
+/// `full` objects, which take `full_mib`, or their share of [`LIVE_MIB`].
 pub(crate) fn live(full: usize, full_mib: usize) -> usize {
-    LIVE_MIB
-        .get()
-        .map_or(full, |&mib| (full * mib / full_mib).max(1))
+    let share = |&mib: &usize| (full * mib / full_mib).max(1);
+    LIVE_MIB.get().map_or(full, share)
 }
 
 /// How much a program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// For every day: a quarter of the operations, on live data of the same size where that is what
-    /// matters.
+    /// A quarter of the operations, mostly on live data of the same size.
     Quick,
     /// For figures that are kept.
     Full,
@@ -102,37 +88,43 @@ impl Scale {
     }
 }
 
-/// The result of a run of a program. Its time is the sum of three, without that of its input.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Outcome {
-    /// Of all that was computed.
-    pub checksum: u64,
-    /// Wall time of building a structure, where the program measures that apart.
-    pub build: Duration,
-    /// Wall time of laying it out, where the program does so.
-    pub layout: Duration,
-    /// Wall time of the work.
-    pub work: Duration,
+/// The result of a run of a program. Its wall time is the sum of three, without that of its input.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) checksum: u64,
+    /// Building a structure, where the program measures that apart.
+    pub(crate) build: Duration,
+    pub(crate) layout: Duration,
+    pub(crate) work: Duration,
     /// Resident bytes that an object took, where the program counts them.
-    pub object_bytes: Option<f64>,
+    pub(crate) object_bytes: Option<f64>,
 }
 
 impl Outcome {
-    /// Times `work`, which sums up what it computes. What it returns is dropped when the clock has
-    /// stopped, as in a program that just ends.
-    pub(crate) fn of<B>(work: impl FnOnce(&mut Checksum) -> B) -> Self {
-        let mut sum = Checksum::default();
-        let (time, _built) = timed(|| work(&mut sum));
+    /// That of a program which builds nothing apart.
+    pub(crate) fn new(checksum: u64, work: Duration) -> Self {
         Outcome {
-            checksum: sum.0,
-            work: time,
+            checksum,
+            work,
             ..Outcome::default()
         }
     }
+
+    /// Times `work`, which sums up what it computes. What it returns is dropped untimed.
+    pub(crate) fn of<B>(work: impl FnOnce(&mut Checksum) -> B) -> Self {
+        let mut sum = Checksum::default();
+        let (time, _built) = timed(|| work(&mut sum));
+        Outcome::new(sum.0, time)
+    }
+}
+
+/// As many things as `count`, each made from its number.
+pub(crate) fn collect<T>(count: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
+    (0..count).map(make).collect()
 }
 
 /// A sum over numbers in their order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Checksum(pub(crate) u64);
 
 impl Checksum {

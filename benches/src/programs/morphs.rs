@@ -1,6 +1,6 @@
 //! A random tree of 4 M nodes, copied or morphed.
 //!
-//! Each process warms memory, builds one tree, which nothing has touched since, and copies or
+//! Each process builds one tree, which nothing has touched since, and copies or
 //! morphs it once. The copy and the morphed tree must answer as the first tree did.
 
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ccmorph::Morph;
 
-use super::{Outcome, Scale};
+use super::Outcome;
 use crate::keys;
 use crate::queries::Chain;
 use crate::structures::Structure;
@@ -16,13 +16,10 @@ use crate::structures::tree::Plan;
 use crate::sys::{resident_bytes, warm_memory};
 use crate::timing::timed;
 
-/// In quick runs, too: the names of the rows say how many.
+/// In quick runs, too: the names of the rows have the number.
 const NODES: usize = 1 << 22;
 
-/// Resident bytes of the process, without what it is about to give back.
-///
-/// Allocators keep unused memory for up to a second, and then part with it when the thread frees
-/// something.
+/// Resident bytes without what allocators keep for a second, until the thread frees something.
 fn settled_bytes() -> u64 {
     std::thread::sleep(Duration::from_millis(1100));
     for _ in 0..100_000 {
@@ -34,22 +31,13 @@ fn settled_bytes() -> u64 {
     resident_bytes()
 }
 
-/// A plain recursive copy; an object's bytes are those of the tree as allocated, without the copy.
-pub(super) fn clone(_scale: Scale) -> Outcome {
-    run(true)
-}
-
-/// A morph in the layout that the model chooses; an object's bytes are those after it.
-pub(super) fn morph(_scale: Scale) -> Outcome {
-    run(false)
-}
-
-fn run(copies: bool) -> Outcome {
-    // As much as either program takes, and more.
+/// If it `copies`, a plain recursive copy, and an object's bytes before it; else a morph in the
+/// layout that the model chooses, and an object's bytes after it.
+pub(super) fn run(copies: bool) -> Outcome {
     warm_memory(1 << 30);
     let keys = keys::random(NODES, 17);
     let chain = Chain::sample(&keys, 20_000, 18);
-    // Lives as long as the tree, so that the process has it with and without.
+    // Lives as long as the tree: the process has it before and after.
     let plan = Plan::of_inserts(&keys);
     drop(keys);
     let without = settled_bytes();
@@ -66,10 +54,9 @@ fn run(copies: bool) -> Outcome {
         (time, node_bytes(), tree.follow(&chain))
     };
     assert_eq!(same, checksum, "it answers alike");
+    let object_bytes = Some(object_bytes);
     Outcome {
-        checksum,
-        work: time,
-        object_bytes: Some(object_bytes),
-        ..Outcome::default()
+        object_bytes,
+        ..Outcome::new(checksum, time)
     }
 }

@@ -2,31 +2,21 @@
 
 use ccmalloc::default_policy;
 
-use super::{Checksum, Outcome, Scale};
+use super::{Checksum, Outcome, Scale, collect};
 use crate::dispatch::served_by;
 use crate::placement::{AS_ALLOCATED, Hinted, NodeAllocator, NullHinted};
 use crate::raw::{RawChains, RawTree};
 use crate::rng::Rng;
+use crate::search_tree::Node;
 use crate::sys::resident_bytes;
 
-/// Levels of the tree that is built once.
-const LEVELS: u32 = 22;
-
-struct Node {
-    value: u64,
-    left: Option<Box<Node>>,
-    right: Option<Box<Node>>,
-}
-
-/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as Olden's `treeadd`
-/// does. It is never freed.
-///
-/// An allocator that serves addresses in ascending order does best here: nodes are allocated in the
-/// order of the walk. Quick runs have the same size, since smaller trees ask another question.
+/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as in Olden's `treeadd`,
+/// and never freed. An allocator that serves ascending addresses does best: nodes are allocated in
+/// the order of the walk. Quick runs have the same size: smaller trees ask another question.
 pub(super) fn build_once(_scale: Scale) -> Outcome {
     Outcome::of(|sum| {
-        // Leaked: the process ends after it, and so did the original.
-        let root: Option<&Node> = build(LEVELS, 1).map(|root| &*Box::leak(root));
+        // Leaked, as in the original: the process ends after it.
+        let root: Option<&Node> = build(22, 1).map(|root| &*Box::leak(root));
         add_in_order(root, sum);
         sum.0 = sum.0.wrapping_add(sum_pre_order(root));
     })
@@ -35,11 +25,7 @@ pub(super) fn build_once(_scale: Scale) -> Outcome {
 /// A node is allocated before its children.
 fn build(levels: u32, value: u64) -> Option<Box<Node>> {
     let deeper = levels.checked_sub(1)?;
-    let mut node = Box::new(Node {
-        value,
-        left: None,
-        right: None,
-    });
+    let mut node = Box::new(Node::leaf(value, ()));
     node.left = build(deeper, 2 * value);
     node.right = build(deeper, 2 * value + 1);
     Some(node)
@@ -47,7 +33,7 @@ fn build(levels: u32, value: u64) -> Option<Box<Node>> {
 
 fn sum_pre_order(node: Option<&Node>) -> u64 {
     node.map_or(0, |node| {
-        node.value
+        node.key
             .wrapping_add(sum_pre_order(node.left.as_deref()))
             .wrapping_add(sum_pre_order(node.right.as_deref()))
     })
@@ -56,29 +42,24 @@ fn sum_pre_order(node: Option<&Node>) -> u64 {
 fn add_in_order(node: Option<&Node>, sum: &mut Checksum) {
     if let Some(node) = node {
         add_in_order(node.left.as_deref(), sum);
-        sum.add(node.value);
+        sum.add(node.key);
         add_in_order(node.right.as_deref(), sum);
     }
 }
 
-/// Whether hints mean anything in this process.
 fn takes_hints() -> bool {
     served_by() == "ccmalloc"
 }
 
 fn random_keys(count: usize, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
-    (0..count).map(|_| rng.next_u64()).collect()
+    collect(count, |_| rng.next_u64())
 }
 
-/// Nodes of the tree and links of the chains under null hints: 24 MiB of them, beyond every
-/// second-level cache.
+/// Nodes of the tree and links of the chains under null hints: 24 MiB.
 const NULL_HINT_OBJECTS: usize = 1 << 20;
 
 /// The hinted search tree with every hint null: random inserts and searches, then freed.
-///
-/// Calls with hints bypass the two instructions of [`crate::dispatch`], which do not show beside
-/// the cache misses of a step.
 pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     let keys = random_keys(scale.of(NULL_HINT_OBJECTS), 11);
     if takes_hints() {
@@ -88,7 +69,6 @@ pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     }
 }
 
-/// Builds a tree and looks up every second key.
 fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64], sum: &mut Checksum) {
     let tree = RawTree::with_keys(allocator, keys);
     for &key in keys.iter().step_by(2) {
@@ -107,7 +87,6 @@ pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     }
 }
 
-/// Builds and ages chains and walks some of them.
 fn walk_some<A: NodeAllocator>(allocator: A, links: usize, sum: &mut Checksum) {
     let (chains, keys) = aged_chains(allocator, links);
     for &key in keys.iter().step_by(4) {
@@ -116,15 +95,11 @@ fn walk_some<A: NodeAllocator>(allocator: A, links: usize, sum: &mut Checksum) {
     sum.add(links as u64);
 }
 
-/// Links of a chain, on average.
-const CHAIN_LINKS: usize = 8;
-
-/// Chains of `links` random keys, after as many times one random key was deleted and another added;
-/// and the keys that they hold.
+/// Chains of `links` random keys after as many deletions and additions, and their keys.
 pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A>, Vec<u64>) {
     let mut rng = Rng::new(12);
-    let mut chains = RawChains::new(allocator, links.div_ceil(CHAIN_LINKS));
-    let mut keys: Vec<u64> = (0..links).map(|_| rng.next_u64()).collect();
+    let mut chains = RawChains::new(allocator, links.div_ceil(8));
+    let mut keys = collect(links, |_| rng.next_u64());
     for &key in &keys {
         chains.push(key, key.rotate_left(32));
     }
@@ -138,13 +113,9 @@ pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A
     (chains, keys)
 }
 
-/// Nodes of the tree that is weighed.
-const WEIGHED_NODES: usize = 1 << 21;
-
-/// What a node of the search tree takes of resident memory: hinted under `ccmalloc`, plain under
-/// the others.
+/// Resident memory of a search tree's node: hinted under `ccmalloc`, plain under the others.
 pub(super) fn memory_bst(scale: Scale) -> Outcome {
-    let keys = random_keys(scale.of(WEIGHED_NODES), 13);
+    let keys = random_keys(scale.of(1 << 21), 13);
     if takes_hints() {
         weigh(Hinted::new(default_policy()), &keys)
     } else {
@@ -152,7 +123,7 @@ pub(super) fn memory_bst(scale: Scale) -> Outcome {
     }
 }
 
-/// Builds a tree, with the parents as hints, and tells by how much the process grew.
+/// Builds a tree, with parents as hints, and tells by how much the process grew.
 fn weigh<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Outcome {
     let before = resident_bytes();
     let mut tree = None;

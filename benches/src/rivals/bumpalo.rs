@@ -1,12 +1,10 @@
 //! bumpalo, an arena that serves addresses one below the other and takes back only the last object:
 //! nothing builds a structure faster or packs it closer.
 //!
-//! Each thread has an arena, which is never dropped because other threads may hold objects of it. A
-//! thread's arena frees, grows and shrinks only objects in its current chunk. Others are not freed,
-//! and grow by moving.
-//!
-//! The arena takes its chunks from the global allocator, which is this one. So a thread whose arena
-//! is about to take a chunk sets [`NEEDS_CHUNK`], and what it asks for then is the system's.
+//! Each thread has an arena, never dropped because other threads may hold objects of it. It
+//! frees, grows and shrinks only objects in its current chunk; others are not freed, and grow by
+//! moving. An arena takes its chunks from the global allocator, which is this one: a thread whose
+//! arena is about to take a chunk sets [`NEEDS_CHUNK`], and is then served by the system.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,35 +14,23 @@ use std::ptr::{self, NonNull};
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 
-use super::Install;
-
-impl Install for ThreadArenas {
-    const ALLOCATOR: Self = ThreadArenas;
-}
-
 /// An arena for each thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadArenas;
 
-/// The chunk that an arena serves from.
-#[derive(Clone, Copy)]
-struct Chunk {
-    begin: usize,
-    bytes: usize,
-}
-
-/// Whether `object` lies in the current chunk of this thread's arena.
+/// Whether `object` lies in the current chunk of this thread.
 fn in_chunk(object: *mut u8) -> bool {
-    let Chunk { begin, bytes } = CHUNK.get();
+    let (begin, bytes) = CHUNK.get();
     object.addr().wrapping_sub(begin) < bytes
 }
 
 thread_local! {
     // Never dropped: its objects may outlive the thread. Without a destructor, it can be reached at
-    // any time of the thread's life, and registering it allocates nothing.
+    // any time, and allocates nothing.
     static ARENA: ManuallyDrop<Bump> = ManuallyDrop::new(Bump::new());
     static NEEDS_CHUNK: Cell<bool> = const { Cell::new(false) };
-    static CHUNK: Cell<Chunk> = const { Cell::new(Chunk { begin: 0, bytes: 0 }) };
+    /// Where the chunk that the arena serves from begins, and its bytes.
+    static CHUNK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
 /// Runs `ask` with this thread's arena, which may take a chunk.
@@ -61,14 +47,10 @@ fn with_chunks<R>(ask: impl FnOnce(&Bump) -> R) -> R {
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
     if NEEDS_CHUNK.get() {
-        // SAFETY: chunks are not empty: they hold what did not fit into the one before, and
-        // bumpalo's own notes.
+        // SAFETY: chunks are not empty: they hold bumpalo's own notes.
         let chunk = unsafe { System.alloc(layout) };
         if !chunk.is_null() {
-            CHUNK.set(Chunk {
-                begin: chunk.addr(),
-                bytes: layout.size(),
-            });
+            CHUNK.set((chunk.addr(), layout.size()));
         }
         return chunk;
     }

@@ -2,9 +2,9 @@
 
 use crate::ordered_map::{Key, OrderedMap};
 
-/// The name of `ctree`'s dynamic map.
+/// `ctree`'s dynamic map, in names of comparisons.
 pub const OURS: &str = "ctree";
-/// The name of std's map in names of comparisons.
+/// std's map in names of comparisons.
 pub const BTREEMAP: &str = "btreemap";
 /// And in words.
 pub const BTREEMAP_NAME: &str = "std BTreeMap";
@@ -70,28 +70,33 @@ pub mod bbtree {
 
     use super::{Key, OrderedMap};
 
-    /// Keys of one call to `get_many`, which wants them as an array.
+    /// Calls `use_value` with the value of each of `keys`: `get_many` wants them as an array.
+    #[inline(always)]
+    fn in_batches<'m, K>(
+        keys: &[K],
+        get_many: impl Fn([&K; BATCH]) -> [Option<&'m u64>; BATCH],
+        get: impl Fn(&K) -> Option<&'m u64>,
+        mut use_value: impl FnMut(Option<&u64>),
+    ) {
+        let (batches, rest) = keys.as_chunks();
+        for batch in batches {
+            let values = get_many(batch.each_ref());
+            values.into_iter().for_each(&mut use_value);
+        }
+        rest.iter().map(get).for_each(use_value);
+    }
+
     const BATCH: usize = 32;
 
     adapter!(BBTreeMap {
         #[inline]
-        fn get_many(&self, keys: &[K], mut use_value: impl FnMut(Option<&u64>)) {
-            let (batches, rest) = keys.as_chunks::<BATCH>();
-            for batch in batches {
-                for value in BBTreeMap::get_many(self, batch.each_ref()) {
-                    use_value(value);
-                }
-            }
-            for key in rest {
-                use_value(BBTreeMap::get(self, key));
-            }
+        fn get_many(&self, keys: &[K], use_value: impl FnMut(Option<&u64>)) {
+            let one = |key: &K| BBTreeMap::get(self, key);
+            in_batches(keys, |keys| BBTreeMap::get_many(self, keys), one, use_value);
         }
     });
 
-    /// Writes `map` into `file`.
-    ///
-    /// # Errors
-    /// That of the operating system.
+    /// Writes `map` into `file`, or fails as the operating system does.
     pub fn write_file(map: &BBTreeMap<u64, u64>, file: File) -> io::Result<()> {
         let mut out = BufWriter::new(file);
         FileWriter::from(map).write(|bytes| out.write_all(bytes))?;
@@ -103,17 +108,10 @@ pub mod bbtree {
     pub fn get_many_of_file(
         map: &FileMap<'_, u64, u64>,
         keys: &[u64],
-        mut use_value: impl FnMut(Option<&u64>),
+        use_value: impl FnMut(Option<&u64>),
     ) {
-        let (batches, rest) = keys.as_chunks::<BATCH>();
-        for batch in batches {
-            for value in map.get_many(batch.each_ref()) {
-                use_value(value);
-            }
-        }
-        for key in rest {
-            use_value(map.get(key));
-        }
+        let one = |key: &u64| map.get(key);
+        in_batches(keys, |keys| map.get_many(keys), one, use_value);
     }
 }
 
@@ -125,8 +123,6 @@ mod brie {
 
     use super::OrderedMap;
 
-    /// # Panics
-    /// When `key` is the largest integer.
     #[inline]
     fn key_of(key: u64) -> NonMaxU64 {
         NonMaxU64::new(key).expect("no workload uses the largest key")

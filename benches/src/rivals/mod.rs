@@ -1,8 +1,8 @@
 //! What ours is compared with.
 //!
-//! To add an allocator, add an `Install` and a line in [`ALLOCATORS`] (in [`ARENAS`] if it does not
-//! take memory back), and a feature if it is another crate. To add an ordered map, add an adapter
-//! in [`mod@maps`] and a line in [`maps()`], and a feature.
+//! To add an allocator, add a line in [`ALLOCATORS`], or in [`ARENAS`] if it does not take memory
+//! back. To add an ordered map, add an adapter in [`mod@maps`] and a line in [`maps()`]. Another
+//! crate needs a feature.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
@@ -14,16 +14,10 @@ use crate::ordered_map::{Key, Kind};
 mod bumpalo;
 pub mod maps;
 
-/// An allocator that can serve a whole process.
-pub(crate) trait Install: GlobalAlloc + Sized {
-    /// The allocator; it has no state of its own.
-    const ALLOCATOR: Self;
-}
-
 /// An allocator: ours, or one to compare it with.
 ///
 /// Invariants: the functions are the methods of one [`GlobalAlloc`], with their contracts; one that
-/// `owns` memory is in [`all`]. No other module makes or copies one.
+/// `owns` memory is in [`all`]. No other module copies one, and only [`crate::dispatch`] makes one.
 #[derive(Debug)]
 pub struct Allocator {
     /// Its name in names of comparisons within one process.
@@ -40,43 +34,42 @@ pub struct Allocator {
     pub(crate) realloc: unsafe fn(*mut u8, Layout, usize) -> *mut u8,
 }
 
-/// The allocator `A`.
-pub(crate) const fn allocator<A: Install>(name: &'static str) -> Allocator {
-    Allocator {
-        slug: name,
-        name,
-        process: name,
-        owns: None,
-        // SAFETY: the caller keeps the contract of `alloc`.
-        alloc: |layout| unsafe { A::ALLOCATOR.alloc(layout) },
-        // SAFETY: the caller keeps the contract of `alloc_zeroed`.
-        alloc_zeroed: |layout| unsafe { A::ALLOCATOR.alloc_zeroed(layout) },
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        dealloc: |object, layout| unsafe { A::ALLOCATOR.dealloc(object, layout) },
-        // SAFETY: the caller keeps the contract of `realloc`.
-        realloc: |object, layout, size| unsafe { A::ALLOCATOR.realloc(object, layout, size) },
-    }
+/// The [`Allocator`] called `$name` whose functions are the methods of `$global`, a constant.
+macro_rules! allocator {
+    ($name:literal, $global:expr) => {
+        $crate::rivals::Allocator {
+            slug: $name,
+            name: $name,
+            process: $name,
+            owns: None,
+            // SAFETY: the caller keeps the contract of `alloc`.
+            alloc: |layout| unsafe { GlobalAlloc::alloc(&$global, layout) },
+            // SAFETY: the caller keeps the contract of `alloc_zeroed`.
+            alloc_zeroed: |layout| unsafe { GlobalAlloc::alloc_zeroed(&$global, layout) },
+            // SAFETY: the caller keeps the contract of `dealloc`.
+            dealloc: |object, layout| unsafe { GlobalAlloc::dealloc(&$global, object, layout) },
+            // SAFETY: the caller keeps the contract of `realloc`.
+            realloc: |object, layout, size| unsafe {
+                GlobalAlloc::realloc(&$global, object, layout, size)
+            },
+        }
+    };
 }
+pub(crate) use allocator;
 
-impl Install for CcMalloc {
-    const ALLOCATOR: Self = CcMalloc::new();
-}
+const CCMALLOC: CcMalloc = CcMalloc::new();
 
-/// `ccmalloc`, without hints.
+/// Ours, without hints.
 pub static OURS: Allocator = Allocator {
     owns: Some(ccmalloc::contains),
-    ..allocator::<CcMalloc>("ccmalloc")
+    ..allocator!("ccmalloc", CCMALLOC)
 };
-
-impl Install for System {
-    const ALLOCATOR: Self = System;
-}
 
 /// The system's malloc, whatever the global allocator is.
 pub const SYSTEM: Allocator = Allocator {
     slug: "malloc",
     name: "system malloc",
-    ..allocator::<System>("glibc")
+    ..allocator!("glibc", System)
 };
 
 /// The rivals of this build, in their default modes; the system's malloc first.
@@ -85,28 +78,23 @@ pub const ALLOCATORS: &[Allocator] = &[
     #[cfg(feature = "mimalloc")]
     Allocator {
         owns: Some(mimalloc_owns),
-        ..allocator::<mimalloc::MiMalloc>("mimalloc")
+        ..allocator!("mimalloc", mimalloc::MiMalloc)
     },
     #[cfg(feature = "jemalloc")]
-    allocator::<tikv_jemallocator::Jemalloc>("jemalloc"),
+    allocator!("jemalloc", tikv_jemallocator::Jemalloc),
     #[cfg(feature = "snmalloc")]
-    allocator::<snmalloc_rs::SnMalloc>("snmalloc"),
+    allocator!("snmalloc", snmalloc_rs::SnMalloc),
 ];
 
 /// Allocators that do not take memory back, for programs that build once and end.
 pub const ARENAS: &[Allocator] = &[
     #[cfg(feature = "bumpalo")]
-    allocator::<bumpalo::ThreadArenas>("bumpalo"),
+    allocator!("bumpalo", bumpalo::ThreadArenas),
 ];
 
 /// Ours, and then the rivals in their order.
 pub fn all() -> impl Iterator<Item = &'static Allocator> {
     std::iter::once(&OURS).chain(ALLOCATORS)
-}
-
-#[cfg(feature = "mimalloc")]
-impl Install for mimalloc::MiMalloc {
-    const ALLOCATOR: Self = mimalloc::MiMalloc;
 }
 
 #[cfg(feature = "mimalloc")]
@@ -117,16 +105,6 @@ fn mimalloc_owns(object: *const u8) -> bool {
         safe fn mi_is_in_heap_region(object: *const std::ffi::c_void) -> bool;
     }
     mi_is_in_heap_region(object.cast())
-}
-
-#[cfg(feature = "jemalloc")]
-impl Install for tikv_jemallocator::Jemalloc {
-    const ALLOCATOR: Self = tikv_jemallocator::Jemalloc;
-}
-
-#[cfg(feature = "snmalloc")]
-impl Install for snmalloc_rs::SnMalloc {
-    const ALLOCATOR: Self = snmalloc_rs::SnMalloc;
 }
 
 /// The ordered maps of this build for any keys: ours first, then std's.

@@ -1,21 +1,20 @@
 //! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie
 //! anywhere.
 //!
-//! A link owns the one behind it and knows the address of the one before it, which every insert,
-//! delete and morph (`#[parent]`) updates. These addresses are only compared.
+//! A link owns the next one and has the address of the one before it, which is only compared.
 
 use std::ptr;
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
 use super::Structure;
+use crate::ordered_map::low_half;
 use crate::rng::Rng;
 
-/// One link: 24 bytes.
 #[derive(Clone, Debug, TreeNode)]
 struct Link {
     value: u64,
-    /// Where the link before this one lies; null in the first.
+    /// Null in the first.
     #[parent]
     prev: *const Link,
     #[child]
@@ -24,13 +23,10 @@ struct Link {
 
 const _: () = assert!(size_of::<Link>() == 24);
 
-/// A number of lists of `u64`s.
-///
-/// Invariant: each link's `prev` is the address of the link before it, or null.
+/// Lists of numbers. Invariant: each link's `prev` is the address of the link before it, or null.
 #[derive(Debug)]
 pub struct Lists {
     heads: Vec<Option<Box<Link>>>,
-    /// Of each list.
     lengths: Vec<usize>,
 }
 
@@ -38,12 +34,8 @@ pub struct Lists {
 pub const LINKS_EACH: usize = 32;
 
 impl Lists {
-    /// Lists of [`LINKS_EACH`] links on average, `links` in all: each is put in front of a random
-    /// list, and then `churn` times one at a random place is deleted and another inserted at a
-    /// random place.
-    ///
-    /// # Panics
-    /// When there are fewer than [`LINKS_EACH`] links.
+    /// Lists of [`LINKS_EACH`] links on average, `links` in all. Each is put in front of a random
+    /// list, and then `churn` times one at a random place is deleted and another inserted.
     pub fn churned(links: usize, churn: usize, seed: u64) -> Lists {
         let mut rng = Rng::new(seed);
         let count = links / LINKS_EACH;
@@ -73,9 +65,6 @@ impl Lists {
     }
 
     /// Puts `value` in front of what is the `at`th of `list` now, or at its end.
-    ///
-    /// # Panics
-    /// When there is no such list.
     pub fn insert(&mut self, list: usize, at: usize, value: u64) {
         let (slot, prev) = slot(&mut self.heads[list], at);
         let mut link = Box::new(Link {
@@ -92,9 +81,6 @@ impl Lists {
     }
 
     /// Deletes the `at`th of `list` and returns its value, or `None` when the list is shorter.
-    ///
-    /// # Panics
-    /// When there is no such list.
     pub fn remove(&mut self, list: usize, at: usize) -> Option<u64> {
         let (slot, prev) = slot(&mut self.heads[list], at);
         let mut link = slot.take()?;
@@ -107,9 +93,6 @@ impl Lists {
     }
 
     /// The values of `list`, from the first to the last.
-    ///
-    /// # Panics
-    /// When there is no such list.
     pub fn values(&self, list: usize) -> impl Iterator<Item = u64> {
         links(&self.heads[list]).map(|link| link.value)
     }
@@ -127,7 +110,7 @@ fn links(head: &Option<Box<Link>>) -> impl Iterator<Item = &Link> {
     std::iter::successors(head.as_deref(), |link| link.next.as_deref())
 }
 
-/// The place that owns the `at`th link, or would, at the end; and where the link before it lies.
+/// The place that owns the `at`th link, or the end, and where the link before it lies.
 fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *const Link) {
     let mut slot = head;
     let mut before = ptr::null();
@@ -170,11 +153,10 @@ impl Structure for Lists {
 
     /// The low half of the sum of all values in one list. Walks the whole list.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a number of a list fits a usize; of the sum the low half is what is asked for"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "lists are few")]
     fn answer(&self, query: u64) -> u32 {
-        self.values(query as usize).fold(0, u64::wrapping_add) as u32
+        low_half(Some(
+            &self.values(query as usize).fold(0, u64::wrapping_add),
+        ))
     }
 }

@@ -6,16 +6,15 @@ use ccmorph::{Morph, MorphError, Report, TreeNode};
 use super::Structure;
 use crate::rng::Rng;
 
-/// A point, and what it stands for.
-#[derive(Clone, Copy, Debug)]
+/// A point.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
-    /// Coordinates, from 0 to below 1.
+    /// From 0 to below 1.
     at: [f32; 3],
     /// A random number.
     pub id: u32,
 }
 
-/// Points of a leaf at most.
 const LEAF_POINTS: usize = 4;
 
 /// One node: 72 bytes.
@@ -26,16 +25,15 @@ enum Octant {
         len: u8,
         points: [Point; LEAF_POINTS],
     },
-    /// Eight parts, by halves in each direction; those without points are not there.
+    /// Eight parts, without those that have no points.
     Inner(#[child] [Option<Box<Octant>>; 8]),
 }
 
 const _: () = assert!(size_of::<Octant>() == 72);
 
-/// Bits of a point's coordinate in a query.
+/// Bits of a coordinate in a query.
 const QUERY_BITS: u32 = 21;
 
-/// A cube.
 #[derive(Clone, Copy, Debug)]
 struct Cube {
     centre: [f32; 3],
@@ -49,7 +47,7 @@ impl Cube {
         reach: 0.5,
     };
 
-    /// Which eighth of it a point lies in: one bit for each direction.
+    /// Which eighth a point lies in: one bit for each direction.
     #[inline]
     fn eighth_of(&self, at: [f32; 3]) -> usize {
         (0..3).fold(0, |bits, axis| {
@@ -87,12 +85,8 @@ pub struct Octree {
 }
 
 impl Octree {
-    /// A tree with `count` random points, inserted one by one. Queries are for cubes in which 64 of
-    /// them lie on average.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a side of a cube does not need the digits of an f64"
-    )]
+    /// A tree of `count` random points. Queries are for cubes in which 64 lie on average.
+    #[expect(clippy::cast_possible_truncation, reason = "a side may be rounded")]
     pub fn random(count: usize, seed: u64) -> Octree {
         let side = (QUERY_POINTS / count.max(1) as f64).cbrt().min(1.0);
         let mut tree = Octree {
@@ -100,7 +94,7 @@ impl Octree {
             query_reach: (side / 2.0) as f32,
         };
         for point in random_points(count, seed) {
-            insert(&mut tree.root, point);
+            insert(&mut tree.root, Cube::UNIT, point);
         }
         tree
     }
@@ -112,10 +106,6 @@ impl Octree {
 
     /// The cube that `query` means: 21 bits for each coordinate of its centre.
     #[inline]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "21 bits fit the 24 of an f32 exactly"
-    )]
     fn cube_of(&self, query: u64) -> Cube {
         const SCALE: f32 = 1.0 / (1_u32 << QUERY_BITS) as f32;
         let coordinate = |axis: u32| {
@@ -129,45 +119,29 @@ impl Octree {
     }
 }
 
-/// Adds a point. Panics when there are five points so close together that 40 halvings do not part
-/// them.
-fn insert(root: &mut Option<Box<Octant>>, point: Point) {
-    const DEPTH_MAX: usize = 40;
-    let mut cube = Cube::UNIT;
-    let mut link = root;
-    for _ in 0..DEPTH_MAX {
-        let octant = link.get_or_insert_with(|| Box::new(Octant::EMPTY));
-        if octant.add(point) {
-            return;
-        }
-        if let Octant::Leaf { points, .. } = **octant {
-            let mut eighths: [Option<Box<Octant>>; 8] = Default::default();
-            for point in points {
-                let eighth = &mut eighths[cube.eighth_of(point.at)];
-                let leaf = eighth.get_or_insert_with(|| Box::new(Octant::EMPTY));
-                leaf.add(point);
-            }
-            **octant = Octant::Inner(eighths);
-        }
-        let Octant::Inner(eighths) = &mut **octant else {
-            unreachable!("a leaf was parted just now");
-        };
-        let which = cube.eighth_of(point.at);
-        link = &mut eighths[which];
-        cube = cube.eighth(which);
+/// Adds a point below `link`, which belongs to `cube`. At most four points may be at one place.
+fn insert(link: &mut Option<Box<Octant>>, cube: Cube, point: Point) {
+    let octant = link.get_or_insert_with(|| {
+        let points = [Point::default(); LEAF_POINTS];
+        Box::new(Octant::Leaf { len: 0, points })
+    });
+    if octant.add(point) {
+        return;
     }
-    panic!("points too close together");
+    let mut parted = None;
+    if let Octant::Leaf { points, .. } = **octant {
+        parted = Some(points);
+        **octant = Octant::Inner(Default::default());
+    }
+    if let Octant::Inner(eighths) = &mut **octant {
+        for point in parted.into_iter().flatten().chain([point]) {
+            let which = cube.eighth_of(point.at);
+            insert(&mut eighths[which], cube.eighth(which), point);
+        }
+    }
 }
 
 impl Octant {
-    const EMPTY: Octant = Octant::Leaf {
-        len: 0,
-        points: [Point {
-            at: [0.0; 3],
-            id: 0,
-        }; LEAF_POINTS],
-    };
-
     /// Adds a point to a leaf with room; false for other nodes.
     fn add(&mut self, point: Point) -> bool {
         match self {
@@ -182,10 +156,11 @@ impl Octant {
 
     fn sum(&self, cube: &Cube, query: &Cube) -> u32 {
         match self {
-            Octant::Leaf { len, points } => points[..usize::from(*len)]
-                .iter()
-                .filter(|point| query.meets(point.at, 0.0))
-                .fold(0, |sum: u32, point| sum.wrapping_add(point.id)),
+            Octant::Leaf { len, points } => {
+                let points = points[..usize::from(*len)].iter();
+                let inside = points.filter(|point| query.meets(point.at, 0.0));
+                inside.fold(0, |sum: u32, point| sum.wrapping_add(point.id))
+            }
             Octant::Inner(eighths) => {
                 let mut sum = 0_u32;
                 for (which, eighth) in eighths.iter().enumerate() {
@@ -203,11 +178,7 @@ impl Octant {
 }
 
 /// `count` points, even over the unit cube.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "24 bits fit an f32 exactly; of the id the low half is enough"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "half an id is enough")]
 pub fn random_points(count: usize, seed: u64) -> Vec<Point> {
     const SCALE: f32 = 1.0 / (1_u32 << 24) as f32;
     let mut rng = Rng::new(seed);
@@ -226,7 +197,6 @@ impl Structure for Octree {
         morph.run(&mut self.root, Octant::children)
     }
 
-    /// The sum of the ids of the points in the cube that `query` means.
     #[inline]
     fn answer(&self, query: u64) -> u32 {
         let root = self.root.as_deref();

@@ -6,7 +6,6 @@ use super::Structure;
 use crate::keys::bucket_of;
 use crate::ordered_map::low_half;
 
-/// One entry: 24 bytes.
 #[derive(Clone, Debug, TreeNode)]
 struct Entry {
     key: u64,
@@ -17,7 +16,7 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 24);
 
-/// Entries for each bucket: a key that is there is the 2.5th of its chain on average.
+/// Entries for each bucket.
 const LOAD_FACTOR: usize = 4;
 
 /// A map from `u64` to `u64` in chains. It does not grow.
@@ -27,9 +26,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with `entries`, inserted in their order, at a load factor of 4.
-    ///
-    /// A key that comes twice is there twice, and found where it came last.
+    /// A table with `entries`. A key that comes twice is found where it came last.
     pub fn with_entries(entries: impl ExactSizeIterator<Item = (u64, u64)>) -> Table {
         let buckets = entries.len().div_ceil(LOAD_FACTOR).max(1);
         let mut table = Table {

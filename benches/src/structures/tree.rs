@@ -1,16 +1,8 @@
 //! Search trees with a value for each key, built fast.
 //!
-//! Inserting key by key costs a dozen dependent cache misses a node. So a [`Plan`] computes the
-//! shape in arrays, and builds the tree in two passes whose misses overlap:
-//!
-//! ```text
-//! plan:   the parents are those of the Cartesian tree over (key, time of insertion), O(n log n)
-//! build:  allocate the nodes in the order of insertion
-//!         link each to its parent, children before parents
-//! ```
-//!
-//! The tree and the order of its allocations are those of a program that inserts. In a complete
-//! tree the order of insertion is random.
+//! Inserting key by key costs a dozen dependent cache misses a node. A [`Plan`] computes the shape
+//! in arrays, as the Cartesian tree over (key, time of insertion), and then allocates the nodes in
+//! the order of insertion, and links each to its parent, with misses that overlap.
 
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
@@ -25,19 +17,15 @@ use crate::search_tree::{Node, Tree};
 pub struct Plan {
     /// In the order of allocation.
     keys: Vec<u64>,
-    /// In the order of allocation: twice the parent's number, and one more on its right; that of
-    /// the root is [`ROOT`].
+    /// In that order: twice the parent's number, and one more on its right; [`ROOT`] in the root.
     places: Vec<u32>,
-    /// All nodes, children before their parents; the last is the root.
+    /// Children before their parents.
     bottom_up: Vec<u32>,
 }
 
 const ROOT: u32 = u32::MAX;
 
-/// The numbers of `nodes` nodes, of which a place needs one bit more.
-///
-/// # Panics
-/// When there are more than 2^30.
+/// The numbers of `nodes` nodes, twice one of which fits a place: at most 2^30.
 #[expect(clippy::cast_possible_truncation, reason = "asserted")]
 fn numbers(nodes: usize) -> std::ops::Range<u32> {
     assert!(nodes <= 1 << 30, "plans have 2^30 nodes at most");
@@ -45,20 +33,14 @@ fn numbers(nodes: usize) -> std::ops::Range<u32> {
 }
 
 impl Plan {
-    /// The tree that `keys` give when they are inserted in their order.
-    ///
-    /// # Panics
-    /// When a key comes twice, or when there are more than 2^30.
+    /// The tree that `keys`, all different, give when they are inserted in their order.
     pub fn of_inserts(keys: &[u64]) -> Plan {
         let bottom_up = numbers(keys.len()).rev().collect();
         let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
-        assert!(
-            sorted.is_sorted_by(|a, b| a.0 < b.0),
-            "a tree has each key once"
-        );
-        // The rightmost path of the tree over the keys so far: numbers grow along it, as a node is
-        // allocated before all that hang below it.
+        let is_new = |a: &(u64, u32), b: &(u64, u32)| a.0 < b.0;
+        assert!(sorted.is_sorted_by(is_new), "a tree has each key once");
+        // The rightmost path of the tree over the keys so far: numbers grow along it.
         let mut path: Vec<u32> = Vec::new();
         let mut places = vec![ROOT; keys.len()];
         for &(_, node) in &sorted {
@@ -74,8 +56,9 @@ impl Plan {
             }
             path.push(node);
         }
+        let keys = keys.to_vec();
         Plan {
-            keys: keys.to_vec(),
+            keys,
             places,
             bottom_up,
         }
@@ -83,9 +66,6 @@ impl Plan {
 
     /// A tree with `2^levels - 1` nodes and no shorter path, whose nodes are allocated in random
     /// order; the keys are those of `seed`.
-    ///
-    /// # Panics
-    /// When there would be more than 2^30 nodes.
     pub fn complete(levels: u32, seed: u64) -> Plan {
         let nodes = (1_usize << levels) - 1;
         let mut rng = Rng::new(seed);
@@ -118,7 +98,7 @@ impl Plan {
         }
     }
 
-    /// The keys, in the order in which their nodes are allocated.
+    /// The keys, in the order of allocation.
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
@@ -150,17 +130,14 @@ impl Plan {
 }
 
 impl Tree<u64> {
-    /// Looks up all of `keys`, which are known in advance, so that the processor may begin with
-    /// later ones before it has finished earlier ones. A sum over the answers in their order.
+    /// Looks up all of `keys`, which are known in advance, and sums up the answers.
     #[inline(never)]
     pub fn get_all(&self, keys: &[u64]) -> u64 {
-        keys.iter().fold(0, |sum, &key| {
-            add_in_order(sum, u64::from(self.answer(key)))
-        })
+        let answers = keys.iter().map(|&key| u64::from(self.answer(key)));
+        answers.fold(0, add_in_order)
     }
 
     /// Looks up all of `keys`, eight at a time, each step of one after the same step of the others.
-    /// The same sum as that of [`get_all`](Tree::get_all).
     #[inline(never)]
     pub fn get_all_side_by_side(&self, keys: &[u64]) -> u64 {
         const SIDE_BY_SIDE: usize = 8;
@@ -186,9 +163,10 @@ impl Tree<u64> {
                     };
                 }
             }
-            for answer in &answers[..keys.len()] {
-                sum = add_in_order(sum, u64::from(*answer));
-            }
+            let found = answers[..keys.len()]
+                .iter()
+                .map(|&answer| u64::from(answer));
+            sum = found.fold(sum, add_in_order);
         }
         sum
     }
