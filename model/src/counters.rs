@@ -25,15 +25,33 @@
 use std::fmt;
 use std::io;
 
-#[cfg_attr(
-    all(target_os = "linux", feature = "counters"),
-    path = "counters/perf.rs"
-)]
-#[cfg_attr(
-    not(all(target_os = "linux", feature = "counters")),
-    path = "counters/unsupported.rs"
-)]
+#[cfg(all(target_os = "linux", feature = "counters"))]
+#[path = "counters/perf.rs"]
 mod system;
+
+#[cfg(not(all(target_os = "linux", feature = "counters")))]
+mod system {
+    use std::io;
+
+    use super::{Counts, Event};
+
+    pub(super) enum Groups {}
+
+    impl Groups {
+        pub(super) fn open() -> io::Result<Groups> {
+            let what = "they need Linux and the feature `counters`";
+            Err(io::Error::new(io::ErrorKind::Unsupported, what))
+        }
+
+        pub(super) fn events(&self) -> impl Iterator<Item = Event> {
+            std::iter::empty()
+        }
+
+        pub(super) fn around<R>(&mut self, _: impl FnOnce() -> R) -> io::Result<(R, Counts)> {
+            match *self {}
+        }
+    }
+}
 
 /// What can be counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -74,11 +92,7 @@ impl Event {
 }
 
 /// Counters of this thread, opened and stopped.
-#[derive(Debug)]
-pub struct Counters {
-    events: Vec<Event>,
-    groups: system::Groups,
-}
+pub struct Counters(system::Groups);
 
 impl Counters {
     /// Opens what the machine has of [`Event::ALL`].
@@ -87,13 +101,13 @@ impl Counters {
     /// [`CountersError`] when it has none of them, the system forbids them, or this was built
     /// without the feature `counters` or for another system than Linux.
     pub fn new() -> Result<Counters, CountersError> {
-        let (groups, events) = system::open().map_err(CountersError)?;
-        Ok(Counters { events, groups })
+        let groups = system::Groups::open().map_err(CountersError)?;
+        Ok(Counters(groups))
     }
 
     /// The events that are counted; the machine does not have the others.
     pub fn events(&self) -> impl Iterator<Item = Event> {
-        self.events.iter().copied()
+        self.0.events()
     }
 
     /// Counts while `f` runs. Costs a few system calls, some microseconds.
@@ -102,7 +116,13 @@ impl Counters {
     /// [`CountersError`] when the counters cannot be started or read; `f` has then run, unless they
     /// could not be started.
     pub fn around<R>(&mut self, f: impl FnOnce() -> R) -> Result<(R, Counts), CountersError> {
-        system::around(&mut self.groups, f).map_err(CountersError)
+        self.0.around(f).map_err(CountersError)
+    }
+}
+
+impl fmt::Debug for Counters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.events()).finish()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Counters of Linux's `perf_event_open`.
 
-use std::fmt;
 use std::io;
 
 use perf_event::events::{Cache, CacheOp, CacheResult, Hardware, WhichCache};
@@ -8,56 +7,75 @@ use perf_event::{Builder, Counter, Group};
 
 use super::{Counts, Event};
 
-/// Events that are counted together.
-struct EventGroup {
-    group: Group,
-    counters: Vec<(Event, Counter)>,
-    /// Nanoseconds enabled and running before the last start: a reset keeps the times.
-    before: (u64, u64),
-}
+/// Events that are counted together, and their groups; at least one.
+pub(super) struct Groups(Vec<(Group, Vec<(Event, Counter)>)>);
 
-/// Groups of at least one event.
-pub(super) struct Groups(Vec<EventGroup>);
-
-/// Opens the events that the machine has, for this thread, stopped.
-///
-/// # Errors
-/// That of the first event when there are none: `NotFound` where the machine has no counters.
-pub(super) fn open() -> io::Result<(Groups, Vec<Event>)> {
-    let (first, second) = Event::ALL.split_at(3);
-    let (mut groups, mut opened) = (Vec::new(), Vec::new());
-    let mut first_error = None;
-    for events in [first, second] {
-        let mut group = match Group::new() {
-            Ok(group) => group,
-            Err(error) => {
-                first_error.get_or_insert(error);
-                continue;
-            }
-        };
-        let mut counters = Vec::new();
-        for &event in events {
-            match open_event(event, &mut group) {
-                Ok(counter) => {
-                    counters.push((event, counter));
-                    opened.push(event);
-                }
+impl Groups {
+    /// Opens the events that the machine has, for this thread, stopped.
+    ///
+    /// # Errors
+    /// That of the first event when there are none: `NotFound` where the machine has no counters.
+    pub(super) fn open() -> io::Result<Groups> {
+        let (first, second) = Event::ALL.split_at(3);
+        let (mut groups, mut first_error) = (Vec::new(), None);
+        for events in [first, second] {
+            let opened = Group::new().map(|mut group| {
+                let open = |&event| match open_event(event, &mut group) {
+                    Ok(counter) => Some((event, counter)),
+                    Err(error) => {
+                        first_error.get_or_insert(error);
+                        None
+                    }
+                };
+                let counters: Vec<_> = events.iter().filter_map(open).collect();
+                (group, counters)
+            });
+            match opened {
+                Ok(opened) if opened.1.is_empty() => {}
+                Ok(opened) => groups.push(opened),
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
             }
         }
-        if !counters.is_empty() {
-            groups.push(EventGroup {
-                group,
-                counters,
-                before: (0, 0),
-            });
+        match first_error {
+            Some(error) if groups.is_empty() => Err(error),
+            _ => Ok(Groups(groups)),
         }
     }
-    match first_error {
-        Some(error) if groups.is_empty() => Err(error),
-        _ => Ok((Groups(groups), opened)),
+
+    pub(super) fn events(&self) -> impl Iterator<Item = Event> {
+        let counters = self.0.iter().flat_map(|(_, counters)| counters);
+        counters.map(|&(event, _)| event)
+    }
+
+    /// Counts while `f` runs.
+    pub(super) fn around<R>(&mut self, f: impl FnOnce() -> R) -> io::Result<(R, Counts)> {
+        // Nanoseconds enabled and running so far, which a reset keeps.
+        let mut before = Vec::new();
+        for (group, _) in &mut self.0 {
+            group.reset()?;
+            let counts = group.read()?;
+            before.push((counts.time_enabled(), counts.time_running()));
+            group.enable()?;
+        }
+        let result = f();
+        // All stop before any is read.
+        for (group, _) in &mut self.0 {
+            group.disable()?;
+        }
+        let mut values = Counts::default();
+        for ((group, counters), (enabled_ns, running_ns)) in self.0.iter_mut().zip(before) {
+            let counts = group.read()?;
+            let enabled_ns = counts.time_enabled().saturating_sub(enabled_ns);
+            let running_ns = counts.time_running().saturating_sub(running_ns);
+            for (event, counter) in counters {
+                let count = counts.get(counter).copied();
+                let scaled = count.and_then(|count| scaled(count, enabled_ns, running_ns));
+                values.0[*event as usize] = scaled;
+            }
+        }
+        Ok((result, values))
     }
 }
 
@@ -79,46 +97,10 @@ fn open_event(event: Event, group: &mut Group) -> io::Result<Counter> {
     .build()
 }
 
-/// Counts while `f` runs.
-pub(super) fn around<R>(
-    Groups(groups): &mut Groups,
-    f: impl FnOnce() -> R,
-) -> io::Result<(R, Counts)> {
-    for group in groups.iter_mut() {
-        group.group.reset()?;
-        let counts = group.group.read()?;
-        group.before = (counts.time_enabled(), counts.time_running());
-        group.group.enable()?;
-    }
-    let result = f();
-    // All stop before any is read.
-    for group in groups.iter_mut() {
-        group.group.disable()?;
-    }
-    let mut values = Counts::default();
-    for group in groups.iter_mut() {
-        let counts = group.group.read()?;
-        let enabled_ns = counts.time_enabled().saturating_sub(group.before.0);
-        let running_ns = counts.time_running().saturating_sub(group.before.1);
-        for (event, counter) in &group.counters {
-            let count = counts.get(counter).copied();
-            let scaled = count.and_then(|count| scaled(count, enabled_ns, running_ns));
-            values.0[*event as usize] = scaled;
-        }
-    }
-    Ok((result, values))
-}
-
 /// A count over the share of the time that its counter ran; `None` when it never ran.
 fn scaled(count: u64, enabled_ns: u64, running_ns: u64) -> Option<f64> {
     let share = (running_ns as f64 / enabled_ns.max(1) as f64).min(1.0);
     (share > 0.0).then(|| count as f64 / share)
-}
-
-impl fmt::Debug for Groups {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Groups").finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]
