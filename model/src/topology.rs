@@ -35,12 +35,7 @@ pub enum Source {
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Source::Sysfs => "sysfs",
-            Source::Cpuid => "cpuid",
-            Source::Sysconf => "sysconf",
-            Source::Default => "default",
-        })
+        f.pad(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -61,10 +56,8 @@ impl<T> Fact<T> {
 
     /// What the source has, or a default.
     fn known(value: Option<T>, source: Source, default: T) -> Fact<T> {
-        match value {
-            Some(value) => Fact::new(value, source),
-            None => Fact::new(default, Source::Default),
-        }
+        let default = Fact::new(default, Source::Default);
+        value.map_or(default, |value| Fact::new(value, source))
     }
 }
 
@@ -83,11 +76,7 @@ pub enum CacheKind {
 
 impl fmt::Display for CacheKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CacheKind::Data => "data",
-            CacheKind::Instruction => "instruction",
-            CacheKind::Unified => "unified",
-        })
+        f.pad(&format!("{self:?}").to_lowercase())
     }
 }
 
@@ -179,25 +168,18 @@ impl Topology {
         caches.sort_by_key(|cache| (cache.level, cache.kind != CacheKind::Data));
         for cache in &mut caches {
             if !cache.is_consistent() {
+                let (level, kind, size_bytes) = (cache.level, cache.kind, cache.size_bytes);
+                let (sets, ways, line_bytes) = (cache.sets, cache.ways, cache.line_bytes);
                 notes.push(format!(
-                    "L{} {}: {} sets of {} lines of {} bytes are not its {} bytes: sets and ways \
-                     count as unknown",
-                    cache.level,
-                    cache.kind,
-                    cache.sets,
-                    cache.ways,
-                    cache.line_bytes,
-                    cache.size_bytes
+                    "L{level} {kind}: {sets} sets of {ways} lines of {line_bytes} bytes are not \
+                     its {size_bytes} bytes: sets and ways count as unknown"
                 ));
                 (cache.sets, cache.ways) = (0, 0);
             }
             // Sysfs does not know.
-            if cache.inclusive.is_none() {
-                let same =
-                    |other: &&CacheFacts| (other.level, other.kind) == (cache.level, cache.kind);
-                let told = processor.caches.iter().find(same);
-                cache.inclusive = told.and_then(|other| other.inclusive);
-            }
+            let mut same = processor.caches.iter();
+            let same = same.find(|other| (other.level, other.kind) == (cache.level, cache.kind));
+            cache.inclusive = cache.inclusive.or(same.and_then(|other| other.inclusive));
         }
         let inclusion = inclusion(&caches, processor.vendor.as_deref());
         notes.extend(geometry::doubts(&caches, inclusion.source));
@@ -207,13 +189,10 @@ impl Topology {
                         effective size with `model calibrate`";
             notes.push(what.to_owned());
         }
+        let unknown = || "unknown".to_owned();
         let cpu_name = match processor.name {
             Some(name) => Fact::new(name, Source::Cpuid),
-            None => Fact::known(
-                cpu_name(root),
-                Source::Sysfs,
-                "unknown processor".to_owned(),
-            ),
+            None => Fact::known(cpu_name(root), Source::Sysfs, unknown() + " processor"),
         };
         let page_bytes = sys::page_bytes().map(|bytes| bytes as u64);
         Topology {
@@ -222,7 +201,7 @@ impl Topology {
             caches,
             inclusion,
             page_bytes: Fact::known(page_bytes, Source::Sysconf, 4096),
-            huge_pages: Fact::known(huge_pages(root), Source::Sysfs, "unknown".to_owned()),
+            huge_pages: Fact::known(huge_pages(root), Source::Sysfs, unknown()),
             memory_bytes: Fact::known(sys::physical_memory_bytes(), Source::Sysconf, 8 << 30),
             notes,
         }

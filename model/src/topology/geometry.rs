@@ -37,19 +37,20 @@ pub(super) fn doubts(caches: &[CacheFacts], inclusion: Source) -> Vec<String> {
     let mut doubts = Vec::new();
     for cache in data_caches(caches) {
         let name = format!("L{}", cache.level);
-        match geometry(cache) {
-            None => doubts.push(format!("{name} has a size that no sets and ways make up")),
-            Some((_, true)) => {}
-            Some((folded, false)) => doubts.push(format!(
-                "{name} {}: where sets matter, it counts as {} sets of {} ways",
-                match (cache.sets, cache.ways) {
-                    (_, 0) => "does not say how many ways it has".to_owned(),
-                    (0, ways) => format!("has {ways} ways in sets that are no power of two"),
-                    (sets, ways) => format!("has {sets} sets of {ways} ways, chosen by a hash"),
-                },
-                folded.sets(),
-                folded.associativity()
-            )),
+        let Some((folded, is_reported)) = geometry(cache) else {
+            doubts.push(format!("{name} has a size that no sets and ways make up"));
+            continue;
+        };
+        let what = match (cache.sets, cache.ways) {
+            (_, 0) => "does not say how many ways it has".to_owned(),
+            (0, ways) => format!("has {ways} ways in sets that are no power of two"),
+            (sets, ways) => format!("has {sets} sets of {ways} ways, chosen by a hash"),
+        };
+        let (sets, ways) = (folded.sets(), folded.associativity());
+        if !is_reported {
+            doubts.push(format!(
+                "{name} {what}: where sets matter, it counts as {sets} sets of {ways} ways"
+            ));
         }
     }
     if inclusion == Source::Default && data_caches(caches).count() > 1 {

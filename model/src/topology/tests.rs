@@ -18,16 +18,9 @@ impl Tree {
 
     /// Level, kind, size, bytes of a line, then ways and sets.
     fn cache(&self, index: u32, texts: &[&str]) {
-        let names = [
-            "level",
-            "type",
-            "size",
-            "coherency_line_size",
-            "ways_of_associativity",
-            "number_of_sets",
-            "shared_cpu_list",
-        ];
-        for (name, text) in names.iter().zip(texts) {
+        let names = "level type size coherency_line_size ways_of_associativity number_of_sets \
+                     shared_cpu_list";
+        for (name, text) in names.split(' ').zip(texts) {
             let path = format!("devices/system/cpu/cpu0/cache/index{index}/{name}");
             self.write(&path, text);
         }
