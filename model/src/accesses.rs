@@ -24,10 +24,9 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-use crate::probability::{Access, BlockProbabilities};
+use crate::probability::{Access, BlockProbabilities, Lengths, Reads};
 use crate::{Placement, Shape, Visits};
 pub use operations::Operations;
-pub use points::Lengths;
 #[cfg_attr(
     not(feature = "structures"),
     expect(unused_imports, reason = "some are for structures")
@@ -45,8 +44,6 @@ pub struct Accesses {
     addresses: Vec<u64>,
     /// By point, the tickets of the operations that read it.
     spans: Vec<Span>,
-    /// Points by the start of their spans, ancestors first.
-    by_start: Vec<u32>,
     tickets: Tickets,
     order: Order,
     visits: Visits,
@@ -128,20 +125,25 @@ impl Accesses {
         addresses: Vec<u64>,
         spans: Vec<Span>,
         tickets: Tickets,
-        order: Order,
+        reads_in: Order,
     ) -> Accesses {
         debug_assert_eq!(addresses.len(), points.len(), "one address for each point");
         debug_assert_eq!(spans.len(), points.len(), "one span for each point");
         let sums: Vec<f64> = spans.iter().map(|&span| tickets.measure(span)).collect();
-        let visits = Visits::of_sums(points.shape(), &sums);
-        let by_start = points::by_start(&spans, tickets.count());
+        let order = points::by_start(&spans, tickets.count());
+        let of_point = |&v: &u32| tickets.interval(spans[v as usize]);
+        let visits = Visits {
+            intervals: order.iter().map(of_point).collect(),
+            order,
+            ..Visits::default()
+        };
+        let visits = visits.with_totals(points.shape(), &sums);
         Accesses {
             points,
             addresses,
             spans,
-            by_start,
             tickets,
-            order,
+            order: reads_in,
             visits,
         }
     }
@@ -186,11 +188,15 @@ impl Accesses {
     /// # Panics
     /// When `block_bytes` is not a power of two.
     pub fn block_probabilities(&self, block_bytes: u64) -> BlockProbabilities {
-        let touches = self.by_start.iter().map(|&v| {
-            let span = self.spans[v as usize];
-            (self.access(v), self.tickets.interval(span))
-        });
-        BlockProbabilities::of_intervals(touches, block_bytes)
+        BlockProbabilities::of_reads(self.reads(), block_bytes, |_| true)
+    }
+
+    pub(crate) fn reads(&self) -> Reads<'_> {
+        Reads {
+            visits: &self.visits,
+            addresses: &self.addresses,
+            lengths: self.points.lengths(),
+        }
     }
 
     /// The points that every operation reads, in this order, where all are the same: walks.

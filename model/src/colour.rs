@@ -81,10 +81,9 @@ impl Colouring {
     pub fn hot_way_bytes(self) -> u64 {
         let way = self.geometry.way_bytes();
         let block = self.geometry.block_bytes();
-        let unit = if way > PAGE_BYTES {
-            PAGE_BYTES.max(block)
-        } else {
-            block
+        let unit = match way > PAGE_BYTES {
+            true => PAGE_BYTES.max(block),
+            false => block,
         };
         #[expect(
             clippy::cast_possible_truncation,
@@ -225,9 +224,8 @@ impl Part {
             nodes.push(v);
             if let Some(sums) = &sums {
                 let kept = shape.children(v).iter().map(|&child| child as usize);
-                let kept: f64 = (kept.filter(|&child| hot[child] == is_hot))
-                    .map(|child| sums[child])
-                    .sum();
+                let kept = kept.filter(|&child| hot[child] == is_hot);
+                let kept: f64 = kept.map(|child| sums[child]).sum();
                 ends.push((sums[v as usize] - kept).max(0.0));
             }
         }
@@ -310,11 +308,15 @@ pub struct Coloured {
 }
 
 impl Coloured {
-    /// What colouring gains and loses at each level of `machine`, when `level` is the level of the
-    /// coloured cache, against `plain`, such as the same layout without colours.
+    /// What colouring gains and loses at each level of `machine`, compared with `plain`, such as the
+    /// same layout without colours.
+    ///
+    /// At `level`, that of the coloured cache, hot blocks have the hot share of the capacity and the
+    /// others the rest; other levels see a placement with gaps. `node` is what was placed, the
+    /// predictor of the same shape.
     ///
     /// # Errors
-    /// As [`predict`](Coloured::predict).
+    /// [`ColourError::NoLevel`] when the machine has no level of this name that holds data.
     ///
     /// # Panics
     /// As [`Predictor::predict`].
@@ -327,45 +329,22 @@ impl Coloured {
         machine: &Machine,
         level: &str,
     ) -> Result<ColourGain, ColourError> {
-        Ok(ColourGain {
-            coloured: self.predict(predictor, node, pages, machine, level)?,
-            plain: predictor.predict(plain, node, pages, machine),
-        })
-    }
-
-    /// Misses and nanoseconds of an operation in the coloured placement. At `level`, hot blocks
-    /// have the hot share of the capacity and the others the rest; other levels see a placement
-    /// with gaps. `node` is what was placed, the predictor of the same shape.
-    ///
-    /// # Errors
-    /// [`ColourError::NoLevel`] when the machine has no level of this name that holds data.
-    ///
-    /// # Panics
-    /// As [`Predictor::predict`].
-    pub fn predict(
-        &self,
-        predictor: &Predictor,
-        node: NodeExtent,
-        pages: PageSize,
-        machine: &Machine,
-        level: &str,
-    ) -> Result<Prediction, ColourError> {
         let is_coloured = |other: &Level| other.name == level && other.kind == LevelKind::Data;
         if !machine.levels.iter().any(is_coloured) {
-            return Err(ColourError::NoLevel {
-                name: level.to_owned(),
-            });
+            let name = level.to_owned();
+            return Err(ColourError::NoLevel { name });
         }
-        let (hot, all) = (
-            self.colouring.hot_way_bytes(),
-            self.colouring.geometry.way_bytes(),
-        );
-        let parts = ColouredLevel {
+        let way_bytes = self.colouring.geometry.way_bytes();
+        let divided = Some(ColouredLevel {
             name: level,
             hot: &self.hot,
-            hot_share: hot as f64 / all as f64,
-        };
-        Ok(predictor.predict_divided(&self.placement, node, pages, machine, parts))
+            hot_share: self.colouring.hot_way_bytes() as f64 / way_bytes as f64,
+        });
+        let placement = &self.placement;
+        Ok(ColourGain {
+            coloured: predictor.predict_divided(placement, node, pages, machine, divided),
+            plain: predictor.predict(plain, node, pages, machine),
+        })
     }
 }
 
@@ -420,19 +399,19 @@ impl fmt::Display for ColourError {
         match self {
             ColourError::Share => f.write_str("a share of the sets is between 0 and 1"),
             ColourError::NodeTooLarge {
-                node_bytes: node,
-                room_bytes: room,
+                node_bytes,
+                room_bytes,
             } => write!(
                 f,
-                "a node of {node} bytes does not fit into the {room} bytes that its colour has of \
-                 a way"
+                "a node of {node_bytes} bytes does not fit into the {room_bytes} bytes that its \
+                 colour has of a way"
             ),
             ColourError::NoLevel { name } => write!(f, "the machine has no cache called {name:?}"),
         }
     }
 }
 
-impl core::error::Error for ColourError {}
+impl std::error::Error for ColourError {}
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,9 @@
 //! The cost of a morph, and the number of operations after which it has paid.
 //!
-//! A morph walks over the structure, decides on a layout, allocates a second set of nodes and moves
-//! each node. Addresses are known ahead, so several misses are under way together and only a part
-//! of each latency is waited for. That part and the time of the instructions were measured with
-//! `Morph` on random-insert trees of 2^14 to 2^22 nodes of 32, 64 and 128 bytes in a young heap
-//! under `ccmalloc`, on two Emerald Rapids cores (21 November 2026).
+//! A morph knows addresses ahead, so several misses are under way together and only a part of each
+//! latency is waited for. That part and the time of the instructions were measured with `Morph` on
+//! random-insert trees of 2^14 to 2^22 nodes of 32, 64 and 128 bytes in a young heap under
+//! `ccmalloc`, on two Emerald Rapids cores (21 November 2026).
 
 use crate::choose::prediction_of_choice;
 use crate::{
@@ -193,18 +192,7 @@ mod tests {
     #[test]
     fn costs_are_those_that_were_measured() {
         // Nanoseconds a node of `Morph` on random trees, the shortest of some runs, and that
-        // machine as it was calibrated, small steps taken together.
-        let level = |name: &str, kind, block_bytes, steps: &[(u32, f64)]| Level {
-            name: name.to_owned(),
-            kind,
-            block_bytes,
-            steps: (steps.iter())
-                .map(|&(kib, step_ns)| Step {
-                    capacity_bytes: f64::from(kib) * 1024.0,
-                    step_ns,
-                })
-                .collect(),
-        };
+        // machine as it was calibrated, small steps taken together, in KiB and nanoseconds.
         let second = [
             (362, 2.5),
             (724, 1.0),
@@ -214,41 +202,52 @@ mod tests {
             (2896, 14.9),
         ];
         let third = [(5793, 38.9), (8192, 40.6), (11_585, 11.9)];
-        let translation = [(4096, 6.0), (5793, 7.2)];
+        let levels = [
+            ("L1", LevelKind::Data, 64, &[(45, 3.6)][..]),
+            ("L2", LevelKind::Data, 64, &second),
+            ("L3", LevelKind::Data, 64, &third),
+            (
+                "TLB-4k",
+                LevelKind::Pages(SMALL),
+                4096,
+                &[(4096, 6.0), (5793, 7.2)],
+            ),
+        ];
+        let levels = levels.map(|(name, kind, block_bytes, steps)| {
+            let mut level = Level::new(name, kind, block_bytes, 0.0, 0.0);
+            let step = |&(kib, step_ns): &(u32, f64)| Step {
+                capacity_bytes: f64::from(kib) * 1024.0,
+                step_ns,
+            };
+            level.steps = steps.iter().map(step).collect();
+            level
+        });
         let search = SearchCosts {
             operation_ns: 9.1,
             node_ns: REFERENCE_NODE_NS,
             misprediction_ns: 8.2,
             branch_free_node_ns: 3.5,
         };
-        let levels = vec![
-            level("L1", LevelKind::Data, 64, &[(45, 3.6)]),
-            level("L2", LevelKind::Data, 64, &second),
-            level("L3", LevelKind::Data, 64, &third),
-            level("TLB-4k", LevelKind::Pages(SMALL), 4096, &translation),
+        let machine = Machine::new("Emerald Rapids, virtual", search, levels.into()).unwrap();
+        // By size of a node, log2 of the number of nodes and what was measured.
+        let measured: [(u32, &[(u32, f64)]); 3] = [
+            (
+                32,
+                &[(14, 71.7), (16, 71.0), (18, 95.1), (20, 142.2), (22, 216.1)],
+            ),
+            (64, &[(14, 70.4), (18, 95.9), (20, 119.1), (22, 362.4)]),
+            (128, &[(14, 44.0), (18, 93.6), (22, 480.2)]),
         ];
-        let machine = Machine::new("Emerald Rapids, virtual", search, levels).unwrap();
-        for (nodes, bytes, measured) in [
-            (1 << 14, 32, 71.7),
-            (1 << 16, 32, 71.0),
-            (1 << 18, 32, 95.1),
-            (1 << 20, 32, 142.2),
-            (1 << 22, 32, 216.1),
-            (1 << 14, 64, 70.4),
-            (1 << 18, 64, 95.9),
-            (1 << 20, 64, 119.1),
-            (1 << 22, 64, 362.4),
-            (1 << 14, 128, 44.0),
-            (1 << 18, 128, 93.6),
-            (1 << 22, 128, 480.2),
-        ] {
-            let is_small = nodes * u64::from(bytes) < 8 << 20;
-            let pages = if is_small { SMALL } else { PageSize::Huge2M };
-            let count = usize::try_from(nodes).unwrap();
-            let each = morph_cost(count, node(bytes), pages, &machine) / nodes as f64;
-            let within = if bytes == 32 { 1.5 } else { 2.0 };
-            let range = measured / within..measured * within;
-            assert!(range.contains(&each), "{nodes} {bytes}: {each:.0}");
+        for (bytes, times) in measured {
+            for &(bits, measured) in times {
+                let is_small = u64::from(bytes) << bits < 8 << 20;
+                let pages = if is_small { SMALL } else { PageSize::Huge2M };
+                let each = morph_cost(1 << bits, node(bytes), pages, &machine);
+                let each = each / f64::from(1 << bits);
+                let within = if bytes == 32 { 1.5 } else { 2.0 };
+                let range = measured / within..measured * within;
+                assert!(range.contains(&each), "2^{bits} {bytes}: {each:.0}");
+            }
         }
     }
 
@@ -259,16 +258,13 @@ mod tests {
             morph_gain(shape, &before, node(32), None, SMALL, machine)
         };
         let (shape, random) = (Shape::random_binary(60_000, 1), Layout::Random { seed: 1 });
+        let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
         for machine in [Machine::this(), &Machine::thesis()] {
             let scattered = gain(&shape, random, machine);
             assert!(scattered.speedup() > 1.2 && scattered.saved_ns() > 0.0);
             assert!(scattered.pays_within(scattered.break_even_operations * 1.01));
             assert!(!scattered.pays_within(scattered.break_even_operations));
-            let good = gain(
-                &shape,
-                Layout::ClusterVanEmdeBoas { block_bytes: 64 },
-                machine,
-            );
+            let good = gain(&shape, clusters, machine);
             assert!(good.break_even_operations > 10.0 * scattered.break_even_operations);
             // What is within the error of predictions is not worth any number of operations.
             assert!(scattered.is_worthwhile(1e12) && !scattered.is_worthwhile(1.0));

@@ -90,7 +90,7 @@ mod tiers;
 pub mod topology;
 mod visits;
 
-pub use accesses::{Accesses, Lengths, Operations};
+pub use accesses::{Accesses, Operations};
 #[cfg(feature = "calibrate")]
 pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, rank_layouts};
@@ -113,7 +113,7 @@ pub use machine::{
 pub use predict::{
     LevelMisses, Overlap, Prediction, Predictor, SearchLevel, predict_levels, predict_tree,
 };
-pub use probability::{Access, BlockProbabilities};
+pub use probability::{Access, BlockProbabilities, Lengths};
 #[cfg(feature = "calibrate")]
 pub use probe::TreeProbe;
 pub use shape::{NO_NODE, Shape, ShapeError};
@@ -122,9 +122,7 @@ pub use simulator::{Frames, Simulator};
 pub use structure::{Built, Growth, InNode, Links, Operation, Sizes, Structure};
 #[cfg(feature = "calibrate")]
 pub use sys::PagedMemory;
-pub use tiers::{
-    ClosedForm, LevelPrediction, NoClosedForm, Tier, predict_misses, predict_transient,
-};
+pub use tiers::{ClosedForm, LevelPrediction, NoClosedForm, Tier, predict_misses};
 pub use topology::{CacheKind, Topology};
 pub use visits::{Visits, ends_of_accesses};
 

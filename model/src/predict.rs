@@ -10,10 +10,9 @@
 //!
 //! Waits are the misses that an operation waits for: both lines of a node that straddles are
 //! requested at once. The misses of a far level cost less when they [lie near each
-//! other](crate::NeighbourShare). Capacities say what a program gets of caches that it shares, and
-//! are what a measured machine has. The caches of a [preset](Machine::preset) are known by their
-//! sets: there, the misses of [`Predictor::predict_accesses`] are those of
-//! [`predict_misses`](crate::predict_misses).
+//! other](crate::NeighbourShare). A measured machine has capacities, which say what a program gets
+//! of caches that it shares. A [preset](Machine::preset) has sets: there, the misses of
+//! [`Predictor::predict_accesses`] are those of [`predict_misses`](crate::predict_misses).
 //!
 //! Measured over predicted nanoseconds on a virtual machine of two Emerald Rapids cores, November
 //! 2026: searches in random-insert and complete trees of 2^16 to 2^22 nodes of 24 bytes, six
@@ -21,20 +20,19 @@
 
 mod levels;
 mod search_levels;
-mod tier_misses;
 
 use levels::BlockSizes;
 #[cfg(feature = "calibrate")]
 pub(crate) use levels::far_costs;
-pub(crate) use levels::{ColouredLevel, Known, Reads};
+pub(crate) use levels::{ColouredLevel, Known, TierMisses, geometry_for};
 pub use search_levels::{SearchLevel, predict_levels};
-pub(crate) use tier_misses::{TierMisses, geometry_for};
 
 use crate::machine::{ErrorBand, LevelKind, LookAhead};
+use crate::probability::Reads;
 use crate::simulator::Frames;
 use crate::{
-    Accesses, Footprint, Level, Machine, NodeExtent, PageSize, Placement, SearchStyle, Shape, Tier,
-    Visits, tiers,
+    Accesses, Lengths, Machine, NodeExtent, PageSize, Placement, SearchStyle, Shape, Tier, Visits,
+    tiers,
 };
 
 /// Chooses the frames that a replay of a preset's caches takes.
@@ -61,7 +59,7 @@ pub struct LevelMisses {
 impl LevelMisses {
     /// From this share of the level on, `misses` is too low where the order of the reads is not
     /// known: a long operation evicts what the next one starts with. Trees that touch less were
-    /// predicted a few percent too low at most. No verdict is given beyond it.
+    /// predicted a few percent too low at most.
     pub const CROWDED_SHARE: f64 = 0.2;
 
     /// Whether one operation touches so much of the level that more is missed than `misses` says.
@@ -116,9 +114,7 @@ impl Prediction {
     /// Misses at the level of this name, if the machine has one.
     pub fn misses(&self, level: &str) -> Option<f64> {
         let mut levels = self.levels.iter();
-        levels
-            .find(|other| other.name == level)
-            .map(|level| level.misses)
+        Some(levels.find(|other| other.name == level)?.misses)
     }
 
     /// Levels that [miss more](LevelMisses::is_crowded) than is predicted.
@@ -141,16 +137,6 @@ impl Prediction {
             nodes_visited,
             levels,
         }
-    }
-}
-
-/// Blocks that an operation touches over those that the level holds.
-fn touched_share(level: &Level, footprint: &Footprint) -> f64 {
-    let capacity_blocks = level.capacity_bytes() / level.block_bytes as f64;
-    if capacity_blocks > 0.0 {
-        footprint.touches() / capacity_blocks
-    } else {
-        0.0
     }
 }
 
@@ -242,8 +228,7 @@ impl Predictor {
         pages: PageSize,
         machine: &Machine,
     ) -> Prediction {
-        let reads = self.searches(placement, node);
-        self.predict_reads(reads, pages, machine, Known::default())
+        self.predict_divided(placement, node, pages, machine, None)
     }
 
     /// As [`predict`](Predictor::predict), with one level divided among hot and other nodes.
@@ -253,13 +238,15 @@ impl Predictor {
         node: NodeExtent,
         pages: PageSize,
         machine: &Machine,
-        divided: ColouredLevel<'_>,
+        divided: Option<ColouredLevel<'_>>,
     ) -> Prediction {
+        let touched = self.touched_bytes.unwrap_or(node.bytes).min(node.bytes);
+        let lengths = Lengths::Uniform(touched);
         let known = Known {
-            divided: Some(divided),
-            ..Known::default()
+            divided,
+            ..Known::of_reads(Reads::new(&self.visits, placement, &lengths))
         };
-        self.predict_reads(self.searches(placement, node), pages, machine, known)
+        self.predict_known(known, pages, machine)
     }
 
     /// Misses and nanoseconds of one operation that reads `accesses`: from the effective
@@ -305,37 +292,27 @@ impl Predictor {
                 },
                 PageSize::Small4K | PageSize::Huge2M => Frames::Identity,
             };
-            let found = tiers::predict_misses(accesses, hierarchy, frames, Tier::Auto);
+            let found = tiers::predict_misses(accesses, hierarchy, frames, Tier::Auto, None);
             TierMisses::new(found, hierarchy, pages)
         });
         let known = Known {
             found: found.as_ref(),
-            ..Known::default()
+            ..Known::of(accesses)
         };
-        self.predict_reads(Reads::Accesses(accesses), pages, machine, known)
-    }
-
-    fn searches<'a>(&'a self, placement: &'a Placement, node: NodeExtent) -> Reads<'a> {
-        let touched = self.touched_bytes.unwrap_or(node.bytes);
-        Reads::Searches {
-            visits: &self.visits,
-            placement,
-            touched_bytes: touched.min(node.bytes),
-        }
+        self.predict_known(known, pages, machine)
     }
 
     /// Every prediction: misses and waits level by level, then the time.
-    pub(crate) fn predict_reads(
+    pub(crate) fn predict_known(
         &self,
-        reads: Reads<'_>,
+        known: Known<'_>,
         pages: PageSize,
         machine: &Machine,
-        known: Known<'_>,
     ) -> Prediction {
-        let mut blocks = BlockSizes::new(reads, machine.replacement);
+        let mut blocks = BlockSizes::new(known, machine.replacement);
         let mut levels = Vec::new();
         for (i, level) in machine.levels_for(pages).enumerate() {
-            let mut misses = blocks.level_misses(level, known);
+            let mut misses = blocks.level_misses(level);
             if i > 0 && level.kind == LevelKind::Data {
                 misses.ns *= blocks.neighbour_factor(level, &machine.neighbours);
             }

@@ -1,12 +1,12 @@
 //! Exact probability that one operation touches a memory block, for any block size.
 //!
-//! Let `p_v` be the probability that an operation visits node `v` ([`Visits`]). Nodes on one path
-//! are visited together, so a block that holds several nodes is *not* touched with the sum of their
-//! probabilities. Each operation begins with one random choice, the key. Put the choices side by
-//! side in the unit interval, each as long as it is probable, in key or depth-first order. Then
+//! Nodes on one path are visited together, so a block that holds several nodes is *not* touched
+//! with the sum of their probabilities. Each operation begins with one random choice, the key. Put
+//! the choices side by side in the unit interval, each as long as it is probable, in key or
+//! depth-first order. Then
 //!
 //! ```text
-//! node v is visited  <=>  the choice falls into an interval I_v of length p_v
+//! node v is visited  <=>  the choice falls into an interval I_v of length P(visit v)
 //! p_b = length of the union of I_v over the nodes v that cover block b
 //! ```
 //!
@@ -28,6 +28,62 @@ pub struct Access {
     pub address: u64,
     /// How many bytes it reads; at least 1.
     pub bytes: u32,
+}
+
+/// How many bytes of each node or point are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// Of each the same number.
+    Uniform(u32),
+    /// By number.
+    Each(Vec<u32>),
+}
+
+impl Lengths {
+    /// Bytes that are read of number `v`: at least 1.
+    ///
+    /// # Panics
+    /// When there is no such number.
+    pub fn get(&self, v: u32) -> u32 {
+        match self {
+            Lengths::Uniform(bytes) => *bytes,
+            Lengths::Each(bytes) => bytes[v as usize],
+        }
+        .max(1)
+    }
+}
+
+/// What operations read: which nodes, where they lie, and how much of each is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reads<'a> {
+    pub(crate) visits: &'a Visits,
+    /// By node.
+    pub(crate) addresses: &'a [u64],
+    pub(crate) lengths: &'a Lengths,
+}
+
+impl<'a> Reads<'a> {
+    /// Visits that read `lengths` of nodes which lie as in `placement`.
+    ///
+    /// # Panics
+    /// When `placement` has not as many nodes as `visits`.
+    pub(crate) fn new(
+        visits: &'a Visits,
+        placement: &'a Placement,
+        lengths: &'a Lengths,
+    ) -> Reads<'a> {
+        assert_eq!(
+            placement.len(),
+            visits.len(),
+            "placement and shape differ in the number of nodes"
+        );
+        let addresses = placement.offsets();
+        Reads {
+            visits,
+            addresses,
+            lengths,
+        }
+    }
 }
 
 /// A placement counts as dense while it spans at most this many blocks for each node that it
@@ -71,76 +127,34 @@ impl BlockProbabilities {
         touched_bytes: u32,
         block_bytes: u64,
     ) -> BlockProbabilities {
-        BlockProbabilities::of_part(visits, placement, touched_bytes, block_bytes, |_| true)
+        let lengths = Lengths::Uniform(touched_bytes);
+        let reads = Reads::new(visits, placement, &lengths);
+        BlockProbabilities::of_reads(reads, block_bytes, |_| true)
     }
 
-    /// As [`new`](BlockProbabilities::new), of those nodes alone for which `is_part` holds.
-    pub(crate) fn of_part(
-        visits: &Visits,
-        placement: &Placement,
-        touched_bytes: u32,
-        block_bytes: u64,
-        is_part: impl Fn(u32) -> bool,
-    ) -> BlockProbabilities {
-        assert_eq!(
-            placement.len(),
-            visits.len(),
-            "placement and shape differ in the number of nodes"
-        );
-        let is_part = &is_part;
-        // By depth, where the interval of the next node begins: nodes come in depth-first order,
-        // and each one's interval begins with those of its children.
-        let mut next: Vec<f64> = Vec::new();
-        let touches = (visits.order.iter().enumerate()).filter_map(move |(i, &v)| {
-            let depth = visits.depths[i] as usize;
-            if next.len() < depth + 2 {
-                next.resize(depth + 2, 0.0);
-            }
-            let start = next[depth];
-            let end = start + visits.probabilities[i];
-            (next[depth], next[depth + 1]) = (end, start);
-            is_part(v).then(|| Touch {
-                address: placement.offset(v),
-                bytes: touched_bytes,
-                start,
-                end,
-                stands_for: visits.counts.get(i).copied(),
-            })
-        });
-        BlockProbabilities::of_touches(touches, block_bytes, !visits.counts.is_empty())
-    }
-
-    /// Computes the probabilities when each read is made by the choices of an interval; by
-    /// ascending start, and of those that start together, that which is read first before the
-    /// others.
+    /// The probabilities of those nodes for which `is_part` holds.
     ///
     /// # Panics
     /// When `block_bytes` is not a power of two.
-    pub(crate) fn of_intervals(
-        reads: impl Iterator<Item = (Access, (f64, f64))> + Clone,
+    pub(crate) fn of_reads(
+        reads: Reads<'_>,
         block_bytes: u64,
-    ) -> BlockProbabilities {
-        let touches = reads.map(|(access, (start, end))| Touch {
-            address: access.address,
-            bytes: access.bytes,
-            start,
-            end,
-            stands_for: None,
-        });
-        BlockProbabilities::of_touches(touches, block_bytes, false)
-    }
-
-    fn of_touches(
-        touches: impl Iterator<Item = Touch> + Clone,
-        block_bytes: u64,
-        is_sample: bool,
+        is_part: impl Fn(u32) -> bool,
     ) -> BlockProbabilities {
         assert!(
             block_bytes.is_power_of_two(),
             "block size {block_bytes} is not a power of two"
         );
+        let (visits, is_part) = (reads.visits, &is_part);
+        let nodes = visits.order.iter().zip(&visits.intervals);
+        let nodes = nodes.filter(|&(&v, _)| is_part(v));
         let shift = block_bytes.trailing_zeros();
-        let numbering = Numbering::of(touches.clone().map(|touch| touch.blocks(shift)));
+        let blocks_of = |v: u32| {
+            let address = reads.addresses[v as usize];
+            let last = address.saturating_add(u64::from(reads.lengths.get(v)) - 1);
+            (address >> shift, last >> shift)
+        };
+        let numbering = Numbering::of(nodes.clone().map(|(&v, _)| blocks_of(v)));
         let untouched = Cell {
             probability: 0.0,
             hidden: 0.0,
@@ -148,33 +162,41 @@ impl BlockProbabilities {
         };
         let mut cells = vec![untouched; numbering.len()];
         // There is one of each block that the top of a sample shares.
-        let mut counts = vec![f64::INFINITY; if is_sample { numbering.len() } else { 0 }];
+        let sampled = if visits.counts.is_empty() {
+            0
+        } else {
+            numbering.len()
+        };
+        let mut counts = vec![f64::INFINITY; sampled];
         let mut interiors = Vec::new();
-        for touch in touches {
-            let (first, last) = touch.blocks(shift);
-            if let Some(count) = touch.stands_for {
-                for block in [first, last] {
-                    let least = &mut counts[numbering.index(block)];
-                    *least = least.min(count);
+        for (&v, &(start, end)) in nodes {
+            let (first, last) = blocks_of(v);
+            let first_index = numbering.index(first);
+            let last_index = match first == last {
+                true => first_index,
+                false => numbering.index(last),
+            };
+            let count = visits.counts.get(v as usize).copied();
+            if let Some(count) = count {
+                for index in [first_index, last_index] {
+                    counts[index] = count.min(counts[index]);
                 }
             }
-            let first_index = numbering.index(first);
             if first == last {
-                cells[first_index].cover(touch.start, touch.end, f64::INFINITY);
+                cells[first_index].cover(start, end, f64::INFINITY);
                 continue;
             }
             // Both ends are requested at once: new ones share one latency.
-            let last_index = numbering.index(last);
             let both_new = cells[first_index].until.max(cells[last_index].until);
             for index in [first_index, last_index] {
-                cells[index].cover(touch.start, touch.end, both_new);
+                cells[index].cover(start, end, both_new);
             }
             if last - first > 1 {
                 interiors.push(Interior {
                     first: first + 1,
                     blocks: last - first - 1,
-                    probability: touch.end - touch.start,
-                    count: touch.stands_for.unwrap_or(1.0),
+                    probability: end - start,
+                    count: count.unwrap_or(1.0),
                 });
             }
         }
@@ -291,26 +313,6 @@ impl Numbering {
     }
 }
 
-/// A piece of memory and the choices that read it.
-#[derive(Clone, Copy)]
-struct Touch {
-    address: u64,
-    bytes: u32,
-    start: f64,
-    end: f64,
-    /// Where this is one of a sample, how many.
-    stands_for: Option<f64>,
-}
-
-impl Touch {
-    /// The first and the last block, of `2^shift` bytes.
-    fn blocks(&self, shift: u32) -> (u64, u64) {
-        let last_byte = u64::from(self.bytes.max(1)) - 1;
-        let last = self.address.saturating_add(last_byte);
-        (self.address >> shift, last >> shift)
-    }
-}
-
 /// The state of one block during the pass.
 #[derive(Clone, Copy)]
 struct Cell {
@@ -334,4 +336,4 @@ impl Cell {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

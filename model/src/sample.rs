@@ -10,16 +10,12 @@
 //!            sample, and each of their nodes stands for several
 //! ```
 //!
-//! It is the cut with which van Emde Boas order begins, so that for this order the sample is exact.
-//! The others lose at most one link on the path of a search, from the top to a bottom.
-//!
-//! Probabilities of visit, the number of blocks and the nodes of an operation are those of the
-//! whole forest. Under weights, all hot bundles are taken, each for itself, and the rest is thinned
-//! out.
-//!
-//! Cost: three passes over arrays, about 10 ns a node, and then that of the sample.
+//! Van Emde Boas order begins with this cut, so that for it the sample is exact. Other orders lose
+//! at most one link on the path of a search. Probabilities of visit, the number of blocks and the
+//! nodes of an operation are those of the whole forest. Under weights, all hot bundles are taken,
+//! each for itself, and the rest is thinned out.
 
-use crate::visits::wrong_guesses;
+use crate::visits::wrong_guesses_at;
 use crate::{NO_NODE, Shape, Visits};
 
 /// The part of a forest by which layouts are ranked.
@@ -98,12 +94,8 @@ impl Sample {
                 open.nodes += u64::from(weight);
                 open.probability += probability(v);
                 if open.nodes >= bundle_nodes {
-                    let roots = roots.len()..roots.len();
-                    let next = Bundle {
-                        roots,
-                        ..Bundle::default()
-                    };
-                    all.push(std::mem::replace(&mut open, next));
+                    all.push(std::mem::take(&mut open));
+                    open.roots = roots.len()..roots.len();
                 }
             }
         }
@@ -185,40 +177,25 @@ impl Builder<'_> {
     }
 
     fn finish(self, probability: impl Fn(u32) -> f64, nodes_per_operation: f64) -> Sample {
-        let sampled = match Shape::from_parents(&self.parents) {
-            Ok(shape) => shape,
-            Err(error) => unreachable!("parents are added first: {error}"),
-        };
+        let sampled = Shape::from_generated(self.parents);
         let sums: Vec<f64> = self.chosen.iter().map(|&v| probability(v)).collect();
-        let mut ends = Vec::new();
         let branching = !self.shape.is_chains();
-        let mispredictions: Vec<f64> = (self.chosen.iter().zip(&sums).enumerate())
-            .map(|(index, (&v, &sum))| {
-                // In the whole shape: at the rim of the top, most children are not in the sample.
-                let (mut below, mut likeliest) = (0.0, 0.0f64);
-                for &child in self.shape.children(v) {
-                    let sum = probability(child);
-                    below += sum;
-                    likeliest = likeliest.max(sum);
-                }
-                let kept = sampled.children(number(index)).iter();
-                let kept: f64 = kept.map(|&child| sums[child as usize]).sum();
-                ends.push((sum - kept).max(0.0));
-                let children = self.shape.children(v).len();
-                wrong_guesses(sum, below, likeliest, children, branching)
-            })
-            .collect();
-        let visits = Visits::of_sample(
-            &sampled,
-            &sums,
-            &self.counts,
-            &mispredictions,
-            nodes_per_operation,
-        );
+        // In the whole shape: at the rim of the top, most children are not in the sample.
+        let guesses = |&v| wrong_guesses_at(self.shape, v, branching, &probability);
+        let guesses = self.chosen.iter().map(guesses).zip(&self.counts);
+        let end = |(v, &sum): (u32, &f64)| {
+            let kept = sampled.children(v).iter();
+            (sum - kept.map(|&child| sums[child as usize]).sum::<f64>()).max(0.0)
+        };
         Sample {
+            ends: (0..).zip(&sums).map(end).collect(),
+            visits: Visits {
+                mispredictions_per_operation: guesses.map(|(each, count)| each * count).sum(),
+                counts: self.counts,
+                nodes_per_operation,
+                ..Visits::nested(&sampled, &sums)
+            },
             shape: sampled,
-            visits,
-            ends,
             chosen: self.chosen,
         }
     }

@@ -7,7 +7,7 @@ use std::fmt;
 
 pub(crate) mod random;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// Marks "no node" in index arrays: the parent of a root.
 pub const NO_NODE: u32 = u32::MAX;
@@ -60,14 +60,7 @@ impl Shape {
             return Err(ShapeError::TooManyNodes { nodes });
         };
         let mut child_start = vec![0u32; parent.len() + 1];
-        // Breadth-first numbers put roots first and siblings side by side, in the order of their
-        // parents.
-        let (mut is_breadth_first, mut before) = (true, 0);
         for (node, &p) in (0..nodes).zip(&parent) {
-            // Roots count as children of the number before all.
-            let above = p.wrapping_add(1);
-            is_breadth_first &= before <= above;
-            before = above;
             if p == NO_NODE {
                 continue;
             }
@@ -81,7 +74,8 @@ impl Shape {
             sum += *start;
             *start = sum;
         }
-        let children = if is_breadth_first {
+        let children = if is_breadth_first(&parent) {
+            // Siblings are numbered side by side, in the order of their parents.
             (nodes - sum..nodes).collect()
         } else {
             let mut next = child_start.clone();
@@ -197,12 +191,6 @@ impl Shape {
         &self.parent
     }
 
-    /// [`parents`](Shape::parents) without a copy: the very numbers that
-    /// [`from_parent_vec`](Shape::from_parent_vec) got. Unsafe code may rely on it.
-    pub fn into_parents(self) -> Vec<u32> {
-        self.parent
-    }
-
     /// The parent of `v`, or [`NO_NODE`] for a root.
     ///
     /// # Panics
@@ -224,33 +212,26 @@ impl Shape {
     /// The nodes without a parent, by ascending number. A full pass is O(n).
     pub fn roots(&self) -> impl Iterator<Item = u32> {
         let nodes = (0..).zip(&self.parent);
-        nodes
-            .filter(|&(_, &parent)| parent == NO_NODE)
-            .map(|(v, _)| v)
+        nodes.filter_map(|(v, &parent)| (parent == NO_NODE).then_some(v))
     }
 
     /// Whether no node has two children: lists, and forests of lists. O(n), less where the answer
     /// is no.
     pub fn is_chains(&self) -> bool {
-        self.child_start
-            .windows(2)
-            .all(|ends| ends[1] - ends[0] <= 1)
+        let mut children = self.child_start.windows(2);
+        children.all(|ends| ends[1] - ends[0] <= 1)
     }
 
     /// Whether nodes are numbered level by level, roots first, and within a level in the order of
     /// their parents. O(n).
     pub(crate) fn is_breadth_first(&self) -> bool {
-        // Roots count as smallest.
-        self.parent
-            .is_sorted_by_key(|&parent| parent.wrapping_add(1))
+        is_breadth_first(&self.parent)
     }
 
     /// How many nodes have children. O(n).
     pub(crate) fn inner_nodes(&self) -> usize {
-        self.child_start
-            .windows(2)
-            .filter(|ends| ends[1] > ends[0])
-            .count()
+        let children = self.child_start.windows(2);
+        children.filter(|ends| ends[1] > ends[0]).count()
     }
 
     /// All nodes in the order of a walk: each before its subtrees, these in the order of the links.
@@ -294,15 +275,17 @@ impl Shape {
 
     /// The number of edges between each node and its root, so 0 for roots. O(n), no recursion.
     pub fn depths(&self) -> Vec<u32> {
-        let mut depth = vec![0u32; self.len()];
-        for v in 0..self.len() {
-            let parent = self.parent[v];
-            if parent != NO_NODE {
-                depth[v] = depth[parent as usize] + 1;
-            }
+        let mut depths = Vec::with_capacity(self.len());
+        for &parent in &self.parent {
+            depths.push(depths.get(parent as usize).map_or(0, |depth| depth + 1));
         }
-        depth
+        depths
     }
+}
+
+/// Whether parents ascend, where roots count as children of the number before all.
+fn is_breadth_first(parents: &[u32]) -> bool {
+    parents.is_sorted_by_key(|&parent| parent.wrapping_add(1))
 }
 
 /// A weight that can be added: 0 for what is negative or no number.
@@ -347,12 +330,10 @@ impl fmt::Display for ShapeError {
             ShapeError::TooManyNodes { nodes } => {
                 write!(f, "a shape has fewer than {NO_NODE} nodes, not {nodes}")
             }
-            ShapeError::ParentNotBefore { node, parent } => {
-                write!(
-                    f,
-                    "the parent of node {node} must have a smaller number, not {parent}"
-                )
-            }
+            ShapeError::ParentNotBefore { node, parent } => write!(
+                f,
+                "the parent of node {node} must have a smaller number, not {parent}"
+            ),
         }
     }
 }

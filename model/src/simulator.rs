@@ -12,9 +12,8 @@
 //!   above it, as in hardware and in cachegrind.
 //! - Prefetching, ports, queues and everything else that takes time is not simulated.
 //!
-//! Consecutive accesses to one line or one page are hits that change nothing, whatever the policy
-//! is, and are seen before any cache is asked. The tests compare all this with a naive simulator
-//! after each access; `ccmodel-lab validate` compares it with cachegrind on whole programs.
+//! Consecutive accesses to one line or one page are hits that change nothing under any policy, and
+//! are seen before any cache is asked.
 
 mod cache;
 mod frames;
@@ -80,11 +79,9 @@ pub struct Simulator {
 impl Simulator {
     /// Empty caches. O(blocks).
     pub fn new(hierarchy: &Hierarchy, frames: Frames) -> Simulator {
-        let build = |levels: &[CacheLevel], seed: u64| -> Vec<Cache> {
-            let levels = (0..).zip(levels);
-            levels
-                .map(|(i, level)| Cache::new(level, seed.wrapping_add(i)))
-                .collect()
+        let build = |levels: &[CacheLevel], seed: u64| {
+            let level = |(i, level)| Cache::new(level, seed.wrapping_add(i));
+            (0..).zip(levels).map(level).collect()
         };
         Simulator {
             hierarchy: hierarchy.clone(),
@@ -168,7 +165,7 @@ impl Simulator {
     #[inline(never)]
     fn fill(&mut self, physical: u64) {
         let inclusion = self.hierarchy.inclusion();
-        let (levels, last) = (self.caches.len(), self.caches.len() - 1);
+        let last = self.caches.len() - 1;
         let has_victim = inclusion == Inclusion::VictimLast;
         self.cache_misses[0] += 1;
         let mut held_at = 1;
@@ -186,7 +183,7 @@ impl Simulator {
             held_at += 1;
         }
         // From memory's side, so that what an inclusive level evicts leaves room above.
-        let filled = held_at.min(if has_victim { last } else { levels });
+        let filled = held_at.min(self.caches.len() - usize::from(has_victim));
         for level in (0..filled).rev() {
             let cache = &mut self.caches[level];
             let Some(evicted) = cache.insert(cache.block_of(physical)) else {

@@ -7,8 +7,8 @@
 //! | [`PerSet`](Tier::PerSet) | addresses and sets: operations are replayed | O(n) and the replay |
 //! | [`Sequence`](Tier::Sequence) | the one order of all reads | O(n ways) |
 //!
-//! A replay makes at most 12 million accesses, fewer where the means are known sooner. Its sampling
-//! error is below half a percent for most levels. Equal questions get equal answers.
+//! A replay's sampling error is below half a percent for most levels. Equal questions get equal
+//! answers.
 
 use std::fmt;
 
@@ -105,8 +105,9 @@ pub struct LevelPrediction {
     pub reason: String,
 }
 
-/// Misses of one operation at each level, in the steady state: first the caches, which see the
-/// addresses that `frames` gives, then the translation buffers.
+/// Misses of one operation in the steady state, or, given `first`, of that many operations together
+/// from empty caches. First the caches, which see the addresses that `frames` gives, then the
+/// translation buffers.
 ///
 /// # Examples
 /// ```
@@ -122,34 +123,13 @@ pub struct LevelPrediction {
 /// let l1 = CacheLevel::lru("L1", CacheGeometry::new(64, 64, 12)?);
 /// let hierarchy = Hierarchy::new(vec![l1], Inclusion::NonInclusive, Vec::new())?;
 ///
-/// let misses = |tier| predict_misses(&accesses, &hierarchy, Frames::Identity, tier)[0].misses;
+/// let misses =
+///     |tier| predict_misses(&accesses, &hierarchy, Frames::Identity, tier, None)[0].misses;
 /// // Depth-first order of a complete tree uses few of the sets.
 /// assert!(misses(Tier::PerSet) > 1.1 * misses(Tier::Footprint));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn predict_misses(
-    accesses: &Accesses,
-    hierarchy: &Hierarchy,
-    frames: Frames,
-    tier: Tier,
-) -> Vec<LevelPrediction> {
-    predict(accesses, hierarchy, frames, tier, None)
-}
-
-/// Misses of the first `operations` operations together, when all caches are empty before.
-pub fn predict_transient(
-    accesses: &Accesses,
-    hierarchy: &Hierarchy,
-    frames: Frames,
-    tier: Tier,
-    operations: u64,
-) -> Vec<LevelPrediction> {
-    predict(accesses, hierarchy, frames, tier, Some(operations))
-}
-
-/// Misses of one operation in the steady state, or of the `first` operations together from empty
-/// caches: first the caches, then the translation buffers.
-pub(crate) fn predict(
     accesses: &Accesses,
     hierarchy: &Hierarchy,
     frames: Frames,
@@ -165,28 +145,22 @@ pub(crate) fn predict(
             "all operations read one sequence: what comes between two touches is known",
             misses,
         ),
-        (None, Tier::Footprint | Tier::Closed) => {
-            let reason = match tier {
+        (None, Tier::Footprint | Tier::Closed) => (
+            Tier::Footprint,
+            match tier {
                 Tier::Footprint => "asked for",
                 _ => "the closed form needs a layout, not addresses",
-            };
-            (
-                Tier::Footprint,
-                reason,
-                by_footprint(accesses, hierarchy, first),
-            )
-        }
-        (None, Tier::Auto | Tier::PerSet | Tier::Sequence) => {
-            let reason = match frames {
+            },
+            by_footprint(accesses, hierarchy, first),
+        ),
+        (None, Tier::Auto | Tier::PerSet | Tier::Sequence) => (
+            Tier::PerSet,
+            match frames {
                 Frames::Identity => "drawn operations, replayed through its sets",
                 Frames::Random { .. } => "drawn operations, replayed in random frames",
-            };
-            (
-                Tier::PerSet,
-                reason,
-                by_replay(accesses, hierarchy, frames, first),
-            )
-        }
+            },
+            by_replay(accesses, hierarchy, frames, first),
+        ),
     };
     let levels = hierarchy.caches().iter().chain(hierarchy.tlbs());
     let level = |(level, misses): (&CacheLevel, f64)| LevelPrediction {

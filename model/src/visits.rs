@@ -1,17 +1,15 @@
 //! Which nodes an operation visits, and how often: the part of a prediction that does not depend on
 //! the layout.
 //!
-//! A search starts at a root and ends at the node it looks for; it visits that node and all its
-//! ancestors. So
+//! A search starts at a root and visits the node that it looks for and all its ancestors. So
 //!
 //! ```text
 //! P(visit v) = sum over u in the subtree of v of P(search ends at u)
 //! ```
 //!
-//! which one pass over the nodes from the last to the first adds up. The same sums give the branch
-//! mispredictions of a search: at a visited node the search goes on to one of the children or
-//! stops, and a predictor that recognises the node, by the turns that led there, bets on the
-//! likeliest. At nodes that are rarely visited it guesses.
+//! The same sums give the branch mispredictions: at a visited node the search goes on to one of the
+//! children or stops. A predictor that recognises the node, by the turns that led there, bets on the
+//! likeliest; at nodes that are rarely visited it guesses.
 
 use crate::Shape;
 use crate::shape::{scaled, usable};
@@ -40,21 +38,36 @@ pub(crate) fn wrong_guesses(
     informed.max(below * (1.0 - 1.0 / ways))
 }
 
-/// Nodes in depth-first order with the probability that one operation visits them.
+/// [`wrong_guesses`] at node `v`, where nodes are visited with these probabilities.
+pub(crate) fn wrong_guesses_at(
+    shape: &Shape,
+    v: u32,
+    branching: bool,
+    probability: impl Fn(u32) -> f64,
+) -> f64 {
+    let children = shape.children(v);
+    let (mut below, mut likeliest) = (0.0, 0.0f64);
+    for child in children.iter().map(|&child| probability(child)) {
+        below += child;
+        likeliest = likeliest.max(child);
+    }
+    let visited = probability(v).clamp(0.0, 1.0);
+    wrong_guesses(visited, below, likeliest, children.len(), branching)
+}
+
+/// Nodes with the probability that one operation visits them.
 ///
-/// Computed once for a shape and used for each layout of it. 16 bytes a node.
-#[derive(Clone, Debug)]
+/// Computed once for a shape and used for each layout of it. 20 bytes a node.
+#[derive(Clone, Debug, Default)]
 pub struct Visits {
-    /// Node numbers in depth-first order, children in link order.
+    /// Node numbers by the start of their intervals, ancestors first.
     pub(crate) order: Vec<u32>,
-    /// Depth of each node of `order`; a root has 0.
-    pub(crate) depths: Vec<u32>,
-    /// P(visit v) for each node of `order`, in `[0, 1]`.
-    pub(crate) probabilities: Vec<f64>,
-    /// For a sample: how many nodes of the forest each node of `order` stands for. Else empty.
+    /// For each node of `order`, the choices in the unit interval that visit it, as start and end.
+    pub(crate) intervals: Vec<(f64, f64)>,
+    /// For a sample: how many nodes of the forest each node stands for, by number. Else empty.
     pub(crate) counts: Vec<f64>,
-    nodes_per_operation: f64,
-    mispredictions_per_operation: f64,
+    pub(crate) nodes_per_operation: f64,
+    pub(crate) mispredictions_per_operation: f64,
 }
 
 impl Visits {
@@ -63,7 +76,7 @@ impl Visits {
         let each = 1.0 / shape.len().max(1) as f64;
         let nodes = shape.subtree_nodes().into_iter();
         let sums: Vec<f64> = nodes.map(|nodes| f64::from(nodes) * each).collect();
-        Visits::of_sums(shape, &sums)
+        Visits::nested(shape, &sums).with_totals(shape, &sums)
     }
 
     /// Searches that end at node `v` with a frequency in proportion to `weights[v]`. Weights that
@@ -72,79 +85,40 @@ impl Visits {
     /// # Panics
     /// When there is not exactly one weight for each node.
     pub fn weighted(shape: &Shape, weights: &[f64]) -> Visits {
-        Visits::of_sums(shape, &subtree_probabilities(shape, weights))
+        let sums = subtree_probabilities(shape, weights);
+        Visits::nested(shape, &sums).with_totals(shape, &sums)
     }
 
-    /// Visits of nodes that operations visit with probability `sums[v]`. Mispredictions are those
-    /// of the branches on the way down.
-    pub(crate) fn of_sums(shape: &Shape, sums: &[f64]) -> Visits {
-        let branching = !shape.is_chains();
-        Visits::in_order(shape, sums, &[], |v| {
-            let children = shape.children(v);
-            let (mut below, mut likeliest) = (0.0, 0.0f64);
-            for &child in children {
-                below += sums[child as usize];
-                likeliest = likeliest.max(sums[child as usize]);
-            }
-            let visited = sums[v as usize].clamp(0.0, 1.0);
-            wrong_guesses(visited, below, likeliest, children.len(), branching)
-        })
-    }
-
-    /// Visits with known sums only.
-    pub(crate) fn of_totals(nodes_per_operation: f64, mispredictions_per_operation: f64) -> Visits {
-        Visits {
-            order: Vec::new(),
-            depths: Vec::new(),
-            probabilities: Vec::new(),
-            counts: Vec::new(),
-            nodes_per_operation,
-            mispredictions_per_operation,
-        }
-    }
-
-    /// Visits of a sample: `sums`, `counts` and `mispredictions` by its node numbers,
-    /// `nodes_per_operation` that of the whole.
-    pub(crate) fn of_sample(
-        shape: &Shape,
-        sums: &[f64],
-        counts: &[f64],
-        mispredictions: &[f64],
-        nodes_per_operation: f64,
-    ) -> Visits {
-        Visits {
-            nodes_per_operation,
-            ..Visits::in_order(shape, sums, counts, |v| mispredictions[v as usize])
-        }
-    }
-
-    /// `counts` by node numbers, or none.
-    fn in_order(
-        shape: &Shape,
-        sums: &[f64],
-        counts: &[f64],
-        mispredictions: impl Fn(u32) -> f64,
-    ) -> Visits {
-        let mut visits = Visits::of_totals(0.0, 0.0);
+    /// Paths that visit node `v` with probability `sums[v]`, without totals: nodes in depth-first
+    /// order, each one's interval beginning with those of its children.
+    pub(crate) fn nested(shape: &Shape, sums: &[f64]) -> Visits {
+        let mut visits = Visits::default();
         visits.order.reserve_exact(shape.len());
-        visits.depths.reserve_exact(shape.len());
-        visits.probabilities.reserve_exact(shape.len());
-        let mut stack: Vec<(u32, u32)> = shape.roots().map(|root| (root, 0)).collect();
+        visits.intervals.reserve_exact(shape.len());
+        // By depth, where the interval of the next node begins.
+        let mut next = vec![0.0];
+        let mut stack: Vec<(u32, usize)> = shape.roots().map(|root| (root, 0)).collect();
         stack.reverse();
         while let Some((v, depth)) = stack.pop() {
-            let probability = sums[v as usize].clamp(0.0, 1.0);
             let children = shape.children(v).iter().rev();
             stack.extend(children.map(|&child| (child, depth + 1)));
-            let count = counts.get(v as usize).copied();
+            let start = next[depth];
+            let end = start + sums[v as usize].clamp(0.0, 1.0);
+            next.resize(next.len().max(depth + 2), 0.0);
+            (next[depth], next[depth + 1]) = (end, start);
             visits.order.push(v);
-            visits.depths.push(depth);
-            visits.probabilities.push(probability);
-            visits.counts.extend(count);
-            let count = count.unwrap_or(1.0);
-            visits.nodes_per_operation += count * probability;
-            visits.mispredictions_per_operation += count * mispredictions(v);
+            visits.intervals.push((start, end));
         }
         visits
+    }
+
+    /// Sums up the probabilities. Mispredictions are those of the branches on the way down.
+    pub(crate) fn with_totals(mut self, shape: &Shape, sums: &[f64]) -> Visits {
+        let branching = !shape.is_chains();
+        let guesses = |v| wrong_guesses_at(shape, v, branching, |v| sums[v as usize]);
+        self.nodes_per_operation = sums.iter().map(|sum| sum.clamp(0.0, 1.0)).sum();
+        self.mispredictions_per_operation = (0..shape.nodes()).map(guesses).sum();
+        self
     }
 
     /// Number of nodes of the shape.
@@ -214,7 +188,6 @@ pub fn ends_of_accesses(shape: &Shape, accesses: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NO_NODE;
     use quickcheck::quickcheck;
 
     fn close(a: f64, b: f64) -> bool {
@@ -233,7 +206,12 @@ mod tests {
             (4.0 + 2.0 + 2.0) / 7.0
         ));
         assert_eq!(visits.order, [0, 1, 3, 4, 2, 5, 6]);
-        assert_eq!(visits.depths, [0, 1, 2, 2, 1, 2, 2]);
+        let starts = visits.intervals.iter().map(|&(start, _)| start * 7.0);
+        assert!(
+            starts
+                .zip([0.0, 0.0, 0.0, 1.0, 3.0, 3.0, 4.0])
+                .all(|(a, b)| close(a, b))
+        );
         // Neither a long chain nor an empty shape needs a stack.
         let parents: Vec<u32> = (0..200_000u32).map(|v| v.wrapping_sub(1)).collect();
         let chain = Visits::uniform(&Shape::from_parents(&parents).unwrap());
@@ -270,10 +248,10 @@ mod tests {
             let uniform = Visits::uniform(&shape);
             let weighted = Visits::weighted(&shape, &vec![3.5; shape.len()]);
             let mispredictions = Visits::mispredictions_per_operation;
-            let mut pairs = uniform.probabilities.iter().zip(&weighted.probabilities);
+            let mut pairs = uniform.intervals.iter().zip(&weighted.intervals);
             close(uniform.nodes_per_operation, weighted.nodes_per_operation)
                 && close(mispredictions(&uniform), mispredictions(&weighted))
-                && pairs.all(|(&a, &b)| close(a, b))
+                && pairs.all(|(&a, &b)| close(a.0, b.0) && close(a.1, b.1))
         }
 
         fn accesses_of_ends_give_the_ends_back(nodes: u16, seed: u64, weights: Vec<u8>) -> bool {
@@ -287,16 +265,10 @@ mod tests {
         }
 
         fn roots_share_one_operation(parents: Vec<u16>) -> bool {
-            let parents = (0u32..).zip(&parents).map(|(v, &p)| match v {
-                0 => NO_NODE,
-                _ if p % 5 == 0 => NO_NODE,
-                _ => u32::from(p) % v,
-            });
-            let shape = Shape::from_generated(parents.collect());
+            let shape = crate::shape::tests::forest(&parents);
             let visits = Visits::uniform(&shape);
-            let nodes = visits.depths.iter().zip(&visits.probabilities);
-            let at_roots = nodes.filter(|&(&depth, _)| depth == 0).map(|(_, &p)| p);
-            shape.is_empty() || close(at_roots.sum(), 1.0)
+            let ends = visits.intervals.iter().map(|&(_, end)| end);
+            shape.is_empty() || close(ends.fold(0.0, f64::max), 1.0)
         }
     }
 }

@@ -1,30 +1,8 @@
 //! Points, the tickets that read them, and the order in which an operation goes through them.
 
+use crate::probability::Lengths;
 use crate::shape::scaled;
 use crate::{NO_NODE, Shape};
-
-/// How many bytes of each node or point are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lengths {
-    /// Of each the same number.
-    Uniform(u32),
-    /// By number.
-    Each(Vec<u32>),
-}
-
-impl Lengths {
-    /// Bytes that are read of number `v`: at least 1.
-    ///
-    /// # Panics
-    /// When there is no such number.
-    pub fn get(&self, v: u32) -> u32 {
-        match self {
-            Lengths::Uniform(bytes) => *bytes,
-            Lengths::Each(bytes) => bytes[v as usize],
-        }
-        .max(1)
-    }
-}
 
 /// When a point is read by an operation that goes through its keys one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,27 +198,22 @@ pub(crate) fn nested(shape: &Shape, own: impl Fn(u32) -> u32) -> Vec<Span> {
 }
 
 /// Points by the start of their spans, those of smaller number first. Points that are never read
-/// come last. O(points + tickets).
+/// come last. A counting sort: O(points + tickets).
 pub(crate) fn by_start(spans: &[Span], tickets: u32) -> Vec<u32> {
-    let bucket = |span: &Span| {
-        if span.is_empty() {
-            tickets as usize
-        } else {
-            span.start.min(tickets) as usize
-        }
+    let bucket = |span: &Span| match span.is_empty() {
+        true => tickets as usize,
+        false => span.start.min(tickets) as usize,
     };
-    let mut starts = vec![0u32; tickets as usize + 2];
+    let mut next = vec![0u32; tickets as usize + 2];
     for span in spans {
-        starts[bucket(span) + 1] += 1;
+        next[bucket(span) + 1] += 1;
     }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += *start;
-        *start = sum;
+    for i in 1..next.len() {
+        next[i] += next[i - 1];
     }
     let mut order = vec![0u32; spans.len()];
     for (v, span) in (0..).zip(spans) {
-        let place = &mut starts[bucket(span)];
+        let place = &mut next[bucket(span)];
         order[*place as usize] = v;
         *place += 1;
     }

@@ -35,7 +35,7 @@ fn forest(trees: u32, nodes_each: u32) -> Shape {
             NO_NODE => NO_NODE,
             parent => i * nodes_each + parent,
         };
-        tree(i).into_parents().into_iter().map(shift)
+        tree(i).parents().to_vec().into_iter().map(shift)
     });
     Shape::from_generated(parents.collect())
 }

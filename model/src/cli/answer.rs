@@ -10,7 +10,7 @@ use super::output::{Table, human_bytes, human_number};
 use super::question::{Question, chosen_by_address, complete_arity};
 use super::{CliError, refuse};
 use crate::machine::Origin;
-use crate::predict::{Known, Reads, TierMisses, geometry_for};
+use crate::predict::{Known, TierMisses, geometry_for};
 use crate::{
     Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Level, LevelMisses, LevelPrediction,
     Machine, Operation, Prediction, Predictor, Replacement, Tier, tiers,
@@ -84,7 +84,7 @@ fn answer_by_nodes(
     let found = hierarchy.map(|hierarchy| {
         let found = by_formula.unwrap_or_else(|| {
             let tier = if alone.is_some() { Tier::PerSet } else { tier };
-            let mut found = tiers::predict(&accesses, hierarchy, frames, tier, first);
+            let mut found = tiers::predict_misses(&accesses, hierarchy, frames, tier, first);
             for level in &mut found {
                 level.misses /= first.unwrap_or(1) as f64;
             }
@@ -95,12 +95,12 @@ fn answer_by_nodes(
     let known = Known {
         found: found.as_ref(),
         first: first.map(|first| first as f64),
-        divided: None,
+        ..Known::of(&accesses)
     };
     let prediction = Predictor::of(&accesses)
         .style(cost.style)
         .overlap(cost.overlap())
-        .predict_reads(Reads::Accesses(&accesses), pages, machine, known);
+        .predict_known(known, pages, machine);
     let mut answer = Answer::new(arrangement, prediction, found.as_ref(), machine, span_bytes);
     if tier == Tier::Auto && first.is_none() {
         answer.aliased = aliased(&answer, &accesses, frames, machine);

@@ -1,6 +1,8 @@
 use super::*;
-use crate::{Accesses, CacheLevel, Frames, Hierarchy, Inclusion, SearchCosts, Simulator};
+use crate::{Accesses, CacheLevel, Frames, Hierarchy, Inclusion, Tier, predict_misses};
 use quickcheck::quickcheck;
+
+const VEB: Layout = Layout::VanEmdeBoas;
 
 fn geometry(sets: u64, block_bytes: u64, ways: u64) -> CacheGeometry {
     CacheGeometry::new(sets, block_bytes, ways).unwrap()
@@ -10,64 +12,32 @@ fn extent(bytes: u32, align: u32) -> NodeExtent {
     NodeExtent::new(bytes, align).unwrap()
 }
 
-/// Misses of a uniform search in the simulated cache.
-fn simulated(
-    shape: &Shape,
-    placement: &Placement,
-    node: NodeExtent,
-    geometry: CacheGeometry,
-) -> f64 {
-    const SEARCHES: u32 = 60_000;
-    let caches = vec![CacheLevel::lru("L1", geometry)];
-    let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
-    let mut simulator = Simulator::new(&hierarchy, Frames::Identity);
-    let accesses = Accesses::searches(shape, placement, node.bytes, None);
-    let mut operations = accesses.operations(1);
-    let mut reads = Vec::new();
-    for search in 0..2 * SEARCHES {
-        if search == SEARCHES {
-            simulator.reset_counts();
-        }
-        operations.next_into(&mut reads);
-        for read in &reads {
-            simulator.access(read.address, read.bytes);
-        }
-    }
-    simulator.cache_misses()[0] as f64 / f64::from(SEARCHES)
-}
-
-fn machine(geometry: CacheGeometry) -> Machine {
-    let bytes = (geometry.way_bytes() * geometry.associativity()) as f64;
-    let search = SearchCosts {
-        operation_ns: 0.0,
-        node_ns: 1.0,
-        misprediction_ns: 0.0,
-        branch_free_node_ns: 1.0,
-    };
-    let level = Level::new("L1", LevelKind::Data, geometry.block_bytes(), bytes, 10.0);
-    Machine::new("one cache", search, vec![level]).unwrap()
-}
-
 /// Simulated and predicted misses, without and with colours.
 fn compared(
     shape: &Shape,
     node: NodeExtent,
-    geometry: CacheGeometry,
+    cache: CacheGeometry,
     share: f64,
     layout: Layout,
 ) -> [(f64, f64); 2] {
-    let colouring = Colouring::new(geometry, share).unwrap();
+    let colouring = Colouring::new(cache, share).unwrap();
     let coloured = colouring.place(shape, node, layout, None).unwrap();
     let plain = layout.place(shape, node);
-    let (predictor, machine) = (Predictor::new(shape), machine(geometry));
-    let pages = PageSize::Small4K;
+    let bytes = (cache.blocks() * cache.block_bytes()) as f64;
+    let level = Level::new("L1", LevelKind::Data, cache.block_bytes(), bytes, 10.0);
+    let machine = Machine::new("one cache", Machine::thesis().search, vec![level]).unwrap();
+    let (predictor, pages) = (Predictor::new(shape), PageSize::Small4K);
     let gain = coloured
         .gain(&plain, &predictor, node, pages, &machine, "L1")
         .unwrap();
+    let caches = vec![CacheLevel::lru("L1", cache)];
+    let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, Vec::new()).unwrap();
     let both = [(&plain, &gain.plain), (&coloured.placement, &gain.coloured)];
     both.map(|(placement, predicted)| {
-        let simulated = simulated(shape, placement, node, geometry);
-        (simulated, predicted.levels[0].misses)
+        let accesses = Accesses::searches(shape, placement, node.bytes, None);
+        let tier = Tier::PerSet;
+        let simulated = predict_misses(&accesses, &hierarchy, Frames::Identity, tier, None);
+        (simulated[0].misses, predicted.levels[0].misses)
     })
 }
 
@@ -81,7 +51,7 @@ fn predictions_agree_with_a_simulated_first_level_cache() {
         (Shape::random_binary(60_000, 4), 64),
     ] {
         for share in [0.25, 0.5, 0.75] {
-            let both = compared(&shape, extent(bytes, 8), l1, share, Layout::VanEmdeBoas);
+            let both = compared(&shape, extent(bytes, 8), l1, share, VEB);
             for (simulated, predicted) in both {
                 let error = predicted / simulated - 1.0;
                 assert!(error.abs() < 0.03, "{bytes} B, {share}: {error}");
@@ -118,16 +88,16 @@ fn parameters_are_those_of_the_thesis() {
     // Larger than a block: by bytes, none across the end of a way's hot part.
     assert_eq!(l2.hot_nodes_max(extent(100, 4)), (512 << 10) / 100);
     // Whole pages where a way is larger than one, whole blocks where it is not.
-    let whole = |sets, share| {
-        Colouring::new(geometry(sets, 64, 2), share)
-            .unwrap()
-            .hot_way_bytes()
-    };
-    assert_eq!(whole(256, 0.3), 4096);
-    assert_eq!(whole(256, 0.2), 0);
-    assert_eq!(whole(64, 0.3), 19 * 64);
-    assert_eq!(whole(1, 0.99), 0);
-    assert_eq!(whole(1, 1.0), 64);
+    for (sets, share, hot_way_bytes) in [
+        (256, 0.3, 4096),
+        (256, 0.2, 0),
+        (64, 0.3, 19 * 64),
+        (1, 0.99, 0),
+        (1, 1.0, 64),
+    ] {
+        let colouring = Colouring::new(geometry(sets, 64, 2), share).unwrap();
+        assert_eq!(colouring.hot_way_bytes(), hot_way_bytes);
+    }
 }
 
 #[test]
@@ -139,11 +109,11 @@ fn all_or_nothing() {
     let (shape, node) = (Shape::random_binary(500, 1), extent(32, 8));
     let place = |share, nodes: &Shape, node| {
         let colouring = Colouring::new(geometry(64, 64, 2), share).unwrap();
-        colouring.place(nodes, node, Layout::VanEmdeBoas, None)
+        colouring.place(nodes, node, VEB, None)
     };
     let nothing = place(0.0, &shape, node).unwrap();
     assert_eq!((nothing.hot_nodes, nothing.gap_bytes), (0, 0));
-    assert_eq!(nothing.placement, Layout::VanEmdeBoas.place(&shape, node));
+    assert_eq!(nothing.placement, VEB.place(&shape, node));
     // Fewer nodes than could be hot.
     let few = Shape::random_binary(40, 1);
     assert_eq!(place(1.0, &few, node).unwrap().hot_nodes, 40);
@@ -168,7 +138,7 @@ fn gaps_of_large_ways_cost_no_memory_and_hot_nodes_stay_in_their_ways() {
     for (sets, lost) in [(1024, false), (64, true)] {
         let cache = geometry(sets, 64, 4);
         let colouring = Colouring::new(cache, 0.5).unwrap();
-        let placed = colouring.place(&shape, extent(32, 8), Layout::VanEmdeBoas, None);
+        let placed = colouring.place(&shape, extent(32, 8), VEB, None);
         let coloured = placed.unwrap();
         assert!(coloured.gap_bytes > 0);
         assert_eq!(coloured.lost_bytes > 0, lost);
@@ -182,11 +152,9 @@ fn the_gain_is_told_per_level() {
     let shape = Shape::complete_binary(60_000);
     let node = extent(32, 8);
     let colouring = Colouring::new(geometry(64, 64, 12), 0.5).unwrap();
-    let coloured = colouring
-        .place(&shape, node, Layout::VanEmdeBoas, None)
-        .unwrap();
+    let coloured = colouring.place(&shape, node, VEB, None).unwrap();
     let predictor = Predictor::new(&shape);
-    let plain = Layout::VanEmdeBoas.place(&shape, node);
+    let plain = VEB.place(&shape, node);
     let (pages, machine) = (PageSize::Small4K, Machine::this());
     let gain = |level: &str| coloured.gain(&plain, &predictor, node, pages, machine, level);
     let l1 = gain("L1").unwrap();
@@ -205,14 +173,11 @@ quickcheck! {
     fn colours_keep_apart(
         parents: Vec<u16>, kind: u8, share: u8, bytes: u8, weighted: bool
     ) -> bool {
-        let parents: Vec<u32> = (0u32..).zip(&parents)
-            .map(|(v, &p)| if v == 0 || p % 7 == 0 { NO_NODE } else { u32::from(p) % v })
-            .collect();
-        let shape = Shape::from_parents(&parents).unwrap();
+        let shape = crate::shape::tests::forest(&parents);
         let caches = [geometry(16, 64, 2), geometry(128, 64, 1), geometry(4, 256, 3)];
         let cache = caches[usize::from(kind % 3)];
         let layout = [
-            Layout::VanEmdeBoas,
+            VEB,
             Layout::DepthFirst,
             Layout::SubtreeCluster { block_bytes: 64 },
             Layout::ClusterVanEmdeBoas { block_bytes: 4096 },

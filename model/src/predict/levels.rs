@@ -3,35 +3,88 @@
 //! If a [tier](crate::Tier) or the order of the reads gives the misses better than a capacity does,
 //! the footprint still gives the ratio of waits to misses.
 
-use super::{LevelMisses, TierMisses, touched_share};
+use super::LevelMisses;
 use crate::footprint::Replacement;
-use crate::machine::NeighbourShare;
+use crate::machine::{LevelKind, NeighbourShare, Origin};
 use crate::neighbours::missed_blocks;
-use crate::probability::BlockProbabilities;
+use crate::probability::{BlockProbabilities, Reads};
 use crate::tiers::Sequence;
-use crate::{Accesses, Footprint, Level, Placement, Visits};
+use crate::{Accesses, Footprint, Hierarchy, Level, LevelPrediction, Machine, PageSize, Tier};
 
-/// What operations read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reads<'a> {
-    Accesses(&'a Accesses),
-    /// Searches of which only the visits are known, which may be those of a sample.
-    Searches {
-        visits: &'a Visits,
-        placement: &'a Placement,
-        touched_bytes: u32,
-    },
-}
-
-/// What is known of misses beside the capacities of levels.
-#[derive(Clone, Copy, Default)]
+/// What is known of operations and of their misses, besides the capacities of levels.
 pub(crate) struct Known<'a> {
+    /// The visits may be those of a sample.
+    pub(crate) reads: Reads<'a>,
+    /// The order of the reads, where it is the same for all operations.
+    pub(crate) sequence: Option<Sequence<'a>>,
     /// Misses that a tier found.
     pub(crate) found: Option<&'a TierMisses>,
     /// Predict the mean of the first operations from empty caches, not the steady state.
     pub(crate) first: Option<f64>,
     /// The level that hot and other nodes divide.
     pub(crate) divided: Option<ColouredLevel<'a>>,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn of_reads(reads: Reads<'a>) -> Known<'a> {
+        Known {
+            reads,
+            sequence: None,
+            found: None,
+            first: None,
+            divided: None,
+        }
+    }
+
+    pub(crate) fn of(accesses: &'a Accesses) -> Known<'a> {
+        Known {
+            sequence: Sequence::of(accesses),
+            ..Known::of_reads(accesses.reads())
+        }
+    }
+}
+
+/// Misses of a hierarchy's caches, and of its translation buffers for one page size.
+#[derive(Debug)]
+pub(crate) struct TierMisses {
+    found: Vec<LevelPrediction>,
+    /// Names of the translation buffers.
+    tlbs: Vec<String>,
+}
+
+impl TierMisses {
+    pub(crate) fn new(
+        found: Vec<LevelPrediction>,
+        hierarchy: &Hierarchy,
+        pages: PageSize,
+    ) -> TierMisses {
+        let tlbs = hierarchy.tlbs().iter();
+        let tlbs = tlbs.filter(|tlb| tlb.geometry.block_bytes() == pages.bytes());
+        let tlbs = tlbs.map(|tlb| tlb.name.clone()).collect();
+        TierMisses { found, tlbs }
+    }
+
+    /// The prediction for one step of a level: a cache has the level's name, and the steps of
+    /// translations are the buffers in order.
+    pub(crate) fn level(&self, level: &Level, step: usize) -> Option<&LevelPrediction> {
+        let name = match level.kind {
+            LevelKind::Data => &level.name,
+            LevelKind::Pages(_) => self.tlbs.get(step)?,
+        };
+        self.found.iter().find(|found| found.name == *name)
+    }
+}
+
+/// The caches that `tier` predicts from, or `None` to predict from the capacities of levels.
+///
+/// Measured capacities say what a program gets of caches that it shares, and come first where no
+/// tier needs sets. The caches of a preset are known as they are built.
+pub(crate) fn geometry_for(machine: &Machine, tier: Tier) -> Option<&Hierarchy> {
+    let needs_no_sets = matches!(tier, Tier::Auto | Tier::Footprint);
+    machine
+        .hierarchy
+        .as_ref()
+        .filter(|_| machine.origin == Origin::Preset || !needs_no_sets)
 }
 
 /// How a level of a machine is divided between hot and other nodes.
@@ -50,23 +103,17 @@ const RECENT_BLOCKS: f64 = 32.0;
 
 /// Block probabilities of a workload, computed once for each block size.
 pub(super) struct BlockSizes<'a> {
-    reads: Reads<'a>,
+    known: Known<'a>,
     replacement: Replacement,
     sizes: Vec<(BlockProbabilities, Footprint)>,
-    /// The order of the reads, where it is the same for all operations.
-    sequence: Option<Sequence<'a>>,
 }
 
 impl<'a> BlockSizes<'a> {
-    pub(super) fn new(reads: Reads<'a>, replacement: Replacement) -> BlockSizes<'a> {
+    pub(super) fn new(known: Known<'a>, replacement: Replacement) -> BlockSizes<'a> {
         BlockSizes {
-            reads,
+            known,
             replacement,
             sizes: Vec::new(),
-            sequence: match reads {
-                Reads::Accesses(accesses) => Sequence::of(accesses),
-                Reads::Searches { .. } => None,
-            },
         }
     }
 
@@ -74,14 +121,7 @@ impl<'a> BlockSizes<'a> {
         let mut sizes = self.sizes.iter();
         let known = sizes.position(|(blocks, _)| blocks.block_bytes() == block_bytes);
         known.unwrap_or_else(|| {
-            let blocks = match self.reads {
-                Reads::Accesses(accesses) => accesses.block_probabilities(block_bytes),
-                Reads::Searches {
-                    visits,
-                    placement,
-                    touched_bytes,
-                } => BlockProbabilities::new(visits, placement, touched_bytes, block_bytes),
-            };
+            let blocks = BlockProbabilities::of_reads(self.known.reads, block_bytes, |_| true);
             let footprint = blocks.footprint();
             self.sizes.push((blocks, footprint));
             self.sizes.len() - 1
@@ -89,18 +129,19 @@ impl<'a> BlockSizes<'a> {
     }
 
     /// Misses and nanoseconds of one operation at a level.
-    pub(super) fn level_misses(&mut self, level: &Level, known: Known<'_>) -> LevelMisses {
-        if let Some(divided) = known.divided.filter(|divided| divided.name == level.name) {
+    pub(super) fn level_misses(&mut self, level: &Level) -> LevelMisses {
+        let divided = self.known.divided;
+        if let Some(divided) = divided.filter(|divided| divided.name == level.name) {
             return self.divided_misses(level, divided);
         }
         let (block_bytes, replacement) = (level.block_bytes, self.replacement);
         let index = self.index(block_bytes);
-        let (footprint, sequence) = (&self.sizes[index].1, &self.sequence);
+        let (footprint, known) = (&self.sizes[index].1, &self.known);
+        let found = |step| known.found.and_then(|found| found.level(level, step));
         let mut misses = sum_of_steps(level, footprint, |step, capacity| {
             let (misses, waits) = footprint.misses_and_waits(capacity, replacement);
             let exposure = exposure(footprint, misses, waits);
-            let found = known.found.and_then(|found| found.level(level, step));
-            let steady = match (found, sequence) {
+            let steady = match (found(step), &known.sequence) {
                 (Some(found), _) => return (found.misses, found.misses * exposure),
                 (None, Some(sequence)) => sequence.misses(block_bytes, capacity),
                 (None, None) => misses,
@@ -110,29 +151,19 @@ impl<'a> BlockSizes<'a> {
             });
             (better, better * exposure)
         });
-        let found = known.found.and_then(|found| found.level(level, 0));
-        misses.order_known = match found {
+        misses.order_known = match found(0) {
             Some(found) => found.tier.knows_order(),
-            None => self.sequence.is_some(),
+            None => known.sequence.is_some(),
         };
         misses
     }
 
     /// Misses of a level that hot and other nodes divide.
     fn divided_misses(&self, level: &Level, divided: ColouredLevel<'_>) -> LevelMisses {
-        let Reads::Searches {
-            visits,
-            placement,
-            touched_bytes,
-        } = self.reads
-        else {
-            unreachable!("only searches are divided");
-        };
         let of = |is_hot: bool, share: f64| {
             let is_part = |v: u32| divided.hot[v as usize] == is_hot;
-            let block_bytes = level.block_bytes;
-            let blocks =
-                BlockProbabilities::of_part(visits, placement, touched_bytes, block_bytes, is_part);
+            let reads = self.known.reads;
+            let blocks = BlockProbabilities::of_reads(reads, level.block_bytes, is_part);
             let mut part = level.clone();
             for step in &mut part.steps {
                 step.capacity_bytes *= share;
@@ -145,25 +176,22 @@ impl<'a> BlockSizes<'a> {
         let share = divided.hot_share;
         let (hot, cold) = (of(true, share), of(false, 1.0 - share));
         LevelMisses {
-            name: hot.name,
             misses: hot.misses + cold.misses,
             ns: hot.ns + cold.ns,
             touched_share: hot.touched_share.max(cold.touched_share),
-            order_known: false,
+            ..hot
         }
     }
 
     /// What the misses of a level cost, as a share of what they would cost without neighbours.
     pub(super) fn neighbour_factor(&mut self, level: &Level, neighbours: &[NeighbourShare]) -> f64 {
-        let larger_blocks = neighbours.iter();
-        let mut larger_blocks = larger_blocks
-            .filter(|other| other.block_bytes > level.block_bytes)
-            .peekable();
+        let larger = |other: &&NeighbourShare| other.block_bytes > level.block_bytes;
+        let mut larger_blocks = neighbours.iter().filter(larger).peekable();
         if larger_blocks.peek().is_none() {
             return 1.0;
         }
         let capacity = level.capacity_bytes() / level.block_bytes as f64;
-        if let Some(sequence) = &self.sequence {
+        if let Some(sequence) = &self.known.sequence {
             // Each time that a walk enters a larger block, one of its lines is paid in full.
             let misses = sequence.misses(level.block_bytes, capacity);
             let saved = larger_blocks.map(|larger| {
@@ -198,7 +226,7 @@ impl<'a> BlockSizes<'a> {
 
 /// Sums the steps of a level, from the misses and waits at each step's index and capacity in
 /// blocks. Misses are their mean, weighted by latency.
-fn sum_of_steps(
+pub(super) fn sum_of_steps(
     level: &Level,
     footprint: &Footprint,
     mut misses_and_waits: impl FnMut(usize, f64) -> (f64, f64),
@@ -211,15 +239,18 @@ fn sum_of_steps(
         plain += misses;
     }
     let step_ns = level.step_ns();
+    let capacity_blocks = level.capacity_bytes() / level.block_bytes as f64;
     LevelMisses {
         name: level.name.clone(),
-        misses: if step_ns > 0.0 {
-            weighted / step_ns
-        } else {
-            plain / level.steps.len().max(1) as f64
+        misses: match step_ns > 0.0 {
+            true => weighted / step_ns,
+            false => plain / level.steps.len().max(1) as f64,
         },
         ns,
-        touched_share: touched_share(level, footprint),
+        touched_share: match capacity_blocks > 0.0 {
+            true => footprint.touches() / capacity_blocks,
+            false => 0.0,
+        },
         order_known: false,
     }
 }
@@ -239,21 +270,18 @@ fn exposure(footprint: &Footprint, misses: f64, waits: f64) -> f64 {
 #[cfg(feature = "calibrate")]
 pub(crate) fn far_costs(
     predictor: &super::Predictor,
-    placement: &Placement,
+    placement: &crate::Placement,
     levels: &[Level],
     replacement: Replacement,
     block_sizes: &[u64],
 ) -> Vec<f64> {
-    let starts = Reads::Searches {
-        visits: predictor.visits(),
-        placement,
-        touched_bytes: 1,
-    };
-    let mut blocks = BlockSizes::new(starts, replacement);
+    let starts = crate::Lengths::Uniform(1);
+    let reads = Reads::new(predictor.visits(), placement, &starts);
+    let mut blocks = BlockSizes::new(Known::of_reads(reads), replacement);
     let mut costs = vec![0.0; block_sizes.len()];
     let far = levels.iter().skip(1);
-    for level in far.filter(|level| level.kind == crate::LevelKind::Data) {
-        let ns = blocks.level_misses(level, Known::default()).ns;
+    for level in far.filter(|level| level.kind == LevelKind::Data) {
+        let ns = blocks.level_misses(level).ns;
         for (cost, &block_bytes) in costs.iter_mut().zip(block_sizes) {
             let all = NeighbourShare {
                 block_bytes,

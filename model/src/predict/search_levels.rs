@@ -1,6 +1,7 @@
 //! Searches that visit one node on each level of a structure, in O(levels).
 
-use super::{LevelMisses, Prediction, touched_share};
+use super::Prediction;
+use super::levels::sum_of_steps;
 use crate::footprint::absent;
 use crate::{Footprint, Machine, PageSize};
 
@@ -57,32 +58,18 @@ pub fn predict_levels(levels: &[SearchLevel], pages: PageSize, machine: &Machine
                 (touched / blocks, touched / blocks, blocks)
             });
             let footprint = Footprint::of_classes(classes);
-            // Misses cost time by rounds: one for the whole node when its lines are requested
-            // together.
-            let (mut ns, mut weighted) = (0.0, 0.0);
-            for step in &level.steps {
-                let time =
-                    footprint.characteristic_time(step.capacity_bytes / block, machine.replacement);
+            // One round for the whole node when its lines are requested together.
+            sum_of_steps(level, &footprint, |_, capacity| {
+                let time = footprint.characteristic_time(capacity, machine.replacement);
+                let (mut misses, mut waits) = (0.0, 0.0);
                 for part in &usable {
                     let (blocks, touched) = part.blocks(block);
                     let missed = absent(touched / blocks, time, machine.replacement);
-                    let rounds = part.rounds_per_visit.max(0.0).min(touched);
-                    ns += rounds * missed * step.step_ns;
-                    weighted += touched * missed * step.step_ns;
+                    misses += touched * missed;
+                    waits += part.rounds_per_visit.max(0.0).min(touched) * missed;
                 }
-            }
-            let step_ns = level.step_ns();
-            LevelMisses {
-                name: level.name.clone(),
-                misses: if step_ns > 0.0 {
-                    weighted / step_ns
-                } else {
-                    0.0
-                },
-                ns,
-                touched_share: touched_share(level, &footprint),
-                order_known: false,
-            }
+                (misses, waits)
+            })
         })
         .collect();
     let visits_ns: f64 = usable.iter().map(|level| level.cpu_ns_per_visit).sum();

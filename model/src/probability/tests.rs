@@ -1,44 +1,9 @@
-use std::collections::{BTreeMap, BTreeSet};
-
 use quickcheck::quickcheck;
 
 use super::*;
 use crate::{Layout, NO_NODE, NodeExtent, Shape};
 
-/// The definition, word for word: for each end node, the set of blocks on its path.
-fn by_definition(
-    shape: &Shape,
-    placement: &Placement,
-    touched: u32,
-    block: u64,
-) -> BTreeMap<u64, f64> {
-    let mut probabilities = BTreeMap::new();
-    for end in 0..u32::try_from(shape.len()).unwrap() {
-        let mut path = BTreeSet::new();
-        let mut v = end;
-        while v != NO_NODE {
-            let start = placement.offset(v);
-            path.extend(start / block..=(start + u64::from(touched) - 1) / block);
-            v = shape.parent(v);
-        }
-        for b in path {
-            *probabilities.entry(b).or_insert(0.0) += 1.0 / shape.len() as f64;
-        }
-    }
-    probabilities
-}
-
-fn agrees(shape: &Shape, placement: &Placement, touched: u32, block: u64) -> bool {
-    let computed = BlockProbabilities::new(&Visits::uniform(shape), placement, touched, block);
-    let mut expected = by_definition(shape, placement, touched, block);
-    let is_right = |(number, probability): (u64, f64)| {
-        let expected = expected.remove(&number);
-        expected.is_some_and(|expected| (expected - probability).abs() < 1e-9)
-    };
-    computed.blocks().all(is_right) && expected.is_empty()
-}
-
-fn layout(choice: u8) -> Layout {
+pub(crate) fn layout(choice: u8) -> Layout {
     match choice % 6 {
         0 => Layout::Random { seed: 7 },
         1 => Layout::DepthFirst,
@@ -73,29 +38,11 @@ fn single_nodes_and_lists_touch_known_lines() {
 #[should_panic(expected = "not a power of two")]
 fn odd_block_sizes_are_refused() {
     let placement = Placement::from_offsets(vec![0]);
-    BlockProbabilities::new(
-        &Visits::uniform(&Shape::complete_binary(1)),
-        &placement,
-        8,
-        48,
-    );
+    let visits = Visits::uniform(&Shape::complete_binary(1));
+    BlockProbabilities::new(&visits, &placement, 8, 48);
 }
 
 quickcheck! {
-    fn agrees_with_the_definition(
-        nodes: u8,
-        seed: u64,
-        choice: u8,
-        block_bits: u8,
-        words: u8
-    ) -> bool {
-        let shape = Shape::random_binary(u32::from(nodes), seed);
-        let node = NodeExtent::new(8 * (1 + u32::from(words % 20)), 8).unwrap();
-        let placement = layout(choice).place(&shape, node);
-        let block = 8u64 << (block_bits % 10);
-        agrees(&shape, &placement, node.bytes, block) && agrees(&shape, &placement, 8, block)
-    }
-
     fn every_operation_touches_a_block_and_no_more_than_it_visits(
         nodes: u16,
         seed: u64,

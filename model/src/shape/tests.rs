@@ -1,14 +1,14 @@
 use super::{NO_NODE, Shape, ShapeError};
 use quickcheck::quickcheck;
 
-/// A valid array of parents from arbitrary numbers: about one node in eight is a root.
-fn parents_of(seeds: &[u32]) -> Vec<u32> {
-    let parent = |(v, &seed): (u32, &u32)| match v {
+/// A forest from arbitrary numbers: about one node in seven is a root.
+pub(crate) fn forest(seeds: &[u16]) -> Shape {
+    let parent = |(v, &seed): (u32, &u16)| match v {
         0 => NO_NODE,
-        _ if seed % 8 == 0 => NO_NODE,
-        _ => (seed / 8) % v,
+        _ if seed % 7 == 0 => NO_NODE,
+        _ => u32::from(seed) % v,
     };
-    (0..).zip(seeds).map(parent).collect()
+    Shape::from_generated((0..).zip(seeds).map(parent).collect())
 }
 
 /// Compares a shape with its definition.
@@ -34,9 +34,10 @@ fn check(shape: &Shape, parents: &[u32]) {
 }
 
 quickcheck! {
-    fn forests_agree_with_their_parents(seeds: Vec<u32>) -> bool {
-        let parents = parents_of(&seeds);
-        check(&Shape::from_parents(&parents).unwrap(), &parents);
+    fn forests_agree_with_their_parents(seeds: Vec<u16>) -> bool {
+        let shape = forest(&seeds);
+        check(&shape, shape.parents());
+        assert_eq!(Shape::from_parents(shape.parents()), Ok(shape));
         true
     }
 

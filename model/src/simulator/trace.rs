@@ -111,7 +111,7 @@ pub fn simulate_trace(
 
 /// The record of a line, or why it is none.
 fn parse(line: &str) -> Result<TraceRecord, String> {
-    let quoted = || line.chars().take(32).collect::<String>();
+    let wrong = |what: &str| format!("{what}: {:?}", line.chars().take(32).collect::<String>());
     let fields = || {
         let (kind, numbers) = line.split_once([' ', '\t'])?;
         let kind = match kind {
@@ -124,17 +124,13 @@ fn parse(line: &str) -> Result<TraceRecord, String> {
         let (address, bytes) = numbers.trim_start().split_once(',')?;
         Some((kind, u64::from_str_radix(address, 16).ok()?, bytes))
     };
-    let (kind, address, bytes) =
-        fields().ok_or_else(|| format!("no access as `L 1ffefffea8,8`: {:?}", quoted()))?;
+    let (kind, address, bytes) = fields().ok_or_else(|| wrong("no access as `L 1ffefffea8,8`"))?;
     match bytes.parse() {
         Ok(bytes) if bytes > 0 => Ok(TraceRecord {
             kind,
             address,
             bytes,
         }),
-        _ => Err(format!(
-            "the size is no number from 1 to 65535: {:?}",
-            quoted()
-        )),
+        _ => Err(wrong("the size is no number from 1 to 65535")),
     }
 }

@@ -23,9 +23,9 @@ use std::collections::VecDeque;
 
 use super::built::{Homes, Parts, Places};
 use super::{Built, Growth, InNode, Sizes, too_large};
-use crate::accesses::{Lengths, Points, Role, Span};
+use crate::accesses::{Points, Role, Span};
 use crate::shape::random;
-use crate::{Error, NO_NODE, NodeExtent, Shape};
+use crate::{Error, Lengths, NO_NODE, NodeExtent, Shape};
 
 const HEADER_BYTES: u32 = 8;
 const LINK_BYTES: u32 = 8;

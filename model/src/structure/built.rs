@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{Operation, linear, too_large};
-use crate::accesses::{Accesses, Lengths, Order, Points, Role, Span, Tickets, nested, total};
+use crate::accesses::{Accesses, Order, Points, Role, Span, Tickets, nested, total};
 use crate::keys::KeyDistribution;
-use crate::{Error, Layout, NodeExtent, Placement, Shape};
+use crate::{Error, Layout, Lengths, NodeExtent, Placement, Shape};
 
 /// Where fixed memory begins is a multiple of this, as large allocations are.
 const FIXED_ALIGN: u64 = 4096;

@@ -2,9 +2,9 @@
 
 use super::built::{Family, Parts, Places};
 use super::{Built, Sizes, too_large};
-use crate::accesses::{Lengths, Points, Role};
+use crate::accesses::{Points, Role};
 use crate::shape::random::SplitMix64;
-use crate::{Error, Links, NO_NODE, Shape};
+use crate::{Error, Lengths, Links, NO_NODE, Shape};
 
 /// A link is an address.
 const LINK_BYTES: u32 = 8;

@@ -2,9 +2,9 @@
 
 use super::built::{Homes, Places};
 use super::{Built, Growth, Sizes, linear};
-use crate::accesses::{Lengths, Points};
+use crate::accesses::Points;
 use crate::shape::random::SplitMix64;
-use crate::{Links, NO_NODE, Shape};
+use crate::{Lengths, Links, NO_NODE, Shape};
 
 pub(super) fn search(keys: u32, growth: Growth, sizes: &Sizes) -> Built {
     let (shape, ranks) = match growth {

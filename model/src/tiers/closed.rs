@@ -5,29 +5,26 @@
 //!
 //! - **random**: a block holds `m` unrelated nodes, so it stays untouched for `t` searches with
 //!   probability `g(t)^m`, where `g(t) = sum over d of (k^d / n) (1 - p_d)^t`.
-//! - **breadth-first**: a block holds `m` nodes of one level, of which a search visits at most one.
+//! - **breadth-first**: a block holds `m` nodes of one level, and a search visits at most one.
 //! - **clusters** of one block, in van Emde Boas order: a cluster is touched when its root is. From
 //!   a root on, whole levels are taken as long as they fit, and what is left below are roots again.
 //!
-//! `U(t)` distinct blocks are touched in `t` searches. Each set has the same share of each kind of
-//! block, and the number of those that were touched is taken as binomial. Misses are
-//! `U(t + 1) - U(t)` averaged over the time after which a set has forgotten a block.
+//! No formula is known for other layouts: depth-first orders use few of a cache's sets.
+//!
+//! Each set has the same share of each kind of block, and the number of those that were touched in
+//! `t` searches is taken as binomial. Misses are the new blocks of an operation, averaged over the
+//! time after which a set has forgotten a block.
 //!
 //! A **victim cache** holds what the cache above evicts. Let that cache have room for `k` blocks
 //! for each set of the victim, and let a share `h` of the requests be for new blocks. A block is
 //! forgotten once `ways` others came and none of them was requested again for the time that the
 //! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
 //! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
-//!
-//! No formula is known for depth-first orders, which use few of a cache's sets, and for layouts
-//! whose blocks hold different nodes in different subtrees.
 
 use std::fmt;
 
 use super::{LevelPrediction, Tier};
 use crate::hierarchy::{CacheLevel, Hierarchy};
-#[cfg(feature = "cli")]
-use crate::visits::wrong_guesses;
 use crate::{Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
@@ -40,10 +37,10 @@ const VICTIM_NEW: f64 = 0.5;
 const VICTIM_EXPONENT_MAX: f64 = 30.0;
 /// Larger sets are divided into sets of this many ways, which hold what one set would.
 const WAYS_MAX: f64 = 128.0;
-/// Times in operations at which a set is looked at: the first ones, then some for each octave, up
-/// to a multiple of the mean distance of the rarest block's touches.
-const FIRST_TIMES: u32 = 16;
-const TIMES_PER_OCTAVE: f64 = 5.0;
+/// Times in operations at which a set is looked at: each of the first ones, then growing by a
+/// factor, up to a multiple of the mean distance of the rarest block's touches.
+const FIRST_TIMES: f64 = 16.0;
+const TIME_GROWTH: f64 = 1.15;
 const LAST_TIME: f64 = 64.0;
 /// The longest time, in operations.
 const TIME_MAX: f64 = 1e15;
@@ -81,23 +78,46 @@ pub struct ClosedForm {
     nodes: f64,
     arity: f64,
     node: NodeExtent,
-    /// Nodes at each depth; all but the last are powers of the arity.
-    at_depth: Vec<f64>,
+    depths: Vec<Depth>,
 }
 
-/// The blocks of one size.
-enum Blocks {
-    /// Probability and number of each class.
-    Classes(Vec<(f64, f64)>),
-    /// Blocks that hold unrelated nodes.
-    Unrelated { blocks: f64, nodes_each: f64 },
+/// The nodes at one depth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Depth {
+    /// A power of the arity, except at the last depth.
+    nodes: f64,
+    /// P(a search visits one of them).
+    probability: f64,
 }
 
-/// Blocks that are alike, at some time.
+/// Blocks that are alike.
 struct Kind {
-    number: f64,
-    /// P(one of them is touched by then).
-    touched: f64,
+    blocks: f64,
+    /// Unrelated nodes in each.
+    nodes_each: f64,
+    /// What each of these nodes may be: how probable that is, and P(a search visits it).
+    node: Vec<(f64, f64)>,
+}
+
+impl Kind {
+    /// Blocks that are touched with this probability.
+    fn of(probability: f64, blocks: f64) -> Kind {
+        Kind {
+            blocks,
+            nodes_each: 1.0,
+            node: vec![(1.0, probability.min(1.0))],
+        }
+    }
+
+    /// P(one of the blocks is touched within `operations`).
+    fn touched(&self, operations: f64) -> f64 {
+        let visited = |&(share, probability): &(f64, f64)| match probability {
+            1.0.. => share * f64::from(u8::from(operations > 0.0)),
+            _ => share * -((-probability).ln_1p() * operations).exp_m1(),
+        };
+        let visited: f64 = self.node.iter().map(visited).sum();
+        -(self.nodes_each * (-visited.min(1.0)).ln_1p()).exp_m1()
+    }
 }
 
 impl ClosedForm {
@@ -128,11 +148,15 @@ impl ClosedForm {
             _ => return refuse(format!("none is known for the layout {layout}")),
         }
         let (arity, nodes) = (f64::from(arity), nodes as f64);
-        let mut at_depth = Vec::new();
-        let (mut left, mut level) = (nodes, 1.0f64);
-        while left > 0.0 {
-            at_depth.push(level.min(left));
-            left -= level;
+        let mut depths = Vec::new();
+        let (mut below, mut level) = (nodes, 1.0f64);
+        while below > 0.0 {
+            let here = level.min(below);
+            depths.push(Depth {
+                nodes: here,
+                probability: below / nodes / here,
+            });
+            below -= level;
             level *= arity;
         }
         Ok(ClosedForm {
@@ -140,94 +164,81 @@ impl ClosedForm {
             nodes,
             arity,
             node,
-            at_depth,
+            depths,
         })
     }
 
-    /// P(a search visits a node at this depth).
-    fn probability(&self, depth: usize) -> f64 {
-        let below: f64 = self.at_depth[depth..].iter().sum();
-        below / self.nodes / self.at_depth[depth]
-    }
-
-    /// `None` where no formula is known.
-    fn blocks(&self, block_bytes: u64) -> Option<Blocks> {
+    /// The kinds of blocks of this size; `None` where no formula is known.
+    fn kinds(&self, block_bytes: u64) -> Option<Vec<Kind>> {
         let (block, stride) = (block_bytes as f64, self.node.stride_bytes() as f64);
         // A block that begins anywhere holds parts of two more nodes.
         let granule = gcd(block_bytes, self.node.stride_bytes()) as f64;
         let met = (block + stride - granule) / stride;
         match self.layout {
-            Layout::Random { .. } => Some(Blocks::Unrelated {
-                blocks: (self.nodes * stride / block).max(1.0),
-                nodes_each: met.min(self.nodes),
-            }),
+            Layout::Random { .. } => {
+                let of_depth = |depth: &Depth| (depth.nodes / self.nodes, depth.probability);
+                Some(vec![Kind {
+                    blocks: (self.nodes * stride / block).max(1.0),
+                    nodes_each: met.min(self.nodes),
+                    node: self.depths.iter().map(of_depth).collect(),
+                }])
+            }
             Layout::BreadthFirst => {
                 // The first levels fill a block together.
-                let mut classes = vec![(1.0, 1.0)];
+                let mut kinds = vec![Kind::of(1.0, 1.0)];
                 let mut in_first = block;
-                for (depth, &nodes) in self.at_depth.iter().enumerate() {
-                    let bytes = nodes * stride;
+                for depth in &self.depths {
+                    let bytes = depth.nodes * stride;
                     let blocks = (bytes - in_first).max(0.0) / block;
                     in_first = (in_first - bytes).max(0.0);
-                    classes.push(((self.probability(depth) * met).min(1.0), blocks));
+                    kinds.push(Kind::of(depth.probability * met, blocks));
                 }
-                Some(Blocks::Classes(classes))
+                Some(kinds)
             }
             Layout::ClusterVanEmdeBoas { block_bytes: b }
                 if u64::from(b) == block_bytes && 2 * self.node.stride_bytes() <= block_bytes =>
             {
-                Some(Blocks::Classes(self.clusters((block / stride).floor())))
+                Some(self.clusters((block / stride).floor()))
             }
             _ => None,
         }
     }
 
-    /// Probability and number of blocks by the depth of what they begin with.
-    fn clusters(&self, capacity: f64) -> Vec<(f64, f64)> {
-        let depths = self.at_depth.len();
+    /// Blocks by the depth of what they begin with.
+    fn clusters(&self, capacity: f64) -> Vec<Kind> {
+        let depths = self.depths.len();
         let mut roots = vec![0.0; depths + 1];
         roots[0] = 1.0;
-        let mut classes = Vec::new();
+        let mut kinds = Vec::new();
         let mut first = self.first_cluster(capacity);
         for depth in 0..depths {
-            let clusters = roots[depth];
+            let (clusters, probability) = (roots[depth], self.depths[depth].probability);
             if clusters <= 0.0 {
                 continue;
             }
             let capacity = first.take().unwrap_or(capacity);
-            let mut room = capacity;
             // Nodes of the cluster's subtree, level by level.
-            let mut here = depth;
-            let mut width = 1.0;
-            loop {
-                let Some(&all) = self.at_depth.get(here) else {
-                    // The subtree ends here: fragments share a block.
-                    let nodes = capacity - room;
-                    let together = (capacity / nodes.max(1.0)).floor().max(1.0);
-                    let probability = (self.probability(depth) * together).min(1.0);
-                    classes.push((probability, clusters / together));
-                    break;
-                };
-                let full = self.arity.powf(here as f64);
-                let present = width * (all / full).min(1.0);
-                if present <= room {
-                    room -= present;
-                    here += 1;
-                    width *= self.arity;
-                    continue;
-                }
-                roots[here] += clusters * (present - room);
-                if here + 1 < depths {
-                    roots[here + 1] += clusters
-                        * room
-                        * self.arity
-                        * (self.at_depth[here + 1] / (full * self.arity)).min(1.0);
-                }
-                classes.push((self.probability(depth), clusters));
-                break;
+            let (mut room, mut here, mut width) = (capacity, depth, 1.0);
+            let share = |at: usize| self.depths[at].nodes / self.arity.powf(at as f64);
+            let present = |here, width: f64| width * share(here).min(1.0);
+            while here < depths && present(here, width) <= room {
+                room -= present(here, width);
+                here += 1;
+                width *= self.arity;
             }
+            if here == depths {
+                // The subtree ends here: fragments share a block.
+                let together = (capacity / (capacity - room).max(1.0)).floor().max(1.0);
+                kinds.push(Kind::of(probability * together, clusters / together));
+                continue;
+            }
+            roots[here] += clusters * (present(here, width) - room);
+            if here + 1 < depths {
+                roots[here + 1] += clusters * present(here + 1, room * self.arity);
+            }
+            kinds.push(Kind::of(probability, clusters));
         }
-        classes
+        kinds
     }
 
     /// What the topmost cluster holds where the others are aligned from the bottom.
@@ -236,45 +247,14 @@ impl ClosedForm {
         if self.arity > 2.5 || levels < 2.0 || levels.fract() > 0.0 {
             return None;
         }
-        let rest = self.at_depth.len() as f64 % levels;
+        let rest = self.depths.len() as f64 % levels;
         (rest > 0.5).then(|| f64::exp2(rest) - 1.0)
     }
 
     /// Expected number of distinct blocks of `block_bytes` bytes that `operations` searches touch,
     /// `U(t)`; `None` where no formula is known. O(log n).
     pub fn distinct_blocks(&self, block_bytes: u64, operations: f64) -> Option<f64> {
-        Some(self.distinct(&self.blocks(block_bytes)?, operations))
-    }
-
-    fn distinct(&self, blocks: &Blocks, operations: f64) -> f64 {
-        let kinds = self.kinds(blocks, operations);
-        kinds.iter().map(|kind| kind.number * kind.touched).sum()
-    }
-
-    /// How many blocks of each kind there are, and which share is touched in `operations`.
-    fn kinds(&self, blocks: &Blocks, operations: f64) -> Vec<Kind> {
-        let within = |probability: f64| match probability {
-            1.0.. => f64::from(u8::from(operations > 0.0)),
-            _ => -((-probability).ln_1p() * operations).exp_m1(),
-        };
-        match blocks {
-            Blocks::Classes(classes) => {
-                let kind = |&(probability, number): &(f64, f64)| Kind {
-                    number,
-                    touched: within(probability),
-                };
-                classes.iter().map(kind).collect()
-            }
-            Blocks::Unrelated { blocks, nodes_each } => {
-                let of_depth =
-                    |(depth, nodes)| nodes / self.nodes * within(self.probability(depth));
-                let touched: f64 = self.at_depth.iter().enumerate().map(of_depth).sum();
-                vec![Kind {
-                    number: *blocks,
-                    touched: -(nodes_each * (-touched.min(1.0)).ln_1p()).exp_m1(),
-                }]
-            }
-        }
+        Some(distinct(&self.kinds(block_bytes)?, operations))
     }
 
     /// Misses of a search in a fully associative cache of `capacity_blocks` blocks with LRU
@@ -289,32 +269,39 @@ impl ClosedForm {
         let capacity = sets * ways;
         let ways = ways.min(WAYS_MAX);
         let sets = capacity / ways.max(f64::MIN_POSITIVE);
-        let blocks = self.blocks(block_bytes)?;
-        if self.distinct(&blocks, TIME_MAX) <= capacity {
+        let kinds = self.kinds(block_bytes)?;
+        if distinct(&kinds, TIME_MAX) <= capacity {
             return Some(0.0);
         }
-        let mut misses = 0.0;
-        let mut before = (0.0, self.kinds(&blocks, 0.0));
-        let mut forgotten = vec![0.0; before.1.len()];
-        for time in times(self.probability(self.at_depth.len() - 1)) {
-            let kinds = self.kinds(&blocks, time);
-            let in_set = kinds.iter().map(|kind| kind.number / sets * kind.touched);
+        let touched_in = |time: f64| kinds.iter().map(|kind| kind.touched(time)).collect();
+        let rarest = self.depths.last()?.probability;
+        let end = (LAST_TIME / rarest.max(f64::MIN_POSITIVE)).min(TIME_MAX);
+        let (mut misses, mut before) = (0.0, 0.0);
+        let mut touched_before: Vec<f64> = touched_in(before);
+        let mut forgotten = vec![0.0; kinds.len()];
+        while before < end {
+            let time = match before < FIRST_TIMES {
+                true => before + 1.0,
+                false => before * TIME_GROWTH,
+            };
+            let touched: Vec<f64> = touched_in(time);
+            let in_set = kinds.iter().zip(&touched);
+            let in_set = in_set.map(|(kind, touched)| kind.blocks / sets * touched);
             let mean: f64 = in_set.clone().sum();
-            let squares: f64 = in_set.zip(&kinds).map(|(n, kind)| n * kind.touched).sum();
-            for ((kind, old), forgotten) in kinds.iter().zip(&before.1).zip(&mut forgotten) {
+            let squares: f64 = in_set.zip(&touched).map(|(n, touched)| n * touched).sum();
+            for (i, kind) in kinds.iter().enumerate() {
                 // The others; there may be less than one of a kind in a set.
-                let others = (mean - kind.touched).max(0.0);
-                let spread = (squares - kind.touched * kind.touched).max(0.0);
-                let now = if others > 0.0 {
-                    at_least(ways, others, (spread / others).min(0.999_999))
-                } else {
-                    0.0
+                let others = (mean - touched[i]).max(0.0);
+                let spread = (squares - touched[i] * touched[i]).max(0.0);
+                let now = match others > 0.0 {
+                    true => at_least(ways, others, (spread / others).min(0.999_999)),
+                    false => 0.0,
                 };
-                let rate = (kind.touched - old.touched) / (time - before.0);
-                misses += kind.number * (now - *forgotten) * rate;
-                *forgotten = now;
+                let rate = (touched[i] - touched_before[i]) / (time - before);
+                misses += kind.blocks * (now - forgotten[i]) * rate;
+                forgotten[i] = now;
             }
-            before = (time, kinds);
+            (before, touched_before) = (time, touched);
         }
         Some(misses)
     }
@@ -333,14 +320,15 @@ impl ClosedForm {
     /// What a search visits.
     #[cfg(feature = "cli")]
     pub(crate) fn visits(&self) -> crate::Visits {
-        let (mut visited, mut guesses) = (0.0, 0.0);
-        for (depth, &nodes) in self.at_depth.iter().enumerate() {
-            let each = self.probability(depth);
-            let below = (each - 1.0 / self.nodes).max(0.0);
-            visited += nodes * each;
-            guesses += nodes * wrong_guesses(each, below, below / self.arity, 2, true);
+        let mut visits = crate::Visits::default();
+        for &Depth { nodes, probability } in &self.depths {
+            let below = (probability - 1.0 / self.nodes).max(0.0);
+            let likeliest = below / self.arity;
+            let guesses = crate::visits::wrong_guesses(probability, below, likeliest, 2, true);
+            visits.nodes_per_operation += nodes * probability;
+            visits.mispredictions_per_operation += nodes * guesses;
         }
-        crate::Visits::of_totals(visited, guesses)
+        visits
     }
 
     /// Bytes from the first node to the last.
@@ -397,26 +385,17 @@ impl ClosedForm {
 /// blocks.
 fn victim_room(there: f64, new: f64) -> f64 {
     let again = (there * (1.0 - new)).min(VICTIM_EXPONENT_MAX);
-    let wait = if again > 1e-6 {
-        again.exp_m1() / again
-    } else {
-        1.0
+    let wait = match again > 1e-6 {
+        true => again.exp_m1() / again,
+        false => 1.0,
     };
     there * -(-new * wait).exp_m1()
 }
 
-/// Ascending times, from 1 to where the rarest blocks have been touched.
-fn times(rarest: f64) -> impl Iterator<Item = f64> {
-    let end = (LAST_TIME / rarest.max(f64::MIN_POSITIVE)).min(TIME_MAX);
-    let spread = (1u32..).map(|i| {
-        let octaves = f64::from(i) / TIMES_PER_OCTAVE;
-        (f64::from(FIRST_TIMES) * octaves.exp2()).round()
-    });
-    let mut last = 0.0;
-    (1..=FIRST_TIMES)
-        .map(f64::from)
-        .chain(spread)
-        .take_while(move |&time| std::mem::replace(&mut last, time) < end)
+/// Distinct blocks that are touched in `operations`.
+fn distinct(kinds: &[Kind], operations: f64) -> f64 {
+    let touched = |kind: &Kind| kind.blocks * kind.touched(operations);
+    kinds.iter().map(touched).sum()
 }
 
 /// P(at least `least` successes of trials with probability `chance`, of which `mean` are expected);
@@ -479,7 +458,8 @@ mod tests {
             let hierarchy = Hierarchy::new(caches, inclusion, Vec::new()).unwrap();
             let placement = layout.place(&shape, NodeExtent::new(32, 8).unwrap());
             let accesses = Accesses::searches(&shape, &placement, 32, None);
-            let replayed = predict_misses(&accesses, &hierarchy, Frames::Identity, Tier::PerSet);
+            let replayed =
+                predict_misses(&accesses, &hierarchy, Frames::Identity, Tier::PerSet, None);
             let known = form(layout, 32).predict(&hierarchy);
             assert_eq!(known.len(), hierarchy.caches().len());
             for (known, replayed) in known.iter().zip(replayed) {

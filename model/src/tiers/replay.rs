@@ -64,7 +64,7 @@ impl Replay<'_> {
             stream.fill(self.accesses);
             stream.run(self.warm_up_operations(), self.accesses_max / 2)
         };
-        let reads = warm_up.accesses / warm_up.operations.max(1);
+        let reads = stream.accesses / warm_up.max(1);
         let (batches_max, batch) = match operations {
             // As many as asked for, rounded up to equal batches.
             Some(operations) => {
@@ -82,11 +82,12 @@ impl Replay<'_> {
         loop {
             told(stream.accesses);
             stream.simulator.reset_counts();
-            let batch = stream.run(batch, u64::MAX);
-            sums.add(&stream, batch);
-            let enough = operations.is_none() && sums.batches >= BATCHES_MIN as f64;
+            let before = stream.accesses;
+            let run = stream.run(batch, u64::MAX);
+            sums.add(&stream.simulator, run, stream.accesses - before);
+            let enough = operations.is_none() && sums.batches >= BATCHES_MIN;
             let counted = sums.counted(self);
-            if sums.batches >= batches_max as f64
+            if sums.batches >= batches_max
                 || enough && (counted.is_exact || stream.accesses > self.accesses_max)
             {
                 return counted;
@@ -101,11 +102,11 @@ impl Replay<'_> {
         let mut sums = Sums::default();
         for start in 0..COLD_STARTS_MAX {
             let mut stream = self.stream(start);
-            let batch = stream.run(operations.max(1), self.accesses_max);
-            sums.add(&stream, batch);
-            let done = sums.total.accesses + made * (start + 1);
+            let run = stream.run(operations.max(1), self.accesses_max);
+            sums.add(&stream.simulator, run, stream.accesses);
+            let done = sums.accesses + made * (start + 1);
             told(done);
-            let enough = sums.batches >= BATCHES_MIN as f64;
+            let enough = sums.batches >= BATCHES_MIN;
             if (enough && sums.counted(self).is_exact) || done > self.accesses_max {
                 break;
             }
@@ -164,19 +165,12 @@ impl Replay<'_> {
     }
 }
 
-/// Operations on their way into a simulator.
+/// Operations that go into a simulator.
 struct Stream<'a> {
     simulator: Simulator,
     generated: Operations<'a>,
     reads: Vec<Access>,
-    /// Made by operations so far.
-    accesses: u64,
-}
-
-/// What was run.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    operations: u64,
+    /// Accesses that operations have made so far.
     accesses: u64,
 }
 
@@ -199,50 +193,50 @@ impl Stream<'_> {
         }
     }
 
-    /// Runs `operations` operations, or fewer if more than `accesses_max` accesses have been made.
-    fn run(&mut self, operations: u64, accesses_max: u64) -> Run {
-        let mut run = Run::default();
-        while run.operations < operations && self.accesses <= accesses_max {
+    /// Runs `operations` operations, or fewer if more than `accesses_max` accesses have been made;
+    /// returns how many.
+    fn run(&mut self, operations: u64, accesses_max: u64) -> u64 {
+        let mut done = 0;
+        while done < operations && self.accesses <= accesses_max {
             self.generated.next_into(&mut self.reads);
             for read in &self.reads {
                 self.simulator.access(read.address, read.bytes);
             }
-            let accesses = self.reads.len() as u64;
-            run.operations += 1;
-            run.accesses += accesses;
-            self.accesses += accesses;
+            done += 1;
+            self.accesses += self.reads.len() as u64;
         }
-        run
+        done
     }
 }
 
 /// Sums over batches.
 #[derive(Default)]
 struct Sums {
-    batches: f64,
-    total: Run,
+    batches: u64,
+    operations: u64,
+    accesses: u64,
     /// By level, misses of an operation and their squares.
     levels: Vec<(f64, f64)>,
 }
 
 impl Sums {
-    /// Adds a batch, which is all that the simulator has counted.
-    fn add(&mut self, stream: &Stream<'_>, batch: Run) {
-        self.batches += 1.0;
-        self.total.operations += batch.operations;
-        self.total.accesses += batch.accesses;
-        let counts = stream.simulator.counts();
+    /// Adds a batch of operations, whose misses are all that the simulator has counted.
+    fn add(&mut self, simulator: &Simulator, operations: u64, accesses: u64) {
+        self.batches += 1;
+        self.operations += operations;
+        self.accesses += accesses;
+        let counts = simulator.counts();
         let levels = counts.caches.iter().chain(&counts.tlbs);
         self.levels.resize(levels.clone().count(), (0.0, 0.0));
         for (sum, level) in self.levels.iter_mut().zip(levels) {
-            let misses = level.misses as f64 / batch.operations.max(1) as f64;
+            let misses = level.misses as f64 / operations.max(1) as f64;
             sum.0 += misses;
             sum.1 += misses * misses;
         }
     }
 
     fn counted(&self, replay: &Replay<'_>) -> Counted {
-        let n = self.batches.max(1.0);
+        let n = self.batches.max(1) as f64;
         let mean_and_error = |&(sum, squares): &(f64, f64)| {
             let mean = sum / n;
             let variance = (squares / n - mean * mean).max(0.0);
@@ -251,10 +245,10 @@ impl Sums {
         let levels: Vec<(f64, f64)> = self.levels.iter().map(mean_and_error).collect();
         let is_known =
             |&(mean, error): &(f64, f64)| error <= replay.error_max * mean.max(replay.rare);
-        let is_enough = self.batches > 1.0 || replay.accesses.fixed_sequence().is_some();
+        let is_enough = self.batches > 1 || replay.accesses.fixed_sequence().is_some();
         Counted {
-            operations: self.total.operations,
-            accesses: self.total.accesses,
+            operations: self.operations,
+            accesses: self.accesses,
             is_exact: is_enough && levels.iter().all(is_known),
             levels,
         }

@@ -96,11 +96,8 @@ impl<'a> Sequence<'a> {
         let is_fixed = self.accesses.fixed_sequence().is_some();
         let steps = self.steps_by_set(block_bytes, sets);
         let of_sets = steps.chunk_by(|a, b| a.set == b.set);
-        let misses = of_sets.map(|set| match is_fixed {
-            true => walk_misses(set, ways),
-            false => Order::of(set).misses(set, ways),
-        });
-        misses.sum()
+        let of_set = if is_fixed { walk_misses } else { search_misses };
+        of_sets.map(|set| of_set(set, ways)).sum()
     }
 
     /// The blocks that are read, those of each set together and in the order of the sequence.
@@ -155,92 +152,56 @@ fn walk_misses(steps: &[Step], ways: usize) -> f64 {
     missed.count() as f64
 }
 
-/// The blocks of a set, numbered as they are first read.
-struct Order {
-    /// By step.
-    ranks: Vec<usize>,
-    /// By step, the next one that reads the same block, or the number of steps.
-    next_same: Vec<usize>,
-    /// How many different blocks there are.
-    blocks: usize,
-}
-
-impl Order {
-    fn of(steps: &[Step]) -> Order {
-        let mut numbers: HashMap<u64, usize> = HashMap::new();
-        let mut last: Vec<usize> = Vec::new();
-        let mut ranks = Vec::with_capacity(steps.len());
-        let mut next_same = vec![steps.len(); steps.len()];
-        for (i, step) in steps.iter().enumerate() {
-            let fresh = numbers.len();
-            let rank = *numbers.entry(step.block).or_insert(fresh);
-            match last.get_mut(rank) {
-                Some(before) => next_same[std::mem::replace(before, i)] = i,
-                None => last.push(i),
-            }
-            ranks.push(rank);
+/// Misses in a set of an operation that reads its steps up to a random end.
+fn search_misses(steps: &[Step], ways: usize) -> f64 {
+    // Blocks are ranked as they are first read. By step, the rank of its block, and the next step
+    // that reads the same block, or the number of steps.
+    let mut numbers: HashMap<u64, usize> = HashMap::new();
+    let mut last: Vec<usize> = Vec::new();
+    let mut ranks = Vec::with_capacity(steps.len());
+    let mut next_same = vec![steps.len(); steps.len()];
+    for (i, step) in steps.iter().enumerate() {
+        let rank = *numbers.entry(step.block).or_insert(last.len());
+        match last.get_mut(rank) {
+            Some(before) => next_same[std::mem::replace(before, i)] = i,
+            None => last.push(i),
         }
-        Order {
-            ranks,
-            next_same,
-            blocks: numbers.len(),
-        }
+        ranks.push(rank);
     }
-
-    /// Misses of an operation in a set of `ways` ways.
-    fn misses(&self, steps: &[Step], ways: usize) -> f64 {
-        if self.blocks <= ways {
-            return 0.0;
-        }
-        let mut stack = Stack::new(ways);
-        // By rank, the count of the walk that met the block last.
-        let mut met = vec![0u64; self.blocks];
-        let (mut walk, mut seen, mut misses) = (0, 0, 0.0);
-        for (i, (&rank, step)) in self.ranks.iter().zip(steps).enumerate() {
-            let is_first = rank == seen;
-            seen += usize::from(is_first);
-            let is_present = stack.touch(rank as u64);
-            if is_first && rank < ways {
-                misses += self.first_misses(steps, i, ways, &mut met, &mut walk);
-            } else if !is_present {
-                misses += step.reach;
-            }
-        }
-        misses
+    if last.len() <= ways {
+        return 0.0;
     }
-
-    /// P(an operation reads the block that is first read at step `first`, and misses it there).
-    fn first_misses(
-        &self,
-        steps: &[Step],
-        first: usize,
-        ways: usize,
-        met: &mut [u64],
-        walk: &mut u64,
-    ) -> f64 {
-        let rank = self.ranks[first];
-        let reach = |i: usize| steps.get(i).map_or(0.0, |step| step.reach);
-        let mut misses = 0.0;
-        let mut touched = first;
+    let reach = |i: usize| steps.get(i).map_or(0.0, |step| step.reach);
+    let mut stack = Stack::new(ways);
+    // By rank, the step from which the block was met last.
+    let mut met = vec![usize::MAX; last.len()];
+    let (mut seen, mut misses) = (0, 0.0);
+    for (i, &rank) in ranks.iter().enumerate() {
+        let is_first = rank == seen;
+        seen += usize::from(is_first);
+        let is_present = stack.touch(rank as u64);
+        if !is_first || rank >= ways {
+            misses += if is_present { 0.0 } else { reach(i) };
+            continue;
+        }
+        let mut touched = i;
         while touched < steps.len() {
             // The last operation may have ended before the block's next step.
-            let next = self.next_same[touched];
-            *walk += 1;
+            let next = next_same[touched];
             let mut needed = ways - rank;
-            for i in touched + 1..next {
-                let other = self.ranks[i];
-                if other > rank && std::mem::replace(&mut met[other], *walk) != *walk {
+            for (&other, step) in ranks.iter().zip(steps).take(next).skip(touched + 1) {
+                if other > rank && std::mem::replace(&mut met[other], touched) != touched {
                     needed -= 1;
                     if needed == 0 {
-                        misses += reach(i) - reach(next);
+                        misses += step.reach - reach(next);
                         break;
                     }
                 }
             }
             touched = next;
         }
-        misses
     }
+    misses
 }
 
 /// The last blocks that were touched, the latest first.
@@ -251,10 +212,8 @@ struct Stack {
 
 impl Stack {
     fn new(ways: usize) -> Stack {
-        Stack {
-            blocks: Vec::new(),
-            ways,
-        }
+        let blocks = Vec::new();
+        Stack { blocks, ways }
     }
 
     /// Whether the block was among them.

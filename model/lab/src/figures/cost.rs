@@ -97,7 +97,7 @@ pub(super) fn simulated(accesses: &Accesses, searches: u64) -> SearchCost {
 
 /// What this crate predicts, by the tiers that it chooses.
 pub(super) fn predicted(accesses: &Accesses) -> SearchCost {
-    let levels = predict_misses(accesses, &hierarchy(), Frames::Identity, Tier::Auto);
+    let levels = predict_misses(accesses, &hierarchy(), Frames::Identity, Tier::Auto, None);
     let misses = |name: &str| {
         let level = levels.iter().find(|level| level.name == name);
         level.map_or(0.0, |level| level.misses)

@@ -45,7 +45,7 @@ pub(super) fn compare(
     let mut all = Vec::new();
     for (machine, simulated) in machines.iter().zip(simulated) {
         let hierarchy = &machine.hierarchy;
-        let predicted = predict_misses(accesses, hierarchy, Frames::Identity, Tier::Auto);
+        let predicted = predict_misses(accesses, hierarchy, Frames::Identity, Tier::Auto, None);
         for (simulated, predicted) in simulated.into_iter().zip(predicted) {
             let level = Compared {
                 case: case.to_owned(),

@@ -54,7 +54,7 @@ pub(super) fn predictor_row() -> Row {
         let accesses = TreeCase::new(22, 32, layout).accesses();
         let start = Instant::now();
         let (hierarchy, frames) = (&machine.hierarchy, Frames::Identity);
-        predict_misses(&accesses, hierarchy, frames, Tier::PerSet);
+        predict_misses(&accesses, hierarchy, frames, Tier::PerSet, None);
         let seconds = start.elapsed().as_secs_f64();
         if seconds > slowest.0 {
             slowest = (seconds, layout.name());

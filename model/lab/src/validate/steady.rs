@@ -4,7 +4,7 @@
 
 use ccmodel::{
     Accesses, ClosedForm, Frames, Hierarchy, Inclusion, Layout, Shape, Simulator, Tier,
-    predict_transient,
+    predict_misses,
 };
 use rayon::prelude::*;
 
@@ -187,8 +187,8 @@ pub(super) fn transient_rows(effort: Effort) -> Vec<Row> {
         let accesses = case.accesses();
         for length in LENGTHS {
             let simulated = simulated_from_cold(&accesses, hierarchy, length);
-            let predicted =
-                predict_transient(&accesses, hierarchy, Frames::Identity, Tier::Auto, length);
+            let (frames, first) = (Frames::Identity, Some(length));
+            let predicted = predict_misses(&accesses, hierarchy, frames, Tier::Auto, first);
             for (level, simulated) in predicted.iter().zip(simulated) {
                 levels += 1;
                 let error = (level.misses - simulated).abs() / simulated.max(RARE);

@@ -134,11 +134,9 @@ pub(super) struct NaiveSimulator {
 
 impl NaiveSimulator {
     pub(super) fn new(hierarchy: &Hierarchy, frames: Frames) -> NaiveSimulator {
-        let build = |levels: &[CacheLevel], seed: u64| -> Vec<NaiveCache> {
-            let levels = (0..).zip(levels);
-            levels
-                .map(|(i, level)| NaiveCache::new(level, seed.wrapping_add(i)))
-                .collect()
+        let build = |levels: &[CacheLevel], seed: u64| {
+            let level = |(i, level)| NaiveCache::new(level, seed.wrapping_add(i));
+            (0..).zip(levels).map(level).collect()
         };
         NaiveSimulator {
             inclusion: hierarchy.inclusion(),
@@ -183,13 +181,8 @@ impl NaiveSimulator {
             self.caches[last].set(block).ways[way] = None;
         }
         // From memory's side, and a victim takes in nothing from there.
-        for i in (0..if has_victim {
-            held_at.min(last)
-        } else {
-            held_at
-        })
-            .rev()
-        {
+        let filled = held_at.min(self.caches.len() - usize::from(has_victim));
+        for i in (0..filled).rev() {
             let block_bytes = self.caches[i].block_bytes;
             let Some(evicted) = self.caches[i].insert(physical / block_bytes) else {
                 continue;
