@@ -308,11 +308,11 @@ pub struct Coloured {
 }
 
 impl Coloured {
-    /// What colouring gains and loses at each level of `machine`, compared with `plain`, such as the
-    /// same layout without colours.
+    /// What colouring gains and loses at each level of `machine`, compared with `plain`, such as
+    /// the same layout without colours.
     ///
-    /// At `level`, that of the coloured cache, hot blocks have the hot share of the capacity and the
-    /// others the rest; other levels see a placement with gaps. `node` is what was placed, the
+    /// At `level`, that of the coloured cache, hot blocks have the hot share of the capacity and
+    /// the others the rest; other levels see a placement with gaps. `node` is what was placed, the
     /// predictor of the same shape.
     ///
     /// # Errors

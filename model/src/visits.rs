@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The same sums give the branch mispredictions: at a visited node the search goes on to one of the
-//! children or stops. A predictor that recognises the node, by the turns that led there, bets on the
-//! likeliest; at nodes that are rarely visited it guesses.
+//! children or stops. A predictor that recognises the node, by the turns that led there, bets on
+//! the likeliest; at nodes that are rarely visited it guesses.
 
 use crate::Shape;
 use crate::shape::{scaled, usable};
