@@ -7,7 +7,7 @@ fn main() -> ExitCode {
     ExitCode::from(ccmodel::cli::run(
         std::env::args_os(),
         &mut stdout().lock(),
-        // Not locked: progress is written by whoever makes some, in threads too.
+        // Not locked: threads write their progress, too.
         &mut stderr(),
     ))
 }

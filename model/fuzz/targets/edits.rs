@@ -1,7 +1,7 @@
-//! A good file with a few bytes of it changed, which a fuzzer would take long to come upon.
+//! A good file with a few bytes changed, which a fuzzer would take long to find.
 
-/// Edits of a text: of four bytes each, the first says what is done, two say where, and the last is
-/// put there. What is no text any more has replacement characters.
+/// Each four bytes are an edit: what to do, two for the place, and what to put there. What is no
+/// text any more has replacement characters.
 pub fn edited(whole: &str, edits: &[u8]) -> String {
     let mut text = whole.as_bytes().to_vec();
     for edit in edits.chunks_exact(4) {

@@ -10,7 +10,7 @@ fn choose(shape: &Shape, bytes: u32, machine: &Machine) -> Choice {
     choose_layout(shape, node(bytes), None, PageSize::Small4K, machine)
 }
 
-/// `nodes` nodes of which `parent(v)` gives the parents.
+/// A shape of `nodes` nodes with these parents.
 fn shape(nodes: u32, parent: impl FnMut(u32) -> Option<u32>) -> Shape {
     let parents = (0..nodes)
         .map(parent)

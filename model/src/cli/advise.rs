@@ -69,22 +69,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
         let gain = Gain::new(now.prediction.clone(), best.prediction.clone(), morph_ns);
         (best, gain)
     });
-    let (worth_it, verdict) = match &best {
-        Some(_) if !crowded_levels(&answers[..2]).is_empty() => {
-            // Operations are long compared with a cache, and the order of their reads is not known.
-            let verdict = format!(
-                "cannot say: an operation touches more than {:.0} % of {}, and the order of its \
-                 reads is not known to the model; ask `model simulate`",
-                100.0 * LevelMisses::CROWDED_SHARE,
-                crowded_levels(&answers[..2]).join(", ")
-            );
-            (None, verdict)
-        }
-        best => {
-            let (worth_it, verdict) = verdict(now, best.as_ref(), args.operations);
-            (Some(worth_it), verdict)
-        }
-    };
+    let (worth_it, verdict) = verdict(now, best.as_ref(), args.operations);
     let reasons = reasons(&question, now, best.as_ref(), worth_it == Some(true));
     let notes = notes(&machine, &answers[..1]);
     let now_ns = now.prediction.ns;
@@ -163,16 +148,25 @@ fn others(question: &Question<'_>, now: Arrangement) -> Vec<Arrangement> {
     others
 }
 
-/// Whether it is worth it, and the answer in a line.
+/// Whether it is worth it, if the model can say, and the answer in a line.
 fn verdict(
     now: &Answer,
     best: Option<&(&Answer, Gain)>,
     operations: Option<u64>,
-) -> (bool, String) {
-    let no = |why: String| (false, format!("not worth it: {why}"));
+) -> (Option<bool>, String) {
+    let no = |why: String| (Some(false), format!("not worth it: {why}"));
     let Some((best, gain)) = best else {
         return no("there are no nodes that could be laid out otherwise".to_owned());
     };
+    let crowded = crowded_levels([now, *best]).join(", ");
+    if !crowded.is_empty() {
+        let text = format!(
+            "cannot say: an operation touches more than {:.0} % of {crowded}, and the order of \
+             its reads is not known to the model; ask `model simulate`",
+            100.0 * LevelMisses::CROWDED_SHARE
+        );
+        return (None, text);
+    }
     let (now_ns, now) = (now.prediction.ns, now.arrangement);
     let (best, times) = (best.arrangement, gain.speedup());
     if gain.saved_ns() <= 0.0 {
@@ -193,7 +187,7 @@ fn verdict(
             "worth it if more than {pays} operations are to come before the structure changes: \
              {faster}"
         );
-        return (true, text);
+        return (Some(true), text);
     };
     if !gain.pays_within(operations) {
         let operations = human_count(operations);
@@ -202,10 +196,8 @@ fn verdict(
     }
     let saved = human_ns(gain.saved_ns() * operations - gain.cost_ns);
     let all = human_ns(now_ns * operations);
-    (
-        true,
-        format!("worth it: {faster}, and saves {saved} of {all} in all"),
-    )
+    let text = format!("worth it: {faster}, and saves {saved} of {all} in all");
+    (Some(true), text)
 }
 
 /// Why, as far as the figures say it.

@@ -419,15 +419,14 @@ pub(super) fn notes(machine: &Machine, answers: &[Answer]) -> Vec<String> {
     notes
 }
 
-/// The levels of which some operation touches too much for the model.
-pub(super) fn crowded_levels(answers: &[Answer]) -> Vec<&str> {
+/// The levels that hold little more than some operation touches.
+pub(super) fn crowded_levels<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
-    let levels = answers
-        .iter()
-        .flat_map(|answer| answer.prediction.crowded_levels());
-    for level in levels {
-        if !names.contains(&level.name.as_str()) {
-            names.push(&level.name);
+    for answer in answers {
+        for level in answer.prediction.crowded_levels() {
+            if !names.contains(&level.name.as_str()) {
+                names.push(&level.name);
+            }
         }
     }
     names

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::CliError;
@@ -67,10 +68,7 @@ pub(super) fn write_notes(out: &mut dyn Write, notes: &[String]) -> Result<(), C
 }
 
 /// Writes one JSON object, indented, with a line end.
-pub(super) fn write_json(
-    out: &mut dyn Write,
-    value: &impl serde::Serialize,
-) -> Result<(), CliError> {
+pub(super) fn write_json(out: &mut dyn Write, value: &impl Serialize) -> Result<(), CliError> {
     serde_json::to_writer_pretty(&mut *out, value).map_err(io::Error::from)?;
     Ok(writeln!(out)?)
 }
@@ -98,10 +96,8 @@ impl NewFile {
             is_new_and_unwritten,
         };
         if fs::symlink_metadata(path).is_ok_and(|known| known.is_file()) {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            file.temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).ok();
+            let folder = path.parent().unwrap_or(path);
+            file.temporary = NamedTempFile::new_in(Path::new(".").join(folder)).ok();
         }
         Ok(file)
     }
@@ -121,8 +117,7 @@ impl NewFile {
 fn replace(path: &Path, mut temporary: NamedTempFile, text: &str) -> io::Result<()> {
     temporary.write_all(text.as_bytes())?;
     if let Ok(known) = fs::metadata(path) {
-        let permissions = known.permissions();
-        temporary.as_file().set_permissions(permissions)?;
+        temporary.as_file().set_permissions(known.permissions())?;
     }
     temporary.persist(path)?;
     Ok(())

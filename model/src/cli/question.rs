@@ -123,10 +123,8 @@ impl<'a> Question<'a> {
                     false => Some(built.node_ends(operation, &self.keys)?),
                 };
                 let colouring = Colouring::new(self.colour_cache()?.geometry, self.colour_share)?;
-                let (shape, weights) = (built.shape(), weights.as_deref());
-                colouring
-                    .place(shape, built.extent(), layout, weights)?
-                    .placement
+                let (shape, extent, weights) = (built.shape(), built.extent(), weights.as_deref());
+                colouring.place(shape, extent, layout, weights)?.placement
             }
             Arrangement::Given => {
                 let why = "--layout given: addresses come from the third column of edges:FILE";
@@ -151,12 +149,8 @@ impl<'a> Question<'a> {
     /// The same structure without links: a complete tree whose children's places are computed, a
     /// list whose nodes follow each other.
     pub(super) fn without_links(&self) -> Result<(Structure, Sizes), CliError> {
-        let cannot = |why: &str| {
-            refuse(format!(
-                "--layout eliminated: {} {why}",
-                self.args.structure
-            ))
-        };
+        let kind = &self.args.structure;
+        let cannot = |why: &str| refuse(format!("--layout eliminated: {kind} {why}"));
         let growth = Growth::Complete;
         let (structure, links) = match self.structure {
             Some(Structure::SearchTree { .. }) => (Structure::SearchTree { growth }, 2),
@@ -185,26 +179,23 @@ impl<'a> Question<'a> {
                 "coloured layouts need a machine whose sets and ways are known (presets have them)",
             );
         };
-        let caches = hierarchy.caches();
-        if let Some(name) = &self.args.colour_cache {
-            let names: Vec<&str> = caches.iter().map(|cache| cache.name.as_str()).collect();
-            let why = || {
-                format!(
-                    "the machine has no cache called `{name}` (it has {})",
-                    names.join(", ")
-                )
-            };
-            return Ok(caches
-                .iter()
-                .find(|cache| cache.name == *name)
-                .ok_or_else(why)?);
+        let (named, frames) = (self.args.colour_cache.as_ref(), self.frames(0));
+        let mut caches = hierarchy.caches().iter().rev();
+        let largest = caches.find(|cache| match named {
+            Some(name) => cache.name == *name,
+            None => chosen_by_address(cache, frames),
+        });
+        if let Some(cache) = largest {
+            return Ok(cache);
         }
-        let frames = self.frames(0);
-        let mut caches = caches.iter().rev();
-        let largest = caches.find(|cache| chosen_by_address(cache, frames));
-        Ok(largest.ok_or(
-            "addresses choose the sets of no cache of this machine; name one with --colour-cache",
-        )?)
+        let names = hierarchy.caches().iter().map(|cache| cache.name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        refuse(match named {
+            Some(name) => format!("the machine has no cache called `{name}` (it has {names})"),
+            None => "addresses choose the sets of no cache of this machine; name one with \
+                     --colour-cache"
+                .to_owned(),
+        })
     }
 
     pub(super) fn frames(&self, seed: u64) -> Frames {
@@ -222,9 +213,8 @@ impl<'a> Question<'a> {
         } else {
             format!("{keys} keys in {nodes} nodes of {bytes}")
         };
-        let shape = self
-            .shape_name()
-            .map_or(String::new(), |name| format!("{name} "));
+        let shape = self.shape_name();
+        let shape = shape.map_or(String::new(), |name| format!("{name} "));
         let (kind, pages, machine) = (&self.args.structure, self.args.pages, &self.machine.name);
         format!("{shape}{kind} of {parts} in {pages} pages on {machine}")
     }
@@ -421,14 +411,12 @@ fn structure(args: &QuestionArgs) -> Result<Structure, CliError> {
         (known, Some(_)) if STRUCTURES.split(", ").any(|name| name == known) => "nothing",
         _ => {
             let advice = did_you_mean(nearest_of(name, STRUCTURES.split(", ")));
-            return refuse(format!(
-                "unknown structure `{text}`{advice} (known: {STRUCTURES})"
-            ));
+            let what = format!("unknown structure `{text}`{advice} (known: {STRUCTURES})");
+            return refuse(what);
         }
     };
-    refuse(format!(
-        "bad structure `{text}`: `{name}` takes {wanted} after the name"
-    ))
+    let what = format!("bad structure `{text}`: `{name}` takes {wanted} after the name");
+    refuse(what)
 }
 
 /// The structure of a file of edges, and where its nodes lie.
@@ -453,10 +441,8 @@ fn read_file(
         edges if edges.shape.is_empty() => refuse("there is no edge in it"),
         edges => Ok(edges),
     })?;
-    let lengths = edges
-        .lengths
-        .unwrap_or(Lengths::Uniform(sizes.touched_bytes));
-    let built = Built::of_nodes(edges.shape, sizes.node, lengths);
+    let whole = Lengths::Uniform(sizes.touched_bytes);
+    let built = Built::of_nodes(edges.shape, sizes.node, edges.lengths.unwrap_or(whole));
     Ok((built, edges.placement))
 }
 

@@ -151,7 +151,7 @@ impl Built {
         if let Operation::Walk { .. } = operation {
             return Ok(vec![1.0; self.nodes.len()]);
         }
-        let Plan { tickets, .. } = self.plan(operation, keys)?;
+        let (_, tickets, _) = self.plan(operation, keys)?;
         let mut ends = vec![0.0; self.nodes.len()];
         for start in 0..tickets.count() {
             let end = start + 1;
@@ -183,11 +183,7 @@ impl Built {
             let what = format!("{placed} nodes are placed, but the structure has {nodes}");
             return Err(Error::new(what));
         }
-        let Plan {
-            spans,
-            tickets,
-            order,
-        } = self.plan(operation, keys)?;
+        let (spans, tickets, order) = self.plan(operation, keys)?;
         let (points, addresses) = (self.points.clone(), self.addresses(placement));
         Ok(Accesses::new(points, addresses, spans, tickets, order))
     }
@@ -219,11 +215,7 @@ impl Built {
 }
 
 /// An operation in terms of points: the tickets that read each, all tickets, and the order.
-struct Plan {
-    spans: Vec<Span>,
-    tickets: Tickets,
-    order: Order,
-}
+type Plan = (Vec<Span>, Tickets, Order);
 
 /// Points while they are made, with where each lies and where each key is found.
 #[derive(Default)]
@@ -293,11 +285,8 @@ impl Built {
             Operation::Range { keys: length } => self.ranges(length, keys),
             Operation::Walk { returns } => {
                 let spans = vec![Span { start: 0, end: 1 }; self.points.len()];
-                Ok(Plan {
-                    spans,
-                    tickets: Tickets::single(),
-                    order: Order::Sequence(self.walk(returns)),
-                })
+                let order = Order::Sequence(self.walk(returns));
+                Ok((spans, Tickets::single(), order))
             }
         }
     }
@@ -316,11 +305,8 @@ impl Built {
     }
 
     fn searches(&self, keys: &KeyDistribution) -> Result<Plan, Error> {
-        Ok(Plan {
-            spans: self.points.keys_below().to_vec(),
-            tickets: self.key_tickets(keys)?,
-            order: Order::Path,
-        })
+        let spans = self.points.keys_below().to_vec();
+        Ok((spans, self.key_tickets(keys)?, Order::Path))
     }
 
     fn misses(&self, keys: &KeyDistribution) -> Result<Plan, Error> {
@@ -344,11 +330,7 @@ impl Built {
             }
         };
         let weights = keys.weights(ends.len())?;
-        Ok(Plan {
-            spans,
-            tickets: Tickets::new(ends, weights),
-            order: Order::Path,
-        })
+        Ok((spans, Tickets::new(ends, weights), Order::Path))
     }
 
     /// By point, the gaps between keys whose search reads it; gap `g` lies before key `g`.
@@ -404,11 +386,8 @@ impl Built {
                 span.start = span.start.min(key.saturating_sub(before));
             }
         }
-        Ok(Plan {
-            spans,
-            tickets: self.key_tickets(keys)?,
-            order: Order::Range { keys: length },
-        })
+        let order = Order::Range { keys: length };
+        Ok((spans, self.key_tickets(keys)?, order))
     }
 
     /// Searches for a gap, and all keys from there to the end of their run.
@@ -428,11 +407,7 @@ impl Built {
         let ends = self.gap_ends();
         let weights = keys.weights(ends.len())?;
         let runs = self.runs.clone();
-        Ok(Plan {
-            spans,
-            tickets: Tickets::new(ends, weights),
-            order: Order::Shift { runs },
-        })
+        Ok((spans, Tickets::new(ends, weights), Order::Shift { runs }))
     }
 
     fn walk(&self, returns: bool) -> Vec<u32> {
