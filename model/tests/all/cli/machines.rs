@@ -14,7 +14,7 @@ fn on(machine: &str) -> String {
 
 #[test]
 fn machine_files_are_read_and_bad_ones_refused() {
-    let good = TempFile::new("good.json", &Machine::thesis().to_json());
+    let good = TempFile::new(&Machine::thesis().to_json());
     let rows = |machine: &str| json(&on(machine))["rows"].clone();
     assert_eq!(rows(good.path()), rows("thesis"));
     let thesis = Machine::thesis().to_json();
@@ -25,41 +25,43 @@ fn machine_files_are_read_and_bad_ones_refused() {
         (&thesis.replace("Sun", "\\u001b[31m"), "control characters"),
         (&many_ways, "16384 ways"),
     ] {
-        let file = TempFile::new("bad-machine.json", text);
+        let file = TempFile::new(text);
         let line = refusal(&on(file.path()));
         assert!(line.contains(expected), "{expected}: {line}");
     }
     let mut noted = Machine::thesis();
     noted.notes.push("the clock stood still".to_owned());
-    let file = TempFile::new("notes.json", &noted.to_json());
+    let file = TempFile::new(&noted.to_json());
     assert!(answer(&on(file.path())).contains("note: the clock stood still"));
 }
 
 /// None of these may hang.
 #[test]
 fn folders_devices_pipes_and_large_files_are_refused() {
-    let folder = std::env::temp_dir();
-    assert!(refusal(&on(folder.to_str().unwrap())).contains("not a regular file"));
-    let large = TempFile::new("large.json", "");
-    let file = fs::OpenOptions::new().write(true).open(&large.0).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let is_refused = |path: &str| refusal(&on(path)).contains("not a regular file");
+    assert!(is_refused(folder.path().to_str().unwrap()));
+    let large = TempFile::new("");
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(large.path())
+        .unwrap();
     file.set_len((16 << 20) + 1).unwrap();
     assert!(refusal(&on(large.path())).contains("larger than 16 MiB"));
     if cfg!(unix) {
-        assert!(refusal(&on("/dev/zero")).contains("not a regular file"));
-        let path = folder.join(format!("ccmodel-cli-{}-pipe", std::process::id()));
-        let made = Command::new("mkfifo").arg(&path).status();
-        if made.is_ok_and(|status| status.success()) {
-            let pipe = TempFile(path);
-            assert!(refusal(&on(pipe.path())).contains("not a regular file"));
-        }
+        assert!(is_refused("/dev/zero"));
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        let is_made = made.is_ok_and(|status| status.success());
+        assert!(!is_made || is_refused(pipe.to_str().unwrap()));
     }
 }
 
 #[test]
 fn calibration_writes_a_file_that_predict_reads() {
-    let file = TempFile::new("calibrated.json", "");
+    let file = TempFile::new("");
     let printed = answer(&format!("calibrate --quick --json -o {}", file.path()));
-    let written = fs::read_to_string(&file.0).unwrap();
+    let written = fs::read_to_string(file.path()).unwrap();
     assert_eq!(printed, written);
     let machine = Machine::from_json(&written).unwrap();
     assert!(machine.levels.iter().any(|level| level.name == "L1"));

@@ -5,10 +5,10 @@ mod predict;
 mod simulate;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tempfile::NamedTempFile;
 
 /// Runs `model` with the words of a command line.
 fn model(line: &str) -> Output {
@@ -48,25 +48,18 @@ fn number(object: &Value, path: &str) -> f64 {
     value.unwrap_or_else(|| panic!("{path} is no number in {object}"))
 }
 
-/// A file of this test run that is removed at the end.
-struct TempFile(PathBuf);
+/// A file that is removed at the end.
+struct TempFile(NamedTempFile);
 
 impl TempFile {
-    fn new(name: &str, text: &str) -> TempFile {
-        let path = std::env::temp_dir().join(format!("ccmodel-cli-{}-{name}", std::process::id()));
-        fs::write(&path, text).unwrap();
-        TempFile(path)
+    fn new(text: &str) -> TempFile {
+        let file = NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        TempFile(file)
     }
 
     fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        // A file that cannot be removed is left to the system.
-        drop(fs::remove_file(&self.0));
+        self.0.path().to_str().unwrap()
     }
 }
 
@@ -213,7 +206,7 @@ fn files_with_mistakes_are_refused_with_the_line() {
         (trace, "", "no access"),
         (trace, "==12== Lackey\n", "no access"),
     ] {
-        let file = TempFile::new("mistake.txt", text);
+        let file = TempFile::new(text);
         let refused = refusal(&format!("{line}{}", file.path()));
         assert!(refused.contains(fragment), "{line} {text:?}: {refused}");
     }

@@ -23,13 +23,13 @@ fn small(more: &str, path: &str) -> f64 {
 }
 
 /// The file of the thesis's machine with free misses.
-fn free_misses(name: &str, change: impl Fn(&mut Machine)) -> TempFile {
+fn free_misses(change: impl Fn(&mut Machine)) -> TempFile {
     let mut machine = Machine::thesis();
     for level in &mut machine.levels {
         level.steps[0].step_ns = 0.0;
     }
     change(&mut machine);
-    TempFile::new(name, &machine.to_json())
+    TempFile::new(&machine.to_json())
 }
 
 /// Whether two numbers differ by no more than a share.
@@ -63,7 +63,7 @@ fn speedups_are_relative_to_the_baseline() {
     let ratio = number(&other[0], "ns") / number(&other[1], "ns");
     assert!((number(&other[1], "speedup") - ratio).abs() < 1e-12);
     // Where all is free, they are 1.
-    let free = free_misses("free.json", |machine| {
+    let free = free_misses(|machine| {
         let search = &mut machine.search;
         (search.operation_ns, search.node_ns) = (0.0, 0.0);
         (search.misprediction_ns, search.branch_free_node_ns) = (0.0, 0.0);
@@ -139,7 +139,7 @@ fn every_operation_and_distribution_can_be_asked_about() {
     assert!(ns("zipf:1.2") < ns("zipf:0.8") && ns("zipf:0.8") < uniform);
     assert!(ns("hot:0.01:0.9") < uniform);
     assert!(close(ns("zipf:0"), uniform, 1e-6));
-    let trace = TempFile::new("keys.txt", "# a trace\n7\n7\n7\n4999\n");
+    let trace = TempFile::new("# a trace\n7\n7\n7\n4999\n");
     assert!(ns(&format!("trace:{}", trace.path())) < 0.5 * uniform);
     // With branches, what was begun on a wrong guess is thrown away: it may gain nothing.
     let ns = |more: &str| {
@@ -171,12 +171,12 @@ fn layouts_of_allocators_and_without_links_are_known() {
 fn edges_of_a_file_are_a_structure() {
     let edge = |v: u32| format!("n{},n{v}\n", (v - 1) / 2);
     let edges: String = (1..2000).map(edge).collect();
-    let file = TempFile::new("edges.csv", &format!("parent,child\n{edges}"));
+    let file = TempFile::new(&format!("parent,child\n{edges}"));
     let rest = "--node-bytes 24 --layout veb --machine thesis --tier footprint";
     let misses = |of: &str| first(&format!("predict {of} {rest}"), "misses.L1");
     let own = misses(&format!("--structure edges:{}", file.path()));
     assert!((own - misses("--nodes 2000")).abs() < 1e-9, "the same tree");
-    let placed = TempFile::new("placed.csv", "a,b,0x1000\n,a,0x2000\na,c,0x3000\n");
+    let placed = TempFile::new("a,b,0x1000\n,a,0x2000\na,c,0x3000\n");
     let given = "--node-bytes 24 --layout given --machine thesis";
     let given = rows(&format!(
         "predict {given} --structure edges:{}",
@@ -227,31 +227,29 @@ fn values_can_be_separated_by_commas() {
 
 #[test]
 fn sweeps_are_drawn() {
-    let file = TempFile::new("sweep.svg", "");
+    let file = TempFile::new("");
     let small = format!("{SMALL} --machine thesis --plot {}", file.path());
     let object = json(&format!("{small} --layout random,veb"));
     let rows = object["sweep"]["rows"].as_array().unwrap();
     // 1024 to 5000 nodes in steps of a factor of the root of two.
     assert_eq!(rows.len(), 2 * 6);
     assert_eq!(rows.last().unwrap()["at"].as_f64(), Some(5000.0));
-    let svg = fs::read_to_string(&file.0).unwrap();
+    let svg = fs::read_to_string(file.path()).unwrap();
     assert!(svg.starts_with("<svg") && !svg.contains("NaN"));
     assert!(svg.contains("L2 misses an operation"));
     let coloured = json(&format!("{small} --layout cluster --sweep coloured"));
     assert_eq!(coloured["sweep"]["over"], "colour_share");
-    assert!(fs::read_to_string(&file.0).unwrap().contains("speedup"));
+    assert!(fs::read_to_string(file.path()).unwrap().contains("speedup"));
     let csv = answer(&format!("{small} --layout veb --csv"));
     assert_eq!(csv.lines().count(), 1 + 6);
     // A command that fails leaves no file behind, nor half of one.
-    let folder = std::env::temp_dir().join(format!("ccmodel-plot-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
-    let files = || fs::read_dir(&folder).unwrap().count();
-    let plot = format!("{SMALL} --plot {}", folder.join("plot.svg").display());
+    let folder = tempfile::tempdir().unwrap();
+    let files = || fs::read_dir(folder.path()).unwrap().count();
+    let plot = format!("{SMALL} --plot {}/plot.svg", folder.path().display());
     refusal(&format!("{plot} --layout given"));
     assert_eq!(files(), 0);
     answer(&format!("{plot} --layout dfs"));
     assert_eq!(files(), 1, "no temporary file is left");
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 /// Larger than the second cache of the thesis's machine.
@@ -284,7 +282,7 @@ fn a_scattered_tree_is_worth_a_morph_if_enough_operations_follow() {
 
 #[test]
 fn some_structures_are_left_alone() {
-    let free = free_misses("free-misses.json", |_| ());
+    let free = free_misses(|_| ());
     // The list is in the order of its links.
     let cases = "
         TREE --now cluster-veb                                    | no layout is predicted
@@ -318,7 +316,7 @@ fn walks_know_the_order_of_nodes() {
     // A machine that is known by its capacities alone.
     let mut flat = Machine::thesis();
     flat.hierarchy = None;
-    let file = TempFile::new("capacities.json", &flat.to_json());
+    let file = TempFile::new(&flat.to_json());
     let list = "--structure list --nodes 100000";
     let advise = format!("advise {list} --machine {}", file.path());
     let object = json(&format!("{advise} --operation walk"));

@@ -60,7 +60,7 @@ const LACKEY: &str = "==12== Lackey\nI  04000000,4\n L 1000,8\n S 2000,4\n M 100
 
 #[test]
 fn traces_are_simulated() {
-    let file = TempFile::new("trace.txt", LACKEY);
+    let file = TempFile::new(LACKEY);
     let simulate = format!("simulate --machine thesis --trace {}", file.path());
     let object = json(&simulate);
     assert_eq!(object["trace"]["loads"], 1);
@@ -87,7 +87,7 @@ fn traces_are_simulated() {
 fn a_simulation_needs_sets() {
     let mut machine = Machine::thesis();
     machine.hierarchy = None;
-    let flat = TempFile::new("flat.json", &machine.to_json());
+    let flat = TempFile::new(&machine.to_json());
     let line = refusal(&format!("simulate --nodes 100 --machine {}", flat.path()));
     assert!(line.contains("sets and ways"), "{line}");
 }
