@@ -13,10 +13,11 @@ use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
 use crate::{abandoned, registry, sys};
 
-/// An arena with this many chunks asks for huge pages, which are resident as a whole from their
-/// first object on.
-const HUGE_FROM_CHUNKS: usize = 4;
-/// The same for an arena with hinted objects, or in a large process ([`HUGE_FROM_USED_BYTES`]).
+/// An arena with this many chunks asks for huge pages for slabs. They are resident as a whole from
+/// their first object on.
+const HUGE_FROM_CHUNKS: usize = 6;
+/// The same, also for spans, in an arena with hinted objects or in a large process
+/// ([`HUGE_FROM_USED_BYTES`]).
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
@@ -38,7 +39,7 @@ impl<'a> Own<'a> {
             Some(desc) => desc,
             None => match open {
                 Some(open) if !self.extents.any_single() => open,
-                _ => self.map_chunk(true).or(open)?,
+                _ => self.map_chunk(None).or(open)?,
             },
         };
         let free = desc.free_slots.get();
@@ -69,7 +70,7 @@ impl<'a> Own<'a> {
             }
             desc = open.links.next.get();
         }
-        let fresh = self.map_chunk(may_be_huge).map(|desc| (desc, 1));
+        let fresh = self.map_chunk(Some(count)).map(|desc| (desc, 1));
         let (desc, slot) = fresh.or(other_room)?;
         self.take_from(desc, slot, count)
     }
@@ -164,9 +165,9 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// A chunk without objects, in the list `open`; with huge pages if that pays and it
-    /// `may_be_huge`.
-    fn map_chunk(self, may_be_huge: bool) -> Option<&'a ChunkDesc> {
+    /// A chunk without objects, in the list `open`, for a slab or a span of `span_slots`; with huge
+    /// pages if that pays.
+    fn map_chunk(self, span_slots: Option<usize>) -> Option<&'a ChunkDesc> {
         let desc = match NonNull::new(self.unused_descs.get().cast_mut()) {
             // SAFETY: a descriptor of this arena, which lives for ever.
             Some(desc) => unsafe { desc.as_ref() },
@@ -185,13 +186,12 @@ impl<'a> Own<'a> {
         abandoned::reclaim();
         let Chunks { start, zero } = self.extents.take_chunks(1)?;
         let soon = self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES;
-        let huge_from = if soon {
-            HUGE_SOON_FROM_CHUNKS
-        } else {
-            HUGE_FROM_CHUNKS
+        let huge_from = match span_slots {
+            None | Some(HUGE_FROM_SPAN_SLOTS..) if soon => HUGE_SOON_FROM_CHUNKS,
+            None => HUGE_FROM_CHUNKS,
+            Some(_) => usize::MAX,
         };
-        let huge = may_be_huge
-            && zero
+        let huge = zero
             && self.chunks.get() >= huge_from
             // Before anything in it is touched: a small page excludes a huge one.
             && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);

@@ -240,6 +240,11 @@ pub(super) fn small_programs_stay_small() {
     }
     let grown = peak_kib() - before;
     assert!(grown < 5400, "{grown} KiB for objects of 4600 KiB");
+    // Ten chunks of spans, and of each the first pages.
+    let mut spans: Vec<Vec<u8>> = (0..60).map(|_| Vec::with_capacity(300 << 10)).collect();
+    spans.iter_mut().for_each(|span| span.resize(32 << 10, 1));
+    let grown = peak_kib() - before - grown;
+    assert!(grown < 60 * 40, "{grown} KiB for 60 spans of 32 KiB");
 }
 
 #[cfg(target_os = "linux")]
