@@ -13,48 +13,19 @@
 //!
 //! `docs/ccmalloc.md` reads the table.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashSet;
 use std::error::Error;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
 
-use ccmalloc::{CcMalloc, Policy, placement, set_default_policy, set_reserved_blocks};
+use ccmalloc::{Policy, set_default_policy, set_reserved_blocks};
+use examples::{Switch, dependent_lookups, median, time_in_turns, with_ccmalloc};
 
 const LOOKUPS: usize = 50_000;
 const ROUNDS: usize = 7;
 const CHAIN_LINKS: usize = 8;
 
-/// Serves objects from the system's malloc or from `CcMalloc`. Only this comparison needs both; a
-/// program says `static GLOBAL: CcMalloc = CcMalloc::new();`.
-struct Switch;
-
 #[global_allocator]
 static GLOBAL: Switch = Switch;
-static USE_CCMALLOC: AtomicBool = AtomicBool::new(false);
-
-// SAFETY: both allocators keep the contract. The one that served an object frees it: `contains` is
-// true for objects of `CcMalloc` and for no others.
-unsafe impl GlobalAlloc for Switch {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match USE_CCMALLOC.load(Relaxed) {
-            // SAFETY: the caller keeps the contract of `alloc`.
-            true => unsafe { CcMalloc.alloc(layout) },
-            // SAFETY: as above.
-            false => unsafe { System.alloc(layout) },
-        }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        match ccmalloc::contains(ptr) {
-            // SAFETY: `CcMalloc` served it; the caller keeps the contract of `dealloc`.
-            true => unsafe { CcMalloc.dealloc(ptr, layout) },
-            // SAFETY: the system served it.
-            false => unsafe { System.dealloc(ptr, layout) },
-        }
-    }
-}
 
 /// How the objects of a structure are allocated.
 #[derive(Clone, Copy)]
@@ -65,30 +36,28 @@ struct Kind {
     reserved_blocks: usize,
 }
 
-const MALLOC: Kind = Kind {
-    name: "malloc",
-    is_ccmalloc: false,
-    policy: None,
-    reserved_blocks: 0,
-};
-
-const fn hinted(name: &'static str, policy: Option<Policy>, reserved_blocks: usize) -> Kind {
+const fn kind(
+    name: &'static str,
+    is_ccmalloc: bool,
+    policy: Option<Policy>,
+    reserved_blocks: usize,
+) -> Kind {
     Kind {
         name,
-        is_ccmalloc: true,
+        is_ccmalloc,
         policy,
         reserved_blocks,
     }
 }
 
 const KINDS: [Kind; 6] = [
-    MALLOC,
-    hinted("no hints", None, 0),
-    hinted("FirstFit", Some(Policy::FirstFit), 0),
-    hinted("Closest", Some(Policy::Closest), 0),
-    hinted("NewBlock", Some(Policy::NewBlock), 0),
+    kind("malloc", false, None, 0),
+    kind("no hints", true, None, 0),
+    kind("FirstFit", true, Some(Policy::FirstFit), 0),
+    kind("Closest", true, Some(Policy::Closest), 0),
+    kind("NewBlock", true, Some(Policy::NewBlock), 0),
     // Three quarters of the 64 blocks of a page are left to hints at objects on that page.
-    hinted("NewBlock, ¾ reserved", Some(Policy::NewBlock), 48),
+    kind("NewBlock, ¾ reserved", true, Some(Policy::NewBlock), 48),
 ];
 
 /// A node of a tree, or a link of a chain or a list, which use `links[0]`. Two of them fit a block
@@ -172,19 +141,13 @@ impl Structure {
 
     /// All operations of a round, each of which waits for the one before; a sum over the answers.
     fn pass(&self, queries: &[[u64; 2]]) -> u64 {
-        let follow = |lookup: &dyn Fn(u64) -> u64| {
-            let choose = |answer: u64, pair: &[u64; 2]| lookup(pair[usize::from(answer % 2 == 1)]);
-            queries.iter().fold((0_u64, 0), |(sum, last), pair| {
-                let answer = choose(last, pair);
-                (sum.wrapping_mul(31).wrapping_add(answer), answer)
-            })
-        };
-        match (self.keys.is_empty(), self.roots.len()) {
+        let roots = &self.roots;
+        match (self.keys.is_empty(), roots.len()) {
             (true, _) => (0..4).fold(0, |sum: u64, _| {
-                sum.wrapping_add(walk(black_box(&self.roots[0])))
+                sum.wrapping_add(walk(black_box(&roots[0])))
             }),
-            (false, 1) => follow(&|key| search(&self.roots[0], key)).0,
-            (false, _) => follow(&|key| walk(&self.roots[chain_of(key, &self.roots)])).0,
+            (false, 1) => dependent_lookups(queries, |key| search(&roots[0], key)),
+            (false, _) => dependent_lookups(queries, |key| walk(&roots[chain_of(key, roots)])),
         }
     }
 
@@ -272,33 +235,26 @@ fn build(
     kind: Kind,
     objects: usize,
 ) -> (Structure, Vec<String>) {
-    let counts = || {
-        let report = placement();
-        [
-            report.same_block,
-            report.same_group,
-            report.same_page,
-            report.tied_page,
-            report.elsewhere,
-            report.not_usable,
-        ]
-    };
-    let before = counts();
-    USE_CCMALLOC.store(kind.is_ccmalloc, Relaxed);
     set_default_policy(kind.policy.unwrap_or_default());
     set_reserved_blocks(kind.reserved_blocks);
-    let structure = make(objects, kind.policy.is_some());
-    USE_CCMALLOC.store(false, Relaxed);
+    let watch = ccmalloc::watch();
+    let structure = with_ccmalloc(kind.is_ccmalloc, || make(objects, kind.policy.is_some()));
+    let report = watch.report();
     set_reserved_blocks(0);
-    let counts: Vec<u64> = (counts().iter().zip(before))
-        .map(|(after, before)| after - before)
-        .collect();
+    let counts = [
+        report.same_block,
+        report.same_group,
+        report.same_page,
+        report.tied_page,
+        report.elsewhere,
+        report.not_usable,
+    ];
     let hinted: u64 = counts.iter().sum();
     let share = |count: u64| match hinted {
         0 => String::new(),
         _ => format!("{:.1}", count as f64 * 100.0 / hinted as f64),
     };
-    (structure, counts.into_iter().map(share).collect())
+    (structure, counts.map(share).to_vec())
 }
 
 /// The rows of one structure, timed in turns.
@@ -308,19 +264,10 @@ fn compare(name: &str, make: fn(usize, bool) -> Structure, objects: usize) {
     let keys = &built[0].0.keys;
     let mut query = || keys.get(rng.usize(..objects)).copied().unwrap_or(0);
     let queries: Vec<[u64; 2]> = (0..LOOKUPS).map(|_| [query(), query()]).collect();
-    let expected = built[0].0.pass(&queries);
-    let mut times = [const { Vec::new() }; KINDS.len()];
-    for _ in 0..ROUNDS {
-        for ((structure, _), times) in built.iter().zip(&mut times) {
-            let start = Instant::now();
-            assert_eq!(structure.pass(&queries), expected, "answers differ");
-            times.push(start.elapsed());
-        }
-    }
-    let medians = times.map(|mut times| {
-        times.sort();
-        times[ROUNDS / 2].as_secs_f64()
-    });
+    let passes = built
+        .each_ref()
+        .map(|(structure, _)| || structure.pass(&queries));
+    let times = time_in_turns(ROUNDS, &passes);
     for (index, (structure, shares)) in built.iter().enumerate() {
         let (together, bytes) = structure.places();
         println!(
@@ -329,7 +276,7 @@ fn compare(name: &str, make: fn(usize, bool) -> Structure, objects: usize) {
             shares.join(" | "),
             together * 100.0,
             bytes as f64 / objects as f64,
-            medians[0] / medians[index]
+            median(&times[0]) / median(&times[index])
         );
     }
 }

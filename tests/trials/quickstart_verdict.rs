@@ -7,10 +7,13 @@ fn figures(rounds: [[f64; 7]; 5]) -> Vec<Figures> {
     let predicted = [880.0, 530.0, 310.0, 138.0, 310.0];
     let layouts = ["malloc", "hinted", "morphed", "ctree", "btreemap"];
     (layouts.into_iter().zip(rounds).zip(predicted))
-        .map(|((layout, rounds), ns)| Figures {
-            layout,
-            rounds: rounds.to_vec(),
-            band: (0.7 * ns, 1.4 * ns),
+        .map(|((layout, mut rounds), ns)| {
+            rounds.sort_by(f64::total_cmp);
+            Figures {
+                layout,
+                rounds: rounds.to_vec(),
+                band: (0.7 * ns, 1.4 * ns),
+            }
         })
         .collect()
 }
