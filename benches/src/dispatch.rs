@@ -1,15 +1,9 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
 //! To measure a whole program under an allocator, everything in the process must come from it. So
-//! `report` starts itself for each measurement, and [`ALLOCATOR_VARIABLE`] names the allocator:
-//!
-//! ```text
-//! first call:   getenv(ALLOCATOR_VARIABLE) -> CHOSEN        (before `main`)
-//! each call:    load CHOSEN, jump to the method that it holds
-//! ```
-//!
-//! That costs two instructions, the same for all. A `match` over the allocators took nine. Without
-//! the variable, [`SwitchAllocator`] serves the process.
+//! `report` starts itself for each measurement, and [`ALLOCATOR_VARIABLE`] names the allocator. The
+//! first call, before `main`, reads it; later calls cost two instructions more than the allocator's
+//! own, the same for all. Without the variable, [`SwitchAllocator`] serves the process.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;
@@ -22,25 +16,20 @@ use crate::source::SwitchAllocator;
 /// The environment variable that names the allocator of a process.
 pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
 
-const ALLOCATOR_VARIABLE_C: &CStr = c"BENCHES_ALLOCATOR";
-
 /// Invariant: points to an allocator that lives forever: at first to [`FIRST`], and from the end of
 /// the first call on to the chosen one, always the same.
 static CHOSEN: AtomicPtr<Allocator> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
 #[inline]
 fn chosen() -> &'static Allocator {
-    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so nothing needs to be
-    // ordered before the load.
+    // SAFETY: the invariant of `CHOSEN`. What it points to is constant, so no order is needed.
     unsafe { &*CHOSEN.load(Ordering::Relaxed) }
 }
 
-/// The name of this process's allocator, or `switch`.
 pub fn served_by() -> &'static str {
     chosen().process
 }
 
-/// The allocator that the environment chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DispatchAllocator;
 
@@ -89,14 +78,13 @@ static FIRST: Allocator = Allocator {
 
 /// Makes the choice, so that later calls do not come here. Allocates nothing.
 fn choose() -> &'static Allocator {
-    // SAFETY: the name ends in NUL. Nothing in this package changes the environment, so no other
-    // thread can be changing it now.
-    let value = unsafe { libc::getenv(ALLOCATOR_VARIABLE_C.as_ptr()) };
+    // SAFETY: the name, which is ALLOCATOR_VARIABLE, ends in NUL. Nothing in this package changes
+    // the environment, so no other thread can be changing it now.
+    let value = unsafe { libc::getenv(c"BENCHES_ALLOCATOR".as_ptr()) };
     let allocator = if value.is_null() {
         &SWITCH
     } else {
-        // SAFETY: getenv returned a string that ends in NUL and stays as it is while no thread
-        // changes the environment.
+        // SAFETY: getenv returned a string that ends in NUL, and no thread changes the environment.
         let name = unsafe { CStr::from_ptr(value) }.to_bytes();
         rivals::all()
             .chain(ARENAS)
@@ -104,8 +92,7 @@ fn choose() -> &'static Allocator {
             .unwrap_or(&SWITCH)
     };
     if ptr::eq(allocator, &raw const OURS) {
-        // SAFETY: all calls of this process go on to `CcMalloc` as they are, and nothing is kept of
-        // them.
+        // SAFETY: all calls of this process go on to `CcMalloc`; nothing is kept of them.
         unsafe { ccmalloc::declare_global() };
     }
     // Two threads in here at once agree: the first one to store decides.

@@ -15,8 +15,8 @@ use crate::source::allocate_from;
 /// - [`allocate`](NodeAllocator::allocate) returns memory for `layout` that is its caller's until
 ///   it is passed to [`deallocate`](NodeAllocator::deallocate), whatever the hint.
 pub unsafe trait NodeAllocator {
-    /// Memory for `layout`, which is not empty, near `hint` where the allocator can; `None` when
-    /// there is none left. The hint may be any address: it is never read.
+    /// Memory for `layout`, which is not empty, near `hint` where the allocator can. The hint may
+    /// be any address: it is never read.
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>>;
 
     /// Takes memory back.
@@ -26,19 +26,17 @@ pub unsafe trait NodeAllocator {
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout);
 }
 
-/// An allocator for boxes, chosen once for a run and compiled into the program. A program says of
-/// each node what it will be used together with.
+/// An allocator for boxes, chosen once for a run and compiled into the program.
 ///
 /// # Safety
 /// - The global allocator may free what [`allocate`](NodeAllocator::allocate) returns.
 pub unsafe trait Placement: NodeAllocator + Copy {
-    /// Whether the program prefetches in software.
     const PREFETCHES: bool = false;
 
     /// `value` in a box near `neighbour`, which may be null.
     #[inline(always)]
     fn new_near<T, N>(self, value: T, neighbour: *const N) -> Box<T> {
-        const { assert!(size_of::<T>() > 0, "a box of nothing has no memory") };
+        const { assert!(size_of::<T>() > 0, "such a box has no memory") };
         let object = memory(self, Layout::new::<T>(), neighbour).cast::<T>();
         // SAFETY: fresh memory for a `T`.
         unsafe { object.write(value) };
@@ -60,8 +58,7 @@ pub unsafe trait Placement: NodeAllocator + Copy {
         unsafe { Box::from_raw(copy) }
     }
 
-    /// Asks the processor for the cache block where `object` begins, if programs prefetch. Any
-    /// address is fine.
+    /// Asks the processor for the cache block of any address, if programs prefetch.
     #[inline(always)]
     fn prefetch<T>(self, object: *const T) {
         #[cfg(target_arch = "x86_64")]
@@ -75,8 +72,7 @@ pub unsafe trait Placement: NodeAllocator + Copy {
     }
 }
 
-/// Memory for `layout`, which is not empty. A null neighbour is a hint as well: near nothing, with
-/// room for what follows.
+/// A null neighbour is a hint as well: it says that more is to come.
 #[inline(always)]
 fn memory<N>(from: impl NodeAllocator, layout: Layout, neighbour: *const N) -> NonNull<u8> {
     let hint = NonNull::new(neighbour.cast_mut().cast()).unwrap_or(NonNull::dangling());
@@ -84,45 +80,36 @@ fn memory<N>(from: impl NodeAllocator, layout: Layout, neighbour: *const N) -> N
         .unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// The address of the node behind `link`, null for none.
 #[inline(always)]
 pub fn address_of<T>(link: &Option<Box<T>>) -> *const T {
     link.as_deref().map_or(ptr::null(), ptr::from_ref)
 }
 
-// SAFETY: by the invariant of `Allocator`, it returns null or memory for `layout` that is its
-// caller's until freed.
+// SAFETY: by the invariant of `Allocator`, it returns null or memory that is its caller's.
 unsafe impl NodeAllocator for &'static Allocator {
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-        assert!(
-            layout.size() > 0,
-            "a global allocator need not serve empty objects"
-        );
+        assert!(layout.size() > 0, "no memory for nothing");
         // SAFETY: the layout is not empty.
         NonNull::new(unsafe { (self.alloc)(layout) })
     }
 
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller promises that `ptr` came from `allocate`, so from this allocator, with
-        // `layout`.
+        // SAFETY: by the caller's promise, `ptr` came from this allocator, with `layout`.
         unsafe { (self.dealloc)(ptr.as_ptr(), layout) }
     }
 }
 
-/// The global allocator, without hints. With `PREFETCHES`, the program prefetches by hand: each
-/// pointer of a node as soon as the node is visited (Luk and Mowry 1996), as the thesis compares it
-/// (section 4.3.3).
+/// The global allocator, without hints. With `PREFETCHES`, the program prefetches each pointer of a
+/// node as soon as the node is visited (Luk and Mowry 1996; section 4.3.3 of the thesis).
 #[derive(Clone, Copy, Debug)]
 pub struct Unhinted<const PREFETCHES: bool>;
 
-/// The global allocator, without hints.
 pub const AS_ALLOCATED: Unhinted<false> = Unhinted;
 
 /// The same, in a program that prefetches.
 pub const PREFETCHED: Unhinted<true> = Unhinted;
 
-// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
-// freed.
+// SAFETY: the global allocator returns null or memory that is its caller's until freed.
 unsafe impl<const PREFETCHES: bool> NodeAllocator for Unhinted<PREFETCHES> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
@@ -142,8 +129,8 @@ unsafe impl<const PREFETCHES: bool> Placement for Unhinted<PREFETCHES> {
     const PREFETCHES: bool = PREFETCHES;
 }
 
-/// `ccmalloc` with the hints that the program gives; with hints that are all null if `NULL`, which
-/// shows what giving hints costs where they gain nothing.
+/// `ccmalloc` with the hints that the program gives. If `NULL`, all are null, which shows what
+/// hints cost where they gain nothing.
 ///
 /// Invariant: the global allocator of this process frees what `ccmalloc` serves.
 #[derive(Clone, Copy, Debug)]
@@ -151,25 +138,21 @@ pub struct Ours<const NULL: bool> {
     policy: Policy,
 }
 
-/// `ccmalloc`, hinted.
 pub type Hinted = Ours<false>;
 
-/// `ccmalloc`, with null hints.
 pub type NullHinted = Ours<true>;
 
 impl<const NULL: bool> Ours<NULL> {
-    /// Hints under `policy`. Null ones are under the default policy.
-    ///
-    /// # Panics
-    /// When the global allocator does not use `ccmalloc`.
+    /// Panics when the global allocator is neither `ccmalloc` nor one that uses it for [`OURS`].
     pub fn new(policy: Policy) -> Self {
-        assert_ours();
+        let object = allocate_from(&OURS, || black_box(Box::new(0_u64)));
+        let is_ours = ccmalloc::contains(ptr::from_ref(&*object).cast());
+        assert!(is_ours, "hints need ccmalloc as the global allocator");
         Ours { policy }
     }
 }
 
-// SAFETY: `ccmalloc` returns memory for `layout` that is its caller's until freed, whatever the
-// hint.
+// SAFETY: `ccmalloc` returns memory that is its caller's until freed, whatever the hint.
 unsafe impl<const NULL: bool> NodeAllocator for Ours<NULL> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
@@ -188,14 +171,3 @@ unsafe impl<const NULL: bool> NodeAllocator for Ours<NULL> {
 
 // SAFETY: the invariant of `Ours`.
 unsafe impl<const NULL: bool> Placement for Ours<NULL> {}
-
-/// # Panics
-/// When the global allocator is neither `ccmalloc` nor one that uses it for [`OURS`] and frees what
-/// it served.
-fn assert_ours() {
-    let object = allocate_from(&OURS, || black_box(Box::new(0_u64)));
-    assert!(
-        ccmalloc::contains(ptr::from_ref(&*object).cast()),
-        "hints need ccmalloc as the global allocator"
-    );
-}

@@ -1,7 +1,5 @@
-//! A search tree and hash chains with raw links, whose nodes come from an allocator of choice.
-//!
-//! The allocators under comparison serve the same nodes in one process, so they cannot all be the
-//! global one, and `Box` is no use here.
+//! A search tree and hash chains whose nodes come from an allocator of choice. Links are raw,
+//! because several allocators serve nodes in one process, and `Box` only knows the global one.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::hint::black_box;
@@ -16,12 +14,11 @@ type Link<T> = Option<NonNull<T>>;
 fn new_in<T>(allocator: &impl NodeAllocator, hint: Link<u8>, node: T) -> NonNull<T> {
     const { assert!(size_of::<T>() == 24, "all nodes have the same size") };
     let layout = Layout::new::<T>();
-    let Some(place) = allocator.allocate(layout, hint) else {
-        handle_alloc_error(layout);
-    };
+    let place = allocator.allocate(layout, hint);
+    let place = place.unwrap_or_else(|| handle_alloc_error(layout)).cast();
     // SAFETY: fresh memory of this layout, by the allocator's contract.
-    unsafe { place.cast().write(node) };
-    place.cast()
+    unsafe { place.write(node) };
+    place
 }
 
 /// Moves a node out of its memory and frees that.
@@ -36,7 +33,6 @@ unsafe fn take<T>(allocator: &impl NodeAllocator, node: NonNull<T>) -> T {
     value
 }
 
-/// A node: the same bytes as one of [`SearchTree`](crate::search_tree::SearchTree).
 struct Node {
     key: u64,
     left: Link<Node>,
@@ -45,10 +41,8 @@ struct Node {
 
 /// A set of `u64` keys in a binary search tree that does not balance itself.
 ///
-/// Invariants:
-/// - every link leads to a node from `allocator` that is initialized, and no two links lead to the
-///   same one;
-/// - no node is freed while the tree lives.
+/// Invariants: every link leads to an initialized node from `allocator`, and no two links lead to
+/// the same one; no node is freed while the tree lives.
 #[derive(Debug)]
 pub struct RawTree<A: NodeAllocator> {
     root: Link<Node>,
@@ -56,10 +50,7 @@ pub struct RawTree<A: NodeAllocator> {
 }
 
 impl<A: NodeAllocator> RawTree<A> {
-    /// A tree with `keys`, which are different, inserted in their order, each near its parent.
-    ///
-    /// # Panics
-    /// When a key comes twice.
+    /// A tree with `keys`, which differ, inserted in their order, each near its parent.
     pub fn with_keys(allocator: A, keys: &[u64]) -> Self {
         let root = None;
         let mut tree = RawTree { root, allocator };
@@ -74,8 +65,8 @@ impl<A: NodeAllocator> RawTree<A> {
         let mut parent = None;
         let mut link = &mut self.root;
         while let Some(mut node) = *link {
-            // SAFETY: links lead to live, initialized nodes, and `&mut self` makes this the only
-            // borrow of them.
+            // SAFETY: links lead to live, initialized nodes; `&mut self` is the only borrow of
+            // them.
             let node_ref = unsafe { node.as_mut() };
             if key == node_ref.key {
                 return false;
@@ -94,13 +85,10 @@ impl<A: NodeAllocator> RawTree<A> {
 
     /// The low half of `key` as the node holds it, or `u32::MAX` when there is no such node.
     ///
-    /// The answer is read through a pointer that the compiler knows nothing about; else it could be
-    /// told from the query alone, and lookups would not wait for each other.
+    /// Without `black_box`, the compiler could answer from the query alone, and lookups would not
+    /// wait for each other.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is asked for"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is asked for")]
     pub fn get(&self, key: u64) -> u32 {
         let mut link = self.root;
         while let Some(node) = link {
@@ -123,8 +111,7 @@ impl<A: NodeAllocator> Drop for RawTree<A> {
     fn drop(&mut self) {
         let mut pending: Vec<NonNull<Node>> = self.root.take().into_iter().collect();
         while let Some(node) = pending.pop() {
-            // SAFETY: every node is from this allocator and is reached once, over the only link
-            // to it.
+            // SAFETY: every node is from this allocator and is reached once, over its only link.
             let Node { left, right, .. } = unsafe { take(&self.allocator, node) };
             pending.extend(left);
             pending.extend(right);
@@ -140,10 +127,7 @@ struct Entry {
 
 /// A hash table of chains of `u64` keys with `u64` values. Keys may come twice.
 ///
-/// Walks go through whole chains, as in a hash table that is asked for a missing key.
-///
-/// Invariant: every link leads to an entry from `allocator` that is initialized, and no two links
-/// lead to the same one.
+/// Invariant: as in [`RawTree`].
 #[derive(Debug)]
 pub struct RawChains<A: NodeAllocator> {
     buckets: Vec<Link<Entry>>,
@@ -151,17 +135,13 @@ pub struct RawChains<A: NodeAllocator> {
 }
 
 impl<A: NodeAllocator> RawChains<A> {
-    /// A table of `buckets` empty chains on `allocator`.
     pub fn new(allocator: A, buckets: usize) -> Self {
         let buckets = vec![None; buckets];
         RawChains { buckets, allocator }
     }
 
-    /// Puts an entry in front of the chain of `key`, near the first one there. Where there is none,
-    /// the hint is the place in the table: it says that more is to come, unlike no hint.
-    ///
-    /// # Panics
-    /// When there are no buckets, as all methods here.
+    /// Puts an entry in front of the chain of `key`, near the first one there. The hint of the
+    /// first is the bucket: unlike no hint, it says that more is to come.
     pub fn push(&mut self, key: u64, value: u64) {
         let bucket = bucket_of(key, self.buckets.len());
         let slot = &mut self.buckets[bucket];
@@ -177,8 +157,7 @@ impl<A: NodeAllocator> RawChains<A> {
         let mut slot = &mut self.buckets[bucket];
         loop {
             let mut link = (*slot)?;
-            // SAFETY: links lead to live, initialized entries, and `&mut self` makes this the only
-            // access to them.
+            // SAFETY: links lead to live, initialized entries; `&mut self` is the only access.
             let entry = unsafe { link.as_mut() };
             if entry.key == key {
                 *slot = entry.next;
@@ -189,12 +168,10 @@ impl<A: NodeAllocator> RawChains<A> {
         }
     }
 
-    /// The low half of the sum of all values in the chain of `key`. Walks the whole chain.
+    /// The low half of the sum of all values in the chain of `key`. Walks the whole chain, as a
+    /// table does that is asked for a missing key.
     #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the low half is what is asked for"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is asked for")]
     pub fn walk(&self, key: u64) -> u32 {
         let mut sum = 0_u64;
         let mut rest = self.buckets[bucket_of(key, self.buckets.len())];

@@ -1,8 +1,8 @@
 //! The figures of a measurement's rounds, and how far apart they are.
 //!
-//! A figure of the report is a median over rounds. Rounds of ours and of the rival ran next to each
-//! other, so each pair is a measurement of the ratio; [`Spread`] says how these ratios lie. It does
-//! not cover what all rounds of a run have in common, such as where the system's heap begins.
+//! Rounds of ours and of the rival run next to each other, so each pair measures the ratio;
+//! [`Spread`] says how these ratios lie. It does not cover what all rounds of a run have in common,
+//! such as where the system's heap begins.
 
 use std::time::Duration;
 
@@ -21,10 +21,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// The figures of some rounds.
-    ///
-    /// # Panics
-    /// When there are none.
+    /// Panics when there are no figures, as all that make rounds.
     pub fn new(each: Vec<f64>) -> Self {
         Rounds {
             median: median(&each),
@@ -33,25 +30,18 @@ impl Rounds {
         }
     }
 
-    /// A figure that was taken once: a weight, a prediction, the least of many times.
     pub fn once(figure: f64) -> Self {
         Rounds::new(vec![figure])
     }
 
     /// The times of some rounds, in nanoseconds for each of `operations`.
-    ///
-    /// # Panics
-    /// When there are none.
     pub fn of_times(times: &[Duration], operations: usize) -> Self {
         let each = times.iter().map(|&time| nanoseconds_each(time, operations));
         Rounds::new(each.collect())
     }
 
-    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`. `time` times the
-    /// subject of an index once.
-    ///
-    /// # Errors
-    /// The first of `time`'s.
+    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`. `time` times
+    /// one.
     pub fn in_turns<E>(
         rounds: usize,
         subjects: usize,
@@ -62,22 +52,21 @@ impl Rounds {
         for which in turns(rounds, subjects) {
             times[which].push(time(which)?);
         }
-        let times = times.iter();
-        Ok(times
-            .map(|times| Rounds::of_times(times, operations))
-            .collect())
+        let rounds = |times: &Vec<_>| Rounds::of_times(times, operations);
+        Ok(times.iter().map(rounds).collect())
     }
 
     /// The geometric mean of several figures: of their medians, and of each round that all have.
-    ///
-    /// # Panics
-    /// When there are none.
     pub fn geometric_mean(figures: &[Rounds]) -> Self {
         let mean = |figure: &dyn Fn(&Rounds) -> f64| {
             let logarithms: f64 = figures.iter().map(|rounds| figure(rounds).ln()).sum();
             (logarithms / figures.len() as f64).exp()
         };
-        let rounds = figures.iter().map(Rounds::len).min().unwrap_or(0);
+        let rounds = figures
+            .iter()
+            .map(|rounds| rounds.each.len())
+            .min()
+            .unwrap_or(0);
         assert!(rounds > 0, "no figures, no mean");
         let each = (0..rounds).map(|round| mean(&|rounds| rounds.each[round]));
         Rounds {
@@ -87,8 +76,8 @@ impl Rounds {
         }
     }
 
-    /// Adds what `counters` count while `pass`, of `operations`, runs once more; events that cannot
-    /// be read are left out. Timed rounds are not counted, because counting costs system calls.
+    /// Adds what `counters` count while `pass`, of `operations`, runs once more. Timed rounds are
+    /// not counted, because counting costs system calls.
     pub fn count(&mut self, counters: &mut Counters, operations: usize, pass: impl FnOnce()) {
         if let Ok(((), counts)) = counters.around(pass) {
             let each = |event| Some((event, counts.get(event)? / operations as f64));
@@ -96,34 +85,22 @@ impl Rounds {
         }
     }
 
-    /// The middle figure; of an even number, the upper of the two in the middle.
     pub fn median(&self) -> f64 {
         self.median
     }
 
-    /// The number of rounds.
-    #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
-    pub fn len(&self) -> usize {
-        self.each.len()
-    }
-
-    /// The figures, in the order of the rounds.
     pub fn each(&self) -> &[f64] {
         &self.each
     }
 }
 
-/// The quartiles and the ends of the ratios of single rounds. Quartiles are interpolated. The ratio
-/// of the medians can lie outside of them, because the two medians may come from different rounds.
+/// The ends and quartiles of the ratios of single rounds. The ratio of the medians can lie outside,
+/// because the two medians may come from different rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// The smallest ratio of a round.
     pub least: f64,
-    /// The first quartile.
     pub lower: f64,
-    /// The third quartile.
     pub upper: f64,
-    /// The largest ratio of a round.
     pub most: f64,
 }
 
@@ -149,12 +126,11 @@ impl Spread {
         })
     }
 
-    /// The spread of a rival's figures over ours, round by round; `None` unless both have the same
-    /// number of rounds.
+    /// The spread of a rival's figures over ours, round by round.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Option<Self> {
         let pairs = ours.each.iter().zip(&theirs.each);
         let ratios = pairs.map(|(ours, theirs)| theirs / ours);
-        (ours.len() == theirs.len()).then(|| Spread::of(ratios))?
+        (ours.each.len() == theirs.each.len()).then(|| Spread::of(ratios))?
     }
 
     /// Whether 1 lies between the quartiles: then the run does not say which side is better.
@@ -166,16 +142,12 @@ impl Spread {
 /// An event beside the times, for each operation, counted by the processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Count {
-    /// What was counted, in words.
     pub event: String,
-    /// How often with ours.
     pub ours: f64,
-    /// How often with the rival's.
     pub theirs: f64,
 }
 
 impl Count {
-    /// What the processor counted on both sides.
     pub fn of_rounds(ours: &Rounds, theirs: &Rounds) -> Vec<Count> {
         let count = |&(event, ours): &(Event, f64)| {
             let (_, theirs) = theirs.events.iter().find(|(other, _)| *other == event)?;

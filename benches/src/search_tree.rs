@@ -7,14 +7,10 @@ use ccmorph::TreeNode;
 /// One node: 24 bytes without a value, of which two fit a block of 64, and 32 with a `u64`.
 #[derive(Clone, Debug, TreeNode)]
 pub struct Node<V = ()> {
-    /// The key; smaller ones lie to the left, larger ones to the right.
     pub key: u64,
-    /// What belongs to the key.
     pub value: V,
-    /// Everything smaller.
     #[child]
     pub left: Option<Box<Node<V>>>,
-    /// Everything larger.
     #[child]
     pub right: Option<Box<Node<V>>>,
 }
@@ -22,7 +18,6 @@ pub struct Node<V = ()> {
 const _: () = assert!(size_of::<Node>() == 24 && size_of::<Node<u64>>() == 32);
 
 impl<V> Node<V> {
-    /// A node without children.
     pub fn leaf(key: u64, value: V) -> Self {
         let (left, right) = (None, None);
         Node {
@@ -37,11 +32,9 @@ impl<V> Node<V> {
 /// A map from `u64` keys in a binary search tree.
 #[derive(Clone, Debug)]
 pub struct Tree<V> {
-    /// The link that owns the root.
     pub root: Option<Box<Node<V>>>,
 }
 
-/// A set of `u64` keys.
 pub type SearchTree = Tree<()>;
 
 impl<V> Default for Tree<V> {
@@ -68,7 +61,6 @@ impl<V> Tree<V> {
         true
     }
 
-    /// The value of `key`. Walks one path.
     #[inline]
     pub fn get(&self, key: u64) -> Option<&V> {
         let mut link = self.root.as_deref();
@@ -104,7 +96,6 @@ impl<V> Tree<V> {
         above
     }
 
-    /// All nodes, parents before their children.
     pub fn nodes(&self) -> impl Iterator<Item = &Node<V>> {
         let mut pending: Vec<&Node<V>> = self.root.as_deref().into_iter().collect();
         std::iter::from_fn(move || {

@@ -1,5 +1,4 @@
-//! The shape of a [`Tree`] in memory and the addresses of its nodes, from which the model
-//! predicts.
+//! The shape of a [`Tree`] and the addresses of its nodes, from which the model predicts.
 
 use ccmodel::{
     Machine, NO_NODE, NodeExtent, PageSize, Placement, Prediction, Predictor, SearchStyle, Shape,
@@ -7,22 +6,16 @@ use ccmodel::{
 
 use crate::search_tree::{Node, Tree};
 
-/// The shape of a tree and the address of each node, in preorder.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// The parent of each node.
     pub shape: Shape,
-    /// The address of each node as an offset from 0.
+    /// As offsets from address 0, in preorder.
     pub placement: Placement,
-    /// The size of a node.
     pub extent: NodeExtent,
 }
 
 impl Survey {
-    /// Walks `tree` once. O(n) time and about 20 B a node.
-    ///
-    /// # Panics
-    /// When the tree has `u32::MAX` nodes or more.
+    /// Walks `tree` once, in preorder.
     pub fn of<V>(tree: &Tree<V>) -> Self {
         let (mut parents, mut addresses) = (Vec::new(), Vec::new());
         let root = tree.root.as_deref().map(|root| (root, NO_NODE));
@@ -43,25 +36,27 @@ impl Survey {
         }
     }
 
-    /// Predicts a search for a key of the tree. O(n log n).
-    ///
-    /// rustc makes [`Tree::lower_bound`] select one of two links without a branch.
+    /// Predicts a search for a key of the tree, in which rustc selects one of two links without a
+    /// branch.
     pub fn predict(&self, pages: PageSize, machine: &Machine) -> Prediction {
         Predictor::new(&self.shape)
             .style(SearchStyle::BranchFree)
             .predict(&self.placement, self.extent, pages, machine)
     }
 
-    /// The share of children that lie in the same block of `block_bytes` as their parent. O(n).
+    /// The share of children that lie in the same block of `block_bytes` as their parent.
     pub fn share_with_parent(&self, block_bytes: u64) -> f64 {
         let block = |node: u32| self.placement.offset(node) / block_bytes;
         let nodes = 0..u32::try_from(self.shape.len()).expect("a shape counts nodes in 32 bits");
-        let pairs = nodes.map(|child| (child, self.shape.parent(child)));
-        let pairs = pairs.filter(|&(_, parent)| parent != NO_NODE);
-        let together = pairs
-            .clone()
-            .filter(|&(child, parent)| block(child) == block(parent));
-        together.count() as f64 / pairs.count().max(1) as f64
+        let (mut together, mut all) = (0.0, 0.0_f64);
+        for child in nodes {
+            let parent = self.shape.parent(child);
+            if parent != NO_NODE {
+                all += 1.0;
+                together += f64::from(block(child) == block(parent));
+            }
+        }
+        together / all.max(1.0)
     }
 }
 

@@ -5,10 +5,9 @@ use std::hint::black_box;
 
 use ccmalloc::advise_huge_pages;
 
-/// Makes the hypervisor, if there is one, hand out memory. Where it takes idle memory back, a page
-/// that it must give again costs twenty times as much as one that the kernel clears, and the first
-/// of two structures to touch it would pay for both. Asks for huge pages, because later requests
-/// for huge pages would otherwise get other memory.
+/// Makes the hypervisor, if there is one, hand out memory, in huge pages. Where it takes idle
+/// memory back, a page costs twenty times as much as one that the kernel clears, and the first of
+/// two structures to touch it would pay for both.
 pub fn warm_memory(bytes: usize) {
     let mut memory: Vec<u8> = Vec::with_capacity(bytes);
     advise_huge_pages(memory.as_ptr(), bytes);
@@ -16,8 +15,7 @@ pub fn warm_memory(bytes: usize) {
     drop(black_box(memory));
 }
 
-/// Bytes that the system's malloc has given out, its headers and rounding included; `None` where it
-/// does not tell.
+/// Bytes that the system's malloc has given out, its headers and rounding included.
 pub fn heap_bytes() -> Option<u64> {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -29,14 +27,12 @@ pub fn heap_bytes() -> Option<u64> {
     None
 }
 
-/// Load averages over 1, 5 and 15 minutes; `None` where the system does not tell.
 pub fn load_average() -> Option<[f64; 3]> {
     let text = read_to_string("/proc/loadavg").ok()?;
     let mut loads = text.split_whitespace().map(|load| load.parse().ok());
     Some([loads.next()??, loads.next()??, loads.next()??])
 }
 
-/// The operating system's name, and its version where that is known.
 pub fn system_name() -> String {
     match read_to_string("/proc/sys/kernel/osrelease") {
         Ok(release) => format!("Linux {}", release.trim()),
@@ -47,7 +43,6 @@ pub fn system_name() -> String {
 /// The time of all processors since the system started, in the kernel's ticks.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessorTime {
-    /// All of it, idle time included.
     pub total: u64,
     /// What any process or the kernel used.
     pub busy: u64,
@@ -58,10 +53,8 @@ pub struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Until now; `None` where the system does not tell.
     pub fn now() -> Option<Self> {
-        // The first line has ticks: user, nice, system, idle, iowait, irq, softirq, steal. Guests'
-        // time is part of user time.
+        // Ticks: user, nice, system, idle, iowait, irq, softirq, steal. Guests' time is user time.
         let text = read_to_string("/proc/stat").ok()?;
         let all = text.lines().next()?.strip_prefix("cpu ")?;
         let ticks = all.split_whitespace().map_while(|tick| tick.parse().ok());
@@ -70,18 +63,20 @@ impl ProcessorTime {
             return None;
         };
         let busy = user + nice + system + irq + softirq;
-        // After the name in brackets, which may hold anything, the 12th to 15th field are user and
+        // The name in brackets may hold anything. The 12th to 15th field after it are user and
         // system time, own and of ended children.
         let text = read_to_string("/proc/self/stat").ok()?;
         let (_, fields) = text.rsplit_once(')')?;
         let own = fields.split_whitespace().skip(11).take(4);
+        let own = own
+            .map(|tick| tick.parse::<u64>().ok())
+            .sum::<Option<u64>>()?;
+        let total = busy + idle + wait + stolen;
         Some(ProcessorTime {
-            total: busy + idle + wait + stolen,
+            total,
             busy,
             stolen,
-            own: own
-                .map(|tick| tick.parse::<u64>().ok())
-                .sum::<Option<u64>>()?,
+            own,
         })
     }
 }
@@ -92,12 +87,8 @@ pub fn resident_bytes() -> u64 {
 }
 
 /// The most memory that this process ever had, in bytes.
-///
-/// # Panics
-/// When the system does not tell.
 pub fn peak_resident_bytes() -> u64 {
-    // Not `getrusage` on Linux: its peak is kept over `exec`, so a child would begin with that of
-    // its parent.
+    // Not `getrusage` on Linux, where a child begins with the peak of its parent.
     status("VmHWM:").unwrap_or_else(|| {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: getrusage fills the structure that it is given.
@@ -105,15 +96,15 @@ pub fn peak_resident_bytes() -> u64 {
         assert_eq!(status, 0, "a process may ask for its own usage");
         // SAFETY: it reported success, so it filled the structure.
         let peak = unsafe { usage.assume_init() }.ru_maxrss;
-        let unit = match cfg!(target_vendor = "apple") {
-            true => 1,
-            false => 1024,
+        let unit = if cfg!(target_vendor = "apple") {
+            1
+        } else {
+            1024
         };
         u64::try_from(peak).expect("sizes are not negative") * unit
     })
 }
 
-/// A figure of `/proc/self/status`, which gives KiB.
 fn status(name: &str) -> Option<u64> {
     let text = read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// The numbers of `subjects`, each once a round. Each round begins with another subject, so that
-/// none always runs after the same one.
+/// The numbers of `subjects`, each once a round. Each round begins with another one.
 pub fn turns(rounds: usize, subjects: usize) -> impl Iterator<Item = usize> {
     (0..rounds).flat_map(move |round| (0..subjects).map(move |turn| (round + turn) % subjects))
 }
 
-/// The time that `work` takes, and its result.
 #[inline]
 pub fn timed<R>(work: impl FnOnce() -> R) -> (Duration, R) {
     let start = Instant::now();
@@ -17,9 +15,6 @@ pub fn timed<R>(work: impl FnOnce() -> R) -> (Duration, R) {
 }
 
 /// The middle figure; of an even number, the upper of the two in the middle.
-///
-/// # Panics
-/// When there are none.
 pub fn median(figures: &[f64]) -> f64 {
     assert!(!figures.is_empty(), "no figures, no median");
     let mut sorted = figures.to_vec();

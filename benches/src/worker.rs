@@ -1,12 +1,8 @@
 //! Programs and workloads in processes of their own, allocators in turns.
 //!
-//! ```text
-//! report                                                 for each round, for each allocator:
-//!   └─ BENCHES_ALLOCATOR=mimalloc report --worker json   runs the program, prints a line of JSON
-//! ```
-//!
-//! A worker times its own work, so starting it does not count. The parent waits for each before it
-//! starts the next, and checks that runs of a program computed the same.
+//! `BENCHES_ALLOCATOR=mimalloc report --worker json` runs the program `json` and prints a line of
+//! JSON. A worker times its own work, so starting it does not count. The parent waits for each
+//! before it starts the next, and checks that runs of a program computed the same.
 
 use std::collections::HashMap;
 use std::process::{Command, Stdio};
@@ -15,53 +11,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
-use crate::programs::{LIVE_MIB, Outcome, Program, SPECIAL, Scale, UNHINTED};
+use crate::programs::{LIVE_MIB, Program, SPECIAL, Scale, UNHINTED};
 use crate::rounds::Rounds;
 use crate::sys::{peak_resident_bytes, warm_memory};
 use crate::timing::turns;
-use crate::workload::{Failure, wrong_answer};
+use crate::workload::{Failure, agree};
 
 /// The line that a worker prints.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Finished {
-    /// The name of the program.
     pub program: String,
-    /// The allocator of the process.
     pub allocator: String,
-    /// What it computed.
     pub checksum: u64,
     /// Wall time of the build, of the layout and of the work.
     pub stages_ns: [u64; 3],
-    /// The most memory that the process had.
     pub peak_bytes: u64,
     /// Resident bytes of an object, where the program counts them.
     pub object_bytes: Option<f64>,
 }
 
-/// What a program took under one allocator.
+/// The runs of a program under one allocator, in the order of the rounds.
 #[derive(Clone, Debug)]
-pub struct Taken {
-    /// What it computed, in every round.
-    pub checksum: u64,
+pub struct Taken(Vec<Finished>);
+
+impl Taken {
+    pub fn checksum(&self) -> u64 {
+        self.0[0].checksum
+    }
+
+    fn rounds(&self, figure: impl Fn(&Finished) -> f64) -> Rounds {
+        Rounds::new(self.0.iter().map(figure).collect())
+    }
+
     /// Wall time in milliseconds.
-    pub ms: Rounds,
+    pub fn ms(&self) -> Rounds {
+        self.rounds(|run| run.stages_ns.iter().sum::<u64>() as f64 / 1e6)
+    }
+
     /// That of the build, of the layout and of the work.
-    pub stages_ms: [Rounds; 3],
-    /// The most memory that the process had at any time, in MiB.
-    pub peak_mib: Rounds,
-    /// Resident bytes an object, where the program counts them; else 0.
-    pub object_bytes: Rounds,
+    pub fn stages_ms(&self) -> [Rounds; 3] {
+        [0, 1, 2].map(|stage| self.rounds(|run| run.stages_ns[stage] as f64 / 1e6))
+    }
+
+    pub fn peak_mib(&self) -> Rounds {
+        self.rounds(|run| run.peak_bytes as f64 / f64::from(1 << 20))
+    }
+
+    /// Resident bytes of an object, where the program counts them; else 0.
+    pub fn object_bytes(&self) -> Rounds {
+        self.rounds(|run| run.object_bytes.unwrap_or(0.0))
+    }
 }
 
-/// Runs the program called `name` once and returns the line to print. A name may end in a size in
+/// Runs the program called `name` once and returns the line to print. The name may end in a size in
 /// MiB, as `json:4` does.
-///
-/// # Errors
-/// When there is no such program.
 pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
-    let outcome = match runner::is_olden(name) {
-        true => runner::work(name)?,
-        false => run_program(name, scale)?,
+    let outcome = if runner::is_olden(name) {
+        runner::work(name)?
+    } else {
+        let (plain, mib) = name.split_once(':').unwrap_or((name, ""));
+        if let Ok(mib) = mib.parse() {
+            LIVE_MIB.get_or_init(|| mib);
+        }
+        let program = find(plain).ok_or_else(|| format!("there is no program {name:?}"))?;
+        (program.run)(scale)
     };
     let stages = [outcome.build, outcome.layout, outcome.work];
     let finished = Finished {
@@ -75,15 +88,6 @@ pub fn work(name: &str, scale: Scale) -> Result<String, Failure> {
     Ok(serde_json::to_string(&finished)?)
 }
 
-fn run_program(name: &str, scale: Scale) -> Result<Outcome, String> {
-    let (plain, mib) = name.split_once(':').unwrap_or((name, ""));
-    if let Ok(mib) = mib.parse() {
-        LIVE_MIB.get_or_init(|| mib);
-    }
-    let program = find(plain).ok_or_else(|| format!("there is no program {name:?}"))?;
-    Ok((program.run)(scale))
-}
-
 fn find(name: &str) -> Option<&'static Program> {
     #[cfg(feature = "apps")]
     let applications = crate::apps::PROGRAMS;
@@ -93,11 +97,8 @@ fn find(name: &str) -> Option<&'static Program> {
     all.find(|program| program.name == name)
 }
 
-/// Runs each of `variants`, the names of a program and of an allocator, `rounds` times in turns.
-/// Returns what each took, in their order.
-///
-/// # Errors
-/// When a worker fails, or when two runs of a program computed different things.
+/// What each of `variants`, the names of a program and of an allocator, takes in `rounds`, in
+/// turns.
 pub fn measure(
     variants: &[(&str, &str)],
     scale: Scale,
@@ -108,34 +109,23 @@ pub fn measure(
     for which in turns(rounds, variants.len()) {
         let (program, allocator) = variants[which];
         let finished = start(program, scale, allocator)?;
-        if *expected.entry(program).or_insert(finished.checksum) != finished.checksum {
-            return Err(wrong_answer(program, allocator));
-        }
+        let expected = expected.entry(program).or_default();
+        agree(expected, finished.checksum, program, allocator)?;
         all[which].push(finished);
     }
-    let taken = all.iter().map(|all| {
-        let rounds = |figure: fn(&Finished) -> f64| Rounds::new(all.iter().map(figure).collect());
-        Taken {
-            checksum: all[0].checksum,
-            ms: rounds(|one| one.stages_ns.iter().sum::<u64>() as f64 / 1e6),
-            stages_ms: [
-                rounds(|one| one.stages_ns[0] as f64 / 1e6),
-                rounds(|one| one.stages_ns[1] as f64 / 1e6),
-                rounds(|one| one.stages_ns[2] as f64 / 1e6),
-            ],
-            peak_mib: rounds(|one| one.peak_bytes as f64 / f64::from(1 << 20)),
-            object_bytes: rounds(|one| one.object_bytes.unwrap_or(0.0)),
-        }
-    });
-    Ok(taken.collect())
+    Ok(all.into_iter().map(Taken).collect())
 }
 
-/// Runs one worker to its end.
 fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failure> {
     let mut arguments = vec!["--worker", program];
     arguments.extend((scale == Scale::Quick).then_some("--quick"));
     if runner::is_olden(program) {
-        warm_memory(warm_bytes(scale));
+        // Three times what a run takes at most. With just as much, one build in three of mst in an
+        // aged heap waited for the hypervisor, and took 360 ms instead of 130.
+        warm_memory(match scale {
+            Scale::Quick => 256 << 20,
+            Scale::Full => 2 << 30,
+        });
     }
     let failure = |what: String| format!("{program} under {allocator}: {what}");
     let output = run(&arguments, allocator).map_err(failure)?;
@@ -148,18 +138,7 @@ fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failu
     Ok(finished)
 }
 
-/// Memory to take from the hypervisor before a run of an Olden program: about three times the most
-/// that a run takes. With only as much as it takes, one build in three of mst in an aged heap still
-/// waited for the hypervisor, and took 360 ms instead of 130.
-fn warm_bytes(scale: Scale) -> usize {
-    match scale {
-        Scale::Quick => 256 << 20,
-        Scale::Full => 2 << 30,
-    }
-}
-
-/// Starts this program with `arguments` under `allocator`. Returns what it prints, or what went
-/// wrong.
+/// What this program prints with `arguments` under `allocator`, or what went wrong.
 pub(crate) fn run(arguments: &[&str], allocator: &str) -> Result<String, String> {
     let report = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(report)

@@ -9,37 +9,37 @@ pub use benches::{Workload, covers};
 use crate::programs::Scale;
 use crate::rounds::{Count, Rounds, Spread};
 
-/// Keys in workloads whose name ends in `2m`: 2^21, 48 MiB of 24-byte nodes, several times what a
-/// last-level cache gives a program.
+/// Keys in workloads whose name ends in `2m`: with 24-byte nodes 48 MiB, more than the caches hold.
 pub const KEYS_2M: usize = 1 << 21;
 
-/// The seed of all keys and queries, so that figures are compared like with like.
 pub const SEED: u64 = 0x5EED;
 
 /// The end of the names of comparisons that are points of curves.
 pub const POINT_SUFFIX: &str = "_vs_measured";
 
-/// Why a workload gave no figures.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a workload returns.
 pub type Rows = Result<Vec<Comparison>, Failure>;
 
-/// The failure of a run in which `who` computed something else than the first.
-pub fn wrong_answer(workload: &str, who: &str) -> Failure {
-    format!("{workload}: {who} answers differently").into()
+/// Fails when `who` computed something else than the first, whose result is `expected`.
+pub fn agree<T: Copy + PartialEq>(
+    expected: &mut Option<T>,
+    result: T,
+    workload: &str,
+    who: &str,
+) -> Result<(), Failure> {
+    match result == *expected.get_or_insert(result) {
+        true => Ok(()),
+        false => Err(format!("{workload}: {who} answers differently").into()),
+    }
 }
 
-/// How long to measure, and what.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// Rounds over which the median is taken.
     pub rounds: usize,
     /// Operations in a round of lookups.
     pub lookups: usize,
-    /// Rounds of whole programs, each in a process of its own.
     pub process_rounds: usize,
-    /// How much a whole program does.
     pub scale: Scale,
     /// The name that the user asked for. Workloads may leave out what has no part in it.
     pub only: Option<String>,
@@ -54,7 +54,6 @@ impl Effort {
         }
     }
 
-    /// A suite in less than a minute: for every day.
     pub const QUICK: Effort = Effort {
         rounds: 5,
         lookups: 200_000,
@@ -63,7 +62,6 @@ impl Effort {
         only: None,
     };
 
-    /// For figures that are kept.
     pub const FULL: Effort = Effort {
         rounds: 15,
         lookups: 1_000_000,
@@ -76,30 +74,23 @@ impl Effort {
 /// Ours against one rival: one line of the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The suite that it belongs to; [`measure`](crate::suites::measure) sets it.
+    /// [`measure`](crate::suites::measure) sets it.
     pub suite: String,
     /// Unique among all comparisons, and stable.
     pub name: String,
-    /// What ours took, in `unit`.
     #[serde(deserialize_with = "number")]
     pub ours: f64,
-    /// What the rival took, in `unit`.
     #[serde(deserialize_with = "number")]
     pub theirs: f64,
     /// Above 1, ours is better; in the suite `model`, the smaller over the larger, so 1 is exact.
     #[serde(deserialize_with = "number")]
     pub ratio: f64,
-    /// The unit of `ours` and `theirs`.
     pub unit: String,
-    /// The rival, in words.
     pub rival: String,
-    /// Rounds behind the medians.
     pub runs: usize,
-    /// How the ratio differed from round to round; `None` where there was one round, or where
-    /// rounds of the two do not belong together.
+    /// `None` where there was one round, or where rounds of the two do not belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Events beside the times, counted by the processor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Count>,
 }
@@ -127,14 +118,13 @@ impl Comparison {
             ratio: theirs.median() / ours.median(),
             unit: unit.to_owned(),
             rival: rival.to_owned(),
-            runs: ours.len().max(theirs.len()),
+            runs: ours.each().len().max(theirs.each().len()),
             spread: Spread::of_rounds(ours, theirs),
             counts: Count::of_rounds(ours, theirs),
         }
     }
 
-    /// A prediction in nanoseconds, as ours, against the clock: the ratio is the smaller over the
-    /// larger.
+    /// A prediction in nanoseconds, as ours, against the clock.
     pub fn of_prediction(name: impl Into<String>, predicted: f64, measured: &Rounds) -> Self {
         let agreement = |figure: f64| predicted.min(figure) / predicted.max(figure);
         let ours = Rounds::once(predicted);
@@ -148,34 +138,50 @@ impl Comparison {
     /// The same figures under another name.
     #[must_use]
     pub fn called(&self, name: impl Into<String>) -> Self {
+        let name = name.into();
         Comparison {
-            name: name.into(),
+            name,
             ..self.clone()
         }
     }
 }
 
-/// Comparisons called `NAME_vs_SLUG`, of ours with each rival. A rival is a slug, a name in words
-/// and its figures.
-pub fn against_each<'a>(
-    name: &str,
-    unit: &str,
-    ours: &Rounds,
-    rivals: impl IntoIterator<Item = (&'a str, &'a str, &'a Rounds)>,
-) -> Vec<Comparison> {
-    let row = |(slug, rival, theirs): (&str, &str, &Rounds)| {
-        Comparison::new(format!("{name}_vs_{slug}"), rival, unit, ours, theirs)
-    };
-    rivals.into_iter().map(row).collect()
+#[derive(Clone, Debug)]
+pub struct Side<'a> {
+    /// In names of comparisons.
+    pub slug: &'a str,
+    /// In words.
+    pub name: &'a str,
+
+    pub rounds: Rounds,
 }
 
-/// `comparisons` with one rival each, and in front of them, called `name`, the one with the best of
-/// these rivals.
+impl<'a> Side<'a> {
+    pub fn new(slug: &'a str, name: &'a str, rounds: Rounds) -> Self {
+        Side { slug, name, rounds }
+    }
+
+    pub fn best<'s>(all: &'s [Side<'a>]) -> Option<&'s Side<'a>> {
+        all.iter()
+            .min_by(|a, b| a.rounds.median().total_cmp(&b.rounds.median()))
+    }
+}
+
+/// Comparisons called `NAME_vs_SLUG`, of ours with each rival.
+pub fn against_each(name: &str, unit: &str, ours: &Rounds, rivals: &[Side<'_>]) -> Vec<Comparison> {
+    let row = |theirs: &Side<'_>| {
+        let name = format!("{name}_vs_{}", theirs.slug);
+        Comparison::new(name, theirs.name, unit, ours, &theirs.rounds)
+    };
+    rivals.iter().map(row).collect()
+}
+
+/// `comparisons`, and in front of them, called `name`, the one with the best of their rivals.
 pub fn best_first(name: &str, mut comparisons: Vec<Comparison>) -> Vec<Comparison> {
     let best = comparisons
         .iter()
-        .min_by(|a, b| a.theirs.total_cmp(&b.theirs))
-        .map(|best| best.called(name));
+        .min_by(|a, b| a.theirs.total_cmp(&b.theirs));
+    let best = best.map(|best| best.called(name));
     comparisons.splice(0..0, best);
     comparisons
 }

@@ -1,8 +1,7 @@
 //! The structures that are measured, against simple models; and that morphs and allocators leave
 //! their answers alone.
 //!
-//! `cargo test --workspace` leaves it out, because it needs the rivals:
-//! `cargo test -p measure --test all`.
+//! `cargo test -p measure --test all`, by name, because it needs the rivals.
 
 mod key_sets;
 mod measuring;
@@ -28,21 +27,14 @@ use quickcheck::{TestResult, quickcheck};
 #[global_allocator]
 static GLOBAL: SwitchAllocator = SwitchAllocator;
 
-/// The nodes of a tree with their depths, in the order of a depth-first walk.
-fn outline(tree: &Tree<u64>) -> Vec<(u32, u64, u64)> {
-    let mut nodes = Vec::new();
-    let root = tree.root.as_deref().map(|root| (0, root));
-    let mut pending: Vec<(u32, &Node<u64>)> = root.into_iter().collect();
-    while let Some((depth, node)) = pending.pop() {
-        nodes.push((depth, node.key, node.value));
-        let children = [&node.right, &node.left];
-        pending.extend(
-            children
-                .iter()
-                .filter_map(|child| Some((depth + 1, child.as_deref()?))),
-        );
-    }
-    nodes
+/// The keys of a tree in preorder, which tells its shape, with their values.
+fn outline(tree: &Tree<u64>) -> Vec<(u64, u64)> {
+    tree.nodes().map(|node| (node.key, node.value)).collect()
+}
+
+fn levels(link: &Option<Box<Node<u64>>>) -> u32 {
+    let below = |node: &Node<u64>| levels(&node.left).max(levels(&node.right));
+    link.as_deref().map_or(0, |node| 1 + below(node))
 }
 
 /// Without repetitions, in the order of the first occurrences.
@@ -121,8 +113,7 @@ quickcheck! {
             *drawn.entry(queries.draw()).or_default() += 1;
         }
         let hottest = drawn.values().max().copied().unwrap_or_default();
-        // The share of the first of n is 1 / H(n), about 1 / (ln n + 0.6): 0.16 of 255, and 0.3 of
-        // 16.
+        // The share of the first of n is 1 / H(n): 0.16 of 255, and 0.3 of 16.
         let known = drawn.keys().all(|key| items.contains(key));
         TestResult::from_bool(known && (1_300..3_700).contains(&hottest))
     }
@@ -130,18 +121,14 @@ quickcheck! {
 
 #[test]
 fn a_complete_tree_has_all_of_its_nodes_in_few_levels() {
-    for levels in 0..=10 {
-        let tree = Plan::complete(levels, 7).build();
+    for count in 0..=10 {
+        let tree = Plan::complete(count, 7).build();
         let nodes = outline(&tree);
-        assert_eq!(nodes.len(), (1 << levels) - 1);
-        assert_eq!(
-            nodes.iter().map(|node| node.0 + 1).max().unwrap_or(0),
-            levels
-        );
+        assert_eq!((nodes.len(), levels(&tree.root)), ((1 << count) - 1, count));
         assert!(
             nodes
                 .iter()
-                .all(|&(_, key, value)| tree.get(key) == Some(&value))
+                .all(|&(key, value)| tree.get(key) == Some(&value))
         );
     }
 }
@@ -158,15 +145,12 @@ const LAYOUTS: [Layout; 9] = [
     Layout::ClusterVanEmdeBoas { block_bytes: 4096 },
 ];
 
-/// The answers of a structure in each rival's memory and in that of `CcMalloc`, of copies, and in
-/// each layout: all must be the same.
+/// A structure must answer the same in the memory of each allocator, as a copy, and in each layout.
 fn answers_alike<S: Structure>(build: impl Fn() -> S, queries: &[u64], check: impl Fn(&S)) {
     let answers = |structure: &S| -> Vec<u32> {
         check(structure);
-        queries
-            .iter()
-            .map(|&query| structure.answer(query))
-            .collect()
+        let answers = queries.iter().map(|&query| structure.answer(query));
+        answers.collect()
     };
     let expected = answers(&build());
     assert!(
@@ -199,11 +183,8 @@ fn structures_answer_alike_in_all_memory_and_all_layouts() {
     answers_alike(|| Table::with_keys(&keys), &keys, |_| ());
     answers_alike(|| Octree::random(2000, 5), &keys[..500], |_| ());
     let numbers: Vec<u64> = (0..2000 / 32).collect();
-    answers_alike(
-        || Lists::churned(2000, 1000, 2),
-        &numbers,
-        |lists| assert!(lists.is_linked_both_ways()),
-    );
+    let linked = |lists: &Lists| assert!(lists.is_linked_both_ways());
+    answers_alike(|| Lists::churned(2000, 1000, 2), &numbers, linked);
 }
 
 #[test]

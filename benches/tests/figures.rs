@@ -4,8 +4,10 @@
 //! Needs the rivals, so it is run by name: `cargo test -p measure --test figures`.
 
 use std::collections::BTreeSet;
+use std::iter::successors;
 
 use ccmodel::{CacheGeometry, Colouring, Layout};
+use ccmorph::Report;
 use measure::figures::btree::{InCoreBTree, Word};
 use measure::figures::searched::{Chain, Searched};
 use measure::figures::thesis::ThesisMachine;
@@ -37,7 +39,7 @@ fn is_a_set<W: Word>(keys: &[u16], others: &[u16], more_words: u8, share: u8) ->
             tree.get(word(key)).copied() == expected
         });
         // All nodes but the root are half full.
-        let nodes = tree.words().len() * size_of::<W>() / node_bytes;
+        let nodes = size_of_val(tree.words()) / node_bytes;
         let is_filled = nodes <= 1 + set.len().saturating_sub(1) / (tree.node_keys_max() / 2);
         // With colours there are gaps between nodes, and the root is hot.
         let mut first_read = None;
@@ -45,19 +47,14 @@ fn is_a_set<W: Word>(keys: &[u16], others: &[u16], more_words: u8, share: u8) ->
             first_read.get_or_insert(offset);
         });
         let is_hot = first_read.is_some_and(|offset| (offset as f64) < 65536.0 * share);
-        answers
-            && if colouring.is_none() {
-                is_filled
-            } else {
-                is_hot
-            }
+        answers && (is_filled || colouring.is_some()) && (is_hot || colouring.is_none())
     })
 }
 
-fn binary(keys: usize, layout: Layout, coloured: bool) -> Tree<u64> {
-    binary_tree(keys, layout.into(), coloured)
-        .expect("there is memory")
-        .0
+/// A tree of `keys`, morphed into clusters of a block, and with colours where asked to.
+fn c_tree(keys: usize, coloured: bool) -> (Tree<u64>, Report) {
+    let clusters = Layout::SubtreeCluster { block_bytes: 64 };
+    binary_tree(keys, clusters.into(), coloured).expect("there is memory")
 }
 
 quickcheck! {
@@ -75,7 +72,7 @@ quickcheck! {
         if keys == 0 {
             return TestResult::discard();
         }
-        let tree = binary(keys, Layout::SubtreeCluster { block_bytes: 64 }, true);
+        let (tree, _report) = c_tree(keys, true);
         let b_tree: InCoreBTree<u64> = b_tree(96, keys, None).expect("it has no colours");
         let all = [Searched::binary("", tree), Searched::b_tree("", b_tree)];
         let begin = Chain::new(keys, seed);
@@ -101,48 +98,29 @@ fn larger_trees_have_all_keys_and_the_thesiss_nodes() {
     }
 }
 
-/// The nodes that a search for `key` reads, from the root down.
-fn path(tree: &Tree<u64>, key: u64) -> impl Iterator<Item = &Node<u64>> {
-    std::iter::successors(tree.root.as_deref(), move |node| {
-        let next = match key < node.key {
-            true => &node.left,
-            false => &node.right,
-        };
-        next.as_deref().filter(|_| key != node.key)
-    })
-}
-
 #[test]
 fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
-    const KEYS: usize = 1023;
-    let block = |node: &Node<u64>| std::ptr::from_ref(node).addr() / 64;
-    let c_tree = |keys, coloured| {
-        let clusters = Layout::SubtreeCluster { block_bytes: 64 };
-        let (tree, report) = binary_tree(keys, clusters.into(), coloured).expect("memory");
-        let deepest = (0..KEYS as u64).map(|key| path(&tree, key).count()).max();
+    for (keys, coloured) in [(1023, false), (1023, true), (0, true)] {
+        let (tree, report) = c_tree(keys, coloured);
         assert_eq!((tree.nodes().count(), report.nodes), (keys, keys));
         assert!((0..keys as u64).all(|key| tree.get(key) == Some(&key)));
-        assert!(deepest == Some(10) || keys == 0);
+        let address = |node: &Node<u64>| std::ptr::from_ref(node).addr();
         let is_ours = |node| ccmalloc::contains(std::ptr::from_ref::<Node<u64>>(node).cast());
-        assert!(tree.nodes().all(is_ours));
-        (tree, report)
-    };
-    let (tree, report) = c_tree(KEYS, false);
-    assert!(report.placed && report.colour.is_none());
-    // Two nodes fit into a block, so that about half of the steps stay in one.
-    let mut blocks: Vec<usize> = path(&tree, 0).map(block).collect();
-    blocks.dedup();
-    assert!(blocks.len() <= 8, "{} blocks of 10 nodes", blocks.len());
-
-    let (tree, report) = c_tree(KEYS, true);
-    let colour = report.colour.expect("it was asked for");
-    assert!(colour.hot_nodes > 0);
-    // The root lies in the part of a way that is reserved for the top of the tree.
-    let geometry = colour.colouring.geometry();
-    let root = tree.nodes().next().expect("it has keys");
-    let in_way = std::ptr::from_ref(root).addr() as u64 % geometry.way_bytes();
-    assert!(in_way < colour.colouring.hot_way_bytes());
-    c_tree(0, true);
+        assert!(tree.nodes().all(is_ours) && (report.placed || coloured));
+        // Ten nodes lead to the least key. Two fit into a block, so half of the steps stay in one.
+        let path = successors(tree.root.as_deref(), |node| node.left.as_deref());
+        let mut blocks: Vec<usize> = path.map(|node| address(node) / 64).collect();
+        assert_eq!(blocks.len(), if keys == 0 { 0 } else { 10 });
+        blocks.dedup();
+        assert!(coloured || blocks.len() <= 8, "{} blocks", blocks.len());
+        assert_eq!(report.colour.is_some(), coloured && keys > 0);
+        if let (Some(colour), Some(root)) = (report.colour, tree.nodes().next()) {
+            assert!(colour.hot_nodes > 0);
+            // The root lies in the part of a way that is reserved for the top of the tree.
+            let in_way = address(root) as u64 % colour.colouring.geometry().way_bytes();
+            assert!(in_way < colour.colouring.hot_way_bytes());
+        }
+    }
 }
 
 #[test]
@@ -211,11 +189,8 @@ fn figures_have_all_their_points_in_each_form() {
             let height = row.height();
             assert!(height > 0.0 && height.is_finite(), "{line}");
             let object: serde_json::Value = serde_json::from_str(line).expect("it is JSON");
-            assert!(
-                object["keys"].is_u64() && object["kind"].is_string(),
-                "{line}"
-            );
-            assert!(object["ns"].is_f64() != object["cycles"].is_f64(), "{line}");
+            assert!(object["keys"].is_u64() && object["kind"].is_string());
+            assert!(object["ns"].is_f64() != object["cycles"].is_f64());
             assert!(table.contains(row.structure));
         }
         let svg = draw::svg(&rows).expect("there are rows");

@@ -4,12 +4,11 @@
 
 use std::time::Duration;
 
-use measure::output::charts;
 use measure::output::fill::fill;
+use measure::output::pages::{html, markdown, markdown_table, pictures};
 use measure::output::run::command;
-use measure::output::table::markdown_table;
 use measure::output::{
-    Record, Run, Table, Watch, figure, file_name, json_line, pages, table_line, write_files,
+    Record, Run, Table, Watch, charts, figure, file_name, json_line, table_line, write_files,
 };
 use measure::rounds::{Count, Rounds, Spread};
 use measure::workload::{Comparison, best_first};
@@ -31,9 +30,6 @@ fn record(rows: Vec<Comparison>) -> Record {
         date: "2026-11-21T04:00:00Z".to_owned(),
         command: "report --quick".to_owned(),
         commit: "0123456789ab".to_owned(),
-        processors: 2,
-        workloads: 3,
-        finished: 3,
         ..Run::default()
     };
     Record {
@@ -43,34 +39,34 @@ fn record(rows: Vec<Comparison>) -> Record {
     }
 }
 
+fn table(header: &[&str], rows: &[&[&str]]) -> Table {
+    let owned = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect();
+    Table {
+        suite: "ctree".to_owned(),
+        header: owned(header),
+        rows: rows.iter().map(|row| owned(row)).collect(),
+        ..Table::default()
+    }
+}
+
 fn close(found: &[f64], expected: &[f64]) -> bool {
     let mut pairs = found.iter().zip(expected);
     found.len() == expected.len() && pairs.all(|(a, b)| (a - b).abs() < 1e-9)
 }
 
 #[test]
-fn comparisons_have_medians_and_quartiles_of_their_rounds() {
+fn comparisons_have_medians_of_their_rounds() {
     // Ratios by round: 3, 2, 5, 4, 1.
     let (ours, theirs) = ([1.0, 2.0, 1.0, 2.0, 4.0], [3.0, 4.0, 5.0, 8.0, 4.0]);
     let five = comparison("get_vs_btreemap", &ours, &theirs);
-    let medians = [five.ours, five.theirs, five.ratio];
-    assert!(close(&medians, &[2.0, 4.0, 2.0]));
-    assert_eq!(five.runs, 5);
-    // Ratios, and the spread: least, quartiles, most.
-    for (ratios, expected) in [
-        (&[3.0, 2.0, 5.0, 4.0, 1.0][..], [1.0, 2.0, 4.0, 5.0]),
-        (&[1.0, 2.0, 3.0], [1.0, 1.5, 2.5, 3.0]),
-        (&[1.2, 0.8], [0.8, 0.9, 1.1, 1.2]),
-    ] {
-        let spread = Spread::of(ratios.iter().copied()).expect("several ratios have a spread");
-        let found = [spread.least, spread.lower, spread.upper, spread.most];
-        assert!(close(&found, &expected), "{spread:?}");
-        assert_eq!(spread.straddles_one(), ratios.len() == 2);
-        assert!(ratios.len() != 5 || five.spread == Some(spread));
-    }
-    for ratios in [&[1.0][..], &[1.0, f64::NAN]] {
-        assert_eq!(Spread::of(ratios.iter().copied()), None);
-    }
+    assert!(close(
+        &[five.ours, five.theirs, five.ratio],
+        &[2.0, 4.0, 2.0]
+    ));
+    assert_eq!(
+        (five.runs, five.spread),
+        (5, Spread::of([1.0, 2.0, 3.0, 4.0, 5.0]))
+    );
     let other_rounds = comparison("a", &[1.0; 3], &[2.0; 2]);
     assert_eq!(other_rounds.spread, None);
 
@@ -84,6 +80,23 @@ fn comparisons_have_medians_and_quartiles_of_their_rounds() {
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names, ["get", "get_vs_a", "get_vs_b"]);
     assert!(close(&[rows[0].ratio], &[0.5]));
+}
+
+#[test]
+fn spreads_have_the_quartiles_of_ratios() {
+    // The least, the quartiles and the most, and whether 1 lies between the quartiles.
+    for (ratios, expected, straddles) in [
+        (&[3.0, 2.0, 5.0, 4.0, 1.0][..], [1.0, 2.0, 4.0, 5.0], false),
+        (&[1.0, 2.0, 3.0], [1.0, 1.5, 2.5, 3.0], false),
+        (&[1.2, 0.8], [0.8, 0.9, 1.1, 1.2], true),
+    ] {
+        let spread = Spread::of(ratios.iter().copied()).expect("several ratios have a spread");
+        let found = [spread.least, spread.lower, spread.upper, spread.most];
+        assert!(close(&found, &expected), "{spread:?}");
+        assert_eq!(spread.straddles_one(), straddles);
+    }
+    assert_eq!(Spread::of([1.0]), None);
+    assert_eq!(Spread::of([1.0, f64::NAN]), None);
 }
 
 #[test]
@@ -126,11 +139,7 @@ fn json_has_the_documented_fields_and_comes_back() {
 #[test]
 fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
     let mut first = record(vec![row("a", 1.5), row("b", 2.0)]);
-    first.tables.push(Table {
-        suite: "ctree".to_owned(),
-        rows: vec![vec!["1".to_owned()]],
-        ..Table::default()
-    });
+    first.tables.push(table(&[], &[&["1"]]));
     let text = first.json_lines() + &record(vec![row("a", 3.0)]).json_lines();
     let both = Record::read(&text).expect("it is a record");
     assert_eq!(both.runs, [first.runs[0].clone(), first.runs[0].clone()]);
@@ -140,7 +149,7 @@ fn a_record_comes_back_and_later_rows_replace_earlier_ones() {
         ("{\"suite\":1}", "expected a string"),
         ("{\"suite\":\"ctree\"}", "missing field `name`"),
         ("{\"report\":1}", "expected struct Run"),
-        ("[]", "line 1 "),
+        ("[]", ""),
     ] {
         let error = Record::read(text).expect_err("this is no line of a report");
         let is_clear = error.starts_with("line 1 ") && error.contains(about);
@@ -154,19 +163,16 @@ fn pages_load_nothing_and_text_does_not_break_out_of_them() {
     evil.rival = "<img src=x onerror=\"boom\">|\u{1b}".to_owned();
     evil.unit = "<b>".to_owned();
     let record = record(vec![evil, row("get_vs_bbtree", 0.5)]);
-    let page = pages::html(&record);
+    let page = html(&record);
     let picture = charts::bars("ctree", &record.rows_of("ctree"));
-    for text in [&page, &picture] {
-        for bad in [
-            "<script", "<img", "<b>", "\u{1b}", "@import", "url(", "<link",
-        ] {
-            assert!(!text.contains(bad), "{bad} in {text}");
-        }
+    for bad in "<script <img <b> \u{1b} @import url( <link".split(' ') {
+        let found = page.contains(bad) || picture.contains(bad);
+        assert!(!found, "{bad} in {page}");
     }
     assert!(page.contains("<meta name=\"viewport\" content=\"width=device-width"));
-    assert_eq!(page.matches("<svg").count(), 1);
-    assert_eq!(page.matches("</svg>").count(), 1);
-    let markdown = pages::markdown(&record);
+    let tags = ["<svg", "</svg>"].map(|tag| page.matches(tag).count());
+    assert_eq!(tags, [1, 1]);
+    let markdown = markdown(&record);
     assert!(!markdown.contains("<img") && markdown.contains("\\|"));
     let name = file_name("../Lookup <n> against size");
     assert_eq!(name, "lookup-n-against-size.svg");
@@ -206,50 +212,40 @@ fn points_are_sorted_into_curves_and_lines() {
     let rows = rows.map(|(name, ours, theirs)| comparison(name, &[ours], &[theirs]));
     let record = record(rows.into());
     let curves = charts::curves(&record.rows_of("ctree"));
-    let titles: Vec<_> = curves.iter().map(|curves| curves.title.as_str()).collect();
-    assert_eq!(titles, ["lookup against size", "walk against size"]);
-    let [first, second] = curves[0].lines.as_slice() else {
-        panic!("{curves:?}");
-    };
-    assert_eq!([&*first.name, &*second.name], ["btreemap", "ctreemap"]);
-    assert_eq!(first.points, [(1024.0, 20.0), (f64::from(1 << 21), 310.0)]);
-    assert_eq!(first.predicted, [(f64::from(1 << 21), 300.0)]);
-    assert_eq!(second.points.len(), 1);
-    assert!(charts::curves(&[]).is_empty());
-
-    let pictures = pages::pictures(&record, "ctree");
-    let files: Vec<&str> = pictures.iter().map(|(file, _)| file.as_str()).collect();
+    let lines = curves.iter().flat_map(|curves| {
+        let title = curves.title.as_str();
+        let lines = curves.lines.iter();
+        lines.map(move |line| (title, line.name.as_str(), line.points.clone()))
+    });
+    let (lookup, small, large) = ("lookup against size", 1024.0, f64::from(1 << 21));
     let expected = [
-        "ctree.svg",
-        "lookup-against-size.svg",
-        "walk-against-size.svg",
+        (lookup, "btreemap", vec![(small, 20.0), (large, 310.0)]),
+        (lookup, "ctreemap", vec![(large, 140.0)]),
+        ("walk against size", "list", vec![(small, 2.0)]),
     ];
-    assert_eq!(files, expected);
-    let picture = &pictures[1].1;
+    assert_eq!(lines.collect::<Vec<_>>(), expected);
+    assert_eq!(curves[0].lines[0].predicted, [(large, 300.0)]);
+
+    let pictures = pictures(&record, "ctree");
+    let files: Vec<&str> = pictures.iter().map(|(file, _)| file.as_str()).collect();
+    let expected = "ctree.svg lookup-against-size.svg walk-against-size.svg";
+    assert_eq!(files.join(" "), expected);
+    let [bars, picture] = [&pictures[0].1, &pictures[1].1];
     assert_eq!(picture.matches("<circle").count(), 3, "{picture}");
     assert!(picture.contains("btreemap (thin: predicted)"), "{picture}");
-    let bars = &pictures[0].1;
     assert!(!bars.contains("lookup_n10"), "points are no bars");
-    assert_eq!(pages::html(&record).matches("<svg").count(), 3);
+    assert_eq!(html(&record).matches("<svg").count(), 3);
 }
 
 #[test]
 fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
-    let arguments = [
-        "/some/where/report",
-        "--quick",
-        "--out",
-        "/some/folder",
-        "--out=b",
-        "--json",
-    ];
-    let arguments = || arguments.map(String::from).into_iter();
+    let arguments = "/some/where/report --quick --out /some/folder --out=b --json";
+    let arguments = || arguments.split(' ').map(str::to_owned);
     assert_eq!(command(arguments()), "report --quick --json");
     let mut watch = Watch::start(arguments(), 2);
     watch.run.failures.push("get: answers differ".to_owned());
     watch.run.finished += 1;
     let run = watch.now();
-    assert!(!run.is_complete());
     assert!(!run.processor.is_empty() && run.processors >= 1 && run.memory_bytes > 0);
     assert!(run.date.ends_with('Z') && run.compiler.starts_with("rustc "));
     if cfg!(target_os = "linux") {
@@ -259,7 +255,7 @@ fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
         runs: vec![run],
         ..Record::default()
     };
-    for text in [pages::html(&unfinished), pages::markdown(&unfinished)] {
+    for text in [html(&unfinished), markdown(&unfinished)] {
         assert!(text.contains("NOT complete: 1 of 2") && text.contains("get: answers differ"));
         assert!(!text.contains("/some/"), "folders stay on this machine");
     }
@@ -279,53 +275,37 @@ fn a_run_names_the_machine_how_quiet_it_was_and_what_is_missing() {
 #[test]
 fn tables_align_figures_and_keep_bars_in_cells() {
     let figures = [0.934, 9.996, 23.44, 420.8, 4210.4];
-    let rounded = ["0.93", "10.00", "23.4", "420.8", "4210"];
-    assert_eq!(figures.map(figure), rounded);
+    assert_eq!(figures.map(figure).join(" "), "0.93 10.00 23.4 420.8 4210");
     let line = table_line(&comparison("get_vs_btreemap", &[1.0, 2.0], &[3.0, 4.0]));
     let is_whole = line.starts_with("ctree/get_vs_btreemap ") && line.contains("2.25-2.75");
     assert!(is_whole, "{line}");
-    let header = ["what", "one"].map(String::from);
-    let rows = [["a|b", "**1.5**"], ["c", ""]].map(|row| row.map(String::from).to_vec());
+    let table = table(&["what", "one"], &[&["a|b", "**1.5**"], &["c", ""]]);
     assert_eq!(
-        markdown_table(&header, &rows),
+        markdown_table(&table.header, &table.rows),
         "| what | one |\n|---|---:|\n| a\\|b | **1.5** |\n| c |  |\n"
     );
     let mut with_table = record(vec![row("a", 1.0)]);
-    with_table.tables.push(Table {
-        suite: "ctree".to_owned(),
-        header: header.into(),
-        rows: rows.into(),
-        ..Table::default()
-    });
-    let html = pages::html(&with_table);
-    for cell in [
-        "<td style=\"text-align: right\"><strong>1.5</strong></td>",
-        "<td>a|b</td>",
-    ] {
-        assert!(html.contains(cell), "{html}");
-    }
-}
-
-fn filled(text: &str) -> Result<String, String> {
-    let record = record(vec![
-        row("get_vs_btreemap", 2.0),
-        row("get_vs_brie", 1.25),
-        row("put", 0.5),
-    ]);
-    fill(text, |path| match path {
-        "record/a.jsonl" => Ok(record.json_lines()),
-        "bad" => Ok("no JSON".to_owned()),
-        _ => Err("no such file".to_owned()),
-    })
+    with_table.tables.push(table);
+    let html = html(&with_table);
+    let right = "<td style=\"text-align: right\"><strong>1.5</strong></td>";
+    assert!(html.contains(right) && html.contains("<td>a|b</td>"));
 }
 
 #[test]
 fn tables_between_marks_come_from_the_record() {
-    let text = "# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\nget_*\n-->\n\
-                old 9.99x\n<!-- /report -->\nend\n";
-    let first = filled(text).expect("the record has all rows");
-    assert!(first.starts_with("# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\n"));
-    assert!(first.ends_with("<!-- /report -->\nend\n") && !first.contains("9.99x"));
+    let names = ["get_vs_btreemap", "get_vs_brie", "put"];
+    let record = record(names.map(|name| row(name, 0.5)).into());
+    let filled = |text: &str| {
+        fill(text, |path| match path {
+            "record/a.jsonl" => Ok(record.json_lines()),
+            "bad" => Ok("no JSON".to_owned()),
+            _ => Err("no such file".to_owned()),
+        })
+    };
+    let mark = "# Title\n\n<!-- report: record/a.jsonl\nput = slow | puts\nget_*\n-->\n";
+    let end = "<!-- /report -->\nend\n";
+    let first = filled(&format!("{mark}old 9.99x\n{end}")).expect("the record has all rows");
+    assert!(first.starts_with(mark) && first.ends_with(end) && !first.contains("9.99x"));
     let lines: Vec<&str> = first.lines().filter(|line| line.starts_with('|')).collect();
     let begin = [
         "| slow \\| puts | 10.0 ns | 5.00 ns | 0.50x |",
@@ -333,34 +313,23 @@ fn tables_between_marks_come_from_the_record() {
         "| `get_vs_brie` |",
     ];
     assert_eq!(lines.len(), 2 + begin.len(), "{first}");
-    let mut pairs = lines[2..].iter().zip(begin);
-    assert!(
-        pairs.all(|(line, begin)| line.starts_with(begin)),
-        "{first}"
-    );
+    for (line, begin) in lines[2..].iter().zip(begin) {
+        assert!(line.starts_with(begin), "{first}");
+    }
     assert!(first.contains("Measured on 2026-11-21 by `report --quick`; commit 0123456789ab"));
     let again = filled(&first).expect("the record has all rows");
     assert_eq!(again, first, "a second time changes nothing");
     let all = filled("<!-- report: record/a.jsonl -->\n<!-- /report -->\n").expect("all rows");
     assert_eq!(all.matches("\n| `").count(), 3);
 
-    for (text, about) in [
-        ("nothing\n", "no line begins with"),
-        (
-            "\n<!-- report: bad -->\n",
-            "line 2 lacks its \"<!-- /report -->\"",
-        ),
-        (
-            "<!-- report: record/a.jsonl\nx\n-->\n<!-- /report -->\n",
-            "called \"x\"",
-        ),
-        (
-            "<!-- report: missing -->\n<!-- /report -->\n",
-            "missing: no such file",
-        ),
-        ("<!-- report: bad -->\n<!-- /report -->\n", "bad: line 1 "),
+    for (begin, mark, about) in [
+        ("nothing", "", "no line begins with"),
+        ("\n<!-- report: bad", "", "line 2 lacks its"),
+        ("<!-- report: record/a.jsonl\nx", end, "called \"x\""),
+        ("<!-- report: missing", end, "missing: no such file"),
+        ("<!-- report: bad", end, "bad: line 1 "),
     ] {
-        let error = filled(text).expect_err("this cannot be filled");
+        let error = filled(&format!("{begin} -->\n{mark}")).expect_err("no record");
         assert!(error.contains(about), "{error}");
     }
 }

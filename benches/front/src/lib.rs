@@ -19,28 +19,22 @@ pub const FEATURES: &[(&str, bool)] = &[
     ("apps", cfg!(feature = "apps")),
 ];
 
-/// The suites, one for each crate or question, in the order in which they run: the values of
-/// `--suite`, and what they measure.
+/// The values of `--suite` in the order in which they run, and what they measure.
+#[rustfmt::skip]
 pub const SUITES: &[(&str, &str)] = &[
-    (
-        "ccmalloc",
-        "hinted structures, and whole programs without hints, against other allocators",
-    ),
-    (
-        "ccmorph",
-        "morphed trees, lists, tables and octrees against what they were before",
-    ),
+    ("ccmalloc", "hinted structures, and whole programs without hints, against other allocators"),
+    ("ccmorph", "morphed trees, lists, tables and octrees against what they were before"),
     ("ctree", "ordered maps against BTreeMap and others"),
     ("model", "predictions against the clock"),
     ("olden", "the Olden programs over allocators and placements"),
     ("scaling", "two threads, and structures of growing size"),
-    (
-        "apps",
-        "applications of published crates; needs --features apps",
-    ),
+    ("apps", "applications of published crates; needs --features apps"),
 ];
 
-/// Something to measure ours and its rivals with.
+/// Names, or beginnings of names.
+pub type Names = &'static [&'static str];
+
+/// What measures ours and its rivals.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The suite that it belongs to.
@@ -48,9 +42,9 @@ pub struct Workload {
     /// Its name for `--only`. Names of its comparisons begin so.
     pub name: &'static str,
     /// Names of further comparisons of the same runs begin so.
-    pub also: &'static [&'static str],
+    pub also: Names,
     /// Beginnings of names that are measured by full runs, and by runs that name them.
-    pub if_full: &'static [&'static str],
+    pub if_full: Names,
 }
 
 impl Workload {
@@ -70,8 +64,8 @@ pub fn covers(beginning: &str, name: &str) -> bool {
 const fn workload(
     suite: &'static str,
     name: &'static str,
-    also: &'static [&'static str],
-    if_full: &'static [&'static str],
+    also: Names,
+    if_full: Names,
 ) -> Workload {
     Workload {
         suite,
@@ -81,8 +75,7 @@ const fn workload(
     }
 }
 
-/// Every workload, suite by suite. Names are stable: figures are compared with earlier ones by
-/// name. `measure::suites` has what measures each.
+/// Suite by suite. Names are stable: figures are compared with earlier ones by name.
 #[rustfmt::skip]
 pub const WORKLOADS: &[Workload] = &[
     workload("ccmalloc", "bst_hinted_search_2m", &[], &[]),

@@ -1,13 +1,5 @@
 //! Runs the list of workloads and reports ours against the rivals.
 //!
-//! ```text
-//! cargo run --release -p benches --bin report -- [--quick] [--suite NAME] [--only NAME] [--json]
-//!                                                [--out DIR]
-//! report --list                           the suites and their workloads
-//! report --render FILE.. --out DIR        files and pictures of earlier runs, without measuring
-//! report --tables FILE.. [--check]        the tables of Markdown files, from their records
-//! ```
-//!
 //! Help and lists need no rival. For the rest this program has cargo build and run `measure`, with
 //! the features that it was built with itself.
 
@@ -31,10 +23,8 @@ fn main() -> ExitCode {
         .args(["run", "--quiet", "--release", "--package", "measure"])
         .args(["--bin", "measure", "--no-default-features", "--features"])
         .arg(features.join(","))
-        .args([
-            "--manifest-path",
-            concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"),
-        ])
+        .arg("--manifest-path")
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"))
         .arg("--")
         .args(env::args_os().skip(1))
         .status();

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -18,12 +18,11 @@ use measure::source::SwitchAllocator;
 #[global_allocator]
 static GLOBAL: SwitchAllocator = SwitchAllocator;
 
-/// Makes the thesis's figures again: measured on this machine, and simulated for the thesis's
+/// Makes the thesis's figures: measured on this machine, and simulated for the thesis's
 #[derive(Debug, Parser)]
 #[command(name = "figures")]
 struct Args {
-    /// Which: 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is
-    /// named
+    /// 2-6 (a B-tree's node size) or 2-7 (trees from cold caches on); both when none is named
     #[arg(value_name = "FIGURE", value_parser = FIGURES.map(|(name, _)| name))]
     figures: Vec<String>,
 
@@ -56,34 +55,31 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<(), Box<dyn std::error::Error>> {
-    let mut effort = match args.quick {
-        true => Effort::quick(),
-        false => Effort::full(),
+    let mut effort = if args.quick {
+        Effort::quick()
+    } else {
+        Effort::full()
     };
     if !args.keys.is_empty() {
         effort.search_keys.clone_from(&args.keys);
     }
+    let named = |path: &Path, error| format!("{}: {error}", path.display());
     for (name, make) in FIGURES {
         if !args.figures.is_empty() && !args.figures.iter().any(|wanted| wanted == name) {
             continue;
         }
         let rows = make(&effort)?;
-        let lines = draw::json_lines(&rows);
-        let table = draw::table(&rows);
+        let (lines, table) = (draw::json_lines(&rows), draw::table(&rows));
         let text = if args.json { &lines } else { &table };
         match std::io::stdout().write_all(text.as_bytes()) {
             // The reader went away, which is no reason to complain.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             other => other?,
         }
-        let named = |path: &PathBuf| {
-            let path = path.display().to_string();
-            move |error: std::io::Error| format!("{path}: {error}")
-        };
-        fs::create_dir_all(&args.out).map_err(named(&args.out))?;
+        fs::create_dir_all(&args.out).map_err(|error| named(&args.out, error))?;
         for (extension, text) in [("jsonl", &lines), ("svg", &draw::svg(&rows)?)] {
             let path = args.out.join(format!("figure-{name}.{extension}"));
-            fs::write(&path, text).map_err(named(&path))?;
+            fs::write(&path, text).map_err(|error| named(&path, error))?;
             eprintln!("figures: wrote {}", path.display());
         }
     }

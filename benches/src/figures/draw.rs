@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::{Kind, Row};
 use crate::output::charts::{Legend, Line, Lines, draw_all};
 use crate::output::json_line;
-use crate::output::table::markdown_table;
+use crate::output::pages::markdown_table;
 
 /// `rows` as JSON, one object a line.
 pub fn json_lines(rows: &[Row]) -> String {

@@ -17,7 +17,6 @@ use crate::workload::{Comparison, POINT_SUFFIX};
 
 const WIDTH: i32 = 760;
 const ROW_HEIGHT: i32 = 20;
-/// Where bars begin and end.
 const BARS: (i32, i32) = (400, 740);
 
 const INK: RGBColor = RGBColor(27, 33, 39);
@@ -34,14 +33,10 @@ const LINES: [RGBColor; 7] = [
     RGBColor(205, 130, 170),
 ];
 
-/// What drawing into a `String` can fail with.
 type Failure = DrawingAreaErrorKind<std::io::Error>;
 
-/// A bar from 1 to the ratio of each row, on a logarithmic axis: to the right ours is better. The
-/// thin line is the middle half of the rounds; a bar is grey when 1 lies inside.
-///
-/// # Panics
-/// Never: drawing into a `String` does not fail.
+/// A bar from 1 to the ratio of each row, on a logarithmic axis. The thin line is the middle half
+/// of the rounds; a bar is grey when 1 lies inside.
 pub fn bars(suite: &str, rows: &[&Comparison]) -> String {
     let mut svg = String::new();
     draw_bars(&mut svg, suite, rows).expect("a String takes all that is drawn");
@@ -49,13 +44,12 @@ pub fn bars(suite: &str, rows: &[&Comparison]) -> String {
 }
 
 fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), Failure> {
-    let ratio = |row: &Comparison| match row.ratio.is_finite() && row.ratio > 0.0 {
+    let ratio = |row: &&Comparison| match row.ratio.is_finite() && row.ratio > 0.0 {
         true => row.ratio,
         false => 1.0,
     };
-    let ratios = || rows.iter().map(|row| ratio(row));
-    let low = ratios().fold(0.9, f64::min) / 1.05;
-    let high = ratios().fold(1.25, f64::max) * 1.05;
+    let low = rows.iter().map(ratio).fold(0.9, f64::min) / 1.05;
+    let high = rows.iter().map(ratio).fold(1.25, f64::max) * 1.05;
     #[expect(clippy::cast_possible_truncation, reason = "inside of the picture")]
     let x = |ratio: f64| {
         let share = (ratio.clamp(low, high) / low).ln() / (high / low).ln();
@@ -65,27 +59,28 @@ fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), 
     let size = (WIDTH.unsigned_abs(), height.unsigned_abs());
     let area = SVGBackend::with_string(svg, size).into_drawing_area();
     area.fill(&WHITE)?;
-    let text =
-        |text: &str, place| Text::new(printable(text), place, ("sans-serif", 12).into_font());
-    area.draw(&text(
-        &format!("{suite}: times better than each rival"),
-        (8, 4),
-    ))?;
+    let font = || ("sans-serif", 12).into_font();
+    let write = |text: &str, place| area.draw(&Text::new(printable(text), place, font()));
+    write(&format!("{suite}: times better than each rival"), (8, 4))?;
     for tick in [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
         if (low..high).contains(&tick) {
             let line = vec![(x(tick), ROW_HEIGHT), (x(tick), height)];
             area.draw(&PathElement::new(line, INK.mix(0.25)))?;
-            area.draw(&text(&format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16)))?;
+            write(&format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16))?;
         }
     }
     for (row, top) in rows.iter().zip((ROW_HEIGHT..).step_by(ROW_HEIGHT as usize)) {
         let (ours, theirs) = (figure(row.ours), figure(row.theirs));
-        let (operation, rival, unit) = (row.operation(), &row.rival, &row.unit);
+        let operation = row
+            .name
+            .rsplit_once("_vs_")
+            .map_or(&*row.name, |(what, _)| what);
+        let (rival, unit) = (&row.rival, &row.unit);
         let words = format!(
             "{operation}, {rival}: {ours} : {theirs} {unit}, {:.2}×",
             row.ratio
         );
-        area.draw(&text(&words, (8, top + 3)))?;
+        write(&words, (8, top + 3))?;
         let colour = match row.spread {
             Some(spread) if spread.straddles_one() => UNDECIDED,
             _ if row.ratio < 1.0 => WORSE,
@@ -104,34 +99,25 @@ fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), 
 /// Lines over two logarithmic axes.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// The caption.
     pub title: String,
-    /// What the horizontal axis has.
     pub x_name: String,
-    /// What the vertical axis has.
     pub y_name: String,
-    /// The powers of this number are marked on the horizontal axis.
     pub x_base: f64,
-    /// Where the names of the lines stand.
     pub legend: Legend,
-    /// The lines; the colour of each depends on its index.
+    /// The colour of each depends on its index.
     pub lines: Vec<Line>,
 }
 
 /// Points by ascending x, all of them positive numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// Its name.
     pub name: String,
-    /// Drawn as a thick line with dots.
     pub points: Vec<(f64, f64)>,
-    /// Drawn as a thin line.
     pub predicted: Vec<(f64, f64)>,
 }
 
-/// Lines over sizes, for each family of rows. The name of such a row is
-/// `FAMILY_nLOG2_LINE_vs_measured`, such as `lookup_n21_btreemap_vs_measured`; the prediction is
-/// `ours`, the measurement `theirs`.
+/// Lines over sizes, for each family of rows called `FAMILY_nLOG2_LINE_vs_measured`, such as
+/// `lookup_n21_btreemap_vs_measured`; the prediction is `ours`, the measurement `theirs`.
 pub fn curves(rows: &[&Comparison]) -> Vec<Lines> {
     let mut all: Vec<Lines> = Vec::new();
     for row in rows {
@@ -139,31 +125,29 @@ pub fn curves(rows: &[&Comparison]) -> Vec<Lines> {
             continue;
         };
         let title = format!("{} against size", family.replace('_', " "));
-        let index = all.iter().position(|lines| lines.title == title);
-        let lines = match index {
-            Some(index) => &mut all[index].lines,
-            None => {
-                all.push(Lines {
-                    title,
-                    x_name: "elements".to_owned(),
-                    y_name: row.unit.clone(),
-                    x_base: 4.0,
-                    legend: Legend::UpperLeft,
-                    lines: Vec::new(),
-                });
-                &mut all.last_mut().expect("it was just added").lines
-            }
-        };
-        let index = lines.iter().position(|line| line.name == name);
-        let index = index.unwrap_or_else(|| {
-            lines.push(Line {
-                name: name.to_owned(),
-                points: Vec::new(),
-                predicted: Vec::new(),
+        if !all.iter().any(|lines| lines.title == title) {
+            all.push(Lines {
+                title: title.clone(),
+                x_name: "elements".to_owned(),
+                y_name: row.unit.clone(),
+                x_base: 4.0,
+                legend: Legend::UpperLeft,
+                lines: Vec::new(),
             });
-            lines.len() - 1
-        });
-        let line = &mut lines[index];
+        }
+        let lines = all.iter_mut().find(|lines| lines.title == title);
+        let lines = &mut lines.expect("it is there").lines;
+        if !lines.iter().any(|line| line.name == name) {
+            let name = name.to_owned();
+            let (points, predicted) = (Vec::new(), Vec::new());
+            lines.push(Line {
+                name,
+                points,
+                predicted,
+            });
+        }
+        let line = lines.iter_mut().find(|line| line.name == name);
+        let line = line.expect("it is there");
         for (points, cost) in [
             (&mut line.points, row.theirs),
             (&mut line.predicted, row.ours),
@@ -186,20 +170,16 @@ pub fn point(row: &Comparison) -> Option<(&str, f64, &str)> {
 }
 
 /// Draws `charts` of `size` side by side, two or three in a row.
-///
-/// # Panics
-/// Never: drawing into a `String` does not fail.
 pub fn draw_all(charts: &[Lines], (width, height): (u32, u32)) -> String {
-    let columns = if charts.len() == 4 {
-        2
-    } else {
-        charts.len().clamp(1, 3)
+    let columns = match charts.len() {
+        4 => 2,
+        count => count.clamp(1, 3),
     };
     let rows = charts.len().div_ceil(columns);
     let times = |pixels: u32, count: usize| pixels * u32::try_from(count).unwrap_or(1);
+    let size = (times(width, columns), times(height, rows));
     let mut svg = String::new();
-    let draw = |svg: &mut String| -> Result<(), Failure> {
-        let size = (times(width, columns), times(height, rows));
+    let draw = |svg| {
         let root = SVGBackend::with_string(svg, size).into_drawing_area();
         root.fill(&WHITE)?;
         for (area, chart) in root.split_evenly((rows, columns)).iter().zip(charts) {
@@ -212,14 +192,10 @@ pub fn draw_all(charts: &[Lines], (width, height): (u32, u32)) -> String {
 }
 
 fn draw_lines(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Lines) -> Result<(), Failure> {
-    let points = || {
-        let lines = chart.lines.iter();
-        lines.flat_map(|line| line.points.iter().chain(&line.predicted))
-    };
-    let (across, up) = (
-        ends(points().map(|point| point.0)),
-        ends(points().map(|point| point.1)),
-    );
+    let lines = chart.lines.iter();
+    let points = lines.flat_map(|line| line.points.iter().chain(&line.predicted));
+    let (x, y): (Vec<f64>, Vec<f64>) = points.copied().unzip();
+    let (across, up) = (ends(&x), ends(&y));
     let x_marks = marks(&across, chart.x_base, &[1.0]);
     let y_marks = marks(&up, 10.0, &[1.0, 1.5, 2.0, 3.0, 5.0]);
     let label = |number: &f64| format!("{}", (number * 100.0).round() / 100.0);
@@ -266,18 +242,16 @@ fn draw_lines(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Lines) -> Resul
     Ok(())
 }
 
-/// An axis around `numbers`.
-fn ends(numbers: impl Iterator<Item = f64>) -> Range<f64> {
-    let (low, high) = numbers.fold((f64::INFINITY, 0.0_f64), |(low, high), number| {
-        (low.min(number), high.max(number))
-    });
+fn ends(numbers: &[f64]) -> Range<f64> {
+    let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = numbers.iter().copied().fold(0.0, f64::max);
     match low > high {
         true => 1.0..10.0,
         false => low * 0.88..high * 1.13,
     }
 }
 
-/// The multiples by `digits` of powers of `base` on an axis. Others would be drawn outside of it.
+/// The multiples by `digits` of powers of `base` inside of an axis.
 fn marks(axis: &Range<f64>, base: f64, digits: &[f64]) -> Vec<f64> {
     let powers = (-9..60).map(|power| base.powi(power));
     let marks = powers.flat_map(|power| digits.iter().map(move |digit| digit * power));

@@ -11,21 +11,15 @@
 //!
 //! `report --tables README.md` writes the tables again. A row that the record lacks is an error.
 
+use super::pages::{comparisons, markdown_cell};
 use super::run::joined;
-use super::table::{markdown_cell, markdown_table};
-use super::{Record, Run, pages};
-use crate::workload::Comparison;
+use super::{Record, Run};
 
 const BEGIN: &str = "<!-- report:";
 const BEGIN_END: &str = "-->";
 const END: &str = "<!-- /report -->";
 
-/// `text` with the tables between its marks made again. `read` gives the content of a record's
-/// file, by the path that the mark names.
-///
-/// # Errors
-/// When there is no mark, when one is not whole, when a record cannot be read, or when a row is
-/// missing.
+/// `text` with its tables made again. `read` gives the text of a record by the path in its mark.
 pub fn fill(text: &str, read: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
@@ -47,13 +41,11 @@ pub fn fill(text: &str, read: impl Fn(&str) -> Result<String, String>) -> Result
     Ok(filled + rest)
 }
 
-/// The place of the first line that begins with `what`.
 fn begin_of_line(text: &str, what: &str) -> Option<usize> {
     let mut places = text.match_indices(what).map(|(at, _)| at);
     places.find(|&at| at == 0 || text[..at].ends_with('\n'))
 }
 
-/// The text that belongs below `mark`.
 fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
     let mut lines = mark.lines().map(str::trim);
     let path = lines.next().unwrap_or_default();
@@ -64,35 +56,29 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
     if wishes.is_empty() {
         wishes.push("*");
     }
-    let mut chosen: Vec<(&Comparison, String)> = Vec::new();
+    let (mut rows, mut titles) = (Vec::new(), Vec::new());
     for wish in wishes {
         let (name, words) = match wish.split_once('=') {
             Some((name, words)) => (name.trim(), Some(words.trim())),
             None => (wish, None),
         };
-        let before = chosen.len();
-        for row in &record.rows {
-            let is_it = match name.strip_suffix('*') {
-                Some(beginning) => row.name.starts_with(beginning),
-                None => row.name == name,
-            };
-            if is_it {
-                let title = words.map_or_else(|| format!("`{}`", row.name), str::to_owned);
-                chosen.push((row, title));
-            }
-        }
-        if chosen.len() == before {
+        let before = rows.len();
+        rows.extend(
+            record
+                .rows
+                .iter()
+                .filter(|row| match name.strip_suffix('*') {
+                    Some(beginning) => row.name.starts_with(beginning),
+                    None => row.name == name,
+                }),
+        );
+        if rows.len() == before {
             return Err(format!("{path} has no row called {name:?}"));
         }
+        let title = |name| words.map_or_else(|| format!("`{name}`"), str::to_owned);
+        titles.extend(rows[before..].iter().map(|row| title(&row.name)));
     }
-
-    let rows: Vec<&Comparison> = chosen.iter().map(|&(row, _)| row).collect();
-    let (mut header, mut lines) = pages::comparisons(&rows, str::to_owned);
-    for (line, (_, title)) in lines.iter_mut().zip(&chosen) {
-        line[0].clone_from(title);
-    }
-    header[0] = "what".to_owned();
-    let table = markdown_table(&header, &lines);
+    let table = comparisons(&rows, "what", &titles);
     let origins: String = record.runs.iter().map(origin).collect();
     Ok(format!(
         "\n{table}\n{origins}- All figures: [{path}]({path}).\n\n"
@@ -101,17 +87,17 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
 
 /// A line that says where `run` was measured.
 fn origin(run: &Run) -> String {
-    let commit = match run.commit.as_str() {
-        "" => String::new(),
-        commit => format!("commit {commit}"),
-    };
     let day = run.date.split('T').next().unwrap_or_default();
     // The record says how quiet.
     let quietness = run.quietness();
     let quietness = quietness.split(':').next().unwrap_or_default();
     let fact = joined([
         format!("Measured on {day} by `{}`", run.command),
-        commit,
+        if run.commit.is_empty() {
+            String::new()
+        } else {
+            format!("commit {}", run.commit)
+        },
         run.processors(),
         quietness.to_owned(),
     ]);

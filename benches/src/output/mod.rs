@@ -8,20 +8,17 @@ pub mod fill;
 pub mod pages;
 pub mod record;
 pub mod run;
-pub mod table;
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-pub use record::{Record, json_line};
+pub use record::{Record, Table, json_line};
 pub use run::{Run, Watch};
-pub use table::Table;
 
 use crate::workload::Comparison;
 
-/// The first line of the table for a terminal. Comparisons are printed as they come, so columns
-/// have fixed widths.
+/// Comparisons are printed as they come, so columns have fixed widths.
 pub fn table_header() -> String {
     format!(
         "{:<58} {:>11} {:>11} {:>7} {:>13}  {:<16} rounds",
@@ -29,23 +26,17 @@ pub fn table_header() -> String {
     )
 }
 
-/// The table's line for `row`.
 pub fn table_line(row: &Comparison) -> String {
     let name = format!("{}/{}", row.suite, row.name);
+    let (ours, theirs, unit, ratio) = (row.ours, row.theirs, &row.unit, row.ratio);
+    let (middle_half, rival, runs) = (row.middle_half(), &row.rival, row.runs);
     format!(
-        "{name:<58} {:>7.1} {unit:<3} {:>7.1} {unit:<3} {:>6.2}x {:>13}  {:<16} {}",
-        row.ours,
-        row.theirs,
-        row.ratio,
-        row.middle_half(),
-        row.rival,
-        row.runs,
-        unit = row.unit,
+        "{name:<58} {ours:>7.1} {unit:<3} {theirs:>7.1} {unit:<3} {ratio:>6.2}x \
+         {middle_half:>13}  {rival:<16} {runs}"
     )
 }
 
-/// A figure with three significant digits, as far as one after the point allows it: `0.93`, `23.4`,
-/// `4210`.
+/// Three significant digits, as far as one after the point allows it: `0.93`, `23.4`, `4210`.
 pub fn figure(value: f64) -> String {
     match value.abs() {
         size if size < 10.0 => format!("{value:.2}"),
@@ -61,32 +52,25 @@ pub fn file_name(name: &str) -> String {
     format!("{}.svg", words.join("-").to_ascii_lowercase())
 }
 
-/// Writes `report.jsonl`, `report.md`, `report.html` and the pictures into the folder `out`, which
-/// it makes when it does not exist.
-///
-/// # Errors
-/// When a file cannot be written.
+/// Writes `report.jsonl`, `report.md`, `report.html` and the pictures into the folder `out`.
 pub fn write_files(out: &Path, record: &Record) -> io::Result<()> {
     fs::create_dir_all(out)?;
     write_whole(&out.join("report.jsonl"), &record.json_lines())?;
     write_whole(&out.join("report.md"), &pages::markdown(record))?;
     write_whole(&out.join("report.html"), &pages::html(record))?;
-    for suite in record.suites() {
-        for (file, svg) in pages::pictures(record, suite) {
-            write_whole(&out.join(file), &svg)?;
-        }
+    let suites = record.suites();
+    for (file, svg) in suites
+        .iter()
+        .flat_map(|suite| pages::pictures(record, suite))
+    {
+        write_whole(&out.join(file), &svg)?;
     }
     Ok(())
 }
 
 /// Replaces the file `path`, which is whole at all times.
-///
-/// # Errors
-/// When a file beside it cannot be written or renamed.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     fs::write(&temporary, text)?;
     fs::rename(&temporary, path)
 }

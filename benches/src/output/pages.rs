@@ -2,58 +2,37 @@
 
 use pulldown_cmark::{Options, Parser, html::push_html};
 
-use super::table::{markdown_cell, markdown_table};
 use super::{Record, charts, figure, file_name};
 use crate::workload::Comparison;
 
-/// What a suite measures, against which rivals, and what to know before believing it. Empty for an
-/// unknown suite.
-fn about(suite: &str) -> &'static str {
-    match suite {
-        "ccmalloc" => {
-            "The allocator. Rows named bst_ and chain_ ask trees and hash chains whose nodes were \
-             allocated with hints, against the same structures from allocators without hints. \
-             Rows named unhinted_ are whole programs without a hint, each run in a process of its \
-             own; rss_ is their peak memory. A row without a rival in its name is the one against \
-             the best rival."
-        }
-        "ccmorph" => {
-            "A structure as each allocator left it, against the same structure after one morph in \
-             the layout that the model chose. auto_regret is the best measured layout's time over \
-             that of the model's choice, so 1 is the best possible. morph_vs_clone is the time of \
-             a morph against that of a recursive copy."
-        }
-        "ctree" => {
-            "Ordered maps and sets with the same keys, each workload in a young process served by \
-             the system's malloc. Dependent lookups wait for the answer before, independent ones \
-             are a plain loop over a list, many passes the list at once where a map takes that. \
-             Keys are drawn evenly, the hardest case for caches, unless the name says otherwise."
-        }
-        "model" => {
-            "The model against the clock. Ours is the prediction and theirs the measurement of \
-             the same tree, node for node where it lies; the ratio is the smaller over the \
-             larger, so 1 is exact."
-        }
-        "olden" => {
-            "The Olden programs, written from their published descriptions: whole programs, \
-             building included, with hints or morphs, against the best of the allocators without, \
-             or with _vs_heaps the best of those that take memory back. fresh is a young heap; \
-             aged one in which other objects were allocated and half of them freed before. Rows \
-             with _sim in their names are cycles simulated for the thesis's machine, not measured."
-        }
-        "scaling" => {
-            "Two threads against one, and costs as a structure grows. A ratio of scalings says \
-             how much better ours uses the second processor than the rival does."
-        }
-        "apps" => {
-            "Published programs on real input, changed by a few lines each: hints or morphs \
-             against the same program under the best of the other allocators."
-        }
-        _ => "",
-    }
-}
+/// What the suites measure, against which rivals, and what to know before believing it.
+#[rustfmt::skip]
+const ABOUT: [(&str, &str); 7] = [
+    ("ccmalloc", "The allocator. Rows named bst_ and chain_ ask trees and hash chains whose nodes \
+        were allocated with hints, against the same from allocators without hints. Rows named \
+        unhinted_ are whole programs without a hint, each in a process of its own; rss_ is their \
+        peak memory. A row without a rival in its name is against the best rival."),
+    ("ccmorph", "A structure as each allocator left it, against the same after one morph in the \
+        layout that the model chose. auto_regret is the best measured layout's time over that of \
+        the model's choice, so 1 is the best possible. morph_vs_clone is the time of a morph \
+        against that of a recursive copy."),
+    ("ctree", "Ordered maps and sets with the same keys, each workload in a young process served \
+        by the system's malloc. Dependent lookups wait for the answer before, independent ones are \
+        a plain loop over a list, many passes the list at once where a map takes that. Keys are \
+        drawn evenly, the hardest case for caches, unless the name says otherwise."),
+    ("model", "The model against the clock. Ours is the prediction and theirs the measurement of \
+        the same tree; the ratio is the smaller over the larger, so 1 is exact."),
+    ("olden", "The Olden programs, written from their published descriptions: whole programs with \
+        hints or morphs, against the best of the allocators without, or with _vs_heaps the best of \
+        those that take memory back. fresh is a young heap; aged one in which other objects were \
+        allocated and half of them freed before. Rows with _sim in their names are cycles \
+        simulated for the thesis's machine, not measured."),
+    ("scaling", "Two threads against one, and costs as a structure grows. A ratio of scalings says \
+        how much better ours uses the second processor than the rival does."),
+    ("apps", "Published programs on real input, changed by a few lines each: hints or morphs \
+        against the same program under the best of the other allocators."),
+];
 
-/// What holds for all figures and pictures.
 const ABOUT_ALL: &str = "A ratio above 1 means that ours is better. Figures are medians over \
     rounds in which ours and the rivals took turns, with their answers checked in each. The \
     range beside a ratio is the middle half of the ratios of single rounds: how much the run \
@@ -62,25 +41,45 @@ const ABOUT_ALL: &str = "A ratio above 1 means that ours is better. Figures are 
     Bars begin at 1 on a logarithmic axis: to the right ours is better, to the left worse. The \
     thin line is the middle half of the rounds; a bar is grey when 1 lies inside.";
 
-/// The columns and lines of a table of comparisons, without empty columns. `title` makes the first
-/// cell from a name.
-pub fn comparisons(
-    rows: &[&Comparison],
-    title: impl Fn(&str) -> String,
-) -> (Vec<String>, Vec<Vec<String>>) {
-    let columns = [
-        "name",
-        "ours",
-        "theirs",
-        "ratio",
-        "middle half",
-        "rival",
-        "rounds",
-        "events, ours : theirs",
-    ];
-    let lines = rows.iter().map(|row| {
+/// Whether all cells of a column are empty, or begin with a digit or a sign.
+fn is_of_figures(rows: &[Vec<String>], column: usize) -> bool {
+    let cells = || rows.iter().filter_map(|row| row.get(column));
+    let is_figure = |cell: &String| {
+        let first = cell.trim_start_matches("**").chars().next();
+        first.is_none_or(|c| c.is_ascii_digit() || c == '-')
+    };
+    cells().any(|cell| !cell.is_empty()) && cells().all(is_figure)
+}
+
+/// `text` as a cell of a table: without HTML, ends of cells and control characters.
+pub fn markdown_cell(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace(char::is_control, " ")
+}
+
+/// A table in GitHub's form of Markdown, without an empty line after it.
+pub fn markdown_table(header: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| {
+        let cell = |cell: &String| format!(" {} |", markdown_cell(cell));
+        format!("|{}\n", cells.iter().map(cell).collect::<String>())
+    };
+    let marks = (0..header.len()).map(|column| match is_of_figures(rows, column) {
+        true => "---:|",
+        false => "---|",
+    });
+    let rows = rows.iter().map(|row| line(row));
+    let [marks, rows] = [marks.collect::<String>(), rows.collect()];
+    format!("{}|{marks}\n{rows}", line(header))
+}
+
+/// A table of comparisons without its empty columns, with `titles` in the first, called `what`.
+pub fn comparisons(rows: &[&Comparison], what: &str, titles: &[String]) -> String {
+    let columns = "ours|theirs|ratio|middle half|rival|rounds|events, ours : theirs";
+    let lines = rows.iter().zip(titles).map(|(row, title)| {
         [
-            title(&row.name),
+            title.clone(),
             format!("{} {}", figure(row.ours), row.unit),
             format!("{} {}", figure(row.theirs), row.unit),
             format!("{:.2}x", row.ratio),
@@ -90,14 +89,16 @@ pub fn comparisons(
             row.counts_in_words(),
         ]
     });
-    let lines: Vec<_> = lines.collect();
-    let says = |column: &usize| *column == 0 || lines.iter().any(|line| !line[*column].is_empty());
-    let kept: Vec<usize> = (0..columns.len()).filter(says).collect();
-    let header = kept.iter().map(|&column| columns[column].to_owned());
-    let lines = lines
-        .iter()
-        .map(|line| kept.iter().map(|&column| line[column].clone()).collect());
-    (header.collect(), lines.collect())
+    let mut lines: Vec<Vec<String>> = lines.map(Vec::from).collect();
+    let columns = [what].into_iter().chain(columns.split('|'));
+    let mut header: Vec<String> = columns.map(str::to_owned).collect();
+    for column in (1..header.len()).rev() {
+        if lines.iter().all(|line| line[column].is_empty()) {
+            header.remove(column);
+            lines.iter_mut().for_each(|line| drop(line.remove(column)));
+        }
+    }
+    markdown_table(&header, &lines)
 }
 
 /// The pictures of a suite as SVG, with the names of their files: ratios as bars, and curves.
@@ -124,18 +125,20 @@ pub fn markdown(record: &Record) -> String {
         }
     }
     for suite in record.suites() {
-        text += &format!("\n## {}\n\n{}\n\n", markdown_cell(suite), about(suite));
+        let about = ABOUT.iter().find(|(name, _)| *name == suite);
+        let about = about.map_or("", |(_, about)| about);
+        text += &format!("\n## {}\n\n{about}\n\n", markdown_cell(suite));
         for (file, _) in pictures(record, suite) {
             text += &format!("![{file}]({file})\n\n");
         }
         for table in record.tables.iter().filter(|table| table.suite == suite) {
-            let [title, explanation] =
-                [&table.title, &table.explanation].map(|it| markdown_cell(it));
-            let table = markdown_table(&table.header, &table.rows);
-            text += &format!("**{title}** {explanation}\n\n{table}\n");
+            let about = markdown_cell(&table.explanation);
+            text += &format!("**{}** {about}\n\n", markdown_cell(&table.title));
+            text += &(markdown_table(&table.header, &table.rows) + "\n");
         }
-        let (header, rows) = comparisons(&record.rows_of(suite), |name| format!("`{name}`"));
-        text += &markdown_table(&header, &rows);
+        let rows = record.rows_of(suite);
+        let titles: Vec<String> = rows.iter().map(|row| format!("`{}`", row.name)).collect();
+        text += &comparisons(&rows, "name", &titles);
     }
     text
 }

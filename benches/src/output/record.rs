@@ -3,35 +3,23 @@
 //! `report.jsonl` has one object a line: first the run, `{"report": ..}`, then the comparisons, and
 //! tables, `{"table": ..}`. Several such files, one after the other, are a record of several runs.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Run, Table, figure};
+use super::{Run, figure};
 use crate::workload::Comparison;
 
-/// One line of JSON, without its end.
-///
-/// # Panics
-/// Never: strings and numbers have a JSON form.
 pub fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings and numbers have a JSON form")
 }
 
 impl Comparison {
-    /// What is measured: the part of the name before the rival's.
-    pub fn operation(&self) -> &str {
-        let parts = self.name.rsplit_once("_vs_");
-        parts.map_or(self.name.as_str(), |(operation, _)| operation)
-    }
-
     /// The quartiles of the rounds' ratios, `1.71-1.92`; empty without a spread.
     pub fn middle_half(&self) -> String {
-        let quartiles =
-            |spread: crate::rounds::Spread| format!("{:.2}-{:.2}", spread.lower, spread.upper);
-        self.spread.map_or_else(String::new, quartiles)
+        let spread = self.spread;
+        spread.map_or_else(String::new, |it| format!("{:.2}-{:.2}", it.lower, it.upper))
     }
 
-    /// The events beside the times, in words.
     pub fn counts_in_words(&self) -> String {
         let counts = self.counts.iter().map(|count| {
             let (ours, theirs) = (figure(count.ours), figure(count.theirs));
@@ -41,31 +29,34 @@ impl Comparison {
     }
 }
 
-/// What one or several runs measured.
+/// A table that a suite makes of its rows. Cells are Markdown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    pub suite: String,
+    pub title: String,
+    pub explanation: String,
+    pub header: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// The runs, in their order.
     pub runs: Vec<Run>,
-    /// The comparisons of all of them.
     pub rows: Vec<Comparison>,
-    /// Tables that say more than single ratios.
     pub tables: Vec<Table>,
 }
 
 impl Record {
     /// Reads the lines of files, one after the other. Of two rows of the same suite and name the
-    /// later one counts, so that part of a record can be measured again.
-    ///
-    /// # Errors
-    /// The first line that is no JSON object of a known form, in words.
+    /// later one counts.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut record = Record::default();
         for (number, line) in (1..).zip(text.lines()) {
-            if !line.trim().is_empty() {
-                record
-                    .read_line(line)
-                    .map_err(|error| format!("line {number} is not a line of a report: {error}"))?;
+            if line.trim().is_empty() {
+                continue;
             }
+            let read = record.read_line(line);
+            read.map_err(|error| format!("line {number} is not a line of a report: {error}"))?;
         }
         Ok(record)
     }
@@ -94,12 +85,15 @@ impl Record {
 
     /// All of it as JSON, one object a line.
     pub fn json_lines(&self) -> String {
-        let runs = self.runs.iter();
-        let runs = runs.map(|run| format!("{{\"report\":{}}}", json_line(run)));
-        let rows = self.rows.iter().map(json_line);
-        let tables = self.tables.iter();
-        let tables = tables.map(|table| format!("{{\"table\":{}}}", json_line(table)));
-        let lines = runs.chain(rows).chain(tables);
+        let runs = self
+            .runs
+            .iter()
+            .map(|it| format!("{{\"report\":{}}}", json_line(it)));
+        let tables = self
+            .tables
+            .iter()
+            .map(|it| format!("{{\"table\":{}}}", json_line(it)));
+        let lines = runs.chain(self.rows.iter().map(json_line)).chain(tables);
         lines.map(|line| line + "\n").collect()
     }
 
@@ -114,7 +108,6 @@ impl Record {
         suites
     }
 
-    /// The rows of one suite.
     pub fn rows_of(&self, suite: &str) -> Vec<&Comparison> {
         self.rows.iter().filter(|row| row.suite == suite).collect()
     }

@@ -17,45 +17,32 @@ pub struct Run {
     pub date: String,
     /// The command line, without the folders of the program and of the files.
     pub command: String,
-    /// The commit that is checked out when the run begins, with `+` after it when files have
-    /// changed since; empty when git does not tell.
+    /// With `+` after it when files have changed since; empty when git does not tell.
     pub commit: String,
-    /// The compiler's name and version.
     pub compiler: String,
-    /// The operating system's.
     pub system: String,
-    /// The processor's name.
     pub processor: String,
     /// Processors that this process may use.
     pub processors: usize,
-    /// Whether it is a guest of a hypervisor.
     pub virtualised: bool,
     /// The data caches that the system names, nearest first.
     pub caches: Vec<String>,
-    /// Memory in bytes.
     pub memory_bytes: u64,
     /// Whether the system makes huge pages without being asked: `always`, `madvise`, `never`.
     pub huge_pages: String,
-    /// What the processor counts, or why it counts nothing.
     pub counters: String,
-    /// Load averages over 1, 5 and 15 minutes before the run.
     pub load_before: Option<[f64; 3]>,
-    /// And at its end.
     pub load_after: Option<[f64; 3]>,
-    /// The share of the processors' time that went to other processes, and the kernel's work for
-    /// them.
+    /// Of the processors' time, what went to other processes and the kernel's work for them.
     pub others_share: Option<f64>,
-    /// The share that the hypervisor gave to others.
+    /// And what the hypervisor gave to other guests.
     pub stolen_share: Option<f64>,
-    /// How long it took.
     pub seconds: f64,
-    /// Workloads that it was to run.
+    /// To be run, and run.
     pub workloads: usize,
-    /// Those that it has run; fewer than `workloads` when it was interrupted.
     pub finished: usize,
     /// What was left out, and why.
     pub notes: Vec<String>,
-    /// What went wrong.
     pub failures: Vec<String>,
 }
 
@@ -79,17 +66,12 @@ impl Run {
         } else {
             "not "
         };
+        let (others, stolen) = (others * 100.0, stolen * 100.0);
         let shares = format!(
-            "{not}quiet: other processes took {:.1}% of the processors' time, other guests {:.1}%",
-            others * 100.0,
-            stolen * 100.0
+            "{not}quiet: other processes took {others:.1}% of the processors' time, \
+             other guests {stolen:.1}%"
         );
         joined([shares, loads])
-    }
-
-    /// Whether it ran all that it was to run, and without failures.
-    pub fn is_complete(&self) -> bool {
-        self.finished == self.workloads && self.failures.is_empty()
     }
 
     /// `2 virtual processors of AMD EPYC`.
@@ -98,25 +80,18 @@ impl Run {
         format!("{} {kind}processors of {}", self.processors, self.processor)
     }
 
-    /// What a reader should know about it, as names and texts.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let memory = match self.memory_bytes {
-            0 => String::new(),
-            bytes => format!("{:.0} GiB of memory", bytes as f64 / f64::from(1 << 30)),
-        };
-        let pages = match self.huge_pages.as_str() {
-            "" => String::new(),
-            mode => format!("huge pages: {mode}"),
-        };
-        let machine = [
-            self.processors(),
-            self.caches.join(", "),
-            memory,
-            self.system.clone(),
-            pages,
-        ];
+        let mut machine = vec![self.processors(), self.caches.join(", ")];
+        if self.memory_bytes > 0 {
+            let gib = self.memory_bytes as f64 / f64::from(1 << 30);
+            machine.push(format!("{gib:.0} GiB of memory"));
+        }
+        machine.push(self.system.clone());
+        if !self.huge_pages.is_empty() {
+            machine.push(format!("huge pages: {}", self.huge_pages));
+        }
         let (finished, all, seconds) = (self.finished, self.workloads, self.seconds);
-        let state = match self.is_complete() {
+        let state = match finished == all && self.failures.is_empty() {
             true => format!("complete, {seconds:.0} s"),
             false => format!("NOT complete: {finished} of {all} workloads in {seconds:.0} s"),
         };
@@ -138,9 +113,9 @@ impl Run {
 }
 
 /// Those of `texts` that are not empty, in one.
-pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
-    let said: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
-    said.join("; ")
+pub(super) fn joined(texts: impl IntoIterator<Item = String>) -> String {
+    let said = texts.into_iter().filter(|text| !text.is_empty());
+    said.collect::<Vec<_>>().join("; ")
 }
 
 /// A run in progress.
@@ -148,7 +123,6 @@ pub(super) fn joined<const N: usize>(texts: [String; N]) -> String {
 pub struct Watch {
     started: Instant,
     times: Option<ProcessorTime>,
-    /// What is known of it, without what changes with time.
     pub run: Run,
 }
 
@@ -188,7 +162,6 @@ impl Watch {
         }
     }
 
-    /// The facts as of now.
     pub fn now(&self) -> Run {
         let mut run = self.run.clone();
         run.seconds = self.started.elapsed().as_secs_f64();
@@ -208,8 +181,7 @@ impl Watch {
     }
 }
 
-/// The command line `arguments` without the path of the program, which comes first, and without
-/// `--out`: records leave this machine.
+/// Without the path of the program and `--out`, because records leave this machine.
 pub fn command(arguments: impl Iterator<Item = String>) -> String {
     let mut command = String::from("report");
     let mut arguments = arguments.skip(1);
@@ -244,7 +216,7 @@ fn commit() -> String {
     commit + mark
 }
 
-/// What a program prints; empty when it does not run or fails.
+/// Empty when the program does not run or fails.
 fn output_of(program: &str, arguments: &[&str]) -> String {
     match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => {

@@ -81,8 +81,13 @@ pub enum Scale {
 impl Scale {
     /// `full` operations, or their share in a quick run.
     pub fn of(self, full: usize) -> usize {
+        self.pick(full.div_ceil(4), full)
+    }
+
+    /// What belongs to a run of this scale.
+    pub fn pick<T>(self, quick: T, full: T) -> T {
         match self {
-            Scale::Quick => full.div_ceil(4),
+            Scale::Quick => quick,
             Scale::Full => full,
         }
     }

@@ -1,17 +1,15 @@
 //! Applications of published crates: as they are, against the same with a few lines changed.
 //!
-//! Each runs in processes of its own: as published under every allocator, and changed under ours,
-//! in turns. A row compares the changed one with the best rival on the unchanged one; the row
+//! Each runs in processes of its own, in turns. A row compares the changed program under ours with
+//! the best rival on the published one; the row
 //! `.._vs_unchanged` says what hints or a morph add to `ccmalloc` alone.
 
-use crate::programs::Scale;
+use super::against_processes;
 use crate::rivals::{ALLOCATORS, OURS};
 use crate::rounds::Rounds;
 use crate::worker::{Taken, measure};
-use crate::workload::{Comparison, Effort, Rows, Workload, against_each, best_first, wrong_answer};
+use crate::workload::{Comparison, Effort, Rows, Workload, agree, best_first};
 
-/// Time and peak memory of the changed program under ours, against the unchanged one under each
-/// rival, and under ours.
 pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
     let [plain, changed] = match workload.name {
         // Phrase search by lists of postings.
@@ -23,30 +21,30 @@ pub(super) fn compare(workload: &Workload, effort: &Effort) -> Rows {
         // Completions of words by a red-black tree.
         _ => ["app_completions", "app_completions_morphed"],
     };
-    let own = OURS.process;
-    let mut variants = vec![(changed, own), (plain, own)];
+    let mut variants = vec![(changed, OURS.process)];
     variants.extend(ALLOCATORS.iter().map(|rival| (plain, rival.process)));
-    // A quick run reads its input and builds all of its structure as well, which leaves time for
-    // one round.
-    let rounds = match effort.scale {
-        Scale::Quick => 1,
-        Scale::Full => effort.process_rounds,
-    };
+    variants.push((plain, OURS.process));
+    // A quick run has to read its input and build its structure as well.
+    let rounds = effort.scale.pick(1, effort.process_rounds);
     let taken = measure(&variants, effort.scale, rounds)?;
-    if taken[0].checksum != taken[1].checksum {
-        return Err(wrong_answer(workload.name, changed));
-    }
-    let rows = |name: &str, unit, figure: fn(&Taken) -> &Rounds| -> Vec<Comparison> {
-        let rivals = ALLOCATORS.iter().zip(&taken[2..]);
-        let rivals = rivals.map(|(rival, taken)| (rival.process, rival.name, figure(taken)));
-        let unchanged = ("unchanged", "ccmalloc, unchanged", figure(&taken[1]));
-        let against = |rivals: Vec<_>| against_each(name, unit, figure(&taken[0]), rivals);
-        let mut rows = best_first(name, against(rivals.collect()));
-        rows.extend(against(vec![unchanged]));
+    let (unchanged, taken) = taken.split_last().expect("one for each variant");
+    let mut sum = Some(unchanged.checksum());
+    agree(&mut sum, taken[0].checksum(), workload.name, changed)?;
+    let rows = |name: &str, unit, figure: fn(&Taken) -> Rounds| {
+        let figures: Vec<Rounds> = taken.iter().map(figure).collect();
+        let mut rows = best_first(name, against_processes(name, unit, &figures));
+        let (name, rival) = (format!("{name}_vs_unchanged"), "ccmalloc, unchanged");
+        rows.push(Comparison::new(
+            name,
+            rival,
+            unit,
+            &figures[0],
+            &figure(unchanged),
+        ));
         rows
     };
-    let mut all = rows(workload.name, "ms", |taken| &taken.ms);
+    let mut all = rows(workload.name, "ms", Taken::ms);
     let memory = format!("{}_memory", workload.name);
-    all.extend(rows(&memory, "MiB", |taken| &taken.peak_mib));
+    all.extend(rows(&memory, "MiB", Taken::peak_mib));
     Ok(all)
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use ccmalloc::{cc_alloc, cc_dealloc, default_policy};
 
-use super::{compare, pass};
+use super::{against_processes, pass, race};
 use crate::keys;
 use crate::placement::{Hinted, NodeAllocator};
 use crate::programs::trees::aged_chains;
-use crate::programs::{Scale, UNHINTED};
+use crate::programs::{Program, Scale, UNHINTED};
 use crate::queries::Chain;
 use crate::raw::{RawChains, RawTree};
 use crate::rivals::{self, ALLOCATORS, Allocator, OURS};
@@ -20,10 +20,10 @@ use crate::rounds::Rounds;
 use crate::timing::timed;
 use crate::worker::{Taken, measure};
 use crate::workload::{
-    Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload, against_each, best_first, covers,
+    Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Side, Workload, against_each, best_first,
+    covers,
 };
 
-/// `ccmalloc` with hints, as programs get it.
 fn hinted() -> Hinted {
     Hinted::new(default_policy())
 }
@@ -31,34 +31,39 @@ fn hinted() -> Hinted {
 /// Lookups that wait for each other, in a tree of 2^21 random keys.
 pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
-    let chain = Chain::sample(&keys, effort.lookups, SEED);
+    let chain = &Chain::sample(&keys, effort.lookups, SEED);
     let ours = RawTree::with_keys(hinted(), &keys);
-    let theirs = ALLOCATORS
-        .iter()
-        .map(|rival| RawTree::with_keys(rival, &keys));
-    let theirs: Vec<RawTree<&'static Allocator>> = theirs.collect();
+    let build = |rival| RawTree::with_keys(rival, &keys);
+    let theirs: Vec<RawTree<&Allocator>> = ALLOCATORS.iter().map(build).collect();
+    let follow = |tree| move || chain.follow(|&key| RawTree::get(tree, key));
     let ours = || chain.follow(|&key| ours.get(key));
-    let theirs = theirs
-        .iter()
-        .map(|tree| || chain.follow(|&key| tree.get(key)));
-    follow_all(workload, effort, chain.len(), ours, theirs)
+    follow_all(
+        workload,
+        effort,
+        chain.len(),
+        ours,
+        theirs.iter().map(follow),
+    )
 }
 
 /// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after
 /// as many deletes and appends at random.
 pub(super) fn chain_hinted_walk(workload: &Workload, effort: &Effort) -> Rows {
     let (ours, keys) = aged_chains(hinted(), KEYS_2M);
-    let theirs = ALLOCATORS.iter().map(|rival| aged_chains(rival, KEYS_2M).0);
-    let theirs: Vec<RawChains<&'static Allocator>> = theirs.collect();
-    let chain = Chain::sample(&keys, effort.lookups, SEED);
+    let build = |rival| aged_chains(rival, KEYS_2M).0;
+    let theirs: Vec<RawChains<&Allocator>> = ALLOCATORS.iter().map(build).collect();
+    let chain = &Chain::sample(&keys, effort.lookups, SEED);
+    let follow = |chains| move || chain.follow(|&key| RawChains::walk(chains, key));
     let ours = || chain.follow(|&key| ours.walk(key));
-    let theirs = theirs
-        .iter()
-        .map(|chains| || chain.follow(|&key| chains.walk(key)));
-    follow_all(workload, effort, chain.len(), ours, theirs)
+    follow_all(
+        workload,
+        effort,
+        chain.len(),
+        ours,
+        theirs.iter().map(follow),
+    )
 }
 
-/// Times the passes of ours and of the rivals, of `operations` each.
 fn follow_all<'a, T: FnMut() -> u64 + 'a>(
     workload: &Workload,
     effort: &Effort,
@@ -66,47 +71,37 @@ fn follow_all<'a, T: FnMut() -> u64 + 'a>(
     ours: impl FnMut() -> u64 + 'a,
     theirs: impl Iterator<Item = T>,
 ) -> Rows {
+    let mut passes = vec![pass(OURS.slug, OURS.name, ours)];
     let theirs = ALLOCATORS.iter().zip(theirs);
-    let theirs = theirs.map(|(rival, run)| pass(rival.name, run));
-    let passes = [pass(OURS.name, ours)].into_iter().chain(theirs);
-    let rounds = compare(workload.name, effort, operations, passes.collect())?;
-    Ok(against_allocators(workload, &rounds))
+    passes.extend(theirs.map(|(rival, run)| pass(rival.slug, rival.name, run)));
+    let rows = race(workload.name, effort, operations, passes)?;
+    Ok(best_first(workload.name, rows))
 }
-
-/// Ours, the first of `rounds`, against the best of the rivals and each of them.
-fn against_allocators(workload: &Workload, rounds: &[Rounds]) -> Vec<Comparison> {
-    let rivals = ALLOCATORS.iter().zip(&rounds[1..]);
-    let rivals = rivals.map(|(rival, theirs)| (rival.slug, rival.name, theirs));
-    let rows = against_each(workload.name, "ns", &rounds[0], rivals);
-    best_first(workload.name, rows)
-}
-
-/// A round of insertions is a whole build by each allocator, of more than a second each, so there
-/// are fewer rounds.
-const INSERT_ROUNDS_MAX: usize = 5;
 
 /// Building the tree of `bst_hinted_search`: the walk to the place of each key, and the allocation.
 pub(super) fn bst_hinted_insert(workload: &Workload, effort: &Effort) -> Rows {
+    fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
+        let (time, _tree) = timed(|| RawTree::with_keys(allocator, keys));
+        time
+    }
     let keys = keys::random(KEYS_2M, SEED);
-    let rounds = effort.rounds.div_ceil(2).min(INSERT_ROUNDS_MAX);
-    let times = Rounds::in_turns(rounds, 1 + ALLOCATORS.len(), keys.len(), |which| {
-        Ok::<_, Failure>(match which.checked_sub(1) {
+    // A build takes more than a second, so there are few rounds.
+    let rounds = effort.rounds.div_ceil(2).min(5);
+    let subjects = 1 + ALLOCATORS.len();
+    let Ok(times) = Rounds::in_turns(rounds, subjects, keys.len(), |which| {
+        Ok::<_, Infallible>(match which.checked_sub(1) {
             None => build_time(hinted(), &keys),
             Some(rival) => build_time(&ALLOCATORS[rival], &keys),
         })
-    })?;
-    Ok(against_allocators(workload, &times))
+    });
+    let rivals = ALLOCATORS.iter().zip(&times[1..]);
+    let rivals = rivals.map(|(it, theirs)| Side::new(it.slug, it.name, theirs.clone()));
+    let rows = against_each(workload.name, "ns", &times[0], &rivals.collect::<Vec<_>>());
+    Ok(best_first(workload.name, rows))
 }
 
-/// The time of building a tree, without that of freeing it.
-fn build_time<A: NodeAllocator>(allocator: A, keys: &[u64]) -> Duration {
-    let (time, _tree) = timed(|| RawTree::with_keys(allocator, keys));
-    time
-}
-
-/// Objects that are allocated and freed together: a few pages of them.
+/// A few pages of objects, which are allocated and freed together.
 const HOT_OBJECTS: usize = 1000;
-/// Such batches in a round.
 const HOT_BATCHES: usize = 1000;
 
 /// One allocation with a hint against one without, both from memory that was just freed.
@@ -124,8 +119,6 @@ pub(super) fn hinted_alloc_cost(workload: &Workload, effort: &Effort) -> Rows {
     Ok(vec![row])
 }
 
-/// The time of the allocations of a round alone: batch after batch of objects, each with the one
-/// before as the hint, and freed untimed.
 fn allocation_time(
     objects: &mut Vec<NonNull<u8>>,
     allocate: impl Fn(Layout, Option<NonNull<u8>>) -> Option<NonNull<u8>>,
@@ -148,126 +141,102 @@ fn allocation_time(
     total
 }
 
-/// A figure of a program's runs: its unit, and where it is.
-type Figure = (&'static str, fn(&Taken) -> &Rounds);
+type Figure = (&'static str, fn(&Taken) -> Rounds);
 
-const TIME: Figure = ("ms", |taken| &taken.ms);
-const PEAK: Figure = ("MiB", |taken| &taken.peak_mib);
+const TIME: Figure = ("ms", Taken::ms);
+const PEAK: Figure = ("MiB", Taken::peak_mib);
 
-/// What a program takes under ours, and under the rivals in their order.
+/// A program, and what it took under ours and under the rivals.
+type UnderEach<'a> = (&'a str, Vec<Taken>);
+
 fn under_each(program: &str, scale: Scale, rounds: usize) -> Result<Vec<Taken>, Failure> {
     let variants = rivals::all().map(|allocator| (program, allocator.process));
-    let variants: Vec<_> = variants.collect();
-    measure(&variants, scale, rounds)
+    measure(&variants.collect::<Vec<_>>(), scale, rounds)
 }
 
-/// A figure of `programs` under ours, against each rival: `NAME_vs_..`. Of several programs it is
-/// the geometric mean, in which each counts the same whether it is long or short.
-fn against_processes(
-    name: &str,
+fn all_under_each<'a>(names: &[&'a str], effort: &Effort) -> Result<Vec<UnderEach<'a>>, Failure> {
+    let run = |name| under_each(name, effort.scale, effort.process_rounds);
+    names.iter().map(|&name| Ok((name, run(name)?))).collect()
+}
+
+/// A figure of each of `programs`: `PREFIX_PROGRAM_vs_..`.
+fn program_rows(
+    prefix: &str,
     (unit, figure): Figure,
-    programs: &[Vec<Taken>],
+    programs: &[UnderEach<'_>],
 ) -> Vec<Comparison> {
-    let mean = |allocator: usize| {
-        let figures = programs.iter().map(|row| figure(&row[allocator]).clone());
-        let mut figures: Vec<Rounds> = figures.collect();
-        match figures.len() {
-            1 => figures.remove(0),
-            _ => Rounds::geometric_mean(&figures),
-        }
-    };
-    let figures: Vec<Rounds> = (0..=ALLOCATORS.len()).map(mean).collect();
-    let rivals = ALLOCATORS.iter().zip(&figures[1..]);
-    let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
-    against_each(name, unit, &figures[0], rivals)
+    let rows = programs.iter().flat_map(|(program, taken)| {
+        let figures: Vec<Rounds> = taken.iter().map(figure).collect();
+        against_processes(&format!("{prefix}{program}"), unit, &figures)
+    });
+    rows.collect()
 }
 
-/// Twelve programs without hints, and the geometric means over them: wall time, and as `rss_..`
-/// peak resident memory.
+/// Their geometric mean, in which each counts the same: `NAME_vs_..`.
+fn mean_rows(name: &str, (unit, figure): Figure, programs: &[UnderEach<'_>]) -> Vec<Comparison> {
+    let means = (0..=ALLOCATORS.len()).map(|allocator| {
+        let figures = programs.iter().map(|(_, taken)| figure(&taken[allocator]));
+        Rounds::geometric_mean(&figures.collect::<Vec<_>>())
+    });
+    against_processes(name, unit, &means.collect::<Vec<_>>())
+}
+
+/// Twelve programs without hints: wall time, and as `rss_..` peak resident memory.
 pub(super) fn unhinted(_workload: &Workload, effort: &Effort) -> Rows {
     let only = effort.only.as_deref().unwrap_or_default();
-    let figures = [("unhinted", TIME), ("rss", PEAK)];
-    let is_named = |program: &&str| {
-        let mut names = figures.iter().map(|(name, _)| format!("{name}_{program}"));
-        names.any(|name| covers(&name, only))
-    };
+    let is = |name, program: &str| covers(&format!("{name}_{program}"), only);
+    let is_named = |program: &&str| is("unhinted", program) || is("rss", program);
     let mut programs: Vec<&str> = UNHINTED.iter().map(|program| program.name).collect();
     // A name that is not one program's asks for the means, and so for all of them.
     let all = !programs.iter().any(is_named);
     programs.retain(|program| all || is_named(program));
-    let taken = programs
-        .iter()
-        .map(|program| under_each(program, effort.scale, effort.process_rounds))
-        .collect::<Result<Vec<_>, _>>()?;
+    let taken = all_under_each(&programs, effort)?;
     let mut comparisons = Vec::new();
-    for (name, figure) in figures {
-        for (program, taken) in programs.iter().zip(taken.chunks(1)) {
-            comparisons.extend(against_processes(
-                &format!("{name}_{program}"),
-                figure,
-                taken,
-            ));
-        }
+    for (name, figure) in [("unhinted", TIME), ("rss", PEAK)] {
+        comparisons.extend(program_rows(&format!("{name}_"), figure, &taken));
         if all {
-            comparisons.extend(against_processes(
-                &format!("{name}_geomean"),
-                figure,
-                &taken,
-            ));
+            comparisons.extend(mean_rows(&format!("{name}_geomean"), figure, &taken));
         }
     }
     Ok(comparisons)
 }
 
-/// The same programs with 1, 4 and 16 MiB of memory each: peak resident memory. Their code and
-/// libraries are in it.
+/// Peak resident memory of the same programs with 1, 4 and 16 MiB of memory each.
 pub(super) fn small_rss(workload: &Workload, _effort: &Effort) -> Rows {
     let mut comparisons = Vec::new();
     for mib in [1, 4, 16] {
-        let name = format!("{}_{mib}mib", workload.name);
-        let mut all = Vec::new();
-        for program in UNHINTED {
-            all.push(under_each(
-                &format!("{}:{mib}", program.name),
-                Scale::Quick,
-                1,
-            )?);
-            let name = format!("{name}_{}", program.name);
-            comparisons.extend(against_processes(&name, PEAK, &all[all.len() - 1..]));
+        let mut taken = Vec::new();
+        for Program { name, .. } in UNHINTED {
+            let variant = format!("{name}:{mib}");
+            taken.push((*name, under_each(&variant, Scale::Quick, 1)?));
         }
-        comparisons.extend(against_processes(&format!("{name}_geomean"), PEAK, &all));
+        let prefix = format!("{}_{mib}mib_", workload.name);
+        comparisons.extend(program_rows(&prefix, PEAK, &taken));
+        comparisons.extend(mean_rows(&format!("{prefix}geomean"), PEAK, &taken));
     }
     Ok(comparisons)
 }
 
 /// A tree of 4 M nodes that is built once and walked twice, without hints.
 pub(super) fn build_once_tree(workload: &Workload, effort: &Effort) -> Rows {
-    let taken = under_each(workload.name, effort.scale, effort.process_rounds)?;
-    Ok(against_processes(workload.name, TIME, &[taken]))
+    let taken = all_under_each(&[workload.name], effort)?;
+    Ok(program_rows("", TIME, &taken))
 }
 
-/// The programs that give hints, with every hint null, against the best rival: what a program pays
-/// where hints gain nothing.
+/// The programs that give hints, with every hint null: what a program pays where they gain nothing.
 pub(super) fn null_hint_control(workload: &Workload, effort: &Effort) -> Rows {
-    let (mut all, mut each) = (Vec::new(), Vec::new());
-    for program in workload.also {
-        all.push(under_each(program, effort.scale, effort.process_rounds)?);
-        each.extend(against_processes(program, TIME, &all[all.len() - 1..]));
-    }
-    let mean = against_processes(workload.name, TIME, &all);
-    let mut comparisons = best_first(workload.name, mean);
-    comparisons.extend(each);
+    let taken = all_under_each(workload.also, effort)?;
+    let mut comparisons = best_first(workload.name, mean_rows(workload.name, TIME, &taken));
+    comparisons.extend(program_rows("", TIME, &taken));
     Ok(comparisons)
 }
 
-/// Resident bytes of a node in a hinted tree, against the system's malloc without hints. They
-/// hardly differ from run to run, so there is one.
+/// Resident bytes of a node in a hinted tree. They hardly differ from run to run, so there is one.
 pub(super) fn hinted_memory_bst(workload: &Workload, effort: &Effort) -> Rows {
     let taken = under_each(workload.name, effort.scale, 1)?;
-    let bytes: Figure = ("B", |taken| &taken.object_bytes);
-    let mut comparisons = against_processes(workload.name, bytes, &[taken]);
+    let bytes: Figure = ("B", Taken::object_bytes);
+    let mut comparisons = program_rows("", bytes, &[(workload.name, taken)]);
     // The floor is set against the system's malloc, which is the first rival.
-    let against_system = comparisons[0].called(workload.name);
-    comparisons.insert(0, against_system);
+    comparisons.insert(0, comparisons[0].called(workload.name));
     Ok(comparisons)
 }

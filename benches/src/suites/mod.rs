@@ -9,15 +9,19 @@ pub mod olden;
 mod predictions;
 mod scaling;
 
+use std::time::Duration;
+
+use benches::WORKLOADS;
+use ccmodel::counters::Counters;
+
 use crate::dispatch::served_by;
+use crate::output::Record;
 use crate::programs::Scale;
-use crate::rivals::SYSTEM;
+use crate::rivals::{ALLOCATORS, SYSTEM};
 use crate::rounds::Rounds;
 use crate::timing::timed;
 use crate::worker;
-use crate::workload::{Effort, Failure, Rows, Workload, wrong_answer};
-use benches::WORKLOADS;
-use ccmodel::counters::Counters;
+use crate::workload::{Comparison, Effort, Failure, Rows, Side, Workload, against_each, agree};
 
 /// What measures the workload called `name`; `None` when this build leaves it out.
 fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
@@ -46,10 +50,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "whole_maps_1m" => ctree::whole_maps,
         "small_maps" => ctree::small_maps,
         "memory_1m" => ctree::memory,
-        "strings_1m" => ctree::strings_1m,
-        "clustered_2m" => ctree::clustered_2m,
-        "tuples_2m" => ctree::tuples_2m,
-        "prefixed_strings_1m" => ctree::prefixed_strings_1m,
+        "strings_1m" | "clustered_2m" | "tuples_2m" | "prefixed_strings_1m" => ctree::other_keys,
         "frozen_2m" => ctree::frozen_2m,
         "frozen_u32_set_batch_2m_ns" => ctree::frozen_u32_set,
         #[cfg(feature = "bbtree")]
@@ -67,11 +68,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
     Some(measure)
 }
 
-/// Measures `workload`. Those of the suite `ctree` have a process of their own under the system's
-/// malloc, because they need a young heap.
-///
-/// # Errors
-/// Those of the workload, and when its process fails.
+/// Measures `workload`. Those of `ctree` need a young heap: a process of their own under malloc.
 pub fn measure(workload: &Workload, effort: &Effort) -> Rows {
     let allocator = SYSTEM.process;
     if workload.suite != "ctree" || served_by() == allocator {
@@ -88,70 +85,84 @@ pub fn measure(workload: &Workload, effort: &Effort) -> Rows {
         arguments.extend(["--only", only]);
     }
     let output = worker::run(&arguments, allocator)?;
-    let rows = output.lines().map(serde_json::from_str);
-    Ok(rows.collect::<Result<_, _>>()?)
+    Ok(Record::read(&output)?.rows)
 }
 
-/// A structure under measurement: its name for complaints, and a pass over all operations that
-/// returns a sum of the answers.
-type Pass<'a> = (String, Box<dyn FnMut() -> u64 + 'a>);
-
-fn pass<'a>(name: impl Into<String>, run: impl FnMut() -> u64 + 'a) -> Pass<'a> {
-    (name.into(), Box::new(run))
+struct Pass<'a> {
+    /// Its names, as in [`Side`].
+    slug: &'a str,
+    name: &'a str,
+    /// Returns a sum of the answers to all operations.
+    run: Box<dyn FnMut() -> u64 + 'a>,
 }
 
-/// Times `passes`, of `operations` each, in turns; what each took for an operation. All of them
-/// must always return the same sum.
+fn pass<'a>(slug: &'a str, name: &'a str, run: impl FnMut() -> u64 + 'a) -> Pass<'a> {
+    let run = Box::new(run);
+    Pass { slug, name, run }
+}
+
+impl Pass<'_> {
+    /// A pass must return the sum that the first pass of all returned.
+    fn time(&mut self, workload: &str, expected: &mut Option<u64>) -> Result<Duration, Failure> {
+        let (time, sum) = timed(&mut self.run);
+        agree(expected, sum, workload, self.name).map(|()| time)
+    }
+}
+
+/// Times `passes`, of `operations` each, in turns: nanoseconds for an operation.
 ///
-/// One pass each is run before, untimed: it fills the caches and says which sum is right. Where the
-/// machine has hardware counters, one each is run after, and counted.
-fn compare(
+/// An untimed pass each before fills the caches and says which sum is right. Where the machine has
+/// hardware counters, another one after is counted.
+fn compare<'a>(
     workload: &str,
     effort: &Effort,
     operations: usize,
-    mut passes: Vec<Pass<'_>>,
-) -> Result<Vec<Rounds>, Failure> {
-    let mut expected = None;
-    let mut time = |(name, run): &mut Pass<'_>| {
-        let (time, sum) = timed(run);
-        match *expected.get_or_insert(sum) == sum {
-            true => Ok(time),
-            false => Err(wrong_answer(workload, name)),
-        }
-    };
+    mut passes: Vec<Pass<'a>>,
+) -> Result<Vec<Side<'a>>, Failure> {
+    let mut sum = None;
     for pass in &mut passes {
-        time(pass)?;
+        pass.time(workload, &mut sum)?;
     }
-    let mut rounds = Rounds::in_turns(effort.rounds, passes.len(), operations, |which| {
-        time(&mut passes[which])
+    let mut all = Rounds::in_turns(effort.rounds, passes.len(), operations, |which| {
+        passes[which].time(workload, &mut sum)
     })?;
     if let Ok(mut counters) = Counters::new() {
-        for (rounds, pass) in rounds.iter_mut().zip(&mut passes) {
-            let mut result = Ok(());
-            rounds.count(&mut counters, operations, || result = time(pass).map(drop));
+        for (rounds, pass) in all.iter_mut().zip(&mut passes) {
+            let mut result = Ok(Duration::ZERO);
+            let run = || result = pass.time(workload, &mut sum);
+            rounds.count(&mut counters, operations, run);
             result?;
         }
     }
-    Ok(rounds)
+    let sides = passes.iter().zip(all);
+    let sides = sides.map(|(pass, rounds)| Side::new(pass.slug, pass.name, rounds));
+    Ok(sides.collect())
 }
 
-/// The workloads that `suite` and `only` leave, in the order of the list; without either, all.
-///
-/// `only` is a workload's name or the beginning of one comparison's name that goes on with `_`.
-///
-/// # Errors
-/// When `only` names nothing, or nothing in this build; the message lists what there is.
+/// [`compare`]s the first pass, which is ours, with each of the others.
+fn race(name: &str, effort: &Effort, operations: usize, passes: Vec<Pass<'_>>) -> Rows {
+    let sides = compare(name, effort, operations, passes)?;
+    Ok(against_each(name, "ns", &sides[0].rounds, &sides[1..]))
+}
+
+/// Ours, the first of `figures`, against the rivals, each in a process of its own.
+fn against_processes(name: &str, unit: &str, figures: &[Rounds]) -> Vec<Comparison> {
+    let rivals = ALLOCATORS.iter().zip(&figures[1..]);
+    let rivals = rivals.map(|(it, theirs)| Side::new(it.process, it.name, theirs.clone()));
+    against_each(name, unit, &figures[0], &rivals.collect::<Vec<_>>())
+}
+
+/// The workloads that `suite` and `only` leave, in the order of the list. `only` is the name of a
+/// workload or the beginning of one comparison's.
 pub fn select(suite: Option<&str>, only: Option<&str>) -> Result<Vec<&'static Workload>, String> {
-    let in_suite = || {
-        let built = WORKLOADS.iter().filter(|it| measure_of(it.name).is_some());
-        built.filter(move |workload| suite.is_none_or(|name| name == workload.suite))
-    };
-    let chosen: Vec<&Workload> = in_suite()
-        .filter(|workload| only.is_none_or(|only| workload.covers(only)))
-        .collect();
+    let of_suite = |it: &&Workload| suite.is_none_or(|name| name == it.suite);
+    let built = WORKLOADS.iter().filter(|it| measure_of(it.name).is_some());
+    let known: Vec<&Workload> = built.filter(of_suite).collect();
+    let is_chosen = |it: &&Workload| only.is_none_or(|only| it.covers(only));
+    let chosen: Vec<&Workload> = known.iter().copied().filter(is_chosen).collect();
     if chosen.is_empty() {
         let name = only.or(suite).unwrap_or_default();
-        let known: Vec<&str> = in_suite().map(|workload| workload.name).collect();
+        let known: Vec<&str> = known.iter().map(|workload| workload.name).collect();
         let known = known.join(", ");
         return Err(format!(
             "this build has no workload {name:?}; it has {known}"

@@ -4,9 +4,7 @@
 //! that two processors can give; two threads of one core give less. `docs/scaling.md` argues from
 //! counts what more threads would do.
 //!
-//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are points of curves
-//! ([`crate::output::charts`]): `ours` is the prediction, `theirs` the measurement, the ratio the
-//! smaller over the larger.
+//! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are points of curves ([`crate::output::charts`]).
 
 use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
@@ -16,10 +14,9 @@ use ccmodel::{CalibrateOptions, Machine, PageSize, SearchCosts, SearchLevel, pre
 use ccmorph::Morph;
 use ctree::CTreeMap;
 
-use super::{compare, pass};
+use super::{against_processes, compare, pass};
 use crate::keys;
 use crate::ordered_map::low_half;
-use crate::programs::Scale;
 use crate::programs::threads::{churn_operations, side_by_side};
 use crate::queries::Chain;
 use crate::rivals::maps::{self, BTREEMAP, BTREEMAP_NAME};
@@ -31,12 +28,10 @@ use crate::structures::tree::Plan;
 use crate::survey::Survey;
 use crate::worker::{Taken, measure};
 use crate::workload::{
-    Comparison, Effort, Failure, KEYS_2M, POINT_SUFFIX, Rows, SEED, Workload, against_each,
-    wrong_answer,
+    Comparison, Effort, Failure, KEYS_2M, POINT_SUFFIX, Rows, SEED, Workload, agree,
 };
 
-/// How many times the throughput of one thread two have, in each round: from the times of the same
-/// work a thread.
+/// From the times of the same work a thread, how many times the throughput of one thread two have.
 fn scaling(one: &Rounds, two: &Rounds) -> Rounds {
     let rounds = one.each().iter().zip(two.each());
     Rounds::new(rounds.map(|(one, two)| 2.0 * one / two).collect())
@@ -51,8 +46,7 @@ fn of_scalings(name: String, rival: &str, ours: &Rounds, theirs: &Rounds) -> Com
     }
 }
 
-/// Two threads that replace objects and hand them over to each other, against one. The row that has
-/// the workload's name is against mimalloc.
+/// Two threads that replace objects and hand them over to each other, against one.
 pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     let handed = churn("churn_handed_1", "churn_handed_2", effort)?;
     let local = churn("churn_local_1", "churn_local_2", effort)?;
@@ -61,33 +55,28 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
         (workload.name.to_owned(), &handed),
         (format!("{}_local", workload.name), &local),
     ] {
-        let scalings = taken.iter().map(|[one, two]| scaling(&one.ms, &two.ms));
+        let scalings = taken.iter().map(|[one, two]| scaling(&one.ms(), &two.ms()));
         let scalings: Vec<Rounds> = scalings.collect();
         for (rival, theirs) in ALLOCATORS.iter().zip(&scalings[1..]) {
-            let slug = rival.process;
-            let row = format!("{name}_vs_{slug}");
+            let row = format!("{name}_vs_{}", rival.process);
             let row = of_scalings(row, rival.name, &scalings[0], theirs);
             // The rival that the floor is set against.
-            comparisons.extend((slug == "mimalloc").then(|| row.called(&*name)));
+            comparisons.extend((rival.process == "mimalloc").then(|| row.called(&*name)));
             comparisons.push(row);
         }
     }
     // The time of an operation on two threads: being slow on one thread also gives a good scaling.
-    let ns = |[_, two]: &[Taken; 2]| {
-        let operations = 2 * churn_operations(effort.scale);
-        let each = two.ms.each().iter();
-        Rounds::new(each.map(|ms| ms * 1e6 / operations as f64).collect())
-    };
-    let each: Vec<Rounds> = handed.iter().map(ns).collect();
-    let rivals = ALLOCATORS.iter().zip(&each[1..]);
-    let rivals = rivals.map(|(rival, theirs)| (rival.process, rival.name, theirs));
-    let rows = against_each(workload.also[0], "ns", &each[0], rivals);
-    comparisons.extend(rows);
+    let operations = 2 * churn_operations(effort.scale);
+    let ns = |ms: &f64| ms * 1e6 / operations as f64;
+    let each = handed
+        .iter()
+        .map(|[_, two]| Rounds::new(two.ms().each().iter().map(ns).collect()));
+    let each: Vec<Rounds> = each.collect();
+    comparisons.extend(against_processes(workload.also[0], "ns", &each));
     Ok(comparisons)
 }
 
-/// Runs the program for one thread and the one for two under ours and each rival, in turns, the two
-/// next to each other.
+/// One thread and two under ours and each rival, in turns.
 fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<[Taken; 2]>, Failure> {
     let variants = rivals::all().flat_map(|it| [(one, it.process), (two, it.process)]);
     let variants: Vec<_> = variants.collect();
@@ -96,8 +85,6 @@ fn churn(one: &str, two: &str, effort: &Effort) -> Result<Vec<[Taken; 2]>, Failu
     Ok(pairs.to_vec())
 }
 
-/// Two threads that look up in one map of 2^21 keys, against one; and the time of a lookup with
-/// both at work.
 pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let keys = keys::random(KEYS_2M, SEED);
     let chains = [1, 2].map(|seed| Chain::sample(&keys, effort.lookups, seed));
@@ -115,27 +102,22 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
             _ => follow_by_one_and_two(&chains, |key| low_half(theirs.get(key))),
         };
         twos[which].push(two);
-        match *expected.get_or_insert(sums) == sums {
-            true => Ok(one),
-            false => Err(wrong_answer(workload.name, BTREEMAP_NAME)),
-        }
+        agree(&mut expected, sums, workload.name, BTREEMAP_NAME).map(|()| one)
     })?;
     let scaling = |which: usize| scaling(&ones[which], &Rounds::of_times(&twos[which], 1));
     let name = workload.name.to_owned();
     let gain = of_scalings(name, BTREEMAP_NAME, &scaling(0), &scaling(1));
-    let lookups = chains.iter().map(|chain| chain.len()).sum();
+    let lookups = chains.iter().map(Chain::len).sum();
     let [ours, theirs] = twos.map(|times| Rounds::of_times(&times, lookups));
-    let name = workload.also[0];
-    let time = Comparison::new(name, BTREEMAP_NAME, "ns", &ours, &theirs);
+    let time = Comparison::new(workload.also[0], BTREEMAP_NAME, "ns", &ours, &theirs);
     Ok(vec![gain, time])
 }
 
-/// The keys with the values that the trees give them.
 fn entries(keys: &[u64]) -> impl Iterator<Item = (u64, u64)> {
     keys.iter().map(|&key| (key, key.rotate_left(32)))
 }
 
-/// Follows the first chain on one thread, then both on two; the times, and the sums of the answers.
+/// The times of the first chain on one thread, and of both on two; and the sums of the answers.
 fn follow_by_one_and_two(
     chains: &[Chain; 2],
     read: impl Fn(&u64) -> u32 + Sync,
@@ -151,17 +133,12 @@ fn follow_by_one_and_two(
     (one, two, [both[0], both[1]])
 }
 
-/// Lookups that wait for each other, in maps and trees of 2^10 to 2^25 keys, to 2^21 in a quick
-/// run: `CTreeMap` against `BTreeMap`, a morphed tree against the tree as allocated; and for each,
-/// the prediction against the clock.
+/// Dependent lookups in maps and trees of 2^10 to 2^25 keys: `CTreeMap` against `BTreeMap`, a
+/// morphed tree against the tree as allocated, and each against its prediction.
 pub(super) fn lookup(workload: &Workload, effort: &Effort) -> Rows {
     let machine = Machine::calibrate(CalibrateOptions::quick());
-    let largest = match effort.scale {
-        Scale::Quick => 21,
-        Scale::Full => 25,
-    };
     let mut comparisons = Vec::new();
-    for log2_n in 10..=largest {
+    for log2_n in 10..=effort.scale.pick(21, 25) {
         let name = format!("{}_n{log2_n}", workload.name);
         if effort.wants(workload, &name) {
             comparisons.extend(lookup_among(&name, log2_n, effort, &machine)?);
@@ -170,11 +147,8 @@ pub(super) fn lookup(workload: &Workload, effort: &Effort) -> Rows {
     Ok(comparisons)
 }
 
-/// Lookups in a round at one size: there are sixteen sizes of four structures, and a curve is read
-/// by its shape.
 const LOOKUPS_MAX: usize = 300_000;
 
-/// The points of the curves at one size, and the ratios between them.
 fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> Rows {
     let keys = keys::random(1 << log2_n, SEED);
     let chain = Chain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
@@ -195,52 +169,36 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     });
     drop(plan);
     let tree_ns = |tree, pages| Survey::of(tree).predict(pages, machine).ns;
-    let (small, huge) = (PageSize::Small4K, PageSize::Huge2M);
-    // Slug, name and prediction.
-    let lines = [
-        (
-            "ctreemap",
-            maps::OURS,
-            CTREEMAP.predict(keys.len(), machine),
-        ),
-        (
-            BTREEMAP,
-            BTREEMAP_NAME,
-            BTREEMAP_NODES.predict(keys.len(), machine),
-        ),
-        ("morphed", "tree, morphed", tree_ns(&morphed, huge)),
-        ("boxes", "tree, as allocated", tree_ns(&boxes, small)),
+    let predicted = [
+        CTREEMAP.predict(keys.len(), machine),
+        BTREEMAP_NODES.predict(keys.len(), machine),
+        tree_ns(&morphed, PageSize::Huge2M),
+        tree_ns(&boxes, PageSize::Small4K),
     ];
+    let our_lookups = || chain.follow(|key| low_half(our_map.get(key)));
+    let their_lookups = || chain.follow(|key| low_half(their_map.get(key)));
     let passes = vec![
-        pass(lines[0].1, || {
-            chain.follow(|key| low_half(our_map.get(key)))
-        }),
-        pass(lines[1].1, || {
-            chain.follow(|key| low_half(their_map.get(key)))
-        }),
-        pass(lines[2].1, || morphed.follow(&chain)),
-        pass(lines[3].1, || boxes.follow(&chain)),
+        pass("ctreemap", maps::OURS, our_lookups),
+        pass(BTREEMAP, BTREEMAP_NAME, their_lookups),
+        pass("morphed", "tree, morphed", || morphed.follow(&chain)),
+        pass("boxes", "tree, as allocated", || boxes.follow(&chain)),
     ];
-    let ns = compare(name, effort, chain.len(), passes)?;
-
-    let ratio = |ours: usize, theirs: usize| {
-        let (slug, rival, _) = lines[theirs];
-        let name = format!("{name}_{}_vs_{slug}", lines[ours].0);
-        Comparison::new(name, rival, "ns", &ns[ours], &ns[theirs])
-    };
-    let mut comparisons = vec![ratio(0, 1), ratio(2, 3)];
-    for ((slug, _, predicted), measured) in lines.iter().zip(&ns) {
-        let name = format!("{name}_{slug}{POINT_SUFFIX}");
-        let row = Comparison::of_prediction(name, *predicted, measured);
-        comparisons.push(row);
-    }
-    Ok(comparisons)
+    let sides = compare(name, effort, chain.len(), passes)?;
+    let (pairs, _) = sides.as_chunks();
+    let ratios = pairs.iter().map(|[ours, theirs]| {
+        let name = format!("{name}_{}_vs_{}", ours.slug, theirs.slug);
+        Comparison::new(name, theirs.name, "ns", &ours.rounds, &theirs.rounds)
+    });
+    let points = sides.iter().zip(predicted).map(|(side, predicted)| {
+        let name = format!("{name}_{}{POINT_SUFFIX}", side.slug);
+        Comparison::of_prediction(name, predicted, &side.rounds)
+    });
+    Ok(ratios.chain(points).collect())
 }
 
-/// What a lookup reads in an ordered map. It visits one node a level, each of a level equally
-/// often. The numbers follow from the layouts of nodes; nothing was fitted to a measurement. After
-/// insertion in random order, nodes are filled to ln 2 (Yao, *On random 2-3 trees*, Acta
-/// Informatica 1978).
+/// What a lookup reads in an ordered map: one node a level. The numbers follow from the layouts of
+/// nodes; nothing was fitted. After random inserts, nodes are filled to ln 2 (Yao, *On random 2-3
+/// trees*, Acta Informatica 1978).
 struct Nodes {
     keys_max: f64,
     leaf_bytes: f64,
@@ -285,7 +243,7 @@ const CTREEMAP: Nodes = Nodes {
 };
 
 impl Nodes {
-    /// Nanoseconds of a lookup in a map of `len` keys.
+    /// Nanoseconds of a lookup.
     fn predict(&self, len: usize, machine: &Machine) -> f64 {
         let children = self.keys_max * LN_2 + 1.0;
         // Of the keys, one for each leaf lies in an inner node, nearly always in the level above

@@ -21,7 +21,6 @@ use ccmodel::Layout;
 
 use super::{FIXED, morph_in_place, morphed, slug};
 use crate::keys;
-use crate::programs::Scale;
 use crate::queries::{Chain, Zipf};
 use crate::rivals::OURS;
 use crate::rounds::Rounds;
@@ -32,52 +31,47 @@ use crate::structures::octree::Octree;
 use crate::structures::table::Table;
 use crate::structures::tree::Plan;
 use crate::timing::{nanoseconds_each, timed, turns};
-use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, covers, wrong_answer};
+use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, agree, covers};
 
 /// Structures with more nodes than this, by its logarithm, have huge pages.
 const SMALL_LOG2_MAX: u32 = 18;
 /// Layouts that are timed against the choice in the second measurement.
 const CANDIDATES: usize = 3;
 /// A choice is close to the best when the best takes no less than this share of its time. Then it
-/// is measured twice and no more: the question is how far the others are.
+/// is measured twice and no more.
 const CLOSE: f64 = 0.97;
-/// How many times the rounds of others are repeated at most. A disturbance goes away, a difference
-/// stays.
+/// How often the rounds of others are repeated at most: disturbances go away, differences stay.
 const ROUNDS_MAX: usize = 8;
 
-/// The best measured layout's time over that of the model's choice: the worst case, and each case
-/// by itself.
-///
-/// A case's name tells the structure, the logarithm of its nodes' number (for an octree, of its
-/// points'), and how queries are spread.
+/// Structures, with how many lookups of another one an operation is worth.
+const STRUCTURES: [(&str, usize); 5] = [
+    ("bst", 1),
+    ("complete", 1),
+    ("list", 8),
+    ("hash", 1),
+    ("octree", 16),
+];
+
+/// Each case, and the worst first. A case's name tells the structure, the logarithm of its nodes'
+/// number (for an octree, of its points'), and how queries are spread.
 pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Rows {
-    let (sizes_log2, small_copies): (&[u32], _) = match effort.scale {
-        Scale::Quick => (&[16], 2),
-        Scale::Full => (&[16, 18, 20, 22], 4),
-    };
+    let sizes_log2: &[u32] = effort.scale.pick(&[16], &[16, 18, 20, 22]);
+    let small_copies = effort.scale.pick(2, 4);
     let only = effort.only.as_deref();
     let mut cases = Vec::new();
-    // Structures, with how many lookups of another one an operation is worth.
-    for (structure, weight) in [
-        ("bst", 1),
-        ("complete", 1),
-        ("list", 8),
-        ("hash", 1),
-        ("octree", 16),
-    ] {
+    for (structure, weight) in STRUCTURES {
         for &size_log2 in sizes_log2 {
             let name = format!("{}_{structure}_2p{size_log2}", workload.name);
             if only.is_none_or(|only| covers(only, &name) || covers(&name, only)) {
-                let copies = if size_log2 > SMALL_LOG2_MAX {
-                    1
-                } else {
-                    small_copies
-                };
                 let sweep = Sweep {
-                    effort,
+                    rounds: effort.rounds,
                     name,
                     lookups: effort.lookups / 8 / weight,
-                    copies,
+                    copies: if size_log2 > SMALL_LOG2_MAX {
+                        1
+                    } else {
+                        small_copies
+                    },
                 };
                 cases.extend(sweep.run(structure, size_log2)?);
             }
@@ -91,22 +85,19 @@ pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Ro
     Ok(worst.into_iter().chain(cases).collect())
 }
 
-/// A structure of one size.
-struct Sweep<'a> {
-    effort: &'a Effort,
+struct Sweep {
+    rounds: usize,
     name: String,
     lookups: usize,
-    /// Of the structure, in each layout.
     copies: usize,
 }
 
-/// A structure in one layout, once or several times.
 struct Subject<S> {
     layout: Layout,
     copies: Vec<S>,
 }
 
-impl Sweep<'_> {
+impl Sweep {
     fn run(&self, structure: &str, size_log2: u32) -> Rows {
         let nodes = 1_usize << size_log2;
         let keys = keys::random(nodes, SEED);
@@ -133,7 +124,7 @@ impl Sweep<'_> {
     /// Queries for `items` with each skew, of the same copies.
     fn measure<S: Structure>(&self, build: impl Fn() -> S, items: &[u64]) -> Rows {
         let mut auto = allocate_from(&OURS, build);
-        let laid_out = |auto: &S, layout: Layout| Subject {
+        let laid_out = |auto: &S, layout| Subject {
             layout,
             copies: (0..self.copies)
                 .map(|_| morphed(auto, Some(layout)))
@@ -149,10 +140,11 @@ impl Sweep<'_> {
         let uniform = Chain::sample(items, self.lookups, SEED);
         let mut zipf = Zipf::new(items, SEED);
         let zipf = Chain::draw(self.lookups, || zipf.draw());
-        [("uniform", uniform), ("zipf", zipf)]
+        let skews = [("uniform", uniform), ("zipf", zipf)];
+        let rows = skews
             .iter()
-            .map(|(skew, chain)| self.regret(&subjects, chosen, skew, chain))
-            .collect()
+            .map(|(skew, chain)| self.regret(&subjects, chosen, skew, chain));
+        rows.collect()
     }
 
     fn regret<S: Structure>(
@@ -163,24 +155,20 @@ impl Sweep<'_> {
         chain: &Chain,
     ) -> Result<Comparison, Failure> {
         let expected = subjects[0].copies[0].follow(chain);
-        let time = |subject: &Subject<S>, copy: usize| {
-            let copy = &subject.copies[copy];
+        let time = |layout, copy: &S| {
             if self.copies > 1 {
                 copy.follow(chain);
             }
             let (time, sum) = timed(|| copy.follow(chain));
-            match expected == sum {
-                true => Ok(time),
-                false => Err(wrong_answer(&self.name, &slug(Some(subject.layout)))),
-            }
+            agree(&mut Some(expected), sum, &self.name, &slug(Some(layout))).map(|()| time)
         };
         // Times each copy of each subject, in turns; `least` keeps the shortest.
         let shorten = |least: &mut Vec<Vec<Duration>>, subjects: &[&Subject<S>], rounds| {
             least.resize(subjects.len(), vec![Duration::MAX; self.copies]);
             for copy in 0..self.copies {
                 for which in turns(rounds, subjects.len()) {
-                    let least = &mut least[which][copy];
-                    *least = time(subjects[which], copy)?.min(*least);
+                    let (least, subject) = (&mut least[which][copy], subjects[which]);
+                    *least = time(subject.layout, &subject.copies[copy])?.min(*least);
                 }
             }
             let totals = least.iter().map(|copies| copies.iter().sum());
@@ -190,33 +178,28 @@ impl Sweep<'_> {
         let all: Vec<&Subject<S>> = subjects.iter().collect();
         let first = shorten(&mut Vec::new(), &all, 2)?;
         let mut screened: Vec<_> = all.into_iter().zip(first).collect();
-        // The chosen one first, and then those that may be better.
         screened.sort_by_key(|(subject, time)| (subject.layout != chosen, *time));
         screened.truncate(1 + CANDIDATES);
         let contestants: Vec<_> = screened.into_iter().map(|(subject, _)| subject).collect();
-        let mut least = Vec::new();
-        let mut rounds = 0;
-        let times = loop {
-            let times = shorten(&mut least, &contestants, self.effort.rounds)?;
-            rounds += self.effort.rounds;
-            let best = times.iter().min().copied().unwrap_or_default();
-            let is_close = best.as_secs_f64() >= CLOSE * times[0].as_secs_f64();
-            if rounds >= ROUNDS_MAX * self.effort.rounds || is_close && rounds > self.effort.rounds
-            {
-                break times;
+        let (mut least, mut runs) = (Vec::new(), 0);
+        let (best, best_time, chosen_time) = loop {
+            let times = shorten(&mut least, &contestants, self.rounds)?;
+            runs += self.rounds;
+            let ranked = contestants.iter().zip(&times);
+            let (best, &time) = ranked
+                .min_by_key(|(_, time)| **time)
+                .expect("one was chosen");
+            let is_close = time.as_secs_f64() >= CLOSE * times[0].as_secs_f64();
+            if runs >= ROUNDS_MAX * self.rounds || is_close && runs > self.rounds {
+                break (best, time, times[0]);
             }
         };
-        let mut ranked: Vec<_> = contestants.iter().zip(&times).collect();
-        ranked.sort_by_key(|&(_, time)| time);
-        let (best, &best_time) = ranked[0];
         // The least of many times is one figure, without a spread.
-        let [ours, theirs] = [times[0], best_time]
+        let [ours, theirs] = [chosen_time, best_time]
             .map(|time| Rounds::once(nanoseconds_each(time, chain.len() * self.copies)));
         let name = format!("{}_{skew}", self.name);
         let rival = format!("{} (chosen: {chosen})", best.layout);
-        Ok(Comparison {
-            runs: rounds,
-            ..Comparison::new(name, &rival, "ns", &ours, &theirs)
-        })
+        let row = Comparison::new(name, &rival, "ns", &ours, &theirs);
+        Ok(Comparison { runs, ..row })
     }
 }

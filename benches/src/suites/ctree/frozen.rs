@@ -1,52 +1,45 @@
-//! The frozen map and the frozen set: in memory, against std's map and a binary search; and in a
-//! file, against bbtree's.
+//! The frozen map and set, against std's map, a binary search, and bbtree's map in a file.
 
 use std::collections::BTreeMap;
 
 use ctree::{FrozenCTreeMap, FrozenCTreeSet};
 
-use super::{WARM_BYTES, compare, pass, sum_of};
+use super::{Parts, WARM_BYTES, pass, race};
 use crate::keys;
 use crate::ordered_map::{add_in_order, low_half, value_of};
 use crate::queries::Chain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rng::Rng;
 use crate::sys::warm_memory;
-use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload};
+use crate::workload::{Effort, Failure, KEYS_2M, Rows, SEED, Workload};
 
-/// Two maps with the same keys, and queries for them.
+/// Two maps with the same entries: ours and the rival's.
 struct Duel<'a> {
-    workload: &'a Workload,
-    effort: &'a Effort,
-    /// The rival's name in names of comparisons, and in words.
-    rival: (&'a str, &'a str),
-    rows: Vec<Comparison>,
+    parts: Parts<'a>,
+    slug: &'a str,
+    rival: &'a str,
 }
 
 impl Duel<'_> {
-    /// Times one pass of each, of `effort.lookups` operations, if this run is to measure the part.
     fn measure(
         &mut self,
         part: &str,
         ours: impl FnMut() -> u64,
         theirs: impl FnMut() -> u64,
     ) -> Result<(), Failure> {
-        if self.effort.wants(self.workload, part) {
-            let (slug, rival) = self.rival;
-            let passes = vec![pass(OURS, ours), pass(rival, theirs)];
-            let times = compare(part, self.effort, self.effort.lookups, passes)?;
-            let name = format!("{part}_vs_{slug}");
-            let row = Comparison::new(name, rival, "ns", &times[0], &times[1]);
-            self.rows.push(row);
-        }
-        Ok(())
+        let passes = vec![pass(OURS, OURS, ours), pass(self.slug, self.rival, theirs)];
+        self.parts.race(part, self.parts.effort.lookups, passes)
     }
 }
 
-/// `count` of `keys`, with replacement.
 fn queries(keys: &[u64], count: usize) -> Vec<u64> {
     let mut rng = Rng::new(SEED);
     (0..count).map(|_| keys[rng.below(keys.len())]).collect()
+}
+
+fn sum_of(queries: &[u64], mut get: impl FnMut(&u64) -> Option<u64>) -> u64 {
+    let add = |sum, key| add_in_order(sum, get(key));
+    queries.iter().fold(0, add)
 }
 
 /// Dependent lookups, independent ones, and a batch of them against single ones.
@@ -63,10 +56,9 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
     let queries = queries(&keys, effort.lookups);
     let their_queries = || sum_of(&queries, |key| theirs.get(key).copied());
     let mut duel = Duel {
-        workload,
-        effort,
-        rival: (BTREEMAP, BTREEMAP_NAME),
-        rows: Vec::new(),
+        parts: Parts::new(workload, effort),
+        slug: BTREEMAP,
+        rival: BTREEMAP_NAME,
     };
     duel.measure(
         "frozen_get_dependent_2m",
@@ -81,15 +73,14 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
         sum
     };
     duel.measure("frozen_get_many_2m", many, their_queries)?;
-    Ok(duel.rows)
+    Ok(duel.parts.rows)
 }
 
-/// Queries that are handed to the set at once: as many as a program could collect, and their
-/// answers stay in the nearest cache.
+/// Queries that are handed to the set at once; their answers stay in the nearest cache.
 const BATCH: usize = 1024;
 
 /// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what
-/// static search trees are measured by. The rival is a binary search in the sorted keys.
+/// static search trees are measured by.
 pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let mut rng = Rng::new(SEED);
@@ -115,16 +106,16 @@ pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) ->
         let rank = |query| keys.partition_point(|key| key < query);
         queries.iter().fold(0, |sum, query| add(sum, rank(query)))
     };
-    let rival = "binary search";
     let name = workload.name;
-    let passes = vec![pass(OURS, batches), pass(rival, one_by_one)];
-    let times = compare(name, effort, effort.lookups, passes)?;
-    let row = Comparison::new(name, rival, "ns", &times[0], &times[1]);
-    Ok(vec![row])
+    let passes = vec![
+        pass(OURS, OURS, batches),
+        pass("", "binary search", one_by_one),
+    ];
+    let rows = race(name, effort, effort.lookups, passes)?;
+    Ok(rows.iter().map(|row| row.called(name)).collect())
 }
 
-/// Lookups in maps of 2^21 numbers that are files, in the folder for temporary files: both just
-/// written, mapped, and all of their pages in memory.
+/// Lookups in maps of 2^21 numbers that are files, mapped, with all of their pages in memory.
 #[cfg(feature = "bbtree")]
 pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows {
     use crate::rivals::maps::bbtree::{get_many_of_file, write_file};
@@ -142,8 +133,7 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
     write_file(&map, File::create_new(&their_path)?)?;
     drop(map);
 
-    // SAFETY: the file lies in a folder that this process has made for itself, and is not changed
-    // from now on.
+    // SAFETY: the file lies in a folder that this process has made for itself, and does not change.
     let ours = unsafe { MappedCTreeMap::<u64, u64>::open(&our_path) }?;
     ours.warm()?;
     let their_file = File::open(&their_path)?;
@@ -156,10 +146,9 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
     let chain = Chain::sample(&keys, effort.lookups, SEED);
     let queries = queries(&keys, effort.lookups);
     let mut duel = Duel {
-        workload,
-        effort,
-        rival: ("bbtree_file", "bbtree file map"),
-        rows: Vec::new(),
+        parts: Parts::new(workload, effort),
+        slug: "bbtree_file",
+        rival: "bbtree file map",
     };
     let our_batches = || {
         let mut sum = 0;
@@ -183,5 +172,5 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
         || sum_of(&queries, |key| ours.get(key)),
         || sum_of(&queries, |key| theirs.get(key).copied()),
     )?;
-    Ok(duel.rows)
+    Ok(duel.parts.rows)
 }

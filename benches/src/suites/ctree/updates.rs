@@ -6,29 +6,34 @@ use std::time::Duration;
 
 use ctree::CTreeMap;
 
-use super::{KEYS_1M, Maps, WARM_BYTES, against_kinds, few, few_if_quick};
+use super::{FEW, KEYS_1M, Maps, Parts, WARM_BYTES, few_if_quick, wanted};
 use crate::keys;
 use crate::ordered_map::{Key, Kind, OrderedMap, Passes, Updates};
-use crate::programs::Scale;
 use crate::rivals;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
 use crate::sys::{heap_bytes, resident_bytes, warm_memory};
 use crate::timing::{timed, turns};
-use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload, wrong_answer};
+use crate::workload::{
+    Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Side, Workload, against_each, agree,
+};
 
-/// The number of rounds, where each builds all maps.
-fn build_rounds(effort: &Effort) -> usize {
-    match effort.scale {
-        Scale::Quick => 3,
-        Scale::Full => effort.process_rounds,
-    }
+/// Ours, the first of `figures`, against the others; they are in the order of `kinds`.
+fn against_kinds<K>(
+    part: &str,
+    unit: &str,
+    kinds: &[Kind<K>],
+    figures: Vec<Rounds>,
+) -> Vec<Comparison> {
+    let sides = kinds.iter().zip(figures);
+    let sides = sides.map(|(kind, rounds)| Side::new(kind.slug, kind.name, rounds));
+    let sides: Vec<Side<'_>> = sides.collect();
+    against_each(part, unit, &sides[0].rounds, &sides[1..])
 }
 
-/// 2^21 keys, inserted one by one into an empty map in random, ascending and descending order; all
-/// of them removed again, in another random order; and the memory of a map whose keys came in
-/// random order.
+/// 2^21 keys, inserted one by one in random, ascending and descending order, and removed in another
+/// random order; and the memory of a map.
 pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Rows {
     let [insert, weight, remove] = ["insert_random_2m", "bytes_per_key_2m", "remove_random_2m"];
     warm_memory(WARM_BYTES);
@@ -38,8 +43,7 @@ pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Row
     let mut comparisons = Vec::new();
     // First, in a young process.
     if wants(weight) {
-        let bytes = resident_bytes_per_key(weight, &kinds, &keys)?;
-        comparisons.extend(against_kinds(weight, &kinds, &bytes, "B"));
+        comparisons.extend(resident_bytes_per_key(weight, &kinds, &keys)?);
     }
     if wants(insert) || wants(remove) {
         let mut removals = keys.clone();
@@ -57,30 +61,21 @@ pub(in crate::suites) fn updates_2m(workload: &Workload, effort: &Effort) -> Row
     Ok(comparisons)
 }
 
-/// Resident bytes for each key of a map of each kind.
-///
-/// Counting requests to the allocator would leave out headers, rounding and whole pages of arenas.
-/// All maps live until the last is weighed, so none is built in memory that another one freed.
-fn resident_bytes_per_key(
-    part: &str,
-    kinds: &[Kind<u64>],
-    keys: &[u64],
-) -> Result<Vec<Rounds>, Failure> {
-    let (mut maps, mut bytes, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+/// Counting requests would leave out headers, rounding and whole pages of arenas. All maps live
+/// until the last is weighed, so none is built in memory that another one freed.
+fn resident_bytes_per_key(part: &str, kinds: &[Kind<u64>], keys: &[u64]) -> Rows {
+    let (mut maps, mut bytes, mut expected) = (Vec::new(), Vec::new(), None);
     for kind in kinds {
         let before = resident_bytes();
         let mut map = (kind.empty)();
-        sums.push(map.insert_all(keys));
+        agree(&mut expected, map.insert_all(keys), part, kind.name)?;
         let taken = resident_bytes().saturating_sub(before) as f64;
         bytes.push(Rounds::once(taken / keys.len() as f64));
         maps.push(map);
     }
-    agree(part, kinds, &sums)?;
-    Ok(bytes)
+    Ok(against_kinds(part, "B", kinds, bytes))
 }
 
-/// In each round, builds each kind of map from `keys` and, where that is measured, removes keys in
-/// another order.
 fn insert_and_remove(
     insert: &str,
     remove: Option<(&str, &[u64])>,
@@ -88,12 +83,11 @@ fn insert_and_remove(
     keys: &[u64],
     effort: &Effort,
 ) -> Rows {
-    let rounds = build_rounds(effort);
     let mut inserts: Vec<Vec<Duration>> = vec![Vec::new(); kinds.len()];
     let mut removals = inserts.clone();
     let mut sums = vec![0_u64; kinds.len()];
-    for which in turns(rounds, kinds.len()) {
-        let mut map: Box<dyn Passes<u64>> = (kinds[which].empty)();
+    for which in turns(effort.process_rounds, kinds.len()) {
+        let mut map = (kinds[which].empty)();
         let (time, mut sum) = timed(|| map.insert_all(keys));
         inserts[which].push(time);
         if let Some((_, keys)) = remove {
@@ -102,55 +96,49 @@ fn insert_and_remove(
             sum = sum.wrapping_add(removed);
         }
         // What was not removed is left.
-        sums[which] = sum
-            .wrapping_add(map.iterate())
-            .wrapping_add(sums[which].rotate_left(1));
+        sum = sum.wrapping_add(map.iterate());
+        sums[which] = sum.wrapping_add(sums[which].rotate_left(1));
     }
-    agree(insert, kinds, &sums)?;
-    let parts = [
-        Some((insert, inserts)),
-        remove.map(|(part, _)| (part, removals)),
-    ];
-    let rows = parts.into_iter().flatten().flat_map(|(part, times)| {
-        let times = times
-            .iter()
-            .map(|times| Rounds::of_times(times, keys.len()));
-        against_kinds(part, kinds, &times.collect::<Vec<_>>(), "ns")
-    });
-    Ok(rows.collect())
+    let mut expected = None;
+    for (kind, sum) in kinds.iter().zip(sums) {
+        agree(&mut expected, sum, insert, kind.name)?;
+    }
+    let rows = |part, times: Vec<Vec<Duration>>| {
+        let rounds = |times: &Vec<_>| Rounds::of_times(times, keys.len());
+        against_kinds(part, "ns", kinds, times.iter().map(rounds).collect())
+    };
+    let mut comparisons = rows(insert, inserts);
+    if let Some((remove, _)) = remove {
+        comparisons.extend(rows(remove, removals));
+    }
+    Ok(comparisons)
 }
 
-/// All maps must have given the same answers as the first.
-fn agree<K>(part: &str, kinds: &[Kind<K>], sums: &[u64]) -> Result<(), Failure> {
-    let differs = kinds.iter().zip(sums).find(|&(_, sum)| *sum != sums[0]);
-    differs.map_or(Ok(()), |(kind, _)| Err(wrong_answer(part, kind.name)))
-}
-
-/// A map of 2^21 keys that keeps its size: half of the operations are lookups, the others insert
-/// and remove in turns. See [`Updates`].
+/// A map that keeps its size: half of the operations are lookups, the others [`Updates`].
 pub(in crate::suites) fn mixed_2m(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let pairs = effort.lookups / 8;
     let mut keys = keys::random(KEYS_2M + pairs, SEED);
     let arriving = keys.split_off(KEYS_2M);
     let kinds = few_if_quick(rivals::integer_maps(), effort);
-    let mut maps = Maps::with_keys(workload, effort, kinds, &keys);
+    let mut maps = Maps::with_keys(Parts::new(workload, effort), kinds, &keys);
     let mut rng = Rng::new(SEED);
     rng.shuffle(&mut keys);
     let leaving = keys.split_off(KEYS_2M - pairs);
+    let queries = (0..4 * pairs)
+        .map(|_| keys[rng.below(keys.len())])
+        .collect();
     let updates = Updates {
-        queries: (0..4 * pairs)
-            .map(|_| keys[rng.below(keys.len())])
-            .collect(),
+        queries,
         leaving,
         arriving,
     };
     maps.measure(workload.name, updates.operations(), |map| {
         map.mixed(&updates)
-    })
+    })?;
+    Ok(maps.parts.rows)
 }
 
-/// The calls on whole maps, of either map.
 trait Whole<K>: OrderedMap<K> + Clone {
     fn split_off(&mut self, key: &K) -> Self;
     fn append(&mut self, other: &mut Self);
@@ -172,14 +160,13 @@ macro_rules! whole {
 
 whole!(CTreeMap BTreeMap);
 
-/// The time of a call on a new map of `keys`, and a sum over the entries of all maps that it left.
+/// The time of a call on a new map of `keys`, and a sum over all entries that it left.
 fn time_of_call<K: Key, M: Whole<K>>(part: &str, keys: &[K], others: &[K]) -> (Duration, u64) {
-    let filled = |keys: &[K]| {
+    let [mut map, mut other] = [keys, others].map(|keys| {
         let mut map = M::default();
         map.insert_all(keys);
         map
-    };
-    let (mut map, mut other) = (filled(keys), filled(others));
+    });
     let (time, made) = timed(|| match part {
         "split_off_1m" => map.split_off(&others[0]),
         "append_1m" => {
@@ -192,7 +179,6 @@ fn time_of_call<K: Key, M: Whole<K>>(part: &str, keys: &[K], others: &[K]) -> (D
     (time, left)
 }
 
-/// Times a call on both maps that have it, in turns.
 fn measure_call<K: Key>(
     part: &str,
     effort: &Effort,
@@ -200,23 +186,19 @@ fn measure_call<K: Key>(
     others: &[K],
 ) -> Result<Comparison, Failure> {
     let mut expected = None;
-    let times = Rounds::in_turns(build_rounds(effort), 2, keys.len(), |which| {
+    let times = Rounds::in_turns(effort.process_rounds, 2, keys.len(), |which| {
         let (time, sum) = match which {
             0 => time_of_call::<K, CTreeMap<K, u64>>(part, keys, others),
             _ => time_of_call::<K, BTreeMap<K, u64>>(part, keys, others),
         };
-        match *expected.get_or_insert(sum) == sum {
-            true => Ok(time),
-            false => Err(wrong_answer(part, BTREEMAP_NAME)),
-        }
+        agree(&mut expected, sum, part, BTREEMAP_NAME).map(|()| time)
     })?;
     let name = format!("{part}_vs_{BTREEMAP}");
-    let [ours, theirs] = [&times[0], &times[1]];
-    Ok(Comparison::new(name, BTREEMAP_NAME, "ns", ours, theirs))
+    let row = Comparison::new(name, BTREEMAP_NAME, "ns", &times[0], &times[1]);
+    Ok(row)
 }
 
-/// Maps of 2^20 keys, inserted one by one in random order: `split_off` in the middle, `clone`, also
-/// of strings, and `append` of as many other keys.
+/// `split_off` in the middle, `clone`, also of strings, and `append` of as many other keys.
 pub(in crate::suites) fn whole_maps(workload: &Workload, effort: &Effort) -> Rows {
     warm_memory(WARM_BYTES);
     let wants = |part| effort.wants(workload, part);
@@ -242,8 +224,8 @@ pub(in crate::suites) fn whole_maps(workload: &Workload, effort: &Effort) -> Row
     Ok(comparisons)
 }
 
-/// The bytes that each kind's `make` leaves allocated, less `others`, for one of `count`. The
-/// system's malloc counts them: headers and rounding included, freed memory that it keeps left out.
+/// The bytes that `make` leaves allocated, less `others`, for one of `count`. The system's malloc
+/// counts them: headers and rounding included, freed memory that it keeps left out.
 fn weigh<K, T>(
     part: &str,
     kinds: &[Kind<K>],
@@ -260,12 +242,11 @@ fn weigh<K, T>(
     });
     // Where malloc does not tell, there are no rows.
     let bytes: Option<Vec<Rounds>> = bytes.collect();
-    bytes.map_or_else(Vec::new, |bytes| against_kinds(part, kinds, &bytes, "B"))
+    bytes.map_or_else(Vec::new, |bytes| against_kinds(part, "B", kinds, bytes))
 }
 
-/// Bytes of a map value; of a map of one entry, its value included; of a map of 2^20 entries after
-/// nine of ten were removed, an entry; and of a map of 2^20 strings, inserted in random order, an
-/// entry without the strings' own bytes.
+/// Bytes of a map value; of a map of one entry; of an entry after nine of ten were removed; and of
+/// an entry of strings without the strings' own bytes.
 pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
     let wants = |part| effort.wants(workload, part);
     let mut comparisons = Vec::new();
@@ -275,7 +256,7 @@ pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
     ] {
         if wants(part) {
             let groups = vec![keys; 1 << 12];
-            let kinds = few(rivals::maps(), effort);
+            let kinds = wanted(rivals::maps(), effort, FEW);
             let rows = weigh(part, &kinds, 0, groups.len(), |kind| (kind.many)(&groups));
             comparisons.extend(rows);
         }
@@ -286,7 +267,7 @@ pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
         Rng::new(SEED).shuffle(&mut removals);
         removals.truncate(KEYS_1M / 10 * 9);
         let left = KEYS_1M - removals.len();
-        let kinds = few(rivals::integer_maps(), effort);
+        let kinds = wanted(rivals::integer_maps(), effort, FEW);
         comparisons.extend(weigh("memory_removed_1m", &kinds, 0, left, |kind| {
             let mut map = kind.with_keys(&keys);
             map.remove_all(&removals);
@@ -301,7 +282,7 @@ pub(in crate::suites) fn memory(workload: &Workload, effort: &Effort) -> Rows {
         copies.extend(keys.iter().cloned());
         let own = heap_bytes().unwrap_or(0) - empty;
         drop(copies);
-        let kinds = few(rivals::maps(), effort);
+        let kinds = wanted(rivals::maps(), effort, FEW);
         let with_keys = |kind: &Kind<String>| kind.with_keys(&keys);
         comparisons.extend(weigh("memory_string_1m", &kinds, own, KEYS_1M, with_keys));
     }

@@ -20,6 +20,7 @@
 mod race;
 mod simulate;
 
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use clap::ValueEnum as _;
@@ -27,24 +28,17 @@ use clap::ValueEnum as _;
 use self::race::{Contest, Entry};
 use self::simulate::{Simulated, has_valgrind};
 use crate::olden::runner::{PROGRAMS, Program, Setting, Variant, name};
-use crate::output::table::Table;
+use crate::output::record::Table;
 use crate::programs::Scale;
 use crate::rounds::Rounds;
 use crate::worker::Taken;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
-/// The suite's name.
 pub const SUITE: &str = "olden";
 
-/// What this process has measured so far. The means and the table use what the programs' own
-/// workloads measured.
+/// What this process has measured so far: the means and the table use it again.
 static CONTESTS: Mutex<Vec<Contest>> = Mutex::new(Vec::new());
 static SIMULATED: Mutex<Vec<Simulated>> = Mutex::new(Vec::new());
-
-/// A copy of what `all` holds.
-fn known<T: Clone>(all: &Mutex<Vec<T>>) -> Vec<T> {
-    all.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
 
 /// The one of `all` that `is_it` names; made and added when it is not there.
 fn find_or_make<T: Clone>(
@@ -52,16 +46,15 @@ fn find_or_make<T: Clone>(
     is_it: impl Fn(&T) -> bool,
     make: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    if let Some(found) = known(all).into_iter().find(is_it) {
-        return Ok(found);
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = all.iter().find(|one| is_it(one)) {
+        return Ok(found.clone());
     }
     let made = make()?;
-    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
     all.push(made.clone());
     Ok(made)
 }
 
-/// The contest of a program in a setting.
 fn contest(
     program: &'static Program,
     setting: Setting,
@@ -84,64 +77,51 @@ fn simulation(program: &'static Program, effort: &Effort) -> Result<Option<Simul
     find_or_make(&SIMULATED, is_it, run).map(Some)
 }
 
-/// Our variants of a program that a run measures.
 fn variants(program: &Program, scale: Scale) -> Vec<Variant> {
-    match scale {
-        Scale::Quick => vec![program.hinted, Variant::Clustered],
-        Scale::Full => vec![
-            Variant::AsAllocated,
-            Variant::NullHints,
-            Variant::Closest,
-            Variant::FirstFit,
-            Variant::NewBlock,
-            Variant::Clustered,
-            Variant::Coloured,
-        ],
-    }
+    let all = Variant::value_variants().iter().copied();
+    let full = all.filter(|&variant| variant != Variant::Prefetched);
+    scale.pick(vec![program.hinted, Variant::Clustered], full.collect())
 }
 
-/// Ours and theirs.
-type Pair = (Rounds, Rounds);
-
-fn times(ours: &Entry, theirs: &Entry) -> Pair {
-    (ours.taken.ms.clone(), theirs.taken.ms.clone())
-}
-
-/// Simulated cycles in millions. They are counts, so one round is enough.
-fn cycles(simulated: &Simulated, ours: Choice) -> Pair {
-    let megacycles = |variant| simulated.cycles_of(variant).unwrap_or(f64::NAN) / 1e6;
-    let hinted = megacycles(simulated.program.hinted);
-    let ours = ours(hinted, megacycles(Variant::Clustered));
-    let theirs = megacycles(Variant::AsAllocated);
-    (Rounds::once(ours), Rounds::once(theirs))
-}
-
-/// Which cycles a row is about, of those of hinted and of morphed.
 type Choice = fn(f64, f64) -> f64;
 
-/// The choices, with what names of rows end in. The thesis reports the better of the two, chosen
-/// for each program, and so does the floor.
+/// Which cycles a row is about, of those of hinted and of morphed. The thesis reports the better of
+/// the two, chosen for each program, and so does the floor.
 const CHOICES: [(&str, Choice); 3] = [
     ("", f64::min),
     ("_hinted", |hinted, _| hinted),
     ("_morphed", |_, morphed| morphed),
 ];
 
-fn row(name: String, rival: &str, unit: &str, (ours, theirs): &Pair) -> Comparison {
-    Comparison::new(name, rival, unit, ours, theirs)
+/// Rows of the geometric means of `all`'s simulated cycles, one for each of [`CHOICES`].
+fn simulated_rows(name: &str, all: &[Simulated]) -> Vec<Comparison> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    // Counts, in millions, so one round is enough.
+    let mean = |cycles: &dyn Fn(&Simulated) -> f64| {
+        let figures = all.iter().map(|one| Rounds::once(cycles(one) / 1e6));
+        mean_of(figures.collect())
+    };
+    let rows = CHOICES.iter().map(|(end, choice)| {
+        let ours = mean(&|one| {
+            let hinted = one.cycles_of(one.program.hinted);
+            choice(hinted, one.cycles_of(Variant::Clustered))
+        });
+        let theirs = mean(&|one| one.cycles_of(Variant::AsAllocated));
+        let rival = "system malloc, simulated";
+        Comparison::new(format!("{name}{end}"), rival, "Mcycles", &ours, &theirs)
+    });
+    rows.collect()
 }
 
-/// The row of the geometric mean of `pairs`; none without pairs.
-fn mean_row(name: String, rival: &str, unit: &str, pairs: Vec<Pair>) -> Option<Comparison> {
-    let (ours, theirs): (Vec<Rounds>, Vec<Rounds>) = pairs.into_iter().unzip();
-    let mean = || [&ours, &theirs].map(|figures| Rounds::geometric_mean(figures));
-    let [ours, theirs] = (!ours.is_empty()).then(mean)?;
-    Some(row(name, rival, unit, &(ours, theirs)))
+fn mean_of(mut figures: Vec<Rounds>) -> Rounds {
+    match figures.len() {
+        1 => figures.remove(0),
+        _ => Rounds::geometric_mean(&figures),
+    }
 }
 
-const SIMULATED_RIVAL: &str = "system malloc, simulated";
-
-/// The comparisons of the program that the workload names, `olden_treeadd`.
 pub(super) fn of_program(workload: &Workload, effort: &Effort) -> Rows {
     let is_it = |program: &&Program| workload.name.strip_prefix("olden_") == Some(program.name);
     let program = PROGRAMS.iter().find(is_it);
@@ -155,59 +135,47 @@ pub(super) fn of_program(workload: &Workload, effort: &Effort) -> Rows {
         }
     }
     let name = format!("{}_thesis_sim", workload.name);
-    if effort.wants(workload, &name)
-        && let Some(simulated) = simulation(program, effort)?
-    {
-        comparisons.extend(CHOICES.map(|(end, ours)| {
-            let pair = cycles(&simulated, ours);
-            row(format!("{name}{end}"), SIMULATED_RIVAL, "Mcycles", &pair)
-        }));
+    if effort.wants(workload, &name) {
+        let simulated = simulation(program, effort)?;
+        comparisons.extend(simulated_rows(&name, simulated.as_slice()));
     }
     Ok(comparisons)
 }
 
 fn rows(contest: &Contest, beginning: &str, effort: &Effort) -> Vec<Comparison> {
-    let (best, heap) = (contest.best(), contest.best_heap());
-    let row = |end: &str, rival: &Entry, unit, pair: Pair| {
-        let rival = rival.allocator.name;
-        row(format!("{beginning}{end}"), rival, unit, &pair)
-    };
+    let (best, heap, hinted) = (contest.best(), contest.best_heap(), contest.program.hinted);
     let mut comparisons = Vec::new();
-    let hinted = contest.program.hinted;
-    for entry in &contest.entries {
+    for entry in &contest.ours {
         let end = match entry.variant {
             Variant::AsAllocated => continue,
             variant if variant == hinted => String::new(),
             Variant::Clustered => "_morphed".to_owned(),
             variant => format!("_{}", name(variant).replace('-', "_")),
         };
-        comparisons.push(row(&end, best, "ms", times(entry, best)));
+        let mut add = |what, rival: &Entry, unit, figure: fn(&Taken) -> Rounds| {
+            let name = format!("{beginning}{end}{what}");
+            let [ours, theirs] = [entry, rival].map(|entry| figure(&entry.taken));
+            let rival = rival.allocator.name;
+            comparisons.push(Comparison::new(name, rival, unit, &ours, &theirs));
+        };
+        add("", best, "ms", Taken::ms);
         if entry.variant == hinted || entry.variant == Variant::Clustered {
-            comparisons.push(row(
-                &format!("{end}_vs_heaps"),
-                heap,
-                "ms",
-                times(entry, heap),
-            ));
+            add("_vs_heaps", heap, "ms", Taken::ms);
             if effort.scale == Scale::Full {
-                let memory = (entry.taken.peak_mib.clone(), best.taken.peak_mib.clone());
-                comparisons.push(row(&format!("{end}_memory"), best, "MiB", memory));
+                add("_memory", best, "MiB", Taken::peak_mib);
             }
         }
     }
     if let [without, with] = contest.prefetched.as_slice() {
-        comparisons.push(Comparison {
-            rival: format!(
-                "{0}; not ours but {0} with prefetches",
-                without.allocator.name
-            ),
-            ..row("_prefetched", without, "ms", times(with, without))
-        });
+        let name = without.allocator.name;
+        let rival = format!("{name}; not ours but {name} with prefetches");
+        let name = format!("{beginning}_prefetched");
+        let [ours, theirs] = [with, without].map(|entry| entry.taken.ms());
+        comparisons.push(Comparison::new(name, &rival, "ms", &ours, &theirs));
     }
     comparisons
 }
 
-/// The means over all programs.
 pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
     let mut comparisons = Vec::new();
     for (beginning, variant) in [
@@ -217,35 +185,29 @@ pub(super) fn means(workload: &Workload, effort: &Effort) -> Rows {
         if !effort.wants(workload, beginning) {
             continue;
         }
-        let (mut against_best, mut against_heaps) = (Vec::new(), Vec::new());
+        let [mut ours, mut best, mut heaps] = [const { Vec::new() }; 3];
         for program in PROGRAMS {
             for &setting in Setting::value_variants() {
                 let contest = contest(program, setting, effort)?;
-                let ours = contest.entry(variant.unwrap_or(program.hinted));
-                against_best.push(times(ours, contest.best()));
-                against_heaps.push(times(ours, contest.best_heap()));
+                ours.push(contest.entry(variant.unwrap_or(program.hinted)).taken.ms());
+                best.push(contest.best().taken.ms());
+                heaps.push(contest.best_heap().taken.ms());
             }
         }
-        for (end, rival, pairs) in [
-            ("_all", "the best of each", against_best),
-            ("_vs_heaps", "the best heap of each", against_heaps),
+        let ours = mean_of(ours);
+        for (end, rival, theirs) in [
+            ("_all", "the best of each", best),
+            ("_vs_heaps", "the best heap of each", heaps),
         ] {
-            comparisons.extend(mean_row(format!("{beginning}{end}"), rival, "ms", pairs));
+            let name = format!("{beginning}{end}");
+            comparisons.push(Comparison::new(name, rival, "ms", &ours, &mean_of(theirs)));
         }
     }
     let name = "olden_thesis_sim_geomean";
     if effort.wants(workload, name) {
-        let mut all = Vec::new();
-        for program in PROGRAMS {
-            all.extend(simulation(program, effort)?);
-        }
-        comparisons.extend(CHOICES.iter().filter_map(|(end, ours)| {
-            let pairs = all
-                .iter()
-                .map(|simulated| cycles(simulated, *ours))
-                .collect();
-            mean_row(format!("{name}{end}"), SIMULATED_RIVAL, "Mcycles", pairs)
-        }));
+        let all = PROGRAMS.iter();
+        let all = all.filter_map(|program| simulation(program, effort).transpose());
+        comparisons.extend(simulated_rows(name, &all.collect::<Result<Vec<_>, _>>()?));
     }
     Ok(comparisons)
 }
@@ -256,62 +218,50 @@ const EXPLANATION: &str = "Time (build, layout and work together) and peak memor
     are the best rival's, not ours. Simulated: cycles on the thesis's machine (table 4.1) over \
     those of the system's malloc as allocated, on the input that is simulated, in a fresh heap.";
 
-/// All that this process measured, in the form of the thesis's figure 4-5; `None` when it measured
-/// nothing of this suite.
+/// All that this process measured, in the form of the thesis's figure 4-5.
 pub fn table() -> Option<Table> {
-    let (contests, simulated) = (known(&CONTESTS), known(&SIMULATED));
+    let contests = CONTESTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let simulated = SIMULATED.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = contests.iter().flat_map(|contest| {
         // The simulated heap is a fresh one.
         let simulated = simulated.iter().find(|simulated| {
             simulated.program.name == contest.program.name && contest.setting == Setting::Fresh
         });
-        let entries = contest.entries.iter().chain(contest.prefetched.last());
-        entries.map(move |entry| cells(contest, entry, simulated))
+        let entries = contest.rivals.iter().chain(&contest.ours);
+        let entries = entries.chain(contest.prefetched.last());
+        entries.map(move |entry| cells(contest, entry, simulated).into())
     });
-    let header = [
-        "program",
-        "heap",
-        "allocator",
-        "placement",
-        "time",
-        "build ms",
-        "layout ms",
-        "work ms",
-        "memory",
-        "simulated",
-    ];
+    let header =
+        "program|heap|allocator|placement|time|build ms|layout ms|work ms|memory|simulated";
     (!contests.is_empty()).then(|| Table {
         suite: SUITE.to_owned(),
         title: "The Olden programs".to_owned(),
         explanation: EXPLANATION.to_owned(),
-        header: header.map(str::to_owned).into(),
-        rows: rows.map(Vec::from).collect(),
+        header: header.split('|').map(str::to_owned).collect(),
+        rows: rows.collect(),
     })
 }
 
-/// The line of the table for one entry.
 fn cells(contest: &Contest, entry: &Entry, simulated: Option<&Simulated>) -> [String; 10] {
     let best = contest.best();
-    let share = |of: fn(&Taken) -> &Rounds| {
+    let share = |of: fn(&Taken) -> Rounds| {
         let [ours, theirs] = [entry, best].map(|entry| of(&entry.taken).median());
         format!("{:.2}", ours / theirs)
     };
-    let [build, layout, work] =
-        (entry.taken.stages_ms.each_ref()).map(|stage| format!("{:.1}", stage.median()));
-    let is_best =
-        entry.allocator.process == best.allocator.process && entry.variant == Variant::AsAllocated;
-    let time = share(|taken| &taken.ms);
+    let stages = entry.taken.stages_ms();
+    let [build, layout, work] = stages.map(|stage| format!("{:.1}", stage.median()));
+    let mark = if ptr::eq(entry, best) { "**" } else { "" };
     let cycles = simulated.and_then(|simulated| simulated.share(entry));
     [
         contest.program.name.to_owned(),
         name(contest.setting),
         entry.allocator.name.to_owned(),
         name(entry.variant),
-        if is_best { format!("**{time}**") } else { time },
+        format!("{mark}{}{mark}", share(Taken::ms)),
         build,
         layout,
         work,
-        share(|taken| &taken.peak_mib),
+        share(Taken::peak_mib),
         cycles.map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
     ]
 }

@@ -8,35 +8,21 @@ use crate::rivals::{ALLOCATORS, ARENAS, Allocator, OURS};
 use crate::worker::{Taken, measure};
 use crate::workload::Failure;
 
-/// An allocator with a placement of nodes, and what the program took.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) allocator: &'static Allocator,
-    /// Where the nodes go.
     pub(super) variant: Variant,
     pub(super) taken: Taken,
 }
 
-impl Entry {
-    fn is_ours(&self) -> bool {
-        self.allocator.process == OURS.process
-    }
-
-    /// Whether the allocator takes memory back.
-    fn is_heap(&self) -> bool {
-        let is_it = |arena: &Allocator| arena.process == self.allocator.process;
-        !ARENAS.iter().any(is_it)
-    }
-}
-
-/// One program in one setting.
 #[derive(Clone, Debug)]
 pub(super) struct Contest {
     pub(super) program: &'static Program,
     pub(super) setting: Setting,
-    /// The rivals as allocated, and then the variants of ours.
-    pub(super) entries: Vec<Entry>,
-    /// In full runs the best rival without and with prefetches, in a race of their own.
+    /// As allocated: those that take memory back, and then the arenas.
+    pub(super) rivals: Vec<Entry>,
+    pub(super) ours: Vec<Entry>,
+    /// In full runs the best rival without and with prefetches.
     pub(super) prefetched: Vec<Entry>,
 }
 
@@ -47,82 +33,70 @@ impl Contest {
         scale: Scale,
         rounds: usize,
     ) -> Result<Contest, Failure> {
-        let run = Run {
-            program,
-            setting,
-            variant: Variant::AsAllocated,
-            size: match scale {
-                Scale::Quick => Size::Quick,
-                Scale::Full => Size::Large,
-            },
-            mode: Mode::Run,
+        let size = scale.pick(Size::Quick, Size::Large);
+        let race = |all: &[(&'static Allocator, Variant)]| {
+            let (mode, names) = (Mode::Run, all.iter());
+            let names = names.map(|&(_, variant)| {
+                let run = Run {
+                    program,
+                    setting,
+                    variant,
+                    size,
+                    mode,
+                };
+                run.to_string()
+            });
+            let names: Vec<String> = names.collect();
+            let pairs = names.iter().zip(all);
+            let pairs = pairs.map(|(name, (allocator, _))| (name.as_str(), allocator.process));
+            let taken = measure(&pairs.collect::<Vec<_>>(), scale, rounds)?;
+            let entry = |(&(allocator, variant), taken)| Entry {
+                allocator,
+                variant,
+                taken,
+            };
+            Ok::<Vec<Entry>, Failure>(all.iter().zip(taken).map(entry).collect())
         };
         let rivals = ALLOCATORS.iter().chain(ARENAS);
-        let rivals = rivals.map(|rival| (rival, Variant::AsAllocated));
-        let ours = variants(program, scale).into_iter();
-        let all: Vec<_> = rivals.chain(ours.map(|variant| (&OURS, variant))).collect();
-        let mut contest = Contest {
+        let mut all: Vec<_> = rivals.map(|rival| (rival, Variant::AsAllocated)).collect();
+        let count = all.len();
+        let ours = variants(program, scale);
+        all.extend(ours.into_iter().map(|variant| (&OURS, variant)));
+        let mut rivals = race(&all)?;
+        let ours = rivals.split_off(count);
+        let prefetched = match scale {
+            Scale::Quick => Vec::new(),
+            Scale::Full => {
+                let best = best_of(&rivals).allocator;
+                race(&[(best, Variant::AsAllocated), (best, Variant::Prefetched)])?
+            }
+        };
+        Ok(Contest {
             program,
             setting,
-            entries: race(run, &all, scale, rounds)?,
-            prefetched: Vec::new(),
-        };
-        if scale == Scale::Full {
-            let best = contest.best().allocator;
-            let pair = [Variant::AsAllocated, Variant::Prefetched].map(|variant| (best, variant));
-            contest.prefetched = race(run, &pair, scale, rounds)?;
-        }
-        Ok(contest)
+            rivals,
+            ours,
+            prefetched,
+        })
     }
 
-    /// The rival that took the least time, as allocated.
     pub(super) fn best(&self) -> &Entry {
-        self.best_where(|_| true)
+        best_of(&self.rivals)
     }
 
     /// The best of those that take memory back.
     pub(super) fn best_heap(&self) -> &Entry {
-        self.best_where(Entry::is_heap)
+        best_of(&self.rivals[..ALLOCATORS.len()])
     }
 
-    fn best_where(&self, takes_part: impl Fn(&Entry) -> bool) -> &Entry {
-        let median = |entry: &&Entry| entry.taken.ms.median();
-        let rivals = self.entries.iter().filter(|entry| !entry.is_ours());
-        rivals
-            .filter(|entry| takes_part(entry))
-            .min_by(|a, b| median(a).total_cmp(&median(b)))
-            .expect("the system's malloc is a rival in every build")
-    }
-
-    /// The entry of our `variant`.
     pub(super) fn entry(&self, variant: Variant) -> &Entry {
-        let mut ours = self.entries.iter().filter(|entry| entry.is_ours());
-        ours.find(|entry| entry.variant == variant)
-            .expect("hinted and morphed take part in every contest")
+        let found = self.ours.iter().find(|entry| entry.variant == variant);
+        found.expect("hinted and morphed take part in every contest")
     }
 }
 
-/// Runs all in turns.
-fn race(
-    run: Run,
-    all: &[(&'static Allocator, Variant)],
-    scale: Scale,
-    rounds: usize,
-) -> Result<Vec<Entry>, Failure> {
-    let names = all
-        .iter()
-        .map(|&(_, variant)| Run { variant, ..run }.to_string());
-    let names: Vec<String> = names.collect();
-    let variants = names.iter().zip(all);
-    let variants = variants.map(|(name, (allocator, _))| (name.as_str(), allocator.process));
-    let taken = measure(&variants.collect::<Vec<_>>(), scale, rounds)?;
-    let entries = all
-        .iter()
-        .zip(taken)
-        .map(|(&(allocator, variant), taken)| Entry {
-            allocator,
-            variant,
-            taken,
-        });
-    Ok(entries.collect())
+fn best_of(rivals: &[Entry]) -> &Entry {
+    let median = |entry: &&Entry| entry.taken.ms().median();
+    let best = rivals.iter().min_by(|a, b| median(a).total_cmp(&median(b)));
+    best.expect("the system's malloc is a rival in every build")
 }

@@ -1,8 +1,7 @@
 //! The thesis's simulated machine: table 4.1, by cachegrind.
 //!
-//! Counts do not depend on the machine or its load, so they can be compared with the thesis's.
-//! Cachegrind runs the worker with the caches of the table: 16 KB direct-mapped L1, 256 KB L2 with
-//! two ways, lines of 128 bytes. From its counts and the table's costs of misses,
+//! Counts do not depend on the machine or its load, so they can be compared with the thesis's. From
+//! cachegrind's counts and the table's costs of misses,
 //!
 //! ```text
 //! cycles = instructions + 9 x L1 data misses + 60 x L2 data misses
@@ -27,9 +26,7 @@ use crate::programs::Scale;
 use crate::rivals::{Allocator, OURS, SYSTEM};
 use crate::workload::Failure;
 
-/// Cycles that a miss of the first-level cache costs.
 const L1_MISS_CYCLES: u64 = 9;
-/// Cycles that a miss of the second-level cache costs.
 const L2_MISS_CYCLES: u64 = 60;
 
 /// The simulator and its caches: bytes, ways, bytes of a line. The table says nothing of the
@@ -43,7 +40,6 @@ const CACHEGRIND: [&str; 6] = [
     "--LL=262144,2,128",
 ];
 
-/// Cycles, from the counts that cachegrind writes at the end.
 fn cycles(summary: &str) -> Option<u64> {
     let count = |label: &str| -> Option<u64> {
         summary.lines().find_map(|line| {
@@ -58,16 +54,13 @@ fn cycles(summary: &str) -> Option<u64> {
     Some(count("I refs")? + misses)
 }
 
-/// One program on the simulated machine.
 #[derive(Clone, Debug)]
 pub(super) struct Simulated {
     pub(super) program: &'static Program,
-    /// Cycles of each variant, without those before the build: of `AsAllocated` under the system's
-    /// malloc, of the others under ours.
+    /// Of each variant without those before the build: of `AsAllocated` under malloc, else ours.
     cycles: Vec<(Variant, f64)>,
 }
 
-/// The allocator under which a variant is simulated.
 fn allocator_of(variant: Variant) -> &'static Allocator {
     match variant {
         Variant::AsAllocated => &SYSTEM,
@@ -76,53 +69,48 @@ fn allocator_of(variant: Variant) -> &'static Allocator {
 }
 
 impl Simulated {
-    /// Simulates, on all processors.
     pub(super) fn run(program: &'static Program, scale: Scale) -> Result<Simulated, Failure> {
-        let size = match scale {
-            Scale::Quick => Size::Tiny,
-            Scale::Full => Size::Thesis,
-        };
+        let size = scale.pick(Size::Tiny, Size::Thesis);
         let mut simulated = variants(program, scale);
         if scale == Scale::Quick {
             simulated.insert(0, Variant::AsAllocated);
         }
+        let inputs = [Variant::AsAllocated, program.hinted].map(|variant| (variant, Mode::Input));
         let whole = simulated.iter().map(|&variant| (variant, Mode::Rsim));
-        let inputs = [Variant::AsAllocated, program.hinted].map(|one| (one, Mode::Input));
         let jobs: Vec<(Variant, Mode)> = inputs.into_iter().chain(whole).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let mut cycles = Vec::new();
+        let mut cycles: Vec<u64> = Vec::new();
         for jobs in jobs.chunks(processors) {
-            let results: Vec<_> = thread::scope(|scope| {
-                let start = |&(variant, mode): &(Variant, Mode)| {
-                    scope.spawn(move || simulate(program, size, variant, mode))
-                };
-                let started: Vec<_> = jobs.iter().map(start).collect();
-                let results = started.into_iter().map(|thread| thread.join());
-                results.map(|result| result.expect("no panic")).collect()
-            });
-            cycles.extend(results.into_iter().collect::<Result<Vec<u64>, Failure>>()?);
+            let start = |&(variant, mode)| move || simulate(program, size, variant, mode);
+            thread::scope(|scope| {
+                let started: Vec<_> = jobs.iter().map(|job| scope.spawn(start(job))).collect();
+                for thread in started {
+                    cycles.push(thread.join().expect("no panic")?);
+                }
+                Ok::<(), Failure>(())
+            })?;
         }
-        let cycles_of_work = simulated.iter().zip(&cycles[2..]).map(|(&variant, &all)| {
+        let of_work = simulated.iter().zip(&cycles[2..]).map(|(&variant, &all)| {
             let input = cycles[usize::from(variant != Variant::AsAllocated)];
             (variant, all.saturating_sub(input) as f64)
         });
         Ok(Simulated {
             program,
-            cycles: cycles_of_work.collect(),
+            cycles: of_work.collect(),
         })
     }
 
-    pub(super) fn cycles_of(&self, variant: Variant) -> Option<f64> {
-        let mut all = self.cycles.iter();
-        let found = all.find(|(simulated, _)| *simulated == variant);
-        found.map(|&(_, cycles)| cycles)
+    /// Not a number for a variant that was not simulated.
+    pub(super) fn cycles_of(&self, variant: Variant) -> f64 {
+        let found = self.cycles.iter().find(|(it, _)| *it == variant);
+        found.map_or(f64::NAN, |&(_, cycles)| cycles)
     }
 
-    /// Cycles of an entry over those of the system's malloc as allocated, if it was simulated.
+    /// Cycles of an entry over those of the system's malloc, if it was simulated.
     pub(super) fn share(&self, entry: &Entry) -> Option<f64> {
         let is_it = allocator_of(entry.variant).process == entry.allocator.process;
-        let cycles = self.cycles_of(entry.variant).filter(|_| is_it)?;
-        Some(cycles / self.cycles_of(Variant::AsAllocated)?)
+        let share = self.cycles_of(entry.variant) / self.cycles_of(Variant::AsAllocated);
+        Some(share).filter(|share| is_it && !share.is_nan())
     }
 }
 
@@ -133,24 +121,22 @@ pub(super) fn has_valgrind() -> bool {
         let asked = Command::new("valgrind").arg("--version").output();
         let found = asked.is_ok_and(|output| output.status.success());
         if !found {
-            eprintln!(
-                "left out: the simulations of the Olden programs (valgrind is not installed)"
-            );
+            eprintln!("left out: simulations of the Olden programs (valgrind is not installed)");
         }
         found
     })
 }
 
-/// Cycles of one run.
 fn simulate(
     program: &'static Program,
     size: Size,
     variant: Variant,
     mode: Mode,
 ) -> Result<u64, Failure> {
+    let setting = Setting::Fresh;
     let run = Run {
         program,
-        setting: Setting::Fresh,
+        setting,
         variant,
         size,
         mode,
