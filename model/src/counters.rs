@@ -19,11 +19,13 @@
 //!     }
 //!     Err(error) => println!("{error}"),
 //! }
-//! # Ok::<(), ccmodel::counters::CountersError>(())
+//! # Ok::<(), ccmodel::Error>(())
 //! ```
 
 use std::fmt;
 use std::io;
+
+use crate::Error;
 
 #[cfg(all(target_os = "linux", feature = "counters"))]
 #[path = "counters/perf.rs"]
@@ -98,10 +100,10 @@ impl Counters {
     /// Opens what the machine has of [`Event::ALL`].
     ///
     /// # Errors
-    /// [`CountersError`] when it has none of them, the system forbids them, or this was built
+    /// When it has none of them, the system forbids them, or this was built
     /// without the feature `counters` or for another system than Linux.
-    pub fn new() -> Result<Counters, CountersError> {
-        let groups = system::Groups::open().map_err(CountersError)?;
+    pub fn new() -> Result<Counters, Error> {
+        let groups = system::Groups::open().map_err(refused)?;
         Ok(Counters(groups))
     }
 
@@ -113,10 +115,10 @@ impl Counters {
     /// Counts while `f` runs. Costs a few system calls, some microseconds.
     ///
     /// # Errors
-    /// [`CountersError`] when the counters cannot be started or read; `f` has then run, unless they
+    /// When the counters cannot be started or read; `f` has then run, unless they
     /// could not be started.
-    pub fn around<R>(&mut self, f: impl FnOnce() -> R) -> Result<(R, Counts), CountersError> {
-        self.0.around(f).map_err(CountersError)
+    pub fn around<R>(&mut self, f: impl FnOnce() -> R) -> Result<(R, Counts), Error> {
+        self.0.around(f).map_err(refused)
     }
 }
 
@@ -138,26 +140,16 @@ impl Counts {
     }
 }
 
-/// Why nothing can be counted, in one line.
-#[derive(Debug)]
-pub struct CountersError(io::Error);
-
-impl fmt::Display for CountersError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.kind() {
-            io::ErrorKind::NotFound => f.write_str("this machine has no hardware counters"),
-            io::ErrorKind::PermissionDenied => f.write_str(
-                "the system forbids hardware counters (see /proc/sys/kernel/perf_event_paranoid)",
-            ),
-            _ => write!(f, "no hardware counters: {}", self.0),
+/// Why nothing can be counted.
+fn refused(error: io::Error) -> Error {
+    Error::new(match error.kind() {
+        io::ErrorKind::NotFound => "this machine has no hardware counters".to_owned(),
+        io::ErrorKind::PermissionDenied => {
+            let settings = "/proc/sys/kernel/perf_event_paranoid";
+            format!("the system forbids hardware counters (see {settings})")
         }
-    }
-}
-
-impl std::error::Error for CountersError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
-    }
+        _ => format!("no hardware counters: {error}"),
+    })
 }
 
 #[cfg(test)]

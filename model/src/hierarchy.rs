@@ -24,8 +24,7 @@
 //! By default replacement is `lru`, inclusion `non-inclusive`, and there are no TLBs. A size in
 //! `bytes` must be the product of the rest.
 
-use std::fmt;
-
+use crate::Error;
 use crate::geometry::CacheGeometry;
 
 /// No machine has more levels of either kind.
@@ -143,14 +142,14 @@ impl Hierarchy {
     /// A hierarchy, checked.
     ///
     /// # Errors
-    /// [`HierarchyError`] names the first thing that no machine has.
+    /// An [`Error`] names the first thing that no machine has.
     pub fn new(
         caches: Vec<CacheLevel>,
         inclusion: Inclusion,
         tlbs: Vec<CacheLevel>,
-    ) -> Result<Hierarchy, HierarchyError> {
+    ) -> Result<Hierarchy, Error> {
         if let Some(what) = fault(&caches, inclusion, &tlbs) {
-            return Err(HierarchyError { what });
+            return Err(refused(&what));
         }
         Ok(Hierarchy {
             caches,
@@ -250,19 +249,9 @@ fn name_fault(levels: &[CacheLevel]) -> Option<String> {
     })
 }
 
-/// Why caches make no [`Hierarchy`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HierarchyError {
-    what: String,
+fn refused(what: &str) -> Error {
+    Error::new(format!("no machine has such caches: {what}"))
 }
-
-impl fmt::Display for HierarchyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no machine has such caches: {}", self.what)
-    }
-}
-
-impl std::error::Error for HierarchyError {}
 
 #[cfg(feature = "json")]
 mod json {
@@ -270,7 +259,8 @@ mod json {
 
     use serde::{Deserialize, Serialize};
 
-    use super::{CacheLevel, HierarchyError, Inclusion, ReplacementPolicy};
+    use super::{CacheLevel, Inclusion, ReplacementPolicy, refused};
+    use crate::Error;
     use crate::geometry::CacheGeometry;
 
     #[derive(Deserialize)]
@@ -284,9 +274,9 @@ mod json {
     }
 
     impl TryFrom<Hierarchy> for super::Hierarchy {
-        type Error = HierarchyError;
+        type Error = Error;
 
-        fn try_from(file: Hierarchy) -> Result<super::Hierarchy, HierarchyError> {
+        fn try_from(file: Hierarchy) -> Result<super::Hierarchy, Error> {
             super::Hierarchy::new(file.caches, file.inclusion, file.tlbs)
         }
     }
@@ -305,13 +295,11 @@ mod json {
     }
 
     impl TryFrom<Level> for CacheLevel {
-        type Error = HierarchyError;
+        type Error = Error;
 
-        fn try_from(file: Level) -> Result<CacheLevel, HierarchyError> {
+        fn try_from(file: Level) -> Result<CacheLevel, Error> {
             // Names are checked with the whole hierarchy; until then they are shown escaped.
-            let fault = |what: String| HierarchyError {
-                what: format!("{:?}: {what}", file.name),
-            };
+            let fault = |what: String| refused(&format!("{:?}: {what}", file.name));
             let geometry = CacheGeometry::new(file.sets, file.block_bytes, file.ways)
                 .map_err(|error| fault(error.to_string()))?;
             let product = geometry.blocks() * geometry.block_bytes();

@@ -99,9 +99,7 @@ pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
 pub use error::Error;
 pub use footprint::{Footprint, Replacement};
 pub use geometry::{CacheGeometry, GeometryError, PageSize};
-pub use hierarchy::{
-    CacheLevel, Hierarchy, HierarchyError, Inclusion, MAX_CACHES, ReplacementPolicy,
-};
+pub use hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES, ReplacementPolicy};
 #[cfg(feature = "structures")]
 pub use keys::KeyDistribution;
 pub use layout::{HintPolicy, Layout, NodeExtent, Placement};
@@ -122,7 +120,7 @@ pub use simulator::{Frames, Simulator};
 pub use structure::{Built, Growth, InNode, Links, Operation, Sizes, Structure};
 #[cfg(feature = "calibrate")]
 pub use sys::PagedMemory;
-pub use tiers::{ClosedForm, LevelPrediction, NoClosedForm, Tier, predict_misses};
+pub use tiers::{ClosedForm, LevelPrediction, Tier, predict_misses};
 pub use topology::{CacheKind, Topology};
 pub use visits::{Visits, ends_of_accesses};
 

@@ -18,7 +18,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-pub use closed::{ClosedForm, NoClosedForm};
+pub use closed::ClosedForm;
 #[cfg(feature = "cli")]
 pub(crate) use replay::Counted;
 pub(crate) use replay::Replay;

@@ -21,11 +21,9 @@
 //! cache above holds a block, which takes `(e^x - 1) / x` such times with `x = k (1 - h)`. So in
 //! place of `ways` there is room for `ways + k (1 - exp(-h (e^x - 1) / x))`.
 
-use std::fmt;
-
 use super::{LevelPrediction, Tier};
 use crate::hierarchy::{CacheLevel, Hierarchy};
-use crate::{Layout, NodeExtent};
+use crate::{Error, Layout, NodeExtent};
 
 /// A search touches too much of smaller levels for its blocks to count as independent.
 const CROWDED_SHARE: f64 = 0.1;
@@ -44,20 +42,6 @@ const TIME_GROWTH: f64 = 1.15;
 const LAST_TIME: f64 = 64.0;
 /// The longest time, in operations.
 const TIME_MAX: f64 = 1e15;
-
-/// No formula is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoClosedForm {
-    why: String,
-}
-
-impl fmt::Display for NoClosedForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no closed form: {}", self.why)
-    }
-}
-
-impl std::error::Error for NoClosedForm {}
 
 /// A complete tree in a layout that is regular enough.
 ///
@@ -125,14 +109,14 @@ impl ClosedForm {
     /// left, in this layout. Searches end at each node equally often and read whole nodes.
     ///
     /// # Errors
-    /// [`NoClosedForm`] for layouts without one, an arity below 2, and trees without nodes.
+    /// For layouts without one, an arity below 2, and trees without nodes.
     pub fn new(
         layout: Layout,
         nodes: u64,
         arity: u32,
         node: NodeExtent,
-    ) -> Result<ClosedForm, NoClosedForm> {
-        let refuse = |why: String| Err(NoClosedForm { why });
+    ) -> Result<ClosedForm, Error> {
+        let refuse = |why: String| Err(Error::new(format!("no closed form: {why}")));
         if nodes == 0 || arity < 2 {
             return refuse(format!(
                 "{nodes} nodes with {arity} children each are no tree"
