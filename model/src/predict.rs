@@ -42,7 +42,7 @@ const FRAMES_SEED: u64 = 0;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct LevelMisses {
-    /// Name of the [`Level`].
+    /// Name of the [`Level`](crate::Level).
     pub name: String,
     /// Loads of one operation that the level does not serve; for a level of several capacities
     /// their mean, weighted by the latencies.
