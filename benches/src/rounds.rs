@@ -21,7 +21,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// Panics when there are no figures, as all that make rounds.
+    /// Panics without figures, as every constructor here.
     pub fn new(each: Vec<f64>) -> Self {
         Rounds {
             median: median(&each),
@@ -40,8 +40,7 @@ impl Rounds {
         Rounds::new(each.collect())
     }
 
-    /// The times of `subjects`, in turns, in nanoseconds for each of `operations`. `time` times
-    /// one.
+    /// The times of `subjects` in turns, in nanoseconds for each of `operations`.
     pub fn in_turns<E>(
         rounds: usize,
         subjects: usize,

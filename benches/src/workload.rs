@@ -21,7 +21,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub type Rows = Result<Vec<Comparison>, Failure>;
 
-/// Fails when `who` computed something else than the first, whose result is `expected`.
+/// Fails when `who` computed something else than the first, whose result becomes `expected`.
 pub fn agree<T: Copy + PartialEq>(
     expected: &mut Option<T>,
     result: T,
