@@ -23,9 +23,8 @@ impl<K: Clone> Chain<K> {
 impl<K> Chain<K> {
     /// `lookups` steps. Calls `query` twice for each.
     pub fn draw(lookups: usize, mut query: impl FnMut() -> K) -> Self {
-        Chain {
-            pairs: (0..lookups).map(|_| [query(), query()]).collect(),
-        }
+        let pairs = (0..lookups).map(|_| [query(), query()]).collect();
+        Chain { pairs }
     }
 
     /// The number of lookups.
@@ -72,15 +71,12 @@ impl Zipf {
         let mut rng = Rng::new(seed);
         rng.shuffle(&mut items);
         let mut sum = 0.0;
-        let up_to = (1..=items.len()).map(|rank| {
+        let mut sum_up_to = |rank: usize| {
             sum += (rank as f64).powf(-0.99);
             sum
-        });
-        Zipf {
-            up_to: up_to.collect(),
-            items,
-            rng,
-        }
+        };
+        let up_to = (1..=items.len()).map(&mut sum_up_to).collect();
+        Zipf { items, up_to, rng }
     }
 
     /// The next query, if there are items. O(log n).

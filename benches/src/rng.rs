@@ -1,7 +1,6 @@
 //! Seeded random numbers: Steele, Lea and Flood's `SplitMix64` (OOPSLA 2014).
 //!
-//! By hand, because rows are compared with those of earlier versions, so the stream must never
-//! change.
+//! By hand, because the stream must never change: rows are compared with earlier ones.
 
 /// A seeded stream of 64-bit numbers.
 #[derive(Clone, Copy, Debug)]

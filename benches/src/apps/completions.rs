@@ -14,7 +14,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ptr::{NonNull, null_mut};
 
-use crate::rng::Rng;
 use ccmorph::Morph;
 use intrusive_collections::rbtree::{Color, Entry, RBTreeOps};
 use intrusive_collections::{
@@ -23,6 +22,7 @@ use intrusive_collections::{
 
 use super::corpus::{number, sources, words};
 use crate::programs::{Checksum, Outcome, Scale, collect};
+use crate::rng::Rng;
 
 pub(super) fn plain(scale: Scale) -> Outcome {
     run::<RBTreeLink>(scale, |_| ())

@@ -4,15 +4,14 @@
 //! diagram of its middle output has about a million nodes. `biodivine-lib-bdd` builds it gate by
 //! gate. Then test vectors walk from the root to a terminal.
 //!
-//! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in depth-first
-//! order. It takes nodes in any order, with the terminals first and the root last, so the change
-//! takes the nodes out, has [`Morph::run_slice`] permute them, and puts them back.
+//! The crate keeps a diagram as a vector of nodes of 12 bytes, linked by index, in any order with
+//! the terminals first and the root last. So [`Morph::run_slice`] can permute them.
 
-use crate::rng::Rng;
 use biodivine_lib_bdd::{Bdd, BddNode, BddPointer, BddValuation, BddVariableSet};
 use ccmorph::{Layout, Morph};
 
 use crate::programs::{Outcome, Scale};
+use crate::rng::Rng;
 
 const TERMINALS: usize = 2;
 

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use crate::rng::Rng;
 use ccmalloc::near;
 use intrusive_collections::{LinkedList, LinkedListLink, intrusive_adapter};
 
 use super::corpus::{number, sources, words};
 use crate::programs::{Outcome, Scale, collect};
+use crate::rng::Rng;
 
 struct Posting {
     link: LinkedListLink,

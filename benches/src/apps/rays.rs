@@ -9,7 +9,6 @@
 //! `Morph::run_slice` puts them into an order in which a path from the root touches fewer pages.
 //! Nodes have 80 bytes, more than a cache block. The time of the morph counts.
 
-use crate::rng::Rng;
 use bvh::aabb::{Aabb, Bounded};
 use bvh::bounding_hierarchy::BHShape;
 use bvh::bvh::{Bvh, BvhNode};
@@ -18,6 +17,7 @@ use ccmorph::{Layout, Morph};
 use nalgebra::{Point3, Vector3};
 
 use crate::programs::{Outcome, Scale};
+use crate::rng::Rng;
 
 /// The change.
 pub(super) fn morph(hierarchy: &mut Bvh<f32, 3>) {

@@ -53,6 +53,7 @@ pub struct InCoreBTree<W> {
     root: usize,
 }
 
+#[derive(Default)]
 struct Node {
     keys: Vec<usize>,
     children: Vec<usize>,
@@ -62,9 +63,8 @@ impl<W: Word> InCoreBTree<W> {
     /// The smallest node: one or two keys.
     pub const NODE_BYTES_MIN: usize = (FIRST_KEY + 2 * PAIR) * size_of::<W>();
 
-    /// Inserts `keys` in their order. Nodes lie in the order in which they were made. With a
-    /// colouring, the top of the tree has its part of a cache to itself, and the rest is
-    /// depth-first.
+    /// Inserts `keys` in their order. Nodes lie in the order in which they were made; with a
+    /// colouring, depth-first, and the top of the tree has its part of a cache to itself.
     pub fn new(
         node_bytes: usize,
         keys: impl Iterator<Item = usize>,
@@ -153,18 +153,12 @@ impl<W: Word> InCoreBTree<W> {
 
 /// The nodes of a tree of `keys` in the order in which they were made, and the index of the root.
 fn grow(d: usize, keys: impl Iterator<Item = usize>) -> (Vec<Node>, usize) {
-    let leaf = Node {
-        keys: Vec::new(),
-        children: Vec::new(),
-    };
-    let mut nodes = vec![leaf];
+    let mut nodes = vec![Node::default()];
     let mut root = 0;
     for key in keys {
         if let Some((middle, right)) = insert(&mut nodes, root, key, d) {
-            nodes.push(Node {
-                keys: vec![middle],
-                children: vec![root, right],
-            });
+            let (keys, children) = (vec![middle], vec![root, right]);
+            nodes.push(Node { keys, children });
             root = nodes.len() - 1;
         }
     }

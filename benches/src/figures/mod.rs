@@ -1,8 +1,7 @@
 //! The thesis's figures 2-6 and 2-7, measured on this machine and simulated for the thesis's.
 //!
-//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), sections 2.2.3 and 2.3, describes the
-//! figures without their plotted points. `docs/ctree-figures.md` has the results, and says why the
-//! two machines differ.
+//! T. Chilimbi, *Cache-Conscious Data Structures* (1999), describes them without their plotted
+//! points in sections 2.2.3 and 2.3. `docs/ctree-figures.md` has the results.
 
 pub mod btree;
 pub mod draw;
@@ -136,7 +135,7 @@ impl Points<'_> {
     }
 
     fn measure(&mut self, subjects: &[Searched]) -> std::io::Result<()> {
-        progress(&format!("figure {}, {} keys", self.figure, self.keys));
+        eprintln!("figures: figure {}, {} keys", self.figure, self.keys);
         let runs = (self.effort.long_runs, self.effort.short_runs);
         let times = measure(subjects, (self.keys, self.seed), &self.checkpoints, runs)?;
         for (subject, times) in subjects.iter().zip(times) {
@@ -194,10 +193,8 @@ pub fn b_tree<W: Word>(
     InCoreBTree::new(node_bytes, order.into_iter(), colouring)
 }
 
-/// Figure 2-6: the time of a random search in an in-core B-tree against the size of its nodes.
-///
-/// The thesis has 32,767 keys and its minimum at nodes of 96 B, where blocks have 64. Today that
-/// tree fits a cache, so a larger one is searched too.
+/// Figure 2-6: the time of a random search in an in-core B-tree against the size of its nodes. The
+/// thesis's 32,767 keys fit a cache today, so a larger tree is searched too.
 fn node_sizes(effort: &Effort) -> Rows {
     const SIZES: [usize; 15] = [
         32, 48, 64, 80, 96, 112, 128, 160, 192, 256, 384, 512, 1024, 2048, 4096,
@@ -241,9 +238,6 @@ const BINARY_TREES: [(&str, Layout); 4] = [
 ];
 
 /// Figure 2-7: the average time of a random search against the number of searches from cold caches.
-///
-/// The thesis has 2,097,151 keys in 40 MB, forty times its second cache. Later searches find more
-/// of the tree's top cached, the better the layout packs it.
 fn searches(effort: &Effort) -> Rows {
     let mut rows = Vec::new();
     let checkpoints = (1..).map(|power| 10_u64.pow(power));
@@ -305,7 +299,7 @@ fn subjects(keys: usize) -> Result<Vec<Searched>, Box<dyn Error>> {
         let (tree, report) = binary_tree(keys, layout, structure == C_TREE)?;
         if layout.is_none() {
             let chosen = report.layout;
-            progress(&format!("the model lays {keys} nodes out as {chosen}"));
+            eprintln!("figures: the model lays {keys} nodes out as {chosen}");
         }
         colouring = colouring.or(report.colour.map(|colour| colour.colouring));
         subjects.push(Searched::binary(structure, tree));
@@ -330,7 +324,7 @@ const LINK_WORD: u64 = 4;
 /// Adds costs on the thesis's machine. The colours are those of its second cache.
 fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     let keys = points.keys;
-    progress(&format!("figure 2-7, {keys} keys on the thesis's machine"));
+    eprintln!("figures: figure 2-7, {keys} keys on the thesis's machine");
     let shape = Shape::complete_binary(u32::try_from(keys)?);
     let colouring = Colouring::new(CacheGeometry::new(16_384, 64, 1)?, HOT_SHARE)?;
     for (structure, layout) in BINARY_TREES {
@@ -364,8 +358,4 @@ fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     let tree = b_tree(B_TREE_NODE_BYTES, keys, Some(colouring))?;
     points.simulate_b_tree(COLOURED_B_TREE, &tree);
     Ok(())
-}
-
-fn progress(what: &str) {
-    eprintln!("figures: {what}");
 }

@@ -2,7 +2,7 @@
 //!
 //! From G. Bilardi and A. Nicolau, *Adaptive bitonic sorting* (SIAM J. Comput. 18, 1989). The
 //! sequence is a complete tree in order, followed by one more number, the *spare*. Its halves are
-//! sorted in opposite directions and merged:
+//! sorted in opposite directions and merged. Exchanged subtrees end up far from their parents:
 //!
 //! ```text
 //! merge(root, spare):   exchange root and spare, if out of order
@@ -11,8 +11,6 @@
 //!         then both go left or both go right, into the part that is not settled yet
 //!     merge(left, root), merge(right, spare)
 //! ```
-//!
-//! Exchanged subtrees end up far from their parents, so the placement wears out.
 
 use std::alloc::Layout;
 use std::mem::swap;
@@ -27,7 +25,6 @@ use crate::placement::Placement;
 use crate::queries::add_in_order;
 
 /// A sequence of numbers. The input is the number of levels of its tree.
-#[derive(Debug)]
 pub struct Bisort {
     root: Option<Box<Node>>,
     spare: u32,
@@ -64,10 +61,9 @@ impl Olden for Bisort {
 
     fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
         let last = (1_u32 << levels) - 1;
-        Bisort {
-            root: build(0, last, number, ptr::null(), placement),
-            spare: number(last),
-        }
+        let root = build(0, last, number, ptr::null(), placement);
+        let spare = number(last);
+        Bisort { root, spare }
     }
 
     /// As the model chooses: merges go down paths.

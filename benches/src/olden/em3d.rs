@@ -3,11 +3,10 @@
 //! Olden's program, after D. Culler et al., *Parallel Programming in Split-C* (1993). The points of
 //! the electric field are one list, those of the magnetic field another. Each value depends on some
 //! points of the other field, to which its node has an array of pointers and one of coefficients.
-//! An iteration goes over the electric list, then over the magnetic one.
-//!
 //! The dependences are random, as in the original, so this program gains least from a placement.
-//! Nodes are hinted at the node before them in the list, arrays at their node. Unlike the original,
-//! the value is part of the node, and coefficients keep the values finite.
+//! Nodes are hinted at the node before them in the list, arrays at their node.
+//!
+//! Unlike in the original, the value is part of the node, and coefficients keep the values finite.
 
 use std::alloc::Layout;
 use std::cell::{Cell, OnceCell};
@@ -25,7 +24,6 @@ const FIELDS: usize = 2;
 const SEED: u64 = 0x4d33;
 
 /// Which points depend on which, and for how many iterations.
-#[derive(Clone, Debug)]
 pub struct Input {
     points: usize,
     degree: usize,
@@ -34,8 +32,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// A random graph of `points` for each field. Each of them has `degree` points, at most all, of
-    /// the other field that depend on it.
+    /// Random graphs of `points`, each with `degree` points of the other field that depend on it.
     pub fn new([points, degree, iterations]: [usize; 3]) -> Input {
         assert!(degree <= points, "{degree} different ones of {points}");
         Input {
@@ -48,7 +45,6 @@ impl Input {
 }
 
 /// What the points of a field depend on.
-#[derive(Clone, Debug)]
 struct Graph {
     /// Where the sources of each point begin; one more at the end.
     starts: Vec<u32>,
@@ -73,20 +69,17 @@ impl Graph {
         // Stable: the sources of a point stay in ascending order.
         edges.sort_by_key(|&(target, _)| target);
         let start = |point| as_u32(edges.partition_point(|&(target, _)| target < point));
-        Graph {
-            starts: (0..=as_u32(points)).map(start).collect(),
-            sources: edges.iter().map(|&(_, source)| source).collect(),
-        }
+        let starts = (0..=as_u32(points)).map(start).collect();
+        let sources = edges.iter().map(|&(_, source)| source).collect();
+        Graph { starts, sources }
     }
 }
 
-/// A number from 0 to 1.
 fn fraction(seed: u64) -> f64 {
     (Rng::new(seed).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// A point: 48 bytes, as in Olden on a 64-bit machine.
-#[derive(Debug)]
 struct Node {
     value: Cell<f64>,
     /// Set once, when the nodes of the other field are there.
@@ -96,7 +89,6 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 48);
 
-#[derive(Debug)]
 struct Sources {
     /// Invariant: nodes of the other field of the same [`Em3d`], alive, with the right to read them
     /// and to write them through their [`Cell`]. Only a morph borrows nodes exclusively, which ends
@@ -143,7 +135,6 @@ fn nodes(list: &List) -> impl Iterator<Item = &Node> {
 }
 
 /// The two fields.
-#[derive(Debug)]
 pub struct Em3d {
     /// Boxed, because a box that moves takes the right to its contents from other pointers to them:
     /// the links to the first nodes stay good when this is moved.
@@ -183,10 +174,8 @@ impl Olden for Em3d {
     fn build<P: Placement>(input: &Input, placement: P) -> Self {
         let fields = Box::new([0, 1].map(|field| build_list(field, input.points, placement)));
         // From here on nodes are borrowed shared only, so that pointers to them stay good.
-        let all = [0, 1].map(|field: usize| {
-            let nodes = nodes(&fields[field]).map(ptr::from_ref);
-            nodes.collect::<Vec<*const Node>>()
-        });
+        let all = |list: &List| nodes(list).map(ptr::from_ref).collect::<Vec<*const Node>>();
+        let all = [all(&fields[0]), all(&fields[1])];
         let (mut from, mut coefficients) = (Vec::new(), Vec::new());
         for (field, graph) in input.graphs.iter().enumerate() {
             for (node, range) in nodes(&fields[field]).zip(graph.starts.windows(2)) {
@@ -199,7 +188,7 @@ impl Olden for Em3d {
                 let from = placement.copy_near(&from, node);
                 let coefficients = placement.copy_near(&coefficients, from.as_ptr());
                 let sources = Sources { from, coefficients };
-                node.sources.set(sources).expect("set once for each node");
+                assert!(node.sources.set(sources).is_ok(), "set once for each node");
             }
         }
         Em3d { fields }

@@ -1,11 +1,10 @@
 //! health: Olden's simulation of the Colombian health care system, with patients in lists.
 //!
 //! Villages form a tree, four below each, and each has a hospital with four doubly linked lists. In
-//! each step of time, from the leaves up to the root, new patients and those sent up from below are
-//! assessed for 3 steps if there is personnel, or wait. Of ten, nine are treated for 10 steps and
-//! freed, and one is sent up. Each step walks every list, and each arrival walks to the end of its
-//! list, where its cell is allocated near the last one. A patient's hint is the patient who came
-//! before in the same village. As in the thesis, `ccmorph` lays the lists out every few steps.
+//! each step of time, from the leaves up, new patients and those sent up from below are assessed
+//! for 3 steps if there is personnel, or wait. Of ten, nine are treated for 10 steps and freed, and
+//! one is sent up. Each step walks every list, and each arrival walks to the end of its list, where
+//! its cell is allocated near the last one. A patient's hint is the one before in the village.
 //!
 //! Unlike in the original, patients and cells are freed, lists begin at a pointer, and cells are
 //! removed where the walk finds them. Sizes beyond the thesis's have three times the draws and
@@ -30,7 +29,6 @@ const DRAWS_A_PATIENT: usize = 3;
 /// One assessment in this many sends the patient up.
 const ASSESSED_A_SENT_UP: usize = 10;
 
-#[derive(Debug)]
 struct Patient {
     /// Hospitals, including this one.
     hospitals: u32,
@@ -44,7 +42,7 @@ struct Patient {
 
 const _: () = assert!(size_of::<Patient>() == 24);
 
-#[derive(Debug, TreeNode)]
+#[derive(TreeNode)]
 struct Cell {
     patient: Box<Patient>,
     /// Null or an address, never read.
@@ -113,7 +111,6 @@ fn unlink(list: &mut List) -> Option<Box<Patient>> {
     Some(cell.patient)
 }
 
-#[derive(Debug)]
 struct Hospital {
     free: u32,
     /// Those inside, in assessment, waiting, and to be sent up: the order of a step's walk.
@@ -141,7 +138,6 @@ fn begin_assessment<P: Placement>(assess: &mut List, mut patient: Box<Patient>, 
     append(assess, patient, here);
 }
 
-#[derive(Debug)]
 struct Village {
     below: [Option<Box<Village>>; VILLAGES_BELOW],
     /// Null at the root; only ever compared.
@@ -265,7 +261,6 @@ fn add(tally: &mut Tally, patient: &Patient, village: *const Village) {
 }
 
 /// The country.
-#[derive(Debug)]
 pub struct Health {
     /// Invariant: villages stay where they were built; patients hold their addresses.
     root: Box<Village>,

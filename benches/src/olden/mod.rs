@@ -5,6 +5,8 @@
 //! Distributed-Memory Machines*, 1995) is the collection of pointer programs that the thesis
 //! measures with (section 4.3.3, table 4.2, figure 4-5).
 
+#![expect(missing_debug_implementations, reason = "no structure is printed")]
+
 pub mod age;
 pub mod bisort;
 pub mod em3d;

@@ -24,7 +24,7 @@ use crate::rng::Rng;
 const LENGTH_MAX: usize = 2048;
 
 /// An edge in the table of one end: 24 bytes, as in Olden on a 64-bit machine.
-#[derive(Debug, TreeNode)]
+#[derive(TreeNode)]
 struct Entry {
     key: u32,
     length: u64,
@@ -37,7 +37,6 @@ const _: () = assert!(size_of::<Entry>() == 24);
 type Chain = Option<Box<Entry>>;
 
 /// A hash table from vertices to lengths of edges. It does not grow.
-#[derive(Debug)]
 struct Table {
     buckets: Box<[Chain]>,
 }
@@ -73,7 +72,7 @@ impl Table {
     }
 }
 
-#[derive(Debug, TreeNode)]
+#[derive(TreeNode)]
 struct Vertex {
     number: u32,
     /// Outside of the tree, the length of the shortest edge to it.
@@ -90,7 +89,6 @@ fn length(a: u32, b: u32) -> u64 {
 }
 
 /// The graph: two lists of vertices. The input is their number.
-#[derive(Debug)]
 pub struct Mst {
     /// The one that joined last is the first.
     tree: Option<Box<Vertex>>,

@@ -18,7 +18,7 @@ use ccmorph::{Morph, MorphError};
 use super::{Olden, Size};
 use crate::placement::Placement;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 #[repr(u8)]
 enum Colour {
     White,
@@ -33,7 +33,6 @@ enum Colour {
 ///   `parent` points back to this one and to which no other node's `children` point;
 /// - `parent` is null in the root;
 /// - nodes change and move only under a `&mut Perimeter`, and are never freed but by a morph.
-#[derive(Debug)]
 struct Node {
     colour: Colour,
     /// Which quarter of its parent: bit 0 is set in the eastern ones, bit 1 in the southern ones.
@@ -159,7 +158,6 @@ fn squared_distances(centre: i64, first: i64, count: i64) -> [i64; 2] {
 /// An image's quadtree. The input is the logarithm of the pixels of a side.
 ///
 /// Invariant: `root` is not null, and those of `Node` hold for all nodes that it leads to.
-#[derive(Debug)]
 pub struct Perimeter {
     root: *mut Node,
 }
@@ -179,9 +177,8 @@ impl Olden for Perimeter {
     }
 
     fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
-        Perimeter {
-            root: Square::whole(levels).tree(0, ptr::null_mut(), placement),
-        }
+        let root = Square::whole(levels).tree(0, ptr::null_mut(), placement);
+        Perimeter { root }
     }
 
     /// Depth-first: all leaves are visited, and most neighbours are near.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The worker makes the input, ages the heap where asked to, and then builds, lays out where asked
-//! to, and works; these three are timed. It ends without freeing anything, as the originals do.
+//! to, and works, which is timed. It ends without freeing anything, as the originals do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -140,22 +140,20 @@ impl FromStr for Run {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        fn value<T: ValueEnum>(name: &str) -> Result<T, String> {
-            T::from_str(name, false)
-        }
         let parts: Vec<&str> = text.split(':').collect();
         let [PREFIX, program, setting, variant, size, ref mode @ ..] = parts[..] else {
             return Err(format!(
                 "{text:?} is not {PREFIX}:program:setting:variant:size"
             ));
         };
+        let mode = mode.first();
         let found = PROGRAMS.iter().find(|known| known.name == program);
         Ok(Run {
             program: found.ok_or_else(|| format!("there is no program {program:?}"))?,
-            setting: value(setting)?,
-            variant: value(variant)?,
-            size: value(size)?,
-            mode: mode.first().map_or(Ok(Mode::Run), |name| value(name))?,
+            setting: Setting::from_str(setting, false)?,
+            variant: Variant::from_str(variant, false)?,
+            size: Size::from_str(size, false)?,
+            mode: mode.map_or(Ok(Mode::Run), |mode| Mode::from_str(mode, false))?,
         })
     }
 }

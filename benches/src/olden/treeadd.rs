@@ -17,7 +17,7 @@ use crate::placement::Placement;
 const SUMS: u64 = 4;
 
 /// A node of a complete tree, for bisort as well: 24 bytes, as in C.
-#[derive(Debug, TreeNode)]
+#[derive(TreeNode)]
 pub(super) struct Node {
     pub(super) value: u32,
     #[child]
@@ -51,7 +51,6 @@ pub(super) fn build<P: Placement>(
 }
 
 /// The tree. The input is its number of levels.
-#[derive(Debug)]
 pub struct TreeAdd(Option<Box<Node>>);
 
 impl Olden for TreeAdd {

@@ -33,7 +33,7 @@ pub type Point = [f64; 2];
 /// shared borrows of these or given by a morph, and since then no city of the tree was borrowed
 /// exclusively but by a morph that wrote all links again. This module alone has cities, hands out
 /// none, and works on one tree at a time.
-#[derive(Debug, TreeNode)]
+#[derive(TreeNode)]
 struct City {
     /// Of the subtree.
     size: u32,
@@ -87,7 +87,6 @@ fn link(before: &City, after: &City) {
 }
 
 /// The cities. The input is their places, in the preorder of the tree.
-#[derive(Debug)]
 pub struct Tsp {
     /// Boxed, because a box that moves takes the right to its contents from other pointers to them:
     /// the links to the root stay good when this is moved.

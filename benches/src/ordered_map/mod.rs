@@ -87,7 +87,7 @@ impl<K: Key> Kind<K> {
             slug,
             name,
             empty: || Box::new(M::default()),
-            many: |groups| Box::new(passes::Many::<M>::new(groups)),
+            many: |groups| Box::new(passes::many::<K, M>(groups)),
         }
     }
 

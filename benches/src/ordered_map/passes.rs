@@ -30,12 +30,8 @@ pub trait Passes<K> {
     fn mixed(&mut self, updates: &Updates<K>) -> u64;
 }
 
-/// Operations, half of them lookups and half updates, that leave a map with the keys that it had:
-///
-/// ```text
-/// there:   get, insert arriving[0], get, remove leaving[0], get, insert arriving[1], get, ...
-/// back:    get, insert leaving[0], get, remove arriving[0], ...
-/// ```
+/// Operations, half of them lookups and half updates, that leave a map with the keys that it had.
+/// It gets, inserts `arriving[0]`, gets, removes `leaving[0]`, and so on, and then all goes back.
 #[derive(Clone, Debug)]
 pub struct Updates<K> {
     /// Keys that stay in the map, in the order of the lookups: two for each pair of updates.
@@ -132,18 +128,13 @@ pub trait ManyPasses<K> {
 
 pub(super) struct Many<M>(Vec<M>);
 
-impl<M> Many<M> {
-    pub(super) fn new<K: Key>(groups: &[Vec<K>]) -> Self
-    where
-        M: OrderedMap<K>,
-    {
-        let filled = groups.iter().map(|keys| {
-            let mut map = M::default();
-            map.insert_all(keys);
-            map
-        });
-        Many(filled.collect())
-    }
+pub(super) fn many<K: Key, M: OrderedMap<K>>(groups: &[Vec<K>]) -> Many<M> {
+    let filled = groups.iter().map(|keys| {
+        let mut map = M::default();
+        map.insert_all(keys);
+        map
+    });
+    Many(filled.collect())
 }
 
 impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {

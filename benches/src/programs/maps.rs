@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-use crate::rng::Rng;
-
 use super::objects::marked;
 use super::{Outcome, Scale, collect, live};
+use crate::rng::Rng;
 
 /// A `BTreeMap<String, String>`: inserted into, looked up in, removed from, iterated over, dropped.
 pub(super) fn btree_strings(scale: Scale) -> Outcome {
@@ -42,8 +41,6 @@ pub(super) fn btree_strings(scale: Scale) -> Outcome {
             sum.add_bytes(key.as_bytes());
             sum.add_bytes(value.as_bytes());
         }
-        drop(copy);
-        drop(map);
     })
 }
 
@@ -74,7 +71,6 @@ pub(super) fn hash_lists(scale: Scale) -> Outcome {
             sum.add_bytes(word.as_bytes());
             sum.add(positions.iter().map(|&mark| u64::from(mark)).sum());
         }
-        drop(index);
     })
 }
 

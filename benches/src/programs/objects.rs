@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::hint::black_box;
 
-use crate::rng::Rng;
-
 use super::{Outcome, Scale, collect, live};
+use crate::rng::Rng;
 
 /// Objects of 24, 32 and 64 bytes come and go in waves, as stack, as queue, and in random order.
 pub(super) fn small_fixed(scale: Scale) -> Outcome {

@@ -6,13 +6,13 @@ use super::{Checksum, Outcome, Scale, collect};
 use crate::dispatch::served_by;
 use crate::placement::{AS_ALLOCATED, Hinted, NodeAllocator, NullHinted};
 use crate::raw::{RawChains, RawTree};
+use crate::rivals::OURS;
 use crate::rng::Rng;
 use crate::search_tree::Node;
 use crate::sys::resident_bytes;
 
-/// A tree of 2^22 - 1 nodes is built from the root down and walked twice, as in Olden's `treeadd`,
-/// and never freed. An allocator that serves ascending addresses does best: nodes are allocated in
-/// the order of the walk. Quick runs have the same size: smaller trees ask another question.
+/// A tree of 2^22 - 1 nodes, in quick runs too, is built from the root down and walked twice, as in
+/// Olden's `treeadd`, and never freed. Ascending addresses have the order of the walk.
 pub(super) fn build_once(_scale: Scale) -> Outcome {
     Outcome::of(|sum| {
         // Leaked, as in the original: the process ends after it.
@@ -47,10 +47,6 @@ fn add_in_order(node: Option<&Node>, sum: &mut Checksum) {
     }
 }
 
-fn takes_hints() -> bool {
-    served_by() == "ccmalloc"
-}
-
 fn random_keys(count: usize, seed: u64) -> Vec<u64> {
     let mut rng = Rng::new(seed);
     collect(count, |_| rng.next_u64())
@@ -62,7 +58,7 @@ const NULL_HINT_OBJECTS: usize = 1 << 20;
 /// The hinted search tree with every hint null: random inserts and searches, then freed.
 pub(super) fn null_hint_bst(scale: Scale) -> Outcome {
     let keys = random_keys(scale.of(NULL_HINT_OBJECTS), 11);
-    if takes_hints() {
+    if served_by() == OURS.process {
         Outcome::of(|sum| search_some(NullHinted::new(default_policy()), &keys, sum))
     } else {
         Outcome::of(|sum| search_some(AS_ALLOCATED, &keys, sum))
@@ -80,7 +76,7 @@ fn search_some<A: NodeAllocator>(allocator: A, keys: &[u64], sum: &mut Checksum)
 /// The hinted hash chains with every hint null: added, deleted, walked, then freed.
 pub(super) fn null_hint_chain(scale: Scale) -> Outcome {
     let links = scale.of(NULL_HINT_OBJECTS);
-    if takes_hints() {
+    if served_by() == OURS.process {
         Outcome::of(|sum| walk_some(NullHinted::new(default_policy()), links, sum))
     } else {
         Outcome::of(|sum| walk_some(AS_ALLOCATED, links, sum))
@@ -116,7 +112,7 @@ pub fn aged_chains<A: NodeAllocator>(allocator: A, links: usize) -> (RawChains<A
 /// Resident memory of a search tree's node: hinted under `ccmalloc`, plain under the others.
 pub(super) fn memory_bst(scale: Scale) -> Outcome {
     let keys = random_keys(scale.of(1 << 21), 13);
-    if takes_hints() {
+    if served_by() == OURS.process {
         weigh(Hinted::new(default_policy()), &keys)
     } else {
         weigh(AS_ALLOCATED, &keys)

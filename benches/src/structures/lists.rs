@@ -155,8 +155,7 @@ impl Structure for Lists {
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "lists are few")]
     fn answer(&self, query: u64) -> u32 {
-        low_half(Some(
-            &self.values(query as usize).fold(0, u64::wrapping_add),
-        ))
+        let sum = self.values(query as usize).fold(0, u64::wrapping_add);
+        low_half(Some(&sum))
     }
 }

@@ -73,9 +73,6 @@ impl Cube {
     }
 }
 
-/// Points on average that a query asks for.
-const QUERY_POINTS: f64 = 64.0;
-
 /// An octree of points.
 #[derive(Clone, Debug)]
 pub struct Octree {
@@ -88,7 +85,7 @@ impl Octree {
     /// A tree of `count` random points. Queries are for cubes in which 64 lie on average.
     #[expect(clippy::cast_possible_truncation, reason = "a side may be rounded")]
     pub fn random(count: usize, seed: u64) -> Octree {
-        let side = (QUERY_POINTS / count.max(1) as f64).cbrt().min(1.0);
+        let side = (64.0 / count.max(1) as f64).cbrt().min(1.0);
         let mut tree = Octree {
             root: None,
             query_reach: (side / 2.0) as f32,
