@@ -64,43 +64,47 @@ type Side = (u8, u8);
 /// North, south, west, and east.
 const SIDES: [Side; 4] = [(2, 0), (2, 2), (1, 0), (1, 1)];
 
-/// The area of a ring is that of the image divided by two to this power: about a hundred rings.
-const RING_SHIFT: u32 = 7;
-
-/// A square of a zone plate with `2^levels` pixels on a side.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Square {
-    levels: u32,
     column: i64,
     row: i64,
     side: i64,
 }
 
 impl Square {
-    fn whole(levels: u32) -> Square {
-        Square {
-            levels,
-            column: 0,
-            row: 0,
-            side: 1 << levels,
-        }
-    }
-
     fn quarter(self, quadrant: u8) -> Square {
         let side = self.side / 2;
         Square {
             column: self.column + i64::from(quadrant & 1) * side,
             row: self.row + i64::from(quadrant >> 1) * side,
             side,
-            ..self
+        }
+    }
+}
+
+/// The area of a ring is that of the image divided by two to this power: about a hundred rings.
+const RING_SHIFT: u32 = 7;
+
+/// A zone plate; a side has `2^levels` pixels.
+#[derive(Clone, Copy, Debug)]
+struct Image {
+    levels: u32,
+}
+
+impl Image {
+    fn whole(self) -> Square {
+        Square {
+            column: 0,
+            row: 0,
+            side: 1 << self.levels,
         }
     }
 
-    /// Black or white when the nearest and the farthest pixel lie in the same ring.
-    fn colour(self) -> Colour {
-        let plate = 1 << self.levels;
-        let across = squared_distances(plate * 5 / 16, self.column, self.side);
-        let down = squared_distances(plate * 7 / 16, self.row, self.side);
+    /// Black or white when the nearest and the farthest pixel of a square lie in the same ring.
+    fn colour(self, square: Square) -> Colour {
+        let side = self.whole().side;
+        let across = squared_distances(side * 5 / 16, square.column, square.side);
+        let down = squared_distances(side * 7 / 16, square.row, square.side);
         // Coordinates are doubled, so the image's area is four times the pixels.
         let shift = 2 * self.levels + 2 - RING_SHIFT;
         let [nearest, farthest] = [0, 1].map(|end: usize| (across[end] + down[end]) >> shift);
@@ -111,17 +115,23 @@ impl Square {
         }
     }
 
-    fn nodes(self) -> usize {
-        if self.colour() != Colour::Grey {
+    fn nodes(self, square: Square) -> usize {
+        if self.colour(square) != Colour::Grey {
             return 1;
         }
-        let quarters = (0..4).map(|quadrant| self.quarter(quadrant).nodes());
+        let quarters = (0..4).map(|quadrant| self.nodes(square.quarter(quadrant)));
         1 + quarters.sum::<usize>()
     }
 
-    /// A node is made before its children. A single pixel is never grey.
-    fn tree<P: Placement>(self, quadrant: u8, parent: *mut Node, placement: P) -> *mut Node {
-        let colour = self.colour();
+    /// The tree of `square`, a node before its children. A single pixel is never grey.
+    fn tree<P: Placement>(
+        self,
+        square: Square,
+        quadrant: u8,
+        parent: *mut Node,
+        placement: P,
+    ) -> *mut Node {
+        let colour = self.colour(square);
         let leaf = Node {
             colour,
             quadrant,
@@ -131,7 +141,7 @@ impl Square {
         let node = Box::into_raw(placement.new_near(leaf, parent));
         if colour == Colour::Grey {
             for quadrant in 0..4 {
-                let child = self.quarter(quadrant).tree(quadrant, node, placement);
+                let child = self.tree(square.quarter(quadrant), quadrant, node, placement);
                 // SAFETY: made above, and there is no reference to it: its descendants only hold
                 // its address.
                 unsafe { (*node).children[usize::from(quadrant)] = child };
@@ -173,11 +183,13 @@ impl Olden for Perimeter {
     }
 
     fn nodes(&levels: &u32) -> Vec<(Layout, usize)> {
-        vec![(Layout::new::<Node>(), Square::whole(levels).nodes())]
+        let image = Image { levels };
+        vec![(Layout::new::<Node>(), image.nodes(image.whole()))]
     }
 
     fn build<P: Placement>(&levels: &u32, placement: P) -> Self {
-        let root = Square::whole(levels).tree(0, ptr::null_mut(), placement);
+        let image = Image { levels };
+        let root = image.tree(image.whole(), 0, ptr::null_mut(), placement);
         Perimeter { root }
     }
 

@@ -112,10 +112,7 @@ pub(super) fn requests(scale: Scale) -> Outcome {
                     cache.remove(&oldest);
                 }
                 paths.push(request.path.clone());
-                let path = request.path.clone();
-                let body = marked(200 + rng.below(1800), number);
-                let tags = collect(rng.below(5), |tag| format!("tag-{tag}"));
-                cache.insert(path, Box::new(Cached { body, tags }));
+                cache.insert(request.path.clone(), Box::new(compute(&mut rng, number)));
             }
             let response = answer(&request, &cache[&request.path]);
             sum.add_bytes(response.as_bytes());
@@ -145,6 +142,13 @@ fn receive(rng: &mut Rng, number: usize) -> Request {
         path,
         headers,
         body,
+    }
+}
+
+fn compute(rng: &mut Rng, number: usize) -> Cached {
+    Cached {
+        body: marked(200 + rng.below(1800), number),
+        tags: collect(rng.below(5), |tag| format!("tag-{tag}")),
     }
 }
 
