@@ -90,9 +90,10 @@ impl PriceList {
     fn set(&mut self, article: u64, price: u64, hinted: bool) {
         let mut link = &mut self.root;
         while let Some(node) = link {
-            link = match article < node.article {
-                true => &mut node.left,
-                false => &mut node.right,
+            link = if article < node.article {
+                &mut node.left
+            } else {
+                &mut node.right
             };
         }
         let (left, right) = (None, None);
@@ -103,9 +104,10 @@ impl PriceList {
             right,
         };
         // The empty link lies in the parent.
-        *link = Some(match hinted {
-            true => ccmalloc::near(link, || Box::new(node)),
-            false => Box::new(node),
+        *link = Some(if hinted {
+            ccmalloc::near(link, || Box::new(node))
+        } else {
+            Box::new(node)
         });
     }
 
@@ -116,9 +118,10 @@ impl PriceList {
             if article == node.article {
                 return Some(node.price);
             }
-            link = match article < node.article {
-                true => &node.left,
-                false => &node.right,
+            link = if article < node.article {
+                &node.left
+            } else {
+                &node.right
             };
         }
         None

@@ -60,9 +60,10 @@ fn tree(nodes: usize, others: &mut OtherObjects, rng: &mut fastrand::Rng) -> Opt
         let key = rng.u64(..);
         let mut link = &mut root;
         while let Some(node) = link {
-            link = match key < node.key {
-                true => &mut node.left,
-                false => &mut node.right,
+            link = if key < node.key {
+                &mut node.left
+            } else {
+                &mut node.right
             };
         }
         let (left, right) = (None, None);

@@ -75,9 +75,10 @@ fn put(link: &mut Link, key: u64, hinted: bool) -> &mut Node {
         key,
         links: [None, None],
     };
-    let node = match hinted {
-        true => ccmalloc::near(link, || Box::new(node)),
-        false => Box::new(node),
+    let node = if hinted {
+        ccmalloc::near(link, || Box::new(node))
+    } else {
+        Box::new(node)
     };
     link.insert(node)
 }

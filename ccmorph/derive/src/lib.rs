@@ -238,9 +238,10 @@ impl Found {
                     Mark::EachChild
                 }
                 other => {
-                    let message = match is_child {
-                        true => "`#[child]` takes no argument but `each`, for collections",
-                        false => "`#[parent]` and `#[pointer]` take no arguments",
+                    let message = if is_child {
+                        "`#[child]` takes no argument but `each`, for collections"
+                    } else {
+                        "`#[parent]` and `#[pointer]` take no arguments"
                     };
                     self.push(Error::new_spanned(other, message));
                     Mark::Pointer

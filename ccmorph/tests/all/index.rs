@@ -325,9 +325,10 @@ fn the_model_chooses_no_layout_whose_clusters_lose_their_borders() {
     let morph = Morph::new().machine(&machine);
     let weigh = |node: &Leaf| f64::from(u8::from(node.key.is_multiple_of(7)));
     for weighted in [false, true] {
-        let report = match weighted {
-            true => morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, weigh),
-            false => morph.run_slice(&mut nodes, &mut root, show_leaf),
+        let report = if weighted {
+            morph.run_slice_weighted(&mut nodes, &mut root, show_leaf, weigh)
+        } else {
+            morph.run_slice(&mut nodes, &mut root, show_leaf)
         };
         let ranking = report.unwrap().morph.ranking;
         let offered: Vec<Layout> = ranking.iter().map(|&(layout, _)| layout).collect();
