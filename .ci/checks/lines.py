@@ -1,20 +1,28 @@
-"""Prints the number of lines of Rust by folder. Fails where a line has more than 100 columns."""
+"""Prints the number of lines of Rust by folder. Fails where a folder has more than its ceiling, or a
+line more than 100 columns."""
 import collections
 import subprocess
 import sys
 
 COLUMNS = 100
+# `model/src` is what the package publishes.
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27500, "ccmalloc": 15000, "benches": 13000,
+            "ccmorph": 10500, "examples": 2400}
 
 files = subprocess.check_output(["git", "ls-files", "*.rs"], text=True).split()
 lines_of = collections.Counter()
-long = []
+wrong = []
 for file in files:
     with open(file) as text:
         for number, line in enumerate(text, 1):
             lines_of[file.split("/")[0]] += 1
+            lines_of["model/src"] += file.startswith("model/src/")
             if len(line.rstrip("\n")) > COLUMNS:
-                long.append(f"{file}:{number}")
+                wrong.append(f"{file}:{number} has more than {COLUMNS} columns")
 for folder, lines in lines_of.most_common():
-    print(f"{folder:10} {lines:7}")
-print(f"{'all':10} {sum(lines_of.values()):7}")
-sys.exit(f"{len(long)} lines above {COLUMNS} columns: {' '.join(long[:20])}" if long else 0)
+    ceiling = CEILINGS.get(folder, "")
+    print(f"{folder:10} {lines:7} {ceiling:7}")
+    if ceiling and lines > ceiling:
+        wrong.append(f"{folder} has {lines} lines, more than {ceiling}")
+print(f"{'all':10} {sum(lines_of.values()) - lines_of['model/src']:7}")
+sys.exit("\n".join(wrong[:20]))
