@@ -22,6 +22,7 @@ pub enum SearchStyle {
 /// mispredictions`, a branch-free one `operation_ns + branch_free_node_ns x nodes visited`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct SearchCosts {
     /// Fixed part of an operation, the misprediction at its end included, in nanoseconds.
     pub operation_ns: f64,
@@ -39,6 +40,7 @@ pub struct SearchCosts {
 /// branches, its wrong guesses allow; [`Overlap`](crate::Overlap) has the formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct LookAhead {
     /// Far misses under way at once, when all loads are independent; at least 1.
     pub misses: f64,
@@ -69,6 +71,7 @@ impl LookAhead {
 /// A load that misses a cache of `capacity_bytes` costs `step_ns` more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Step {
     /// Effective capacity in bytes.
     pub capacity_bytes: f64,
@@ -90,6 +93,7 @@ pub enum LevelKind {
 /// One level of the memory hierarchy.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct Level {
     /// `L1`, `L2`, `L3`, `TLB-4k`, ...; unique within a machine.
     pub name: String,
@@ -158,6 +162,7 @@ impl Level {
 /// each block of this size in which an operation misses a line, however many lines that are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "json", serde(deny_unknown_fields))]
 pub struct NeighbourShare {
     /// Size of the block in bytes, a power of two.
     pub block_bytes: u64,

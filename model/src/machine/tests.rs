@@ -103,6 +103,7 @@ fn files_that_describe_no_machine_are_refused_with_a_reason() {
         ("\"non-inclusive\"", "\"victim-last\"", "victim"),
         ("\"policy\": \"lru\"", "\"policy\": \"clock\"", "clock"),
         ("\"hierarchy\": {", "\"hierarchie\": {", "hierarchie"),
+        ("\"step_ns\"", "\"extra\": 1, \"step_ns\"", "extra"),
     ] {
         assert!(text.contains(from), "{from}: {text}");
         let refused = Machine::from_json(&text.replacen(from, to, 1));
