@@ -210,9 +210,8 @@ fn a_run_that_ends_before_the_build_computes_nothing() {
 
 #[test]
 fn names_of_runs_may_be_short_and_unknown_ones_are_refused() {
-    let short: Run = "olden:treeadd:aged:new-block:quick"
-        .parse()
-        .expect("no mode");
+    let short = "olden:treeadd:aged:new-block:quick".parse();
+    let short: Run = short.expect("the mode may be left out");
     assert_eq!(short.mode, Mode::Run);
     for (name, word) in [
         ("olden:nonesuch:aged:new-block:quick", "nonesuch"),

@@ -105,11 +105,8 @@ fn all_passes_agree() {
     let kinds = rivals::integer_maps();
     assert!(kinds.len() >= 2, "there is ours, and std's");
     let expected = sums(&kinds[1]);
-    assert_ne!(
-        expected,
-        vec![expected[0]; expected.len()],
-        "they do something"
-    );
+    let is_other = |&sum: &u64| sum != expected[0];
+    assert!(expected.iter().any(is_other), "they do something");
     for kind in &kinds {
         assert_eq!(sums(kind), expected, "{}", kind.slug);
     }

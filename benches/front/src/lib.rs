@@ -34,7 +34,7 @@ pub const SUITES: &[(&str, &str)] = &[
 /// Names, or beginnings of names.
 pub type Names = &'static [&'static str];
 
-/// What measures ours and its rivals.
+/// What measures ours and its rivals. Suites know the names in the two lists by their places.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
     /// The suite that it belongs to.
@@ -208,15 +208,12 @@ pub fn list() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SUITES, WORKLOADS, list};
-
     #[test]
-    fn the_list_names_every_suite_and_workload_once() {
-        let list = list();
-        for workload in WORKLOADS {
+    fn the_list_names_every_workload_once() {
+        let list = super::list();
+        for workload in super::WORKLOADS {
             let lines = list.lines().filter(|line| line.trim() == workload.name);
             assert_eq!(lines.count(), 1, "{workload:?}");
-            assert!(SUITES.iter().any(|(name, _)| *name == workload.suite));
         }
     }
 }

@@ -34,11 +34,14 @@ type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let mut effort = Effort::FULL;
-    if args.quick {
-        effort = Effort::QUICK;
-    }
-    effort.only.clone_from(&args.only);
+    let effort = Effort {
+        only: args.only.clone(),
+        ..if args.quick {
+            Effort::QUICK
+        } else {
+            Effort::FULL
+        }
+    };
     let outcome = if let Some(program) = &args.worker {
         work(program, effort.scale).and_then(|line| say(&line))
     } else if let Some(name) = &args.alone {
@@ -141,13 +144,7 @@ fn run(args: &Args, effort: &Effort, workloads: &[&Workload]) -> Outcome {
         record.tables = olden::table().into_iter().collect();
         // Files first: the reader of the lines may go away with the first of them.
         save(&watch, &mut record)?;
-        let line = |row| {
-            if args.json {
-                json_line(row)
-            } else {
-                table_line(row)
-            }
-        };
+        let line: fn(&_) -> String = if args.json { json_line } else { table_line };
         rows.iter().try_for_each(|row| say(&line(row)))?;
     }
     let failed = watch.run.failures.len();
@@ -155,10 +152,8 @@ fn run(args: &Args, effort: &Effort, workloads: &[&Workload]) -> Outcome {
         return Err(format!("{failed} of {} workloads failed", workloads.len()).into());
     }
     if record.rows.is_empty() {
-        let (only, what) = (
-            only.unwrap_or_default(),
-            "in this build, or in a run of this kind",
-        );
+        let only = only.unwrap_or_default();
+        let what = "in this build, or in a run of this kind";
         return Err(format!("no comparison is called {only:?} {what}").into());
     }
     Ok(())

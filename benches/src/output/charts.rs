@@ -15,7 +15,7 @@ pub use plotters::chart::SeriesLabelPosition as Legend;
 use super::figure;
 use crate::workload::{Comparison, POINT_SUFFIX};
 
-const WIDTH: i32 = 760;
+const WIDTH: u32 = 760;
 const ROW_HEIGHT: i32 = 20;
 const BARS: (i32, i32) = (400, 740);
 
@@ -33,67 +33,66 @@ const LINES: [RGBColor; 7] = [
     RGBColor(205, 130, 170),
 ];
 
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Failure = DrawingAreaErrorKind<std::io::Error>;
 
 /// A bar from 1 to the ratio of each row, on a logarithmic axis. The thin line is the middle half
 /// of the rounds; a bar is grey when 1 lies inside.
 pub fn bars(suite: &str, rows: &[&Comparison]) -> String {
-    let mut svg = String::new();
-    draw_bars(&mut svg, suite, rows).expect("a String takes all that is drawn");
-    svg
-}
-
-fn draw_bars(svg: &mut String, suite: &str, rows: &[&Comparison]) -> Result<(), Failure> {
-    let ratio = |row: &&Comparison| match row.ratio.is_finite() && row.ratio > 0.0 {
+    let length = |row: &&Comparison| match row.ratio.is_finite() && row.ratio > 0.0 {
         true => row.ratio,
         false => 1.0,
     };
-    let low = rows.iter().map(ratio).fold(0.9, f64::min) / 1.05;
-    let high = rows.iter().map(ratio).fold(1.25, f64::max) * 1.05;
+    let low = rows.iter().map(length).fold(0.9, f64::min) / 1.05;
+    let high = rows.iter().map(length).fold(1.25, f64::max) * 1.05;
     #[expect(clippy::cast_possible_truncation, reason = "inside of the picture")]
     let x = |ratio: f64| {
         let share = (ratio.clamp(low, high) / low).ln() / (high / low).ln();
         BARS.0 + (share * f64::from(BARS.1 - BARS.0)) as i32
     };
     let height = ROW_HEIGHT * (i32::try_from(rows.len()).unwrap_or(0) + 2);
-    let size = (WIDTH.unsigned_abs(), height.unsigned_abs());
-    let area = SVGBackend::with_string(svg, size).into_drawing_area();
-    area.fill(&WHITE)?;
-    let font = || ("sans-serif", 12).into_font();
-    let write = |text: &str, place| area.draw(&Text::new(printable(text), place, font()));
-    write(&format!("{suite}: times better than each rival"), (8, 4))?;
-    for tick in [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
-        if (low..high).contains(&tick) {
-            let line = vec![(x(tick), ROW_HEIGHT), (x(tick), height)];
-            area.draw(&PathElement::new(line, INK.mix(0.25)))?;
-            write(&format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16))?;
+    picture((WIDTH, height.unsigned_abs()), |area| {
+        let font = || ("sans-serif", 12).into_font();
+        let write = |text: &str, place| area.draw(&Text::new(printable(text), place, font()));
+        write(&format!("{suite}: times better than each rival"), (8, 4))?;
+        for tick in [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
+            if (low..high).contains(&tick) {
+                let line = vec![(x(tick), ROW_HEIGHT), (x(tick), height)];
+                area.draw(&PathElement::new(line, INK.mix(0.25)))?;
+                write(&format!("{tick}×"), (x(tick) - 6, ROW_HEIGHT - 16))?;
+            }
         }
-    }
-    for (row, top) in rows.iter().zip((ROW_HEIGHT..).step_by(ROW_HEIGHT as usize)) {
-        let (ours, theirs) = (figure(row.ours), figure(row.theirs));
-        let operation = row
-            .name
-            .rsplit_once("_vs_")
-            .map_or(&*row.name, |(what, _)| what);
-        let (rival, unit) = (&row.rival, &row.unit);
-        let words = format!(
-            "{operation}, {rival}: {ours} : {theirs} {unit}, {:.2}×",
-            row.ratio
-        );
-        write(&words, (8, top + 3))?;
-        let colour = match row.spread {
-            Some(spread) if spread.straddles_one() => UNDECIDED,
-            _ if row.ratio < 1.0 => WORSE,
-            _ => BETTER,
-        };
-        let bar = [(x(1.0), top + 4), (x(ratio(row)), top + 15)];
-        area.draw(&Rectangle::new(bar, colour.filled()))?;
-        if let Some(spread) = row.spread {
-            let line = vec![(x(spread.lower), top + 9), (x(spread.upper), top + 9)];
-            area.draw(&PathElement::new(line, INK))?;
+        for (row, top) in rows.iter().zip((ROW_HEIGHT..).step_by(ROW_HEIGHT as usize)) {
+            let (ours, theirs) = (figure(row.ours), figure(row.theirs));
+            let (name, rival, unit, ratio) = (&*row.name, &row.rival, &row.unit, row.ratio);
+            let operation = name.rsplit_once("_vs_").map_or(name, |(what, _)| what);
+            let words = format!("{operation}, {rival}: {ours} : {theirs} {unit}, {ratio:.2}×");
+            write(&words, (8, top + 3))?;
+            let colour = match row.spread {
+                Some(spread) if spread.straddles_one() => UNDECIDED,
+                _ if ratio < 1.0 => WORSE,
+                _ => BETTER,
+            };
+            let bar = [(x(1.0), top + 4), (x(length(row)), top + 15)];
+            area.draw(&Rectangle::new(bar, colour.filled()))?;
+            if let Some(spread) = row.spread {
+                let line = vec![(x(spread.lower), top + 9), (x(spread.upper), top + 9)];
+                area.draw(&PathElement::new(line, INK))?;
+            }
         }
-    }
-    area.present()
+        Ok(())
+    })
+}
+
+/// A picture of `size` in pixels with what `draw` puts into it.
+fn picture(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Result<(), Failure>) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    let drawn = area.fill(&WHITE).and_then(|()| draw(&area));
+    let whole = drawn.and_then(|()| area.present());
+    whole.expect("a String takes all that is drawn");
+    drop(area);
+    svg
 }
 
 /// Lines over two logarithmic axes.
@@ -138,12 +137,9 @@ pub fn curves(rows: &[&Comparison]) -> Vec<Lines> {
         let lines = all.iter_mut().find(|lines| lines.title == title);
         let lines = &mut lines.expect("it is there").lines;
         if !lines.iter().any(|line| line.name == name) {
-            let name = name.to_owned();
-            let (points, predicted) = (Vec::new(), Vec::new());
             lines.push(Line {
-                name,
-                points,
-                predicted,
+                name: name.to_owned(),
+                ..Line::default()
             });
         }
         let line = lines.iter_mut().find(|line| line.name == name);
@@ -178,20 +174,14 @@ pub fn draw_all(charts: &[Lines], (width, height): (u32, u32)) -> String {
     let rows = charts.len().div_ceil(columns);
     let times = |pixels: u32, count: usize| pixels * u32::try_from(count).unwrap_or(1);
     let size = (times(width, columns), times(height, rows));
-    let mut svg = String::new();
-    let draw = |svg| {
-        let root = SVGBackend::with_string(svg, size).into_drawing_area();
-        root.fill(&WHITE)?;
-        for (area, chart) in root.split_evenly((rows, columns)).iter().zip(charts) {
-            draw_lines(area, chart)?;
-        }
-        root.present()
-    };
-    draw(&mut svg).expect("a String takes all that is drawn");
-    svg
+    picture(size, |area| {
+        let areas = area.split_evenly((rows, columns));
+        let mut charts = areas.iter().zip(charts);
+        charts.try_for_each(|(area, chart)| draw_lines(area, chart))
+    })
 }
 
-fn draw_lines(area: &DrawingArea<SVGBackend<'_>, Shift>, chart: &Lines) -> Result<(), Failure> {
+fn draw_lines(area: &Area<'_>, chart: &Lines) -> Result<(), Failure> {
     let lines = chart.lines.iter();
     let points = lines.flat_map(|line| line.points.iter().chain(&line.predicted));
     let (x, y): (Vec<f64>, Vec<f64>) = points.copied().unzip();

@@ -14,6 +14,7 @@
 use super::pages::{comparisons, markdown_cell};
 use super::run::joined;
 use super::{Record, Run};
+use crate::workload::Comparison;
 
 const BEGIN: &str = "<!-- report:";
 const BEGIN_END: &str = "-->";
@@ -27,9 +28,8 @@ pub fn fill(text: &str, read: impl Fn(&str) -> Result<String, String>) -> Result
         let line = 1 + text[..text.len() - rest.len() + at].matches('\n').count();
         let lacks = |what: &str| format!("the mark in line {line} lacks its {what:?}");
         let inside = &rest[at + BEGIN.len()..];
-        let (mark, after) = inside
-            .split_once(BEGIN_END)
-            .ok_or_else(|| lacks(BEGIN_END))?;
+        let parts = inside.split_once(BEGIN_END);
+        let (mark, after) = parts.ok_or_else(|| lacks(BEGIN_END))?;
         let end = begin_of_line(after, END).ok_or_else(|| lacks(END))?;
         filled += &rest[..at];
         filled += &format!("{BEGIN}{mark}{BEGIN_END}\n{}", section(mark, &read)?);
@@ -62,16 +62,12 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
             Some((name, words)) => (name.trim(), Some(words.trim())),
             None => (wish, None),
         };
+        let is_it = |row: &&Comparison| match name.strip_suffix('*') {
+            Some(beginning) => row.name.starts_with(beginning),
+            None => row.name == name,
+        };
         let before = rows.len();
-        rows.extend(
-            record
-                .rows
-                .iter()
-                .filter(|row| match name.strip_suffix('*') {
-                    Some(beginning) => row.name.starts_with(beginning),
-                    None => row.name == name,
-                }),
-        );
+        rows.extend(record.rows.iter().filter(is_it));
         if rows.len() == before {
             return Err(format!("{path} has no row called {name:?}"));
         }
@@ -88,18 +84,13 @@ fn section(mark: &str, read: &impl Fn(&str) -> Result<String, String>) -> Result
 /// A line that says where `run` was measured.
 fn origin(run: &Run) -> String {
     let day = run.date.split('T').next().unwrap_or_default();
+    let mut facts = vec![format!("Measured on {day} by `{}`", run.command)];
+    if !run.commit.is_empty() {
+        facts.push(format!("commit {}", run.commit));
+    }
+    facts.push(run.processors());
     // The record says how quiet.
-    let quietness = run.quietness();
-    let quietness = quietness.split(':').next().unwrap_or_default();
-    let fact = joined([
-        format!("Measured on {day} by `{}`", run.command),
-        if run.commit.is_empty() {
-            String::new()
-        } else {
-            format!("commit {}", run.commit)
-        },
-        run.processors(),
-        quietness.to_owned(),
-    ]);
+    facts.extend(run.quietness().split(':').next().map(str::to_owned));
+    let fact = joined(facts);
     format!("- {}.\n", markdown_cell(&fact))
 }

@@ -51,10 +51,8 @@ impl Record {
     /// later one counts.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut record = Record::default();
-        for (number, line) in (1..).zip(text.lines()) {
-            if line.trim().is_empty() {
-                continue;
-            }
+        let lines = (1..).zip(text.lines());
+        for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
             let read = record.read_line(line);
             read.map_err(|error| format!("line {number} is not a line of a report: {error}"))?;
         }
@@ -85,14 +83,9 @@ impl Record {
 
     /// All of it as JSON, one object a line.
     pub fn json_lines(&self) -> String {
-        let runs = self
-            .runs
-            .iter()
-            .map(|it| format!("{{\"report\":{}}}", json_line(it)));
-        let tables = self
-            .tables
-            .iter()
-            .map(|it| format!("{{\"table\":{}}}", json_line(it)));
+        let run = |run| format!("{{\"report\":{}}}", json_line(run));
+        let table = |table| format!("{{\"table\":{}}}", json_line(table));
+        let (runs, tables) = (self.runs.iter().map(run), self.tables.iter().map(table));
         let lines = runs.chain(self.rows.iter().map(json_line)).chain(tables);
         lines.map(|line| line + "\n").collect()
     }

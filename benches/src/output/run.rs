@@ -61,11 +61,8 @@ impl Run {
         let (Some(others), Some(stolen)) = (self.others_share, self.stolen_share) else {
             return loads;
         };
-        let not = if others + stolen < QUIET_SHARE {
-            ""
-        } else {
-            "not "
-        };
+        let is_quiet = others + stolen < QUIET_SHARE;
+        let not = if is_quiet { "" } else { "not " };
         let (others, stolen) = (others * 100.0, stolen * 100.0);
         let shares = format!(
             "{not}quiet: other processes took {others:.1}% of the processors' time, \

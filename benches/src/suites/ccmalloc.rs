@@ -37,13 +37,8 @@ pub(super) fn bst_hinted_search(workload: &Workload, effort: &Effort) -> Rows {
     let theirs: Vec<RawTree<&Allocator>> = ALLOCATORS.iter().map(build).collect();
     let follow = |tree| move || chain.follow(|&key| RawTree::get(tree, key));
     let ours = || chain.follow(|&key| ours.get(key));
-    follow_all(
-        workload,
-        effort,
-        chain.len(),
-        ours,
-        theirs.iter().map(follow),
-    )
+    let theirs = theirs.iter().map(follow);
+    follow_all(workload, effort, chain.len(), ours, theirs)
 }
 
 /// Walks of whole chains that wait for each other, in a hash table of 2^21 links of 24 bytes, after
@@ -55,13 +50,8 @@ pub(super) fn chain_hinted_walk(workload: &Workload, effort: &Effort) -> Rows {
     let chain = &Chain::sample(&keys, effort.lookups, SEED);
     let follow = |chains| move || chain.follow(|&key| RawChains::walk(chains, key));
     let ours = || chain.follow(|&key| ours.walk(key));
-    follow_all(
-        workload,
-        effort,
-        chain.len(),
-        ours,
-        theirs.iter().map(follow),
-    )
+    let theirs = theirs.iter().map(follow);
+    follow_all(workload, effort, chain.len(), ours, theirs)
 }
 
 fn follow_all<'a, T: FnMut() -> u64 + 'a>(

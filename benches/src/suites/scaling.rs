@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use std::f64::consts::LN_2;
 use std::time::Duration;
 
-use ccmodel::{CalibrateOptions, Machine, PageSize, SearchCosts, SearchLevel, predict_levels};
-use ccmorph::Morph;
+use ccmodel::{CalibrateOptions, Machine, PageSize, SearchLevel, predict_levels};
 use ctree::CTreeMap;
 
+use super::ccmorph::morph_in_place;
 use super::{against_processes, compare, pass};
 use crate::keys;
 use crate::ordered_map::low_half;
@@ -68,10 +68,8 @@ pub(super) fn allocator_threads(workload: &Workload, effort: &Effort) -> Rows {
     // The time of an operation on two threads: being slow on one thread also gives a good scaling.
     let operations = 2 * churn_operations(effort.scale);
     let ns = |ms: &f64| ms * 1e6 / operations as f64;
-    let each = handed
-        .iter()
-        .map(|[_, two]| Rounds::new(two.ms().each().iter().map(ns).collect()));
-    let each: Vec<Rounds> = each.collect();
+    let ns_of = |[_, two]: &[Taken; 2]| Rounds::new(two.ms().each().iter().map(ns).collect());
+    let each: Vec<Rounds> = handed.iter().map(ns_of).collect();
     comparisons.extend(against_processes(workload.also[0], "ns", &each));
     Ok(comparisons)
 }
@@ -90,9 +88,9 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     let chains = [1, 2].map(|seed| Chain::sample(&keys, effort.lookups, seed));
     // One by one, so that nodes are filled as random inserts fill them; collecting sorts first.
     let (mut ours, mut theirs) = (CTreeMap::new(), BTreeMap::new());
-    for (key, value) in entries(&keys) {
-        ours.insert(key, value);
-        theirs.insert(key, value);
+    for &key in &keys {
+        ours.insert(key, value_of(key));
+        theirs.insert(key, value_of(key));
     }
     let mut expected = None;
     let mut twos = [Vec::new(), Vec::new()];
@@ -113,8 +111,8 @@ pub(super) fn map_threads(workload: &Workload, effort: &Effort) -> Rows {
     Ok(vec![gain, time])
 }
 
-fn entries(keys: &[u64]) -> impl Iterator<Item = (u64, u64)> {
-    keys.iter().map(|&key| (key, key.rotate_left(32)))
+fn value_of(key: u64) -> u64 {
+    key.rotate_left(32)
 }
 
 /// The times of the first chain on one thread, and of both on two; and the sums of the answers.
@@ -147,31 +145,25 @@ pub(super) fn lookup(workload: &Workload, effort: &Effort) -> Rows {
     Ok(comparisons)
 }
 
-const LOOKUPS_MAX: usize = 300_000;
-
 fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> Rows {
     let keys = keys::random(1 << log2_n, SEED);
-    let chain = Chain::sample(&keys, effort.lookups.min(LOOKUPS_MAX), SEED);
+    let chain = Chain::sample(&keys, effort.lookups.min(300_000), SEED);
     let (mut our_map, mut their_map) = (CTreeMap::new(), BTreeMap::new());
-    for (key, value) in entries(&keys) {
-        our_map.insert(key, value);
+    for &key in &keys {
+        our_map.insert(key, value_of(key));
     }
-    for (key, value) in entries(&keys) {
-        their_map.insert(key, value);
+    for &key in &keys {
+        their_map.insert(key, value_of(key));
     }
     let plan = Plan::of_inserts(&keys);
     let boxes = allocate_from(&SYSTEM, || plan.build());
-    let morphed = allocate_from(&OURS, || {
-        let mut tree = plan.build();
-        let report = tree.morph(&Morph::new());
-        report.expect("there is memory for one more tree");
-        tree
-    });
+    let mut morphed = allocate_from(&OURS, || plan.build());
+    morph_in_place(&mut morphed, None);
     drop(plan);
     let tree_ns = |tree, pages| Survey::of(tree).predict(pages, machine).ns;
     let predicted = [
-        CTREEMAP.predict(keys.len(), machine),
-        BTREEMAP_NODES.predict(keys.len(), machine),
+        ctreemap_ns(keys.len(), machine),
+        btreemap_ns(keys.len(), machine),
         tree_ns(&morphed, PageSize::Huge2M),
         tree_ns(&boxes, PageSize::Small4K),
     ];
@@ -196,76 +188,56 @@ fn lookup_among(name: &str, log2_n: u32, effort: &Effort, machine: &Machine) -> 
     Ok(ratios.chain(points).collect())
 }
 
-/// What a lookup reads in an ordered map: one node a level. The numbers follow from the layouts of
-/// nodes; nothing was fitted. After random inserts, nodes are filled to ln 2 (Yao, *On random 2-3
-/// trees*, Acta Informatica 1978).
-struct Nodes {
-    keys_max: f64,
-    leaf_bytes: f64,
-    inner_bytes: f64,
-    lines_per_visit: f64,
-    rounds_per_visit: f64,
-    cpu_ns_per_visit: fn(&SearchCosts) -> f64,
-    /// Whether a search ends in an inner node when its key is there; else it goes on to the leaves.
-    ends_early: bool,
-    pages: PageSize,
-}
-
-/// A `BTreeMap<u64, u64>` in malloc's memory.
+/// The predicted lookup in a `BTreeMap<u64, u64>` in malloc's memory.
 ///
 /// A visit reads half of the keys (1.5 lines), the length (1), a value or edge (0.7). It has 1.3
 /// rounds: the value or edge waits for the comparisons unless the processor guesses the slot, in
 /// six of ten. It costs a visit of a search tree's node with branches, and a misprediction.
-const BTREEMAP_NODES: Nodes = Nodes {
-    keys_max: 11.0,
-    leaf_bytes: 208.0,
-    inner_bytes: 304.0,
-    lines_per_visit: 3.2,
-    rounds_per_visit: 1.3,
-    cpu_ns_per_visit: |search| search.node_ns + search.misprediction_ns,
-    ends_early: true,
-    pages: PageSize::Small4K,
-};
+fn btreemap_ns(len: usize, machine: &Machine) -> f64 {
+    let level = |node_bytes, share| SearchLevel {
+        nodes: 1.0,
+        node_bytes,
+        lines_per_visit: 3.2 * share,
+        rounds_per_visit: 1.3 * share,
+        cpu_ns_per_visit: (machine.search.node_ns + machine.search.misprediction_ns) * share,
+    };
+    // One key for each leaf lies in an inner node, nearly always in the level above the leaves. Its
+    // lookup ends there.
+    let leaf = level(208.0, 1.0 - 1.0 / children(11.0));
+    let levels = levels(len, children(11.0), leaf, level(304.0, 1.0));
+    predict_levels(&levels, PageSize::Small4K, machine).ns
+}
 
-/// A `CTreeMap<u64, u64>` in its arenas of huge pages.
+/// The predicted lookup in a `CTreeMap<u64, u64>` in its arenas of huge pages.
 ///
 /// A visit reads all keys (4 lines) and all values or edges (4), in one round, with four vector
 /// comparisons: two branch-free visits of a search tree's node.
-const CTREEMAP: Nodes = Nodes {
-    keys_max: 30.0,
-    leaf_bytes: 512.0,
-    inner_bytes: 768.0,
-    lines_per_visit: 8.0,
-    rounds_per_visit: 1.0,
-    cpu_ns_per_visit: |search| 2.0 * search.branch_free_node_ns,
-    ends_early: false,
-    pages: PageSize::Huge2M,
-};
+fn ctreemap_ns(len: usize, machine: &Machine) -> f64 {
+    let level = |node_bytes| SearchLevel {
+        nodes: 1.0,
+        node_bytes,
+        lines_per_visit: 8.0,
+        rounds_per_visit: 1.0,
+        cpu_ns_per_visit: 2.0 * machine.search.branch_free_node_ns,
+    };
+    let levels = levels(len, children(30.0), level(512.0), level(768.0));
+    predict_levels(&levels, PageSize::Huge2M, machine).ns
+}
 
-impl Nodes {
-    /// Nanoseconds of a lookup.
-    fn predict(&self, len: usize, machine: &Machine) -> f64 {
-        let children = self.keys_max * LN_2 + 1.0;
-        // Of the keys, one for each leaf lies in an inner node, nearly always in the level above
-        // the leaves.
-        let leaf_share = match self.ends_early {
-            true => 1.0 - 1.0 / children,
-            false => 1.0,
-        };
-        let level = |nodes: f64, node_bytes: f64, share: f64| SearchLevel {
-            nodes,
-            node_bytes,
-            lines_per_visit: self.lines_per_visit * share,
-            rounds_per_visit: self.rounds_per_visit * share,
-            cpu_ns_per_visit: (self.cpu_ns_per_visit)(&machine.search) * share,
-        };
-        let mut nodes = (len as f64 / children).max(1.0);
-        let mut levels = vec![level(nodes, self.leaf_bytes, leaf_share)];
-        while nodes > 1.0 {
-            nodes = (nodes / children).max(1.0);
-            levels.push(level(nodes, self.inner_bytes, 1.0));
-        }
-        levels.reverse();
-        predict_levels(&levels, self.pages, machine).ns
+/// After random inserts, nodes are filled to ln 2 (Yao, *On random 2-3 trees*, Acta Informatica
+/// 1978).
+fn children(keys_max: f64) -> f64 {
+    keys_max * LN_2 + 1.0
+}
+
+/// The levels of an ordered map, the root first: a lookup visits one node in each.
+fn levels(len: usize, children: f64, leaf: SearchLevel, inner: SearchLevel) -> Vec<SearchLevel> {
+    let mut nodes = (len as f64 / children).max(1.0);
+    let mut levels = vec![SearchLevel { nodes, ..leaf }];
+    while nodes > 1.0 {
+        nodes = (nodes / children).max(1.0);
+        levels.push(SearchLevel { nodes, ..inner });
     }
+    levels.reverse();
+    levels
 }

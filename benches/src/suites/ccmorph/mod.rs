@@ -45,14 +45,12 @@ const FIXED: [Layout; 8] = [
 
 /// The name of a layout in names of comparisons. `None` is the model's choice.
 fn slug(layout: Option<Layout>) -> String {
-    layout.map_or_else(
-        || "auto".to_owned(),
-        |layout| layout.to_string().replace(':', "_"),
-    )
+    let name = layout.map_or_else(|| "auto".to_owned(), |it| it.to_string());
+    name.replace(':', "_")
 }
 
 /// Morphs `structure`, which lies in `CcMalloc`'s memory. Returns its new layout.
-fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
+pub(super) fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Layout>) -> Layout {
     let morph = Morph::new().layout(layout);
     let report = allocate_from(&OURS, || structure.morph(&morph));
     let report = report.expect("there is memory for one more structure");

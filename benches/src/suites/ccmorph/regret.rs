@@ -63,15 +63,12 @@ pub(in crate::suites) fn auto_regret(workload: &Workload, effort: &Effort) -> Ro
         for &size_log2 in sizes_log2 {
             let name = format!("{}_{structure}_2p{size_log2}", workload.name);
             if only.is_none_or(|only| covers(only, &name) || covers(&name, only)) {
+                let is_small = size_log2 <= SMALL_LOG2_MAX;
                 let sweep = Sweep {
                     rounds: effort.rounds,
                     name,
                     lookups: effort.lookups / 8 / weight,
-                    copies: if size_log2 > SMALL_LOG2_MAX {
-                        1
-                    } else {
-                        small_copies
-                    },
+                    copies: if is_small { small_copies } else { 1 },
                 };
                 cases.extend(sweep.run(structure, size_log2)?);
             }
@@ -141,9 +138,8 @@ impl Sweep {
         let mut zipf = Zipf::new(items, SEED);
         let zipf = Chain::draw(self.lookups, || zipf.draw());
         let skews = [("uniform", uniform), ("zipf", zipf)];
-        let rows = skews
-            .iter()
-            .map(|(skew, chain)| self.regret(&subjects, chosen, skew, chain));
+        let skews = skews.iter();
+        let rows = skews.map(|(skew, chain)| self.regret(&subjects, chosen, skew, chain));
         rows.collect()
     }
 

@@ -11,26 +11,7 @@ use crate::queries::Chain;
 use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME, OURS};
 use crate::rng::Rng;
 use crate::sys::warm_memory;
-use crate::workload::{Effort, Failure, KEYS_2M, Rows, SEED, Workload};
-
-/// Two maps with the same entries: ours and the rival's.
-struct Duel<'a> {
-    parts: Parts<'a>,
-    slug: &'a str,
-    rival: &'a str,
-}
-
-impl Duel<'_> {
-    fn measure(
-        &mut self,
-        part: &str,
-        ours: impl FnMut() -> u64,
-        theirs: impl FnMut() -> u64,
-    ) -> Result<(), Failure> {
-        let passes = vec![pass(OURS, OURS, ours), pass(self.slug, self.rival, theirs)];
-        self.parts.race(part, self.parts.effort.lookups, passes)
-    }
-}
+use crate::workload::{Effort, KEYS_2M, Rows, SEED, Workload};
 
 fn queries(keys: &[u64], count: usize) -> Vec<u64> {
     let mut rng = Rng::new(SEED);
@@ -55,25 +36,22 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
     let chain = Chain::sample(&keys, effort.lookups, SEED);
     let queries = queries(&keys, effort.lookups);
     let their_queries = || sum_of(&queries, |key| theirs.get(key).copied());
-    let mut duel = Duel {
-        parts: Parts::new(workload, effort),
-        slug: BTREEMAP,
-        rival: BTREEMAP_NAME,
-    };
-    duel.measure(
-        "frozen_get_dependent_2m",
+    let (mut parts, rival) = (Parts::new(workload, effort), (BTREEMAP, BTREEMAP_NAME));
+    parts.duel(
+        workload.also[0],
+        rival,
         || chain.follow(|key| low_half(ours.get(key))),
         || chain.follow(|key| low_half(theirs.get(key))),
     )?;
     let independent = || sum_of(&queries, |key| ours.get(key).copied());
-    duel.measure("frozen_get_independent_2m", independent, their_queries)?;
+    parts.duel(workload.also[1], rival, independent, their_queries)?;
     let many = || {
         let mut sum = 0;
         ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value.copied()));
         sum
     };
-    duel.measure("frozen_get_many_2m", many, their_queries)?;
-    Ok(duel.parts.rows)
+    parts.duel(workload.also[2], rival, many, their_queries)?;
+    Ok(parts.rows)
 }
 
 /// Queries that are handed to the set at once; their answers stay in the nearest cache.
@@ -145,11 +123,10 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
 
     let chain = Chain::sample(&keys, effort.lookups, SEED);
     let queries = queries(&keys, effort.lookups);
-    let mut duel = Duel {
-        parts: Parts::new(workload, effort),
-        slug: "bbtree_file",
-        rival: "bbtree file map",
-    };
+    let (mut parts, rival) = (
+        Parts::new(workload, effort),
+        ("bbtree_file", "bbtree file map"),
+    );
     let our_batches = || {
         let mut sum = 0;
         ours.get_many_with(&queries, |_, value| sum = add_in_order(sum, value));
@@ -161,16 +138,18 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
         get_many_of_file(&theirs, &queries, add);
         sum
     };
-    duel.measure("mapped_get_many_2m", our_batches, their_batches)?;
-    duel.measure(
-        "mapped_get_dependent_2m",
+    parts.duel(workload.also[0], rival, our_batches, their_batches)?;
+    parts.duel(
+        workload.if_full[0],
+        rival,
         || chain.follow(|key| low_half(ours.get(key).as_ref())),
         || chain.follow(|key| low_half(theirs.get(key))),
     )?;
-    duel.measure(
-        "mapped_get_independent_2m",
+    parts.duel(
+        workload.if_full[1],
+        rival,
         || sum_of(&queries, |key| ours.get(key)),
         || sum_of(&queries, |key| theirs.get(key).copied()),
     )?;
-    Ok(duel.parts.rows)
+    Ok(parts.rows)
 }

@@ -70,11 +70,10 @@ struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     fn new(workload: &'a Workload, effort: &'a Effort) -> Self {
-        let rows = Vec::new();
         Parts {
             workload,
             effort,
-            rows,
+            rows: Vec::new(),
         }
     }
 
@@ -90,10 +89,22 @@ impl<'a> Parts<'a> {
         passes: Vec<Pass<'_>>,
     ) -> Result<(), Failure> {
         if self.wants(part) {
-            self.rows
-                .extend(race(part, self.effort, operations, passes)?);
+            let rows = race(part, self.effort, operations, passes)?;
+            self.rows.extend(rows);
         }
         Ok(())
+    }
+
+    /// Lookups in two maps with the same entries: ours and the rival's.
+    fn duel(
+        &mut self,
+        part: &str,
+        (slug, rival): (&str, &str),
+        ours: impl FnMut() -> u64,
+        theirs: impl FnMut() -> u64,
+    ) -> Result<(), Failure> {
+        let passes = vec![pass(OURS, OURS, ours), pass(slug, rival, theirs)];
+        self.race(part, self.effort.lookups, passes)
     }
 }
 
@@ -157,17 +168,13 @@ pub(super) fn lookups_2m(workload: &Workload, effort: &Effort) -> Rows {
     let starts: Vec<u64> = starts.collect();
     maps.measure("range_100_2m", starts.len(), |map| map.ranges(&starts, 100))?;
 
-    let hot = [
-        "zipf_get_dependent_2m",
-        "zipf_get_independent_2m",
-        "zipf_get_many_2m",
-    ];
+    let hot = [0, 1, 2].map(|part| workload.if_full[part]);
     if hot.iter().any(|part| maps.parts.wants(part)) {
         let mut queries = Zipf::new(&keys, SEED);
         maps.look_up(hot, || queries.draw())?;
     }
     // All answers are the same, so there is no chain of them.
-    let misses = ["", "misses_get_independent_2m", "misses_get_many_2m"];
+    let misses = ["", workload.if_full[3], workload.if_full[4]];
     maps.look_up(misses, || absent[rng.below(absent.len())])?;
     Ok(maps.parts.rows)
 }
@@ -190,68 +197,39 @@ pub(super) fn lookups_33m(workload: &Workload, effort: &Effort) -> Rows {
 /// Keys that are strings, tuples, or not spread evenly.
 pub(super) fn other_keys(workload: &Workload, effort: &Effort) -> Rows {
     let parts = Parts::new(workload, effort);
+    let [first, second, many] = [workload.also, workload.if_full].concat()[..] else {
+        return Err("it has three kinds of lookups".into());
+    };
+    if ![first, second, many].iter().any(|part| parts.wants(part)) {
+        return Ok(Vec::new());
+    }
+    warm_memory(WARM_BYTES);
+    let names = [first, second, many];
     match workload.name {
-        // Words and paths of 8 to 40 bytes.
-        "strings_1m" => look_up(
-            parts,
-            rivals::maps(),
-            [
-                "string_get_dependent_1m",
-                "string_get_1m",
-                "string_get_many_1m",
-            ],
-            || keys::words_and_paths(KEYS_1M, SEED),
-        ),
+        // Words and paths of 8 to 40 bytes. The main row is that of independent lookups.
+        "strings_1m" => {
+            let keys = keys::words_and_paths(KEYS_1M, SEED);
+            look_up(parts, rivals::maps(), [second, first, many], &keys)
+        }
         // Paths of 64 bytes; the first 48 are those of one of eight folders.
-        "prefixed_strings_1m" => look_up(
-            parts,
-            rivals::maps(),
-            [
-                "prefixed_string_get_dependent_1m",
-                "prefixed_string_get_independent_1m",
-                "prefixed_string_get_many_1m",
-            ],
-            || keys::long_prefixes(KEYS_1M, SEED),
-        ),
+        "prefixed_strings_1m" => {
+            let keys = keys::long_prefixes(KEYS_1M, SEED);
+            look_up(parts, rivals::maps(), names, &keys)
+        }
         // A `u32` and a `u64`.
-        "tuples_2m" => look_up(
-            parts,
-            rivals::maps(),
-            [
-                "tuple_get_dependent_2m",
-                "tuple_get_independent_2m",
-                "tuple_get_many_2m",
-            ],
-            || keys::events(KEYS_2M, SEED),
-        ),
+        "tuples_2m" => look_up(parts, rivals::maps(), names, &keys::events(KEYS_2M, SEED)),
         // Runs of consecutive integers with gaps, which no common prefix tells apart.
-        _ => look_up(
-            parts,
-            rivals::integer_maps(),
-            [
-                "clustered_keys_get_2m",
-                "clustered_keys_get_independent_2m",
-                "clustered_keys_get_many_2m",
-            ],
-            || keys::clustered(KEYS_2M, SEED),
-        ),
+        _ => {
+            let keys = keys::clustered(KEYS_2M, SEED);
+            look_up(parts, rivals::integer_maps(), names, &keys)
+        }
     }
 }
 
 /// Queries are copies of the keys, so strings do not share their memory with the maps.
-fn look_up<K: Key>(
-    parts: Parts<'_>,
-    kinds: Vec<Kind<K>>,
-    names: [&str; 3],
-    keys: impl FnOnce() -> Vec<K>,
-) -> Rows {
-    if !names.iter().any(|part| parts.wants(part)) {
-        return Ok(Vec::new());
-    }
-    warm_memory(WARM_BYTES);
-    let keys = keys();
+fn look_up<K: Key>(parts: Parts<'_>, kinds: Vec<Kind<K>>, names: [&str; 3], keys: &[K]) -> Rows {
     let kinds = few_if_quick(kinds, parts.effort);
-    let mut maps = Maps::with_keys(parts, kinds, &keys);
+    let mut maps = Maps::with_keys(parts, kinds, keys);
     let mut rng = Rng::new(SEED);
     maps.look_up(names, || keys[rng.below(keys.len())].clone())?;
     Ok(maps.parts.rows)

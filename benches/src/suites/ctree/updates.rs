@@ -139,38 +139,23 @@ pub(in crate::suites) fn mixed_2m(workload: &Workload, effort: &Effort) -> Rows 
     Ok(maps.parts.rows)
 }
 
-trait Whole<K>: OrderedMap<K> + Clone {
-    fn split_off(&mut self, key: &K) -> Self;
-    fn append(&mut self, other: &mut Self);
-}
-
-macro_rules! whole {
-    ($($map:ident)*) => {$(
-        impl<K: Key> Whole<K> for $map<K, u64> {
-            fn split_off(&mut self, key: &K) -> Self {
-                $map::split_off(self, key)
-            }
-
-            fn append(&mut self, other: &mut Self) {
-                $map::append(self, other);
-            }
-        }
-    )*};
-}
-
-whole!(CTreeMap BTreeMap);
-
 /// The time of a call on a new map of `keys`, and a sum over all entries that it left.
-fn time_of_call<K: Key, M: Whole<K>>(part: &str, keys: &[K], others: &[K]) -> (Duration, u64) {
+fn time_of_call<K: Key, M: OrderedMap<K> + Clone>(
+    part: &str,
+    keys: &[K],
+    others: &[K],
+    split_off: impl Fn(&mut M, &K) -> M,
+    append: impl Fn(&mut M, &mut M),
+) -> (Duration, u64) {
     let [mut map, mut other] = [keys, others].map(|keys| {
         let mut map = M::default();
         map.insert_all(keys);
         map
     });
     let (time, made) = timed(|| match part {
-        "split_off_1m" => map.split_off(&others[0]),
+        "split_off_1m" => split_off(&mut map, &others[0]),
         "append_1m" => {
-            map.append(&mut other);
+            append(&mut map, &mut other);
             M::default()
         }
         _ => black_box(&map).clone(),
@@ -188,8 +173,8 @@ fn measure_call<K: Key>(
     let mut expected = None;
     let times = Rounds::in_turns(effort.process_rounds, 2, keys.len(), |which| {
         let (time, sum) = match which {
-            0 => time_of_call::<K, CTreeMap<K, u64>>(part, keys, others),
-            _ => time_of_call::<K, BTreeMap<K, u64>>(part, keys, others),
+            0 => time_of_call(part, keys, others, CTreeMap::split_off, CTreeMap::append),
+            _ => time_of_call(part, keys, others, BTreeMap::split_off, BTreeMap::append),
         };
         agree(&mut expected, sum, part, BTREEMAP_NAME).map(|()| time)
     })?;
