@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::rivals::{self, ARENAS, Allocator, OURS, allocator};
 use crate::source::SwitchAllocator;
 
-/// The environment variable that names the allocator of a process.
 pub const ALLOCATOR_VARIABLE: &str = "BENCHES_ALLOCATOR";
 
 /// Invariant: points to an allocator that lives forever: at first to [`FIRST`], and from the end of

@@ -19,8 +19,6 @@ pub unsafe trait NodeAllocator {
     /// be any address: it is never read.
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>>;
 
-    /// Takes memory back.
-    ///
     /// # Safety
     /// - `ptr` came from `self.allocate` with the same `layout` and was not taken back since.
     unsafe fn deallocate(&self, ptr: NonNull<u8>, layout: Layout);

@@ -27,7 +27,6 @@ impl<K> Chain<K> {
         Chain { pairs }
     }
 
-    /// The number of lookups.
     #[expect(clippy::len_without_is_empty, reason = "no caller asks")]
     pub fn len(&self) -> usize {
         self.pairs.len()

@@ -9,7 +9,6 @@ pub struct Rng {
 }
 
 impl Rng {
-    /// The stream that belongs to `seed`.
     pub const fn new(seed: u64) -> Self {
         Rng { state: seed }
     }

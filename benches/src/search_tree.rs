@@ -29,7 +29,6 @@ impl<V> Node<V> {
     }
 }
 
-/// A map from `u64` keys in a binary search tree.
 #[derive(Clone, Debug)]
 pub struct Tree<V> {
     pub root: Option<Box<Node<V>>>,

@@ -43,12 +43,11 @@ impl Taken {
         Rounds::new(self.0.iter().map(figure).collect())
     }
 
-    /// Wall time in milliseconds.
     pub fn ms(&self) -> Rounds {
         self.rounds(|run| run.stages_ns.iter().sum::<u64>() as f64 / 1e6)
     }
 
-    /// That of the build, of the layout and of the work.
+    /// Of the build, of the layout and of the work.
     pub fn stages_ms(&self) -> [Rounds; 3] {
         [0, 1, 2].map(|stage| self.rounds(|run| run.stages_ns[stage] as f64 / 1e6))
     }

@@ -135,7 +135,6 @@ impl Comparison {
         }
     }
 
-    /// The same figures under another name.
     #[must_use]
     pub fn called(&self, name: impl Into<String>) -> Self {
         let name = name.into();

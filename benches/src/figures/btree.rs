@@ -107,7 +107,6 @@ impl<W: Word> InCoreBTree<W> {
         })
     }
 
-    /// Keys of a full node.
     pub fn node_keys_max(&self) -> usize {
         2 * half_of_keys(self.node_bytes / size_of::<W>())
     }

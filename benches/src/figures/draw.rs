@@ -22,7 +22,6 @@ fn panels(rows: &[Row]) -> impl Iterator<Item = Vec<&Row>> {
     panels.into_values()
 }
 
-/// The title of a panel, and the unit of its heights.
 fn title_and_unit(panel: &[&Row]) -> (String, &'static str) {
     let (title, unit) = match panel[0].kind {
         Kind::Measured => ("measured, this machine", "ns a search"),
@@ -31,7 +30,6 @@ fn title_and_unit(panel: &[&Row]) -> (String, &'static str) {
     (format!("{title}: {} keys", panel[0].keys), unit)
 }
 
-/// A table in Markdown for each panel.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     for panel in panels(rows) {

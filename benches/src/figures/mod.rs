@@ -23,7 +23,6 @@ use crate::search_tree::{Node, Tree};
 use crate::source::allocate_from;
 use crate::timing::median;
 
-/// Where a row's numbers come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -33,13 +32,10 @@ pub enum Kind {
     Simulated,
 }
 
-/// One point of a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     figure: &'static str,
-    /// Where it comes from.
     pub kind: Kind,
-    /// What is searched.
     pub structure: &'static str,
     keys: usize,
     node_bytes: usize,
@@ -61,12 +57,9 @@ impl Row {
     }
 }
 
-/// How much is done.
 #[derive(Clone, Debug)]
 pub struct Effort {
-    /// The most searches of one run.
     pub searches_max: u64,
-    /// Runs of many searches.
     pub long_runs: usize,
     /// Runs of up to a thousand searches.
     pub short_runs: usize,
@@ -100,13 +93,10 @@ impl Effort {
     }
 }
 
-/// All points of a figure.
 pub type Rows = Result<Vec<Row>, Box<dyn Error>>;
 
-/// Makes a figure.
 pub type Make = fn(&Effort) -> Rows;
 
-/// The figures by name.
 pub const FIGURES: [(&str, Make); 2] = [("2-6", node_sizes), ("2-7", searches)];
 
 /// The rows of one figure for one number of keys.
@@ -290,7 +280,6 @@ pub fn binary_tree(
     })
 }
 
-/// The structures of figure 2-7 on this machine.
 fn subjects(keys: usize) -> Result<Vec<Searched>, Box<dyn Error>> {
     let (mut subjects, mut colouring) = (Vec::new(), None);
     let layouts = BINARY_TREES.map(|(structure, layout)| (structure, Some(layout)));

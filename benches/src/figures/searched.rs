@@ -29,7 +29,6 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// The first search for `seed`.
     pub fn new(keys: usize, seed: u64) -> Chain {
         let state = Rng::new(seed).next_u64();
         Chain { state, keys }
@@ -82,7 +81,6 @@ fn line(address: *const u8) -> *const u8 {
 }
 
 impl Searched {
-    /// A binary tree whose values are its keys.
     pub fn binary(structure: &'static str, tree: Tree<u64>) -> Searched {
         let node_bytes = size_of::<Node<u64>>();
         let ends = |node: *const Node<u64>| {
@@ -92,36 +90,31 @@ impl Searched {
         let lines = tree.nodes().flat_map(|node| ends(node)).collect();
         // The black box keeps the compiler from answering with the query.
         let answer = move |key: usize| tree.get(key as u64).map_or(u64::MAX, |key| *black_box(key));
-        let follow = Box::new(move |chain: Chain, searches| chain.follow(searches, &answer));
         Searched {
             structure,
             node_bytes,
-            follow,
+            follow: Box::new(move |chain, searches| chain.follow(searches, &answer)),
             lines,
         }
     }
 
-    /// A B-tree.
     pub fn b_tree<W: Word + Into<u64>>(structure: &'static str, tree: InCoreBTree<W>) -> Searched {
         let words = tree.words().iter().step_by(LINE_BYTES / size_of::<W>());
         let lines = words.map(|word| line(std::ptr::from_ref(word).cast()));
         let lines = lines.collect();
         let node_bytes = tree.node_bytes;
         let answer = move |key: usize| {
-            let query = W::try_from(key).expect("keys fit words");
-            tree.get(query)
-                .map_or(u64::MAX, |key| (*black_box(key)).into())
+            let key = tree.get(W::try_from(key).expect("keys fit words"));
+            key.map_or(u64::MAX, |key| (*black_box(key)).into())
         };
-        let follow = Box::new(move |chain: Chain, searches| chain.follow(searches, &answer));
         Searched {
             structure,
             node_bytes,
-            follow,
+            follow: Box::new(move |chain, searches| chain.follow(searches, &answer)),
             lines,
         }
     }
 
-    /// The search after the next `searches`.
     pub fn follow(&self, chain: Chain, searches: u64) -> Chain {
         (self.follow)(chain, searches)
     }

@@ -8,30 +8,24 @@
 use ccmodel::{CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Simulator};
 use serde::Serialize;
 
-/// The machine, and the reads since it was cold.
 #[derive(Debug)]
 pub struct ThesisMachine {
     simulator: Simulator,
     reads: u64,
 }
 
-/// The average cost of a search.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct SearchCost {
     /// Words read.
     pub reads: f64,
-    /// First-level misses.
     pub l1_misses: f64,
-    /// Second-level misses.
     pub l2_misses: f64,
     /// Data TLB misses, which are not in the cycles.
     pub tlb_misses: f64,
-    /// Cycles of all reads.
     pub cycles: f64,
 }
 
 impl ThesisMachine {
-    /// The machine with empty caches.
     pub fn cold() -> ThesisMachine {
         let level = |name, sets, block_bytes, ways| {
             let geometry = CacheGeometry::new(sets, block_bytes, ways);
@@ -46,7 +40,6 @@ impl ThesisMachine {
         }
     }
 
-    /// Reads the word at `address`.
     pub fn read(&mut self, address: u64) {
         self.reads += 1;
         self.simulator.access(address, 4);

@@ -134,7 +134,6 @@ fn nodes(list: &List) -> impl Iterator<Item = &Node> {
     std::iter::successors(list.as_deref(), |node| node.next.as_deref())
 }
 
-/// The two fields.
 pub struct Em3d {
     /// Boxed, because a box that moves takes the right to its contents from other pointers to them:
     /// the links to the first nodes stay good when this is moved.

@@ -20,6 +20,7 @@ use super::{Olden, Size};
 use crate::placement::{Placement, address_of};
 use crate::queries::add_in_order;
 use crate::rng::Rng;
+use crate::structures::lists::{self, Link, unlink, values};
 
 const VILLAGES_BELOW: usize = 4;
 const ASSESS_STEPS: u32 = 3;
@@ -30,7 +31,6 @@ const DRAWS_A_PATIENT: usize = 3;
 const ASSESSED_A_SENT_UP: usize = 10;
 
 struct Patient {
-    /// Hospitals, including this one.
     hospitals: u32,
     /// Since the patient fell ill, to the end of the current assessment or treatment.
     time: u32,
@@ -42,19 +42,9 @@ struct Patient {
 
 const _: () = assert!(size_of::<Patient>() == 24);
 
-#[derive(TreeNode)]
-struct Cell {
-    patient: Box<Patient>,
-    /// Null or an address, never read.
-    #[parent]
-    back: *const Cell,
-    #[child]
-    next: List,
-}
+type Cell = Link<Box<Patient>>;
 
-const _: () = assert!(size_of::<Cell>() == 24);
-
-type List = Option<Box<Cell>>;
+type List = lists::List<Box<Patient>>;
 
 /// Where a village's cells are allocated, and the village.
 type Here<P> = (P, *const Village);
@@ -62,21 +52,21 @@ type Here<P> = (P, *const Village);
 /// Walks the list in `slot`, and adds `patient` in a cell near the last one, or near `owner`.
 #[inline]
 fn append<P: Placement>(mut slot: &mut List, patient: Box<Patient>, (placement, owner): Here<P>) {
-    let mut back: *const Cell = ptr::null();
+    let mut prev: *const Cell = ptr::null();
     // In one step, the borrow checker would keep `slot` for the caller.
     while slot.is_some() {
         if let Some(cell) = slot {
             placement.prefetch(address_of(&cell.next));
-            back = ptr::from_ref(&**cell);
+            prev = ptr::from_ref(&**cell);
             slot = &mut cell.next;
         }
     }
     let cell = Cell {
-        patient,
-        back,
+        value: patient,
+        prev,
         next: None,
     };
-    let near = if back.is_null() { owner.cast() } else { back };
+    let near = if prev.is_null() { owner.cast() } else { prev };
     *slot = Some(placement.new_near(cell, near));
 }
 
@@ -90,7 +80,7 @@ fn sweep<P: Placement>(
 ) {
     while let Some(cell) = slot {
         placement.prefetch(address_of(&cell.next));
-        if is_done(&mut cell.patient) {
+        if is_done(&mut cell.value) {
             if let Some(patient) = unlink(slot) {
                 then(patient);
             }
@@ -98,17 +88,6 @@ fn sweep<P: Placement>(
             slot = &mut slot.as_mut().expect("looked at just now").next;
         }
     }
-}
-
-/// Frees the first cell of the list, and returns its patient.
-#[inline]
-fn unlink(list: &mut List) -> Option<Box<Patient>> {
-    let cell = *list.take()?;
-    *list = cell.next;
-    if let Some(next) = list {
-        next.back = cell.back;
-    }
-    Some(cell.patient)
 }
 
 struct Hospital {
@@ -260,7 +239,6 @@ fn add(tally: &mut Tally, patient: &Patient, village: *const Village) {
     parts.for_each(|(sum, part)| *sum += part);
 }
 
-/// The country.
 pub struct Health {
     /// Invariant: villages stay where they were built; patients hold their addresses.
     root: Box<Village>,
@@ -336,8 +314,7 @@ impl Olden for Health {
         let mut present = Tally::default();
         self.root.for_each_hospital(&mut |village, hospital| {
             for list in &hospital.lists {
-                let cells = std::iter::successors(list.as_deref(), |cell| cell.next.as_deref());
-                cells.for_each(|cell| add(&mut present, &cell.patient, village));
+                values(list).for_each(|patient| add(&mut present, patient, village));
             }
         });
         let parts = [self.gone, present].into_iter().flatten();
@@ -367,7 +344,7 @@ impl Links for AllPatients<'_> {
             for list in &mut hospital.lists {
                 let mut rest = list.as_deref_mut();
                 while let Some(cell) = rest {
-                    visitor.link(&mut cell.patient);
+                    visitor.link(&mut cell.value);
                     rest = cell.next.as_deref_mut();
                 }
             }

@@ -40,7 +40,6 @@ pub enum Size {
 
 /// One of the programs. Making its input is not timed, and its structure is never dropped.
 pub trait Olden: Sized {
-    /// Its name in names of comparisons.
     const NAME: &'static str;
 
     /// The policy for its hints: the closest room for what is built in one go in the order in which
@@ -53,7 +52,6 @@ pub trait Olden: Sized {
     /// What is not part of the work, such as numbers drawn in advance.
     type Input;
 
-    /// Makes the input.
     fn input(size: Size) -> Self::Input;
 
     /// Layouts of the nodes that the program will allocate, with how many of each.
@@ -62,7 +60,6 @@ pub trait Olden: Sized {
     /// Builds the structure: every node by [`Placement::new_near`].
     fn build<P: Placement>(input: &Self::Input, placement: P) -> Self;
 
-    /// Lays the structure out by [`Morph::run`].
     fn morph(&mut self, morph: &Morph<'_>) -> Result<(), MorphError>;
 
     /// Does the work, once for each build, and returns a checksum of its results. Calls `relayout`

@@ -46,10 +46,8 @@ const PREFIX: &str = "olden";
 /// The share of the cache that colours keep for the first nodes, as in the thesis's figure 2-3.
 const HOT_SHARE: f64 = 0.5;
 
-/// A program of any type.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// Its name in names of comparisons.
     pub name: &'static str,
     /// Under the program's own policy.
     pub(crate) hinted: Variant,
@@ -117,7 +115,6 @@ pub fn name(value: impl ValueEnum) -> String {
     value.get_name().to_owned()
 }
 
-/// What one worker is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub(crate) program: &'static Program,

@@ -5,16 +5,13 @@ use crate::queries::Chain;
 
 /// Passes over one map. Each returns a sum over its answers, which all maps must agree on.
 pub trait Passes<K> {
-    /// Follows a chain of lookups.
     fn get_dependent(&self, chain: &Chain<K>) -> u64;
 
-    /// Looks `queries` up one by one.
     fn get_independent(&self, queries: &[K]) -> u64;
 
     /// Looks `queries` up all at once, if the map can.
     fn get_many(&self, queries: &[K]) -> u64;
 
-    /// Visits all entries.
     fn iterate(&self) -> u64;
 
     /// Visits the first `count` entries from each of `starts` on.
@@ -23,7 +20,6 @@ pub trait Passes<K> {
     /// Inserts `keys` one by one, each with the [value of](value_of) its place.
     fn insert_all(&mut self, keys: &[K]) -> u64;
 
-    /// Removes `keys` one by one.
     fn remove_all(&mut self, keys: &[K]) -> u64;
 
     /// Gets, inserts and removes in turns, and leaves the map with the keys that it had.
@@ -43,7 +39,6 @@ pub struct Updates<K> {
 }
 
 impl<K> Updates<K> {
-    /// Operations of a pass.
     pub fn operations(&self) -> usize {
         2 * 4 * self.leaving.len()
     }
@@ -114,42 +109,26 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 }
 
-/// Passes over many small maps.
 pub trait ManyPasses<K> {
     /// Looks keys up, each in the map of the number beside it.
     fn get(&self, queries: &[(usize, K)]) -> u64;
 
-    /// Visits all entries of all maps.
     fn iterate(&self) -> u64;
 
     /// Makes a map for each of `groups`, inserts its keys, and drops it.
     fn build_and_drop(&self, groups: &[Vec<K>]) -> u64;
 }
 
-pub(super) struct Many<M>(Vec<M>);
-
-pub(super) fn many<K: Key, M: OrderedMap<K>>(groups: &[Vec<K>]) -> Many<M> {
-    let filled = groups.iter().map(|keys| {
-        let mut map = M::default();
-        map.insert_all(keys);
-        map
-    });
-    Many(filled.collect())
-}
-
-impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Many<M> {
+impl<K: Key, M: OrderedMap<K>> ManyPasses<K> for Vec<M> {
     fn get(&self, queries: &[(usize, K)]) -> u64 {
         let answers = queries
             .iter()
-            .map(|(map, key)| self.0[*map].get(key).copied());
+            .map(|(map, key)| self[*map].get(key).copied());
         answers.fold(0, add_in_order)
     }
 
     fn iterate(&self) -> u64 {
-        self.0
-            .iter()
-            .map(Passes::iterate)
-            .fold(0, u64::wrapping_add)
+        self.iter().map(Passes::iterate).fold(0, u64::wrapping_add)
     }
 
     fn build_and_drop(&self, groups: &[Vec<K>]) -> u64 {

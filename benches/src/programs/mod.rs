@@ -69,7 +69,6 @@ pub(crate) fn live(full: usize, full_mib: usize) -> usize {
     LIVE_MIB.get().map_or(full, share)
 }
 
-/// How much a program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// A quarter of the operations, mostly on live data of the same size.

@@ -22,7 +22,6 @@ pub mod maps;
 pub struct Allocator {
     /// Its name in names of comparisons within one process.
     pub slug: &'static str,
-    /// Its name in words.
     pub name: &'static str,
     /// The name by which the environment chooses it for a process.
     pub process: &'static str,

@@ -1,7 +1,5 @@
 //! Many doubly linked lists whose links were inserted and deleted at random, so that neighbours lie
 //! anywhere.
-//!
-//! A link owns the next one and has the address of the one before it, which is only compared.
 
 use std::ptr;
 
@@ -11,22 +9,44 @@ use super::Structure;
 use crate::ordered_map::low_half;
 use crate::rng::Rng;
 
+/// A link of a list, which begins at an `Option<Box<Link>>`.
 #[derive(Clone, Debug, TreeNode)]
-struct Link {
-    value: u64,
-    /// Null in the first.
+pub(crate) struct Link<T> {
+    pub(crate) value: T,
+    /// The address of the link before it, or null. Never read through.
     #[parent]
-    prev: *const Link,
+    pub(crate) prev: *const Link<T>,
     #[child]
-    next: Option<Box<Link>>,
+    pub(crate) next: List<T>,
 }
 
-const _: () = assert!(size_of::<Link>() == 24);
+pub(crate) type List<T> = Option<Box<Link<T>>>;
 
-/// Lists of numbers. Invariant: each link's `prev` is the address of the link before it, or null.
+const _: () = assert!(size_of::<Link<u64>>() == 24);
+
+pub(crate) fn values<T>(list: &List<T>) -> impl Iterator<Item = &T> {
+    links(list).map(|link| &link.value)
+}
+
+fn links<T>(list: &List<T>) -> impl Iterator<Item = &Link<T>> {
+    std::iter::successors(list.as_deref(), |link| link.next.as_deref())
+}
+
+/// Frees the link in `slot`, and returns its value.
+#[inline]
+pub(crate) fn unlink<T>(slot: &mut List<T>) -> Option<T> {
+    let link = *slot.take()?;
+    *slot = link.next;
+    if let Some(next) = slot {
+        next.prev = link.prev;
+    }
+    Some(link.value)
+}
+
+/// Lists of numbers.
 #[derive(Debug)]
 pub struct Lists {
-    heads: Vec<Option<Box<Link>>>,
+    heads: Vec<List<u64>>,
     lengths: Vec<usize>,
 }
 
@@ -56,7 +76,6 @@ impl Lists {
         lists
     }
 
-    /// Empty lists.
     pub fn new(lists: usize) -> Lists {
         Lists {
             heads: (0..lists).map(|_| None).collect(),
@@ -82,19 +101,14 @@ impl Lists {
 
     /// Deletes the `at`th of `list` and returns its value, or `None` when the list is shorter.
     pub fn remove(&mut self, list: usize, at: usize) -> Option<u64> {
-        let (slot, prev) = slot(&mut self.heads[list], at);
-        let mut link = slot.take()?;
-        *slot = link.next.take();
-        if let Some(next) = slot {
-            next.prev = prev;
-        }
+        let (slot, _) = slot(&mut self.heads[list], at);
+        let value = unlink(slot)?;
         self.lengths[list] -= 1;
-        Some(link.value)
+        Some(value)
     }
 
-    /// The values of `list`, from the first to the last.
     pub fn values(&self, list: usize) -> impl Iterator<Item = u64> {
-        links(&self.heads[list]).map(|link| link.value)
+        values(&self.heads[list]).copied()
     }
 
     /// Whether each link knows where the one before it lies.
@@ -106,12 +120,8 @@ impl Lists {
     }
 }
 
-fn links(head: &Option<Box<Link>>) -> impl Iterator<Item = &Link> {
-    std::iter::successors(head.as_deref(), |link| link.next.as_deref())
-}
-
 /// The place that owns the `at`th link, or the end, and where the link before it lies.
-fn slot(head: &mut Option<Box<Link>>, at: usize) -> (&mut Option<Box<Link>>, *const Link) {
+fn slot(head: &mut List<u64>, at: usize) -> (&mut List<u64>, *const Link<u64>) {
     let mut slot = head;
     let mut before = ptr::null();
     for _ in 0..at {

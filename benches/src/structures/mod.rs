@@ -11,7 +11,6 @@ use ccmorph::{Morph, MorphError, Report};
 
 /// A structure to be laid out and asked.
 pub trait Structure: Clone {
-    /// Lays its nodes out by [`Morph::run`].
     fn morph(&mut self, morph: &Morph<'_>) -> Result<Report, MorphError>;
 
     /// What one operation finds: read from the structure's nodes, and not told by `query` alone.

@@ -6,12 +6,10 @@ use ccmorph::{Morph, MorphError, Report, TreeNode};
 use super::Structure;
 use crate::rng::Rng;
 
-/// A point.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
     /// From 0 to below 1.
     at: [f32; 3],
-    /// A random number.
     pub id: u32,
 }
 
@@ -73,7 +71,6 @@ impl Cube {
     }
 }
 
-/// An octree of points.
 #[derive(Clone, Debug)]
 pub struct Octree {
     root: Option<Box<Octant>>,
@@ -116,18 +113,22 @@ impl Octree {
     }
 }
 
-/// Adds a point below `link`, which belongs to `cube`. At most four points may be at one place.
+/// Adds a point below `link`, which belongs to `cube`. Panics when five points are at one place.
 fn insert(link: &mut Option<Box<Octant>>, cube: Cube, point: Point) {
     let octant = link.get_or_insert_with(|| {
         let points = [Point::default(); LEAF_POINTS];
         Box::new(Octant::Leaf { len: 0, points })
     });
-    if octant.add(point) {
-        return;
-    }
     let mut parted = None;
-    if let Octant::Leaf { points, .. } = **octant {
-        parted = Some(points);
+    if let Octant::Leaf { len, points } = &mut **octant {
+        if let Some(free) = points.get_mut(usize::from(*len)) {
+            *free = point;
+            *len += 1;
+            return;
+        }
+        // Halving a reach some 150 times gives 0.
+        assert!(cube.reach > 0.0, "five points at one place");
+        parted = Some(*points);
         **octant = Octant::Inner(Default::default());
     }
     if let Octant::Inner(eighths) = &mut **octant {
@@ -139,18 +140,6 @@ fn insert(link: &mut Option<Box<Octant>>, cube: Cube, point: Point) {
 }
 
 impl Octant {
-    /// Adds a point to a leaf with room; false for other nodes.
-    fn add(&mut self, point: Point) -> bool {
-        match self {
-            Octant::Leaf { len, points } if usize::from(*len) < LEAF_POINTS => {
-                points[usize::from(*len)] = point;
-                *len += 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
     fn sum(&self, cube: &Cube, query: &Cube) -> u32 {
         match self {
             Octant::Leaf { len, points } => {

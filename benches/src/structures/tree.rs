@@ -98,7 +98,6 @@ impl Plan {
         }
     }
 
-    /// The keys, in the order of allocation.
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
