@@ -12,15 +12,16 @@ pub struct Chain<K = u64> {
     pairs: Vec<[K; 2]>,
 }
 
-impl<K: Clone> Chain<K> {
+impl<K> Chain<K> {
     /// `lookups` steps over queries drawn from `keys`, which is not empty, with replacement.
-    pub fn sample(keys: &[K], lookups: usize, seed: u64) -> Self {
+    pub fn sample(keys: &[K], lookups: usize, seed: u64) -> Self
+    where
+        K: Clone,
+    {
         let mut rng = Rng::new(seed);
         Chain::draw(lookups, || keys[rng.below(keys.len())].clone())
     }
-}
 
-impl<K> Chain<K> {
     /// `lookups` steps. Calls `query` twice for each.
     pub fn draw(lookups: usize, mut query: impl FnMut() -> K) -> Self {
         let pairs = (0..lookups).map(|_| [query(), query()]).collect();

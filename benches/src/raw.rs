@@ -55,22 +55,20 @@ impl<A: NodeAllocator> RawTree<A> {
         let root = None;
         let mut tree = RawTree { root, allocator };
         for &key in keys {
-            assert!(tree.insert(key), "the keys are different");
+            tree.insert(key);
         }
         tree
     }
 
-    /// Inserts `key` with its parent as the hint; false when it was there.
-    fn insert(&mut self, key: u64) -> bool {
+    /// Inserts a key that is not there, with its parent as the hint.
+    fn insert(&mut self, key: u64) {
         let mut parent = None;
         let mut link = &mut self.root;
         while let Some(mut node) = *link {
             // SAFETY: links lead to live, initialized nodes; `&mut self` is the only borrow of
             // them.
             let node_ref = unsafe { node.as_mut() };
-            if key == node_ref.key {
-                return false;
-            }
+            assert_ne!(key, node_ref.key, "the keys are different");
             parent = Some(node.cast());
             link = if key < node_ref.key {
                 &mut node_ref.left
@@ -80,7 +78,6 @@ impl<A: NodeAllocator> RawTree<A> {
         }
         let (left, right) = (None, None);
         *link = Some(new_in(&self.allocator, parent, Node { key, left, right }));
-        true
     }
 
     /// The low half of `key` as the node holds it, or `u32::MAX` when there is no such node.

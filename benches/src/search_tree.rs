@@ -29,18 +29,12 @@ impl<V> Node<V> {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree<V> {
     pub root: Option<Box<Node<V>>>,
 }
 
 pub type SearchTree = Tree<()>;
-
-impl<V> Default for Tree<V> {
-    fn default() -> Self {
-        Tree { root: None }
-    }
-}
 
 impl<V> Tree<V> {
     /// Inserts `key`; false when it was there.

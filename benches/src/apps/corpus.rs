@@ -46,11 +46,8 @@ fn packages() -> Vec<Package> {
     let output = Command::new(cargo)
         .args(["metadata", "--format-version", "1", "--locked", "--offline"])
         // One platform, so that the text is the same everywhere.
-        .args([
-            "--filter-platform",
-            "x86_64-unknown-linux-gnu",
-            "--manifest-path",
-        ])
+        .args(["--filter-platform", "x86_64-unknown-linux-gnu"])
+        .arg("--manifest-path")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))
         .output()
         .expect("a machine that built this has cargo");

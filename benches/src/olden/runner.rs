@@ -86,11 +86,9 @@ pub enum Variant {
     Prefetched,
     /// By `ccmalloc`, with hints that are all null.
     NullHints,
-    /// By `ccmalloc`, hinted.
+    /// By `ccmalloc`, with hints under this policy, as the next two.
     Closest,
-    /// By `ccmalloc`, hinted.
     FirstFit,
-    /// By `ccmalloc`, hinted.
     NewBlock,
     /// As `ccmalloc` allocates without hints, and then by a morph: clustering only.
     Clustered,

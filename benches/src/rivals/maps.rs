@@ -1,5 +1,7 @@
 //! Adapters of the ordered maps.
 
+use std::convert::identity;
+
 use crate::ordered_map::{Key, OrderedMap};
 
 /// `ctree`'s dynamic map, in names of comparisons.
@@ -9,40 +11,46 @@ pub const BTREEMAP: &str = "btreemap";
 /// And in words.
 pub const BTREEMAP_NAME: &str = "std BTreeMap";
 
-/// Implements [`OrderedMap`] for a map with std's interface, with further methods `$own`.
+/// Implements [`OrderedMap`] for a map with std's interface, with further methods `$own`. `$stored`
+/// makes what the map takes for a key or a reference to one, and `$shown` turns it back.
 macro_rules! adapter {
     ($($map:ident)::+ $({ $($own:tt)* })?) => {
-        impl<K: Key> OrderedMap<K> for $($map)::+<K, u64> {
+        adapter!([K: Key] K, $($map)::+<K, u64>, identity, identity, { $($($own)*)? });
+    };
+    ([$($bound:tt)*] $K:ty, $map:ty, $stored:path, $shown:path, { $($own:tt)* }) => {
+        impl<$($bound)*> OrderedMap<$K> for $map {
             #[inline]
-            fn get(&self, key: &K) -> Option<&u64> {
-                $($map)::+::get(self, key)
+            fn get(&self, key: &$K) -> Option<&u64> {
+                <$map>::get(self, $stored(key))
             }
 
             #[inline]
-            fn insert(&mut self, key: K, value: u64) -> Option<u64> {
-                $($map)::+::insert(self, key, value)
+            fn insert(&mut self, key: $K, value: u64) -> Option<u64> {
+                <$map>::insert(self, $stored(key), value)
             }
 
             #[inline]
-            fn remove(&mut self, key: &K) -> Option<u64> {
-                $($map)::+::remove(self, key)
+            fn remove(&mut self, key: &$K) -> Option<u64> {
+                <$map>::remove(self, $stored(key))
             }
 
             #[inline]
-            fn for_each(&self, mut visit: impl FnMut(&K, &u64)) {
+            fn for_each(&self, mut visit: impl FnMut(&$K, &u64)) {
                 for (key, value) in self.iter() {
-                    visit(key, value);
+                    let key = $shown(key);
+                    visit(&key, value);
                 }
             }
 
             #[inline]
-            fn for_each_from(&self, start: &K, count: usize, mut visit: impl FnMut(&K, &u64)) {
-                for (key, value) in self.range(start..).take(count) {
-                    visit(key, value);
+            fn for_each_from(&self, start: &$K, count: usize, mut visit: impl FnMut(&$K, &u64)) {
+                for (key, value) in self.range($stored(start)..).take(count) {
+                    let key = $shown(key);
+                    visit(&key, value);
                 }
             }
 
-            $($($own)*)?
+            $($own)*
         }
     };
 }
@@ -62,6 +70,7 @@ adapter!(indexset::BTreeMap);
 /// bbtree, which looks up by inline keys and in batches; and its map in a file.
 #[cfg(feature = "bbtree")]
 pub mod bbtree {
+    use std::convert::identity;
     use std::fs::File;
     use std::io::{self, BufWriter, Write};
 
@@ -118,44 +127,17 @@ pub mod bbtree {
 /// brie-tree, a B+ tree for integer keys alone, which reserves the largest key.
 #[cfg(feature = "brie-tree")]
 mod brie {
+    use std::borrow::Borrow;
+
     use brie_tree::BTree;
     use brie_tree::nonmax::NonMaxU64;
 
     use super::OrderedMap;
 
     #[inline]
-    fn key_of(key: u64) -> NonMaxU64 {
-        NonMaxU64::new(key).expect("no workload uses the largest key")
+    fn stored(key: impl Borrow<u64>) -> NonMaxU64 {
+        NonMaxU64::new(*key.borrow()).expect("no workload uses the largest key")
     }
 
-    impl OrderedMap<u64> for BTree<NonMaxU64, u64> {
-        #[inline]
-        fn get(&self, key: &u64) -> Option<&u64> {
-            BTree::get(self, key_of(*key))
-        }
-
-        #[inline]
-        fn insert(&mut self, key: u64, value: u64) -> Option<u64> {
-            BTree::insert(self, key_of(key), value)
-        }
-
-        #[inline]
-        fn remove(&mut self, key: &u64) -> Option<u64> {
-            BTree::remove(self, key_of(*key))
-        }
-
-        #[inline]
-        fn for_each(&self, mut visit: impl FnMut(&u64, &u64)) {
-            for (key, value) in self {
-                visit(&key.get(), value);
-            }
-        }
-
-        #[inline]
-        fn for_each_from(&self, start: &u64, count: usize, mut visit: impl FnMut(&u64, &u64)) {
-            for (key, value) in self.range(key_of(*start)..).take(count) {
-                visit(&key.get(), value);
-            }
-        }
-    }
+    adapter!([] u64, BTree<NonMaxU64, u64>, stored, u64::from, {});
 }
