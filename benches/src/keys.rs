@@ -60,12 +60,8 @@ pub fn words_and_paths(count: usize, seed: u64) -> Vec<String> {
     const ENDINGS: [&str; 8] = ["rs", "md", "txt", "toml", "html", "json", "png", "c"];
     let names = unicode_names();
     let mut rng = Rng::new(seed);
-    let mut seen: HashSet<String> = names
-        .iter()
-        .filter(|name| BYTES.contains(&name.len()))
-        .take(count)
-        .cloned()
-        .collect();
+    let fitting = names.iter().filter(|name| BYTES.contains(&name.len()));
+    let mut seen: HashSet<String> = fitting.take(count).cloned().collect();
     while seen.len() < count {
         let folders: Vec<&str> = names[rng.below(names.len())].split(' ').collect();
         let file: Vec<&str> = names[rng.below(names.len())].split(' ').collect();

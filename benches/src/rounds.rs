@@ -61,12 +61,8 @@ impl Rounds {
             let logarithms: f64 = figures.iter().map(|rounds| figure(rounds).ln()).sum();
             (logarithms / figures.len() as f64).exp()
         };
-        let rounds = figures
-            .iter()
-            .map(|rounds| rounds.each.len())
-            .min()
-            .unwrap_or(0);
-        assert!(rounds > 0, "no figures, no mean");
+        let rounds = figures.iter().map(|rounds| rounds.each.len()).min();
+        let rounds = rounds.expect("no figures, no mean");
         let each = (0..rounds).map(|round| mean(&|rounds| rounds.each[round]));
         Rounds {
             median: mean(&Rounds::median),

@@ -68,15 +68,13 @@ impl ProcessorTime {
         let text = read_to_string("/proc/self/stat").ok()?;
         let (_, fields) = text.rsplit_once(')')?;
         let own = fields.split_whitespace().skip(11).take(4);
-        let own = own
-            .map(|tick| tick.parse::<u64>().ok())
-            .sum::<Option<u64>>()?;
+        let own: Option<u64> = own.map(|tick| tick.parse::<u64>().ok()).sum();
         let total = busy + idle + wait + stolen;
         Some(ProcessorTime {
             total,
             busy,
             stolen,
-            own,
+            own: own?,
         })
     }
 }

@@ -121,10 +121,7 @@ fn start(program: &str, scale: Scale, allocator: &str) -> Result<Finished, Failu
     if runner::is_olden(program) {
         // Three times what a run takes at most. With just as much, one build in three of mst in an
         // aged heap waited for the hypervisor, and took 360 ms instead of 130.
-        warm_memory(match scale {
-            Scale::Quick => 256 << 20,
-            Scale::Full => 2 << 30,
-        });
+        warm_memory(scale.pick(256 << 20, 2 << 30));
     }
     let failure = |what: String| format!("{program} under {allocator}: {what}");
     let output = run(&arguments, allocator).map_err(failure)?;

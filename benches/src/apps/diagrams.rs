@@ -54,10 +54,7 @@ const VECTORS: usize = 16_000_000;
 
 pub(super) fn run(scale: Scale, morph: impl Fn(Bdd) -> Bdd) -> Outcome {
     // Of each factor. Two more of them take ten times as long.
-    let bits = match scale {
-        Scale::Quick => 14,
-        Scale::Full => 16,
-    };
+    let bits = scale.pick(14, 16);
     Outcome::of(|sum| {
         let variables = BddVariableSet::new_anonymous(2 * bits);
         let diagram = morph(middle_output(&variables));

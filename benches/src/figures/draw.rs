@@ -69,14 +69,11 @@ pub fn svg(rows: &[Row]) -> Result<String, String> {
         }
     }
     // One line over sizes of nodes, several over searches.
-    let is_over_sizes = structures.len() == 1;
-    let (x_name, x_base) = match is_over_sizes {
-        true => ("bytes of a node", 2.0),
-        false => ("searches since the caches were cold", 10.0),
-    };
-    let x = |row: &Row| match is_over_sizes {
-        true => row.node_bytes as f64,
-        false => row.searches as f64,
+    let (x_name, x_base, x): (_, _, fn(&Row) -> f64) = match structures.len() {
+        1 => ("bytes of a node", 2.0, |row| row.node_bytes as f64),
+        _ => ("searches since the caches were cold", 10.0, |row| {
+            row.searches as f64
+        }),
     };
     let charts = panels(rows).map(|panel| {
         let (title, unit) = title_and_unit(&panel);

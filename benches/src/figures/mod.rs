@@ -319,8 +319,9 @@ fn simulate_searches(points: &mut Points<'_>) -> Result<(), Box<dyn Error>> {
     for (structure, layout) in BINARY_TREES {
         let placement = match structure {
             C_TREE => {
-                let coloured = colouring.place(&shape, THESIS_NODE, layout, None)?;
-                coloured.placement
+                colouring
+                    .place(&shape, THESIS_NODE, layout, None)?
+                    .placement
             }
             _ => layout.place(&shape, THESIS_NODE),
         };

@@ -20,7 +20,7 @@ use super::{Olden, Size};
 use crate::placement::{Placement, address_of};
 use crate::queries::add_in_order;
 use crate::rng::Rng;
-use crate::structures::lists::{self, Link, unlink, values};
+use crate::structures::lists::{self, Link, unlink, values, walk};
 
 const VILLAGES_BELOW: usize = 4;
 const ASSESS_STEPS: u32 = 3;
@@ -51,16 +51,11 @@ type Here<P> = (P, *const Village);
 
 /// Walks the list in `slot`, and adds `patient` in a cell near the last one, or near `owner`.
 #[inline]
-fn append<P: Placement>(mut slot: &mut List, patient: Box<Patient>, (placement, owner): Here<P>) {
-    let mut prev: *const Cell = ptr::null();
-    // In one step, the borrow checker would keep `slot` for the caller.
-    while slot.is_some() {
-        if let Some(cell) = slot {
-            placement.prefetch(address_of(&cell.next));
-            prev = ptr::from_ref(&**cell);
-            slot = &mut cell.next;
-        }
-    }
+fn append<P: Placement>(slot: &mut List, patient: Box<Patient>, (placement, owner): Here<P>) {
+    let (slot, prev) = walk(slot, |cell| {
+        placement.prefetch(address_of(&cell.next));
+        true
+    });
     let cell = Cell {
         value: patient,
         prev,

@@ -151,14 +151,11 @@ impl Olden for Mst {
         let mut end = &mut outside;
         let mut before: *const Vertex = ptr::null();
         for number in numbers.clone() {
-            let buckets = vertices.div_ceil(4);
-            let table = Table {
-                buckets: (0..buckets).map(|_| None).collect(),
-            };
+            let buckets = (0..vertices.div_ceil(4)).map(|_| None).collect();
             let vertex = Vertex {
                 number,
                 distance: u32::MAX,
-                edges: placement.new_near(table, before),
+                edges: placement.new_near(Table { buckets }, before),
                 next: None,
             };
             let vertex = end.insert(placement.new_near(vertex, before));

@@ -88,9 +88,8 @@ impl<K: Key, M: OrderedMap<K>> Passes<K> for M {
     }
 
     fn remove_all(&mut self, keys: &[K]) -> u64 {
-        keys.iter()
-            .map(|key| self.remove(key))
-            .fold(0, add_in_order)
+        let answers = keys.iter().map(|key| self.remove(key));
+        answers.fold(0, add_in_order)
     }
 
     fn mixed(&mut self, updates: &Updates<K>) -> u64 {

@@ -21,9 +21,11 @@ pub(super) fn small_fixed(scale: Scale) -> Outcome {
     })
 }
 
+type Object<const WORDS: usize> = Box<[u64; WORDS]>;
+
 /// An object that the compiler cannot do without.
 #[inline]
-fn object<const WORDS: usize>(value: u64) -> Box<[u64; WORDS]> {
+fn object<const WORDS: usize>(value: u64) -> Object<WORDS> {
     black_box(Box::new([value; WORDS]))
 }
 
@@ -33,7 +35,7 @@ fn waves<const WORDS: usize>(round: u64, order: &[usize]) -> u64 {
     let wave = order.len();
     let values = (0..wave as u64).map(|index| index ^ round);
 
-    let mut stack: Vec<Box<[u64; WORDS]>> = values.clone().map(object).collect();
+    let mut stack: Vec<Object<WORDS>> = values.clone().map(object).collect();
     // Half down, up again, and all the way down.
     for value in stack.drain(wave / 2..).rev() {
         sum = sum.wrapping_add(value[WORDS - 1]);
@@ -43,16 +45,14 @@ fn waves<const WORDS: usize>(round: u64, order: &[usize]) -> u64 {
         sum = sum.wrapping_add(value[0]);
     }
 
-    let mut queue: VecDeque<Box<[u64; WORDS]>> =
-        values.clone().take(wave / 4).map(object).collect();
+    let mut queue: VecDeque<Object<WORDS>> = values.clone().take(wave / 4).map(object).collect();
     for value in values.clone() {
         queue.push_back(object(value));
         sum = sum.wrapping_add(queue.pop_front().map_or(0, |oldest| oldest[0]));
     }
     drop(queue);
 
-    let mut slots: Vec<Option<Box<[u64; WORDS]>>> =
-        values.map(|value| Some(object(value))).collect();
+    let mut slots: Vec<Option<Object<WORDS>>> = values.map(|value| Some(object(value))).collect();
     for &index in order {
         sum = sum.wrapping_add(slots[index].take().map_or(0, |value| value[WORDS / 2]));
     }

@@ -32,6 +32,24 @@ fn links<T>(list: &List<T>) -> impl Iterator<Item = &Link<T>> {
     std::iter::successors(list.as_deref(), |link| link.next.as_deref())
 }
 
+/// Walks while there is a link for which `step` is true. Returns the place that owns the next link,
+/// or the end, and the address of the link before it.
+#[inline]
+pub(crate) fn walk<T>(
+    mut slot: &mut List<T>,
+    mut step: impl FnMut(&Link<T>) -> bool,
+) -> (&mut List<T>, *const Link<T>) {
+    let mut prev = ptr::null();
+    // In one step, the borrow checker would keep `slot` for the caller.
+    while slot.as_deref().is_some_and(&mut step) {
+        if let Some(link) = slot {
+            prev = ptr::from_ref(&**link);
+            slot = &mut link.next;
+        }
+    }
+    (slot, prev)
+}
+
 /// Frees the link in `slot`, and returns its value.
 #[inline]
 pub(crate) fn unlink<T>(slot: &mut List<T>) -> Option<T> {
@@ -85,7 +103,8 @@ impl Lists {
 
     /// Puts `value` in front of what is the `at`th of `list` now, or at its end.
     pub fn insert(&mut self, list: usize, at: usize, value: u64) {
-        let (slot, prev) = slot(&mut self.heads[list], at);
+        let mut steps = 0..at;
+        let (slot, prev) = walk(&mut self.heads[list], |_| steps.next().is_some());
         let mut link = Box::new(Link {
             value,
             prev,
@@ -101,7 +120,8 @@ impl Lists {
 
     /// Deletes the `at`th of `list` and returns its value, or `None` when the list is shorter.
     pub fn remove(&mut self, list: usize, at: usize) -> Option<u64> {
-        let (slot, _) = slot(&mut self.heads[list], at);
+        let mut steps = 0..at;
+        let (slot, _) = walk(&mut self.heads[list], |_| steps.next().is_some());
         let value = unlink(slot)?;
         self.lengths[list] -= 1;
         Some(value)
@@ -118,23 +138,6 @@ impl Lists {
             links(head).all(|link| link.prev == std::mem::replace(&mut before, link))
         })
     }
-}
-
-/// The place that owns the `at`th link, or the end, and where the link before it lies.
-fn slot(head: &mut List<u64>, at: usize) -> (&mut List<u64>, *const Link<u64>) {
-    let mut slot = head;
-    let mut before = ptr::null();
-    for _ in 0..at {
-        // In one step, the borrow checker would keep `slot` for the caller.
-        if slot.is_none() {
-            break;
-        }
-        if let Some(link) = slot {
-            before = ptr::from_ref(&**link);
-            slot = &mut link.next;
-        }
-    }
-    (slot, before)
 }
 
 impl Clone for Lists {
