@@ -1,9 +1,9 @@
 //! A global allocator that the environment chooses when the process starts.
 //!
 //! To measure a whole program under an allocator, everything in the process must come from it. So
-//! `report` starts itself for each measurement, and [`ALLOCATOR_VARIABLE`] names the allocator. The
-//! first call, before `main`, reads it; later calls cost two instructions more than the allocator's
-//! own, the same for all. Without the variable, [`SwitchAllocator`] serves the process.
+//! `measure` starts itself for each measurement, and [`ALLOCATOR_VARIABLE`] names the allocator.
+//! The first call, before `main`, reads it; later calls cost two instructions more than the
+//! allocator's own, whichever it is. Without the variable, [`SwitchAllocator`] serves the process.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::CStr;

@@ -1,6 +1,6 @@
 //! Measurements of ours against rivals, which run in turns; medians over the rounds count.
 //!
-//! The `report` binary runs the workloads of [`suites`]; the `figures` binary makes the thesis's
+//! The `measure` binary runs the workloads of [`suites`]; the `figures` binary makes the thesis's
 //! figures 2-6 and 2-7. Every run checks the answers.
 
 #![expect(missing_docs, reason = "not published; most names say what they are")]

@@ -2,7 +2,6 @@
 //!
 //! By hand, because the stream must never change: rows are compared with earlier ones.
 
-/// A seeded stream of 64-bit numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rng {
     state: u64,

@@ -1,11 +1,11 @@
 //! The allocator behind `Box` for a part of a thread's work: the system's malloc, `CcMalloc` or a
 //! rival.
 //!
-//! To compare nodes of several allocators in one process, the global allocator of `report` asks the
-//! thread which allocator serves objects up to 4 KiB; larger ones are the system's. It frees an
-//! object by the allocator that owns it, wherever and whenever. Allocators that cannot tell their
-//! own memory ([`Allocator::owns`] is `None`) take no part. These questions cost some nanoseconds
-//! for each call, so allocations are timed elsewhere ([`crate::dispatch`]).
+//! To compare nodes of several allocators in one process, the global allocator of `measure` asks
+//! the thread which allocator serves objects up to 4 KiB; larger ones are the system's. The
+//! allocator that owns an object frees it. Allocators that cannot tell their own memory
+//! ([`Allocator::owns`] is `None`) take no part. This costs some nanoseconds for each call, so
+//! allocations are timed elsewhere ([`crate::dispatch`]).
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;

@@ -22,7 +22,6 @@ pub fn median(figures: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// Nanoseconds for each of `operations` that together took `time`.
 pub fn nanoseconds_each(time: Duration, operations: usize) -> f64 {
     time.as_secs_f64() * 1e9 / operations as f64
 }

@@ -1,6 +1,6 @@
 //! Programs and workloads in processes of their own, allocators in turns.
 //!
-//! `BENCHES_ALLOCATOR=mimalloc report --worker json` runs the program `json` and prints a line of
+//! `BENCHES_ALLOCATOR=mimalloc measure --worker json` runs the program `json` and prints a line of
 //! JSON. A worker times its own work, so starting it does not count. The parent waits for each
 //! before it starts the next, and checks that runs of a program computed the same.
 

@@ -149,9 +149,7 @@ impl Comparison {
 pub struct Side<'a> {
     /// In names of comparisons.
     pub slug: &'a str,
-    /// In words.
     pub name: &'a str,
-
     pub rounds: Rounds,
 }
 

@@ -206,7 +206,6 @@ fn move_in_key_order(tree: &mut RBTree<Grams<RBTreeLink>>) {
     }
 }
 
-/// The same with std's map.
 pub(super) fn btree_map(scale: Scale) -> Outcome {
     let [learnt, questions] = input(scale);
     Outcome::of(|sum| {

@@ -11,7 +11,6 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-/// The part of cargo's metadata that is used here.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,

@@ -8,7 +8,6 @@ use crate::output::charts::{Legend, Line, Lines, draw_all};
 use crate::output::json_line;
 use crate::output::pages::markdown_table;
 
-/// `rows` as JSON, one object a line.
 pub fn json_lines(rows: &[Row]) -> String {
     rows.iter().map(|row| json_line(row) + "\n").collect()
 }

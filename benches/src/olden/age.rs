@@ -29,12 +29,13 @@ pub fn age(nodes: &[(Layout, usize)]) {
     let mut going = Vec::with_capacity(all);
     for left in (1..=all).rev() {
         let mut pick = rng.below(left);
-        let mut kind = 0;
-        while let Some(rest) = pick.checked_sub(kinds[kind].1) {
-            pick = rest;
-            kind += 1;
-        }
-        let (words, left) = &mut kinds[kind];
+        let mut is_picked = |left: usize| {
+            let rest = pick.checked_sub(left);
+            pick = rest.unwrap_or(pick);
+            rest.is_none()
+        };
+        let kind = kinds.iter_mut().find(|(_, left)| is_picked(*left));
+        let (words, left) = kind.expect("`left` objects are left");
         *left -= 1;
         // Written to, as a program would.
         let mut object = Vec::with_capacity(*words);

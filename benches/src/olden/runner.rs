@@ -1,7 +1,7 @@
 //! One run of one program, in a process of its own.
 //!
 //! ```text
-//! BENCHES_ALLOCATOR=ccmalloc report --worker olden:treeadd:aged:new-block:quick
+//! BENCHES_ALLOCATOR=ccmalloc measure --worker olden:treeadd:aged:new-block:quick
 //!                                                program:setting:variant:size, and maybe :mode
 //! ```
 //!

@@ -24,7 +24,6 @@ use crate::rng::Rng;
 /// The most cities that are toured by insertion; Olden's number.
 const INSERTED_MAX: u32 = 150;
 
-/// A point of the plane.
 pub type Point = [f64; 2];
 
 /// A city: 56 bytes, with the fields of Olden's. The tree owns cities; rings are addresses.

@@ -60,7 +60,6 @@ fn change(orders: &mut Value) {
     }
 }
 
-/// An arithmetic expression.
 #[derive(Clone, Debug)]
 enum Expression {
     Number(u64),

@@ -122,12 +122,10 @@ impl Outcome {
     }
 }
 
-/// As many things as `count`, each made from its number.
 pub(crate) fn collect<T>(count: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
     (0..count).map(make).collect()
 }
 
-/// A sum over numbers in their order.
 #[derive(Default)]
 pub(crate) struct Checksum(pub(crate) u64);
 

@@ -14,7 +14,6 @@ use std::ptr::{self, NonNull};
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 
-/// An arena for each thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadArenas;
 

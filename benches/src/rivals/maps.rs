@@ -8,7 +8,6 @@ use crate::ordered_map::{Key, OrderedMap};
 pub const OURS: &str = "ctree";
 /// std's map in names of comparisons.
 pub const BTREEMAP: &str = "btreemap";
-/// And in words.
 pub const BTREEMAP_NAME: &str = "std BTreeMap";
 
 /// Implements [`OrderedMap`] for a map with std's interface, with further methods `$own`. `$stored`
@@ -105,7 +104,6 @@ pub mod bbtree {
         }
     });
 
-    /// Writes `map` into `file`, or fails as the operating system does.
     pub fn write_file(map: &BBTreeMap<u64, u64>, file: File) -> io::Result<()> {
         let mut out = BufWriter::new(file);
         FileWriter::from(map).write(|bytes| out.write_all(bytes))?;

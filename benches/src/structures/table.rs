@@ -16,7 +16,6 @@ struct Entry {
 
 const _: () = assert!(size_of::<Entry>() == 24);
 
-/// Entries for each bucket.
 const LOAD_FACTOR: usize = 4;
 
 /// A map from `u64` to `u64` in chains. It does not grow.

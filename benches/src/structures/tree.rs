@@ -107,7 +107,6 @@ impl Plan {
         self.build_with(|key| key.rotate_left(32))
     }
 
-    /// The tree, with the values of `value`.
     pub fn build_with<V>(&self, value: impl Fn(u64) -> V) -> Tree<V> {
         let leaf = |&key| Some(Box::new(Node::leaf(key, value(key))));
         let mut nodes: Vec<Option<Box<Node<V>>>> = self.keys.iter().map(leaf).collect();
