@@ -42,6 +42,21 @@ impl Survey {
             .style(SearchStyle::BranchFree)
             .predict(&self.placement, self.extent, pages, machine)
     }
+
+    /// The share of children that lie in the same block of `block_bytes` as their parent.
+    pub fn share_with_parent(&self, block_bytes: u64) -> f64 {
+        let block = |node: u32| self.placement.offset(node) / block_bytes;
+        let nodes = 0..u32::try_from(self.shape.len()).expect("a shape counts nodes in 32 bits");
+        let (mut together, mut all) = (0.0, 0.0_f64);
+        for child in nodes {
+            let parent = self.shape.parent(child);
+            if parent != NO_NODE {
+                all += 1.0;
+                together += f64::from(block(child) == block(parent));
+            }
+        }
+        together / all.max(1.0)
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +68,8 @@ mod tests {
     #[test]
     fn shape_and_addresses_are_those_of_the_tree() {
         let mut tree = SearchTree::default();
-        assert!(Survey::of(&tree).shape.is_empty());
+        let empty = Survey::of(&tree);
+        assert!(empty.shape.is_empty() && empty.share_with_parent(64).abs() < f64::EPSILON);
         for key in [50, 20, 70, 10, 30] {
             tree.insert(key, ());
         }
@@ -68,5 +84,6 @@ mod tests {
             let address = std::ptr::from_ref(node).addr() as u64;
             assert_eq!(survey.placement.offset(number), address);
         }
+        assert!((survey.share_with_parent(u64::MAX) - 1.0).abs() < f64::EPSILON);
     }
 }
