@@ -107,6 +107,7 @@
 //! | bin | what an arena has for one size class, with its free list |
 //! | free list | pointers to free objects of a slab, taken and put back at one end |
 //! | remote free | a free by a thread that does not own the object's arena |
+//! | word | 512 B of a co-location page: 8 blocks, one word of its map |
 //! | opening | an empty block for a hinted object that has no neighbour to join |
 //!
 //! An allocation without a hint: `thread::alloc` looks the size class up, takes an object off the

@@ -64,6 +64,7 @@ pub fn default_policy() -> Policy {
     match DEFAULT.load(Ordering::Relaxed) {
         0 => Policy::Closest,
         1 => Policy::FirstFit,
+        // 2. A new policy needs a line.
         _ => Policy::NewBlock,
     }
 }

@@ -14,8 +14,9 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     /// The values of many keys: `results[i]` becomes that of `keys[i]`.
     ///
     /// Searches for integers and for keys with heads go down the tree together, so that their cache
-    /// misses overlap; other keys are searched one by one. After a long batch the values may have
-    /// left the cache: [`get_many_with`](Self::get_many_with) hands each over while it is there.
+    /// misses overlap; other keys, and fewer than 4, are searched one by one. After a long batch
+    /// the values may have left the cache: [`get_many_with`](Self::get_many_with) hands each over
+    /// while it is there.
     ///
     /// # Panics
     /// When `keys` and `results` differ in length.

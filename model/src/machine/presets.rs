@@ -316,6 +316,7 @@ mod tests {
             ("neoverse-n1", &[64, 1024, 32 << 10], &[48, 1280]),
             ("neoverse-v2", &[64, 2048, 36 << 10], &[48, 2048]),
         ];
+        assert_eq!(Machine::presets().count(), sizes.len());
         for (preset, (name, kib, entries)) in Machine::presets().zip(sizes) {
             let machine = preset.machine();
             assert_eq!((preset.name, machine.check()), (name, Ok(())));
