@@ -5,9 +5,9 @@
 //! cargo run --release --example quickstart -- FILE [NODES]    any UTF-8 text
 //! ```
 //!
-//! The tree has a node for each sampled position of the text; a lookup asks where its phrase
-//! stands. The same lookups go through five structures. The last line says which one to use, or why
-//! the measurement does not say it.
+//! The tree has a node for each sampled position of the text; its key is the phrase of four bytes
+//! there, and the position. The same lookups go through five structures. The last line says which
+//! one to use, or why the measurement does not say it.
 
 use std::collections::BTreeMap;
 use std::error::Error;

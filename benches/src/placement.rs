@@ -83,7 +83,8 @@ pub fn address_of<T>(link: &Option<Box<T>>) -> *const T {
     link.as_deref().map_or(ptr::null(), ptr::from_ref)
 }
 
-// SAFETY: by the invariant of `Allocator`, it returns null or memory that is its caller's.
+// SAFETY: by the invariant of `Allocator`, it returns null or memory for `layout` that is its
+// caller's until freed.
 unsafe impl NodeAllocator for &'static Allocator {
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
         assert!(layout.size() > 0, "no memory for nothing");
@@ -107,7 +108,8 @@ pub const AS_ALLOCATED: Unhinted<false> = Unhinted;
 /// The same, in a program that prefetches.
 pub const PREFETCHED: Unhinted<true> = Unhinted;
 
-// SAFETY: the global allocator returns null or memory that is its caller's until freed.
+// SAFETY: the global allocator returns null or memory for `layout` that is its caller's until
+// freed.
 unsafe impl<const PREFETCHES: bool> NodeAllocator for Unhinted<PREFETCHES> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, _hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {
@@ -150,7 +152,8 @@ impl<const NULL: bool> Ours<NULL> {
     }
 }
 
-// SAFETY: `ccmalloc` returns memory that is its caller's until freed, whatever the hint.
+// SAFETY: `ccmalloc` returns memory for `layout` that is its caller's until freed, whatever the
+// hint.
 unsafe impl<const NULL: bool> NodeAllocator for Ours<NULL> {
     #[inline(always)]
     fn allocate(&self, layout: Layout, hint: Option<NonNull<u8>>) -> Option<NonNull<u8>> {

@@ -124,7 +124,8 @@ struct Entry {
 
 /// A hash table of chains of `u64` keys with `u64` values. Keys may come twice.
 ///
-/// Invariant: as in [`RawTree`].
+/// Invariant: every link leads to an initialized entry from `allocator`, and no two links lead to
+/// the same one.
 #[derive(Debug)]
 pub struct RawChains<A: NodeAllocator> {
     buckets: Vec<Link<Entry>>,

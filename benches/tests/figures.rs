@@ -92,6 +92,11 @@ fn larger_trees_have_all_keys_and_the_thesiss_nodes() {
     }
 }
 
+fn levels(link: &Option<Box<Node<u64>>>) -> u32 {
+    let below = |node: &Node<u64>| levels(&node.left).max(levels(&node.right));
+    link.as_deref().map_or(0, |node| 1 + below(node))
+}
+
 #[test]
 fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
     for (keys, coloured) in [(1023, false), (1023, true), (0, true)] {
@@ -101,6 +106,7 @@ fn a_c_tree_keeps_its_keys_and_gets_its_layout() {
         let address = |node: &Node<u64>| std::ptr::from_ref(node).addr();
         let is_ours = |node| ccmalloc::contains(std::ptr::from_ref::<Node<u64>>(node).cast());
         assert!(tree.nodes().all(is_ours) && (report.placed || coloured));
+        assert_eq!(levels(&tree.root), if keys == 0 { 0 } else { 10 });
         // Ten nodes lead to the least key. Two fit into a block, so half of the steps stay in one.
         let path = successors(tree.root.as_deref(), |node| node.left.as_deref());
         let mut blocks: Vec<usize> = path.map(|node| address(node) / 64).collect();

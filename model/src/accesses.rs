@@ -148,7 +148,7 @@ impl Accesses {
         }
     }
 
-    /// How often points are visited, and in which forest they hang.
+    /// How often points are visited.
     ///
     /// Mispredictions are those of searches: at each point the best static guess of the next one.
     pub fn visits(&self) -> &Visits {

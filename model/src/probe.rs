@@ -154,7 +154,9 @@ impl TreeProbe {
         let mut both = (self.state, 0u64);
         let ns = ns_each(&mut both, searches, |(state, sum)| {
             *state = next_state(*state);
-            let found = find(words, root, scale(*state, nodes)) as u64;
+            let found = find(words, root, scale(*state, nodes));
+            assert!(found != NONE, "a key of the probed tree is missing");
+            let found = found as u64;
             *sum = sum.wrapping_add(found);
             if overlap == Overlap::Dependent {
                 *state = state.wrapping_add(found);

@@ -35,7 +35,7 @@ pub struct Allocator {
 
 /// The [`Allocator`] called `$name` whose functions are the methods of `$global`, a constant.
 macro_rules! allocator {
-    ($name:literal, $global:expr) => {
+    ($name:literal, $global:path) => {
         $crate::rivals::Allocator {
             slug: $name,
             name: $name,

@@ -3,7 +3,7 @@
 //! One stream of random operations runs through all machines. Caches are warmed by one pass over
 //! all nodes and then by random operations, more than twice the characteristic time of the largest
 //! cache that the structure does not fit into. Then batches of operations are counted until the
-//! standard error of each level is small.
+//! standard error of each level is small, or there are `batches_max`.
 //!
 //! What varies most from batch to batch is the number of reads, whose mean is known of searches. So
 //! misses are taken at that mean, along the line that fits the batches best (a control variate).

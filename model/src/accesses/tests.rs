@@ -164,23 +164,23 @@ fn inner_blocks_of_long_points_have_their_numbers() {
 
 quickcheck! {
     fn searches_touch_what_their_paths_say(
-        nodes: u8, words: u8, choice: u8, weights: Vec<u8>
+        nodes: u8, words: u8, choice: u8, seed: u64, block_bits: u32, weights: Vec<u8>
     ) -> bool {
         let weights = weights.into_iter().chain([1]).map(f64::from).cycle();
         let weights: Vec<f64> = weights.take(usize::from(nodes)).collect();
-        let shape = Shape::random_binary(u32::from(nodes), 3);
+        let shape = Shape::random_binary(u32::from(nodes), seed);
         let bytes = 8 * (1 + u32::from(words % 20));
         let placement = layout(choice).place(&shape, NodeExtent::new(bytes, 8).unwrap());
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9 * (1.0 + a);
-        let is_alike = |weights: Option<&[f64]>| {
-            let accesses = Accesses::searches(&shape, &placement, bytes, weights);
+        let is_alike = |weights: Option<&[f64]>, touched: u32| {
+            let accesses = Accesses::searches(&shape, &placement, touched, weights);
             let visits = match weights {
                 Some(weights) => Visits::weighted(&shape, weights),
                 None => Visits::uniform(&shape),
             };
             // The same by visits, whose intervals are those of depth-first order.
-            let same_blocks = [8, 64, 4096].into_iter().all(|block| {
-                let by_visits = BlockProbabilities::new(&visits, &placement, bytes, block);
+            let same_blocks = [8, 64, 8 << (block_bits % 10)].into_iter().all(|block| {
+                let by_visits = BlockProbabilities::new(&visits, &placement, touched, block);
                 let by_tickets = accesses.block_probabilities(block);
                 let mut both = by_visits.blocks().zip(by_tickets.blocks());
                 by_visits.blocks().count() == by_tickets.blocks().count()
@@ -193,6 +193,7 @@ quickcheck! {
                 && close(own.nodes_per_operation(), visits.nodes_per_operation())
                 && close(mispredictions(own), mispredictions(&visits))
         };
-        is_alike(None) && is_alike(Some(&weights))
+        [8, bytes].into_iter()
+            .all(|touched| is_alike(None, touched) && is_alike(Some(&weights), touched))
     }
 }

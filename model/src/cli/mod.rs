@@ -142,9 +142,12 @@ mod tests {
             (io::ErrorKind::StorageFull, EXIT_USAGE, 1),
         ] {
             let mut err = Vec::new();
-            let args = ["model", "topology"].map(OsString::from);
-            assert_eq!(run(args, &mut Gone(kind), &mut err), code);
-            assert_eq!(err.iter().filter(|&&byte| byte == b'\n').count(), lines);
+            for args in [&["model", "topology"][..], &["model", "topology", "--json"]] {
+                err.clear();
+                let args = args.iter().map(OsString::from);
+                assert_eq!(run(args, &mut Gone(kind), &mut err), code);
+                assert_eq!(err.iter().filter(|&&byte| byte == b'\n').count(), lines);
+            }
         }
     }
 }

@@ -173,7 +173,7 @@ pub struct NeighbourShare {
 /// Where a machine's numbers come from.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
-#[cfg_attr(feature = "json", serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "json", serde(rename_all = "lowercase", deny_unknown_fields))]
 pub enum Origin {
     /// Cache sizes of this machine, latencies that are usual for its kind.
     Defaults,

@@ -121,8 +121,10 @@ mod tests {
                 });
             }
             let counts = caches.counts();
-            let all = counts.instructions + counts.data;
-            assert_eq!(all, references.len() as u64);
+            let is_fetch = |(kind, ..): &&(TraceKind, u64, u32)| *kind == TraceKind::Instruction;
+            let instructions = references.iter().filter(is_fetch).count() as u64;
+            assert_eq!(counts.instructions, instructions);
+            assert_eq!(counts.data, references.len() as u64 - instructions);
             let misses = (counts.d1_misses, counts.ll_data_misses);
             assert_eq!(misses, (d1_misses, ll_data_misses), "{references:?}");
         }
