@@ -121,7 +121,7 @@ mod tests {
                 });
             }
             let counts = caches.counts();
-            let is_fetch = |(kind, ..): &&(TraceKind, u64, u32)| *kind == TraceKind::Instruction;
+            let is_fetch = |(kind, ..): &&(TraceKind, u64, u16)| *kind == TraceKind::Instruction;
             let instructions = references.iter().filter(is_fetch).count() as u64;
             assert_eq!(counts.instructions, instructions);
             assert_eq!(counts.data, references.len() as u64 - instructions);
