@@ -24,8 +24,16 @@ fuzz_target!(|bytes: &[u8]| {
     }
     match String::from_utf8_lossy(bytes).parse::<KeyDistribution>() {
         Ok(distribution) => {
-            let weights = distribution.weights(KEYS).ok().flatten().unwrap_or_default();
-            assert!(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0));
+            let weights = distribution
+                .weights(KEYS)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            assert!(
+                weights
+                    .iter()
+                    .all(|weight| weight.is_finite() && *weight >= 0.0)
+            );
         }
         Err(error) => assert!(!error.to_string().contains(char::is_control)),
     }
