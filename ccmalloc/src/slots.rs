@@ -15,7 +15,7 @@ use crate::{abandoned, registry, sys};
 
 /// An arena with this many chunks asks for huge pages for slabs. They are resident as a whole from
 /// their first object on.
-const HUGE_FROM_CHUNKS: usize = 6;
+const HUGE_FROM_CHUNKS: usize = 7;
 /// The same, also for spans, in an arena with hinted objects or in a large process
 /// ([`HUGE_FROM_USED_BYTES`]).
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
