@@ -69,7 +69,7 @@ pub fn dependent_lookups(pairs: &[[u64; 2]], lookup: impl Fn(u64) -> u64) -> u64
 ///
 /// # Panics
 ///
-/// If two passes return different sums.
+/// If there is no pass, or two return different sums.
 pub fn time_in_turns(rounds: usize, passes: &[impl Fn() -> u64]) -> Vec<Vec<f64>> {
     let expected = passes[0]();
     let mut times = vec![Vec::new(); passes.len()];
