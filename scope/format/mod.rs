@@ -1,0 +1,400 @@
+//! What the runtime in the profiled process writes and the tool reads: the **capture**, one
+//! sparse memory file for each process.
+//!
+//! Both sides map the file, so nothing has to be written out when the process ends, however it
+//! ends. Every part has a fixed offset and far more room than it needs; pages that nobody
+//! writes take no memory. All numbers are in the byte order of the machine.
+//!
+//! * A **site** is an allocation point: one call stack. Its frames are [`Node`]s, from the
+//!   innermost out.
+//! * A **chunk** is one allocation. Chunks that are freed are folded into their [`Site`].
+//! * **Time** is a count of events: accesses, allocations and frees. It starts at 1; 0 is never.
+//!
+//! The code uses nothing but `core`: it is compiled into the runtime, too.
+
+/// First word of a capture.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
+/// Changes with every change of this module.
+pub const VERSION: u32 = 1;
+
+/// Names the Unix socket on which the tool takes captures. A runtime that does not find it
+/// does nothing.
+pub const SOCKET_VARIABLE: &str = "CCSCOPE_SOCKET";
+/// [`Options`] of the runtime, as `name=number` pairs with commas between them.
+pub const OPTIONS_VARIABLE: &str = "CCSCOPE_OPTIONS";
+
+/// Offsets of the parts, and how many entries each has room for.
+pub mod layout {
+    const GIB: u64 = 1 << 30;
+
+    pub const HEADER: u64 = 0;
+    pub const MODULES: u64 = 1 << 20;
+    pub const MAX_MODULES: u64 = 4096;
+    pub const THREADS: u64 = 16 << 20;
+    pub const MAX_THREADS: u64 = 1 << 16;
+    pub const NODES: u64 = GIB;
+    pub const MAX_NODES: u64 = 1 << 28;
+    pub const SITES: u64 = 16 * GIB;
+    pub const MAX_SITES: u64 = 1 << 22;
+    pub const CHUNKS: u64 = 64 * GIB;
+    pub const MAX_CHUNKS: u64 = 1 << 32;
+    /// Histograms, maps of touched bytes, groups and curves. Offsets of these are offsets into
+    /// the capture, in bytes.
+    pub const HEAP: u64 = 320 * GIB;
+    pub const HEAP_END: u64 = 576 * GIB;
+    pub const WINDOWS: u64 = 576 * GIB;
+    /// Read by nobody but the runtime: which chunk an address belongs to.
+    pub const PAGES: u64 = 1024 * GIB;
+    pub const GRANULES: u64 = 1152 * GIB;
+    pub const MAX_GRANULE_TABLES: u64 = 1 << 26;
+    pub const END: u64 = 1280 * GIB;
+}
+
+/// A type of this module that may be read from any bytes.
+///
+/// # Safety
+///
+/// The type is `repr(C)`, has no padding, and every bit pattern is a value of it.
+pub unsafe trait Plain: Copy {}
+
+macro_rules! plain {
+    ($($name:ty),*) => {
+        // SAFETY: integers and arrays of them, in an order that leaves no gap; the constants
+        // below check the sizes.
+        $(unsafe impl Plain for $name {})*
+    };
+}
+plain!(Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, u64);
+
+/// Reads the entry at `offset`, or `None` beyond the end of `capture`.
+#[must_use]
+pub fn read<T: Plain>(capture: &[u8], offset: u64) -> Option<T> {
+    let start = usize::try_from(offset).ok()?;
+    let bytes = capture.get(start..start.checked_add(size_of::<T>())?)?;
+    // SAFETY: `bytes` is as long as a `T`, and any bytes are a `T`. It need not be aligned.
+    Some(unsafe { bytes.as_ptr().cast::<T>().read_unaligned() })
+}
+
+/// What the runtime collects; `name=number` in [`OPTIONS_VARIABLE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `stacks`: record a call stack with each allocation. Without, all chunks are of site 1.
+    pub stacks: bool,
+    /// `sites`: keep chunks and sites. Without, only the totals and curves of process and threads.
+    pub sites: bool,
+    /// `rate`: one access of so many is recorded in a window; 0 for no windows.
+    pub rate: u64,
+}
+
+impl Options {
+    pub const DEFAULT: Options = Options { stacks: true, sites: true, rate: 1000 };
+}
+
+/// `Header::state`
+pub mod state {
+    pub const RUNNING: u64 = 1;
+    /// The process has called `exit` or returned from `main`.
+    pub const EXITED: u64 = 2;
+    /// Recording stopped before the end of the process: no memory for the capture was left.
+    pub const STOPPED: u64 = 3;
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Header {
+    /// [`MAGIC`], written last.
+    pub magic: u64,
+    pub version: u32,
+    pub pid: u32,
+    pub parent: u32,
+    pub options: u32,
+    /// Nanoseconds since 1970 and time-stamp counter at the start.
+    pub start_ns: u64,
+    pub start_tsc: u64,
+    /// The same at the newest point of the process's curve.
+    pub last_ns: u64,
+    pub last_tsc: u64,
+    pub state: u64,
+    /// The current time.
+    pub events: u64,
+    pub modules: u64,
+    pub threads: u64,
+    pub nodes: u64,
+    pub sites: u64,
+    /// Entries of the table of chunks, free ones included. Entry 0 is never used.
+    pub chunks: u64,
+    pub heap_used: u64,
+    pub windows: u64,
+    /// Of the whole process; the fields that only a site has are 0.
+    pub total: Site,
+    /// Bytes now mapped by `mmap` without a file, and their peak.
+    pub mapped: u64,
+    pub mapped_peak: u64,
+    /// Accesses outside the heap: stack and global variables.
+    pub other_reads: u64,
+    pub other_writes: u64,
+    /// Bytes that block operations (`memcpy` and so on) read and wrote in the heap.
+    pub block_bytes: u64,
+    /// Frees of chunks that were allocated before recording began or in another process.
+    pub unknown_frees: u64,
+    /// Chunks that could not be recorded.
+    pub lost_chunks: u64,
+    /// Accesses to the heap that the windows were chosen from.
+    pub window_candidates: u64,
+}
+
+/// An executable or a shared library, as loaded.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Module {
+    /// Addresses of its executable segments lie within.
+    pub start: u64,
+    pub end: u64,
+    /// What to subtract from an address to get the one in the file.
+    pub bias: u64,
+    /// Ends at the first 0.
+    pub path: [u8; 488],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Thread {
+    pub id: u64,
+    pub started: u64,
+    /// 0 while it runs.
+    pub ended: u64,
+    pub allocations: u64,
+    /// Bytes, by usable size, that it has allocated and that are not freed, by whomever.
+    pub live: u64,
+    pub peak: u64,
+    pub events: u64,
+    /// Offset of its [`Curve`]; 0 if it never allocated.
+    pub curve: u64,
+}
+
+/// A frame of a call stack. Recursion is folded: a stack holds no address twice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// Return address.
+    pub pc: u64,
+    /// The caller's node; 0 for the outermost.
+    pub parent: u32,
+    /// The site whose innermost frame this is; 0 if none.
+    pub site: u32,
+}
+
+/// Set in `Site::hist_size` when the chunks differ in size.
+pub const SIZES_DIFFER: u64 = u64::MAX;
+/// Chunks up to this size have a map of touched bytes and their site a histogram by offset;
+/// larger ones are mapped in blocks of [`BLOCK`] bytes.
+pub const MAX_MAPPED_BYTES: u64 = 1024;
+pub const BLOCK: u64 = 64;
+
+/// Sums over the chunks of one site. "Usable" sizes are what the allocator gave, others what
+/// the program asked for. Fields below `reads` take in chunks when they are freed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Its innermost frame.
+    pub node: u64,
+    pub allocations: u64,
+    pub frees: u64,
+    pub bytes: u64,
+    pub usable: u64,
+    pub live_chunks: u64,
+    pub live_bytes: u64,
+    pub live_usable: u64,
+    /// Largest `live_usable`, when, and the number of chunks then.
+    pub peak_usable: u64,
+    pub peak_time: u64,
+    pub peak_chunks: u64,
+    /// `live_usable`, `live_bytes` and `live_chunks` at the peak of the process, if `peak_seen` is
+    /// the time of that peak. Otherwise the site has not changed since, and they are the live
+    /// ones.
+    pub at_peak_usable: u64,
+    pub at_peak_bytes: u64,
+    pub at_peak_chunks: u64,
+    pub peak_seen: u64,
+    pub smallest: u64,
+    pub largest: u64,
+    pub first_time: u64,
+    pub last_time: u64,
+    /// Calls of `realloc`, bytes that those that moved have copied, and the longest chain
+    /// of `realloc`s of one object.
+    pub reallocs: u64,
+    pub moved_bytes: u64,
+    pub longest_chain: u64,
+    /// Chunks freed by their thread before it allocated another.
+    pub temporary: u64,
+    /// Longest run of allocations each larger than the one before.
+    pub longest_run: u64,
+    pub run: u64,
+    pub last_size: u64,
+    /// Bytes of live chunks that were touched.
+    pub live_touched: u64,
+    /// Offset of the histogram of accesses, or 0: for each byte of a chunk, and one beyond,
+    /// the number of reads that begin there less those that ended before; then the same for writes.
+    pub hist: u64,
+    /// Size of all chunks so far, or [`SIZES_DIFFER`].
+    pub hist_size: u64,
+    /// Offset and number of [`Group`]s, in order of time, and their room.
+    pub groups: u64,
+    pub groups_len: u64,
+    pub groups_room: u64,
+    /// Offset of the [`Curve`]; 0 if none.
+    pub curve: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub touched_bytes: u64,
+    /// Touched bytes of chunks that were both read and written.
+    pub useful_bytes: u64,
+    pub untouched_chunks: u64,
+    /// Written and never read; read and never written.
+    pub unread_chunks: u64,
+    pub unwritten_chunks: u64,
+    pub shared_chunks: u64,
+    /// Sum of lifetimes, and of lifetime squared as a double.
+    pub lifetime: u64,
+    pub shortest_life: u64,
+    pub longest_life: u64,
+    /// Sum over chunks of (last access - first access) / lifetime, as a double.
+    pub active_ratio: u64,
+    /// Sum of bytes * (free - last access), and of bytes * (first access - allocation), as doubles.
+    /// A chunk that was never accessed counts its whole life as drag.
+    pub drag: u64,
+    pub wait: u64,
+    /// Number of chunks by the number of bits of their size, and of their lifetime.
+    pub sizes: [u32; 48],
+    pub lifetimes: [u32; 48],
+}
+
+/// `Chunk::flags`
+pub mod flags {
+    /// Accessed by more than one thread.
+    pub const SHARED: u8 = 1;
+    /// Written by more than one thread.
+    pub const WRITTEN_BY_MANY: u8 = 2;
+    /// A count has passed 2^32; the rest is in the site's.
+    pub const SPILLED: u8 = 4;
+    /// The site has a histogram for chunks of this size.
+    pub const HISTOGRAM: u8 = 8;
+}
+
+/// No thread has accessed the chunk.
+pub const NO_THREAD: u16 = u16::MAX;
+
+/// A chunk that is allocated.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk {
+    /// Its address; 0 when the entry is free.
+    pub start: u64,
+    /// Requested bytes in the low 48 bits, the allocating thread above.
+    pub size_and_thread: u64,
+    pub reads: u32,
+    pub writes: u32,
+    /// Which bytes were touched: for up to 64 B a bit for each, else the offset of a bit map of
+    /// bytes or, above [`MAX_MAPPED_BYTES`], of blocks.
+    pub touched: u64,
+    pub allocated: u64,
+    /// First and last access; 0 for none.
+    pub first: u64,
+    pub last: u64,
+    pub site: u32,
+    /// Thread of the last access, or [`NO_THREAD`].
+    pub toucher: u16,
+    /// How many `realloc`s led to it, at most 255.
+    pub generation: u8,
+    pub flags: u8,
+}
+
+impl Chunk {
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size_and_thread & ((1 << 48) - 1)
+    }
+
+    #[must_use]
+    pub fn thread(&self) -> u16 {
+        (self.size_and_thread >> 48) as u16
+    }
+}
+
+/// Chunks of a site that were allocated close together: each less than the threshold after
+/// the one before. The threshold was never more than a thousandth of the run so far, so groups
+/// of any larger threshold are unions of these (003, section 4.1.1).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    pub first_allocated: u64,
+    pub last_allocated: u64,
+    pub chunks: u64,
+    /// Of freed chunks.
+    pub lifetimes: u64,
+    pub last_freed: u64,
+    pub freed: u64,
+}
+
+/// Followed by its [`Point`]s. Each point holds until the next; changes within `1 << shift`
+/// events share a point.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Curve {
+    pub len: u32,
+    pub room: u32,
+    pub shift: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Point {
+    /// First event of the bucket in which it last changed, and the time-stamp counter there.
+    pub time: u64,
+    pub tsc: u64,
+    /// Live bytes at the end of the bucket, and the most within.
+    pub usable: u64,
+    pub peak: u64,
+    pub requested: u64,
+    pub touched: u64,
+    /// Allocations in this bucket.
+    pub allocations: u64,
+}
+
+/// Accesses recorded in one burst, or part of one. The accesses follow those of the window
+/// before; windows of one thread are in order.
+pub const WINDOW_LEN: usize = 8192;
+/// Windows that a capture holds.
+pub const MAX_WINDOWS: u64 = 512;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// Time of its first access.
+    pub time: u64,
+    pub thread: u32,
+    pub len: u32,
+    /// Windows with the same number, of one thread, are one burst without a gap.
+    pub burst: u64,
+    pub accesses: [Access; WINDOW_LEN],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Address in the low 48 bits, then its size, at most 255 (longer ones are cut in pieces), then
+    /// 1 for a write.
+    pub address: u64,
+    /// For a load of eight bytes that hold the address of a chunk: that address.
+    pub pointer: u64,
+    /// Site of the chunk, or 0 outside the heap, and the offset from the chunk's start.
+    pub site: u32,
+    pub offset: u32,
+}
+
+const _: () = {
+    assert!(size_of::<Chunk>() == 64 && size_of::<Node>() == 16 && size_of::<Access>() == 24);
+    assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
+    assert!(size_of::<Site>() == 47 * 8 + 96 * 4 && size_of::<Curve>() == 16);
+    assert!(size_of::<Header>() as u64 <= layout::MODULES);
+};

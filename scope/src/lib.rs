@@ -1,0 +1,7 @@
+//! Finds what to place: a heap profiler that sees every access, on stable Rust.
+
+#[path = "../format/mod.rs"]
+pub mod format;
+pub mod profile;
+
+pub use profile::Profile;

@@ -1,0 +1,299 @@
+//! What a run has told: the content of a profile, as read from a file or made from a capture.
+
+use serde::{Deserialize, Serialize};
+
+/// A run of one process.
+///
+/// Times are counts of events (accesses, allocations and frees), from 1 on; [`Profile::seconds`]
+/// turns them into wall-clock time. "Usable" sizes are what the allocator gave for the "requested"
+/// ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    pub run: Run,
+    pub total: Totals,
+    /// Frames that stacks are made of.
+    pub frames: Vec<Frame>,
+    pub types: Vec<Type>,
+    pub sites: Vec<Site>,
+    pub threads: Vec<Thread>,
+    /// Of the process.
+    pub curve: Vec<Point>,
+    pub resident: Vec<Resident>,
+    /// Pointers from chunks of one site to chunks of another, most used first.
+    pub edges: Vec<Edge>,
+    /// Chunks that were alive at the end; with `--full`, all.
+    pub chunks: Vec<Chunk>,
+    pub windows: Vec<Window>,
+}
+
+/// How the profile came to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Version of `ccscope`.
+    pub tool: String,
+    /// Program and arguments; values that look like secrets are replaced.
+    pub command: Vec<String>,
+    pub pid: u32,
+    /// Of the first process that was started; its own pid for that.
+    pub parent: u32,
+    /// `rustc -vV`'s first line, or the C compiler's; empty if the program was not instrumented.
+    pub compiler: String,
+    pub flags: Vec<String>,
+    /// The processor's name.
+    pub machine: String,
+    /// Nanoseconds since 1970.
+    pub started_ns: u64,
+    pub seconds: f64,
+    /// In events.
+    pub end: u64,
+    pub exit: Exit,
+    /// Whether loads and stores were seen.
+    pub accesses: bool,
+    /// Each recorded access stands for so many; 0 without windows.
+    pub window_rate: u64,
+    /// Sentences about what is missing from this profile.
+    pub caveats: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// The process was still running when the tool ended, or is another's child.
+    #[default]
+    Unknown,
+}
+
+/// Sums for the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    pub allocations: u64,
+    pub frees: u64,
+    pub requested: u64,
+    pub usable: u64,
+    pub peak_usable: u64,
+    pub peak_requested: u64,
+    pub peak_chunks: u64,
+    pub peak_time: u64,
+    pub end_usable: u64,
+    pub end_chunks: u64,
+    pub heap_reads: u64,
+    pub heap_writes: u64,
+    /// Stack and global variables.
+    pub other_reads: u64,
+    pub other_writes: u64,
+    pub block_bytes: u64,
+    pub mapped_peak: u64,
+    pub unknown_frees: u64,
+    pub lost_chunks: u64,
+}
+
+/// A line of source in a function, after inlining is undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// Demangled, with generic arguments.
+    pub function: String,
+    /// Empty if there is no debug information.
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+    /// File name of the executable or library.
+    pub module: String,
+    pub address: u64,
+    /// Whether the compiler inlined it into the next frame.
+    pub inlined: bool,
+}
+
+/// What chunks hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Type {
+    /// As the user writes it: `Box<Node>`, `Vec<u32>`, `HashMap<String, u64>`; "bytes" where
+    /// nothing says.
+    pub name: String,
+    /// Bytes of one element, where known.
+    pub size: Option<u64>,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Field {
+    pub name: String,
+    pub type_name: String,
+    pub offset: u64,
+    pub size: u64,
+}
+
+/// An allocation point: all chunks with one call stack.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Site {
+    /// Indices of frames, innermost first.
+    pub stack: Vec<u32>,
+    /// Index into `frames`: the innermost frame of the user's own code.
+    pub place: Option<u32>,
+    /// Index into `types`.
+    pub type_id: Option<u32>,
+    pub allocations: u64,
+    pub frees: u64,
+    pub requested: u64,
+    pub usable: u64,
+    pub peak_usable: u64,
+    pub peak_chunks: u64,
+    pub peak_time: u64,
+    /// At the peak of the process.
+    pub at_peak_usable: u64,
+    pub at_peak_requested: u64,
+    pub at_peak_chunks: u64,
+    pub end_usable: u64,
+    pub end_chunks: u64,
+    pub smallest: u64,
+    pub largest: u64,
+    pub first_time: u64,
+    pub last_time: u64,
+    pub reallocs: u64,
+    pub moved_bytes: u64,
+    pub longest_chain: u64,
+    pub temporary: u64,
+    pub longest_run: u64,
+    /// The fields from here on take in chunks alive at the end, with the end as their time of death.
+    pub reads: u64,
+    pub writes: u64,
+    pub touched_bytes: u64,
+    pub useful_bytes: u64,
+    pub untouched_chunks: u64,
+    pub unread_chunks: u64,
+    pub unwritten_chunks: u64,
+    pub shared_chunks: u64,
+    /// Sum of lifetimes, in events.
+    pub lifetime: u64,
+    pub shortest_life: u64,
+    pub longest_life: u64,
+    /// Sum over chunks of (last access - first access) / lifetime.
+    pub active_ratio: f64,
+    /// Bytes times events between the last access and the free; likewise from allocation to first
+    /// access.
+    pub drag: f64,
+    pub wait: f64,
+    /// Chunks by the number of bits of their size, and of their lifetime.
+    pub sizes: Vec<u32>,
+    pub lifetimes: Vec<u32>,
+    /// Reads and writes of each byte, when all chunks have one size of at most 1024 bytes.
+    pub histogram: Option<Histogram>,
+    pub groups: Vec<Group>,
+    pub curve: Vec<Point>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    pub reads: Vec<u64>,
+    pub writes: Vec<u64>,
+}
+
+/// Chunks allocated close together; see 003, section 4.1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub first_allocated: u64,
+    pub last_allocated: u64,
+    pub chunks: u64,
+    /// Sum over all its chunks.
+    pub lifetimes: u64,
+    pub last_freed: u64,
+}
+
+/// Holds until the next point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Point {
+    pub time: u64,
+    /// Nanoseconds since the start.
+    pub ns: u64,
+    pub usable: u64,
+    /// The most until the next point.
+    pub peak: u64,
+    pub requested: u64,
+    pub touched: u64,
+    pub allocations: u64,
+}
+
+/// Resident bytes of the process without those of the profiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resident {
+    pub time: u64,
+    pub ns: u64,
+    pub bytes: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    pub id: u64,
+    pub started: u64,
+    /// The end of the run if it was alive then.
+    pub ended: u64,
+    pub allocations: u64,
+    pub peak: u64,
+    pub end_live: u64,
+    pub events: u64,
+    pub curve: Vec<Point>,
+}
+
+/// A loaded word of site `from` that was the address of a chunk of site `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Indices of sites.
+    pub from: u32,
+    pub offset: u32,
+    pub to: u32,
+    /// Loads in the windows, and those after which the chunk was accessed within 16 accesses.
+    pub loads: u64,
+    pub followed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub site: u32,
+    pub address: u64,
+    pub size: u64,
+    pub thread: u16,
+    pub shared: bool,
+    pub allocated: u64,
+    /// 0 if it was never accessed.
+    pub first: u64,
+    pub last: u64,
+    /// 0 if it was alive at the end.
+    pub freed: u64,
+    pub reads: u32,
+    pub writes: u32,
+    pub touched: u64,
+}
+
+/// A burst of accesses without a gap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    pub time: u64,
+    pub thread: u32,
+    pub accesses: Vec<Access>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    pub address: u64,
+    pub size: u8,
+    pub write: bool,
+    /// Index of the site, or `u32::MAX` outside the heap.
+    pub site: u32,
+    /// From the start of the chunk.
+    pub offset: u32,
+    /// The loaded word if it is the address of a chunk, or 0.
+    pub pointer: u64,
+}
+
+impl Profile {
+    /// Seconds from the start to `time`, by the nearest point of the curve.
+    #[must_use]
+    pub fn seconds(&self, time: u64) -> f64 {
+        let at = self.curve.partition_point(|point| point.time <= time);
+        let before = at.checked_sub(1).map_or((1, 0), |i| (self.curve[i].time, self.curve[i].ns));
+        let end = (self.run.end, (self.run.seconds * 1e9) as u64);
+        let after = self.curve.get(at).map_or(end, |point| (point.time, point.ns));
+        let part = (time - before.0) as f64 / after.0.saturating_sub(before.0).max(1) as f64;
+        (before.1 as f64 + part * after.1.saturating_sub(before.1) as f64) / 1e9
+    }
+}
