@@ -273,13 +273,7 @@ impl Search<'_> {
         if !is_used || idle < self.options.idle_part * life {
             return None;
         }
-        let end = site.groups.iter().map(|group| group.last_freed).max();
-        let end = end
-            .unwrap_or(self.profile.run.end)
-            .max(site.first_time.saturating_add(1));
-        // No profile has an event at 0.
-        let spent = self.profile.seconds(end) - self.profile.seconds(site.first_time.max(1));
-        let second = spent / (end - site.first_time) as f64;
+        let second = seconds_per_event(self.profile, site);
         let sum = byte_events * second;
         let share = sum / self.byte_seconds.max(f64::MIN_POSITIVE);
         if !(sum > 0.0 && sum.is_finite()) {
@@ -362,6 +356,15 @@ impl Search<'_> {
         }
         found
     }
+}
+
+/// How long an event took while the site had chunks, in seconds.
+pub(crate) fn seconds_per_event(profile: &Profile, site: &Site) -> f64 {
+    // No profile has an event at 0.
+    let start = site.first_time.max(1);
+    let end = site.groups.iter().map(|group| group.last_freed).max();
+    let end = end.unwrap_or(profile.run.end).max(start.saturating_add(1));
+    (profile.seconds(end) - profile.seconds(start)) / (end - start) as f64
 }
 
 /// Who wrote a line of memory in the windows.

@@ -18,7 +18,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ccmodel::{CacheLevel, Frames, LevelKind, Machine, PageSize, Simulator};
+use ccmodel::{CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, PageSize, Simulator};
 use serde::Serialize;
 
 use crate::profile::{Access, Profile, Window};
@@ -120,7 +120,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
     let is_complete = profile.windows.len() == 1 && recorded >= accesses;
     let mut replay = Replay {
         simulator: Simulator::new(hierarchy, Frames::Identity),
-        caches: hierarchy.caches().iter().map(Level::new).collect(),
+        caches: levels_of(hierarchy),
         tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
         is_complete,
     };
@@ -215,7 +215,8 @@ fn costs(machine: &Machine) -> Vec<f64> {
 struct Level {
     block_shift: u32,
     sets: u64,
-    ways: u64,
+    /// So many blocks of a set make it forget all others.
+    room: u64,
     /// Blocks that were accessed.
     seen: HashSet<u64>,
     /// Those of them that the level was certainly asked for, and their number by set.
@@ -228,7 +229,7 @@ impl Level {
         Level {
             block_shift: level.geometry.block_bytes().trailing_zeros(),
             sets: level.geometry.sets().max(1),
-            ways: level.geometry.associativity(),
+            room: level.geometry.associativity(),
             seen: HashSet::new(),
             asked: HashSet::new(),
             in_set: HashMap::new(),
@@ -246,12 +247,21 @@ impl Level {
     fn ask(&mut self, address: u64, is_certain: bool) -> bool {
         let block = address >> self.block_shift;
         let in_set = self.in_set.entry(block % self.sets).or_default();
-        let is_known = !self.seen.insert(block) || *in_set >= self.ways;
+        let is_known = !self.seen.insert(block) || *in_set >= self.room;
         if is_certain && self.asked.insert(block) {
             *in_set += 1;
         }
         is_certain && is_known
     }
+}
+
+/// The caches. What a victim cache was asked for may lie in the one above.
+fn levels_of(hierarchy: &Hierarchy) -> Vec<Level> {
+    let mut levels: Vec<Level> = hierarchy.caches().iter().map(Level::new).collect();
+    if let (Inclusion::VictimLast, [.., above, last]) = (hierarchy.inclusion(), &mut levels[..]) {
+        last.room += above.room * (above.sets / last.sets).max(1);
+    }
+    levels
 }
 
 /// The simulator, and what it cannot know.

@@ -64,7 +64,10 @@ fn each_waste_is_found_and_ordered_by_what_it_saves() {
         19_030.0 / 1_439_070.0,
     ];
     for (finding, expected) in findings.iter().zip(expected) {
-        assert!((finding.share - expected).abs() < 1e-4, "{finding:?} != {expected}");
+        assert!(
+            (finding.share - expected).abs() < 1e-4,
+            "{finding:?} != {expected}"
+        );
     }
 }
 
