@@ -10,11 +10,11 @@ use crate::analyses::curves::{Gap, StepFunction, end_ns, gap_at_peak, phases};
 use crate::analyses::findings::seconds_per_event;
 use crate::analyses::misses::{Interval, SiteMisses};
 use crate::analyses::scores::{Pattern, Spread, global};
-use crate::analyses::types::{by_type, type_name};
+use crate::analyses::types::{by_type, field_at, type_name};
 use crate::analyses::units::{
     byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count,
 };
-use crate::profile::{Exit, Frame, Profile, Site, Thread};
+use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
 use crate::views::text::{Table, bars, escape, fit, fit_path, line, short_path, wrap};
 use crate::views::{Results, stack};
 
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
         let heads = ["site", ">waits", &first, &last, ">accesses", "where"];
         let mut table = Table::new(&heads);
         let all = self.results.misses.iter().flat_map(|misses| &misses.sites);
-        let shown = all.filter(|it| self.results.shown.contains(&it.site));
+        let shown = all.filter(|it| self.results.admitted[it.site]);
         for misses in shown.take(rows) {
             let site = &self.profile.sites[misses.site];
             let cells = vec![
@@ -508,10 +508,12 @@ pub fn edges(profile: &Profile, options: &Options) -> String {
     let mut shown: Vec<_> = { profile.edges.iter() }
         .filter_map(|edge| {
             let [from, to] = [edge.from, edge.to].map(|site| usize::try_from(site).ok());
-            let is_shown = |site: Option<usize>| site.filter(|it| view.results.shown.contains(it));
+            let is_shown = |site: Option<usize>| site.filter(|&it| view.results.admitted[it]);
             let known = |site: Option<usize>| site.filter(|it| *it < profile.sites.len());
             let both = known(from).zip(known(to))?;
-            is_shown(from).or(is_shown(to)).map(|_| (edge, both))
+            is_shown(Some(both.0))
+                .or(is_shown(Some(both.1)))
+                .map(|_| (edge, both))
         })
         .collect();
     shown.sort_by_key(|(edge, sites)| (std::cmp::Reverse(edge.loads), *sites, edge.offset));
@@ -545,6 +547,7 @@ pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
     };
     view.head(&format!("#{site} {}", view.place(site)));
     view.numbers(site, it);
+    view.bytes(site);
     view.fields(site);
     view.line("");
     for frame in stack(profile, it) {
@@ -563,19 +566,52 @@ impl View<'_> {
 
     /// The name of a field, or its offset.
     fn field(&self, site: usize, offset: u64) -> String {
-        let id = self.profile.sites[site]
-            .type_id
-            .and_then(|id| usize::try_from(id).ok());
-        let found = id.and_then(|id| self.profile.types.get(id));
-        let at = found.and_then(|it| it.size).filter(|&size| size > 0);
-        let offset = at.map_or(offset, |size| offset % size);
-        let inside = |field: &&crate::profile::Field| {
-            offset
-                .checked_sub(field.offset)
-                .is_some_and(|at| at < field.size)
-        };
-        let field = found.and_then(|it| it.fields.iter().find(inside));
+        let found = self.element(site);
+        let size = found.and_then(|it| it.size).filter(|&size| size > 0);
+        let offset = size.map_or(offset, |size| offset % size);
+        let field = found.and_then(|it| field_at(it, offset));
         field.map_or_else(|| format!("+{offset}"), |field| escape(&field.name))
+    }
+
+    /// The type of a site's elements.
+    fn element(&self, site: usize) -> Option<&Type> {
+        let id = self.profile.sites[site].type_id?;
+        self.profile.types.get(usize::try_from(id).ok()?)
+    }
+
+    /// Which bytes of a chunk are read and written: neighbours with the same counts are one row.
+    fn bytes(&mut self, index: usize) {
+        let Some(histogram) = &self.profile.sites[index].histogram else {
+            return;
+        };
+        let counts: Vec<(u64, u64)> = histogram
+            .reads
+            .iter()
+            .copied()
+            .zip(histogram.writes.iter().copied())
+            .collect();
+        let mut table = Table::new(&[">bytes", ">reads", ">writes", "field"]);
+        let mut first = 0;
+        for run in counts.chunk_by(|a, b| a == b).take(self.options.rows) {
+            let [from, to] = [first, first + run.len() - 1];
+            let last = if from == to {
+                String::new()
+            } else {
+                format!("-{to}")
+            };
+            let cells = vec![
+                format!("{from}{last}"),
+                short_count(run[0].0),
+                short_count(run[0].1),
+                self.field(index, from as u64),
+            ];
+            table.row(cells, None, None);
+            first += run.len();
+        }
+        if !table.is_empty() {
+            self.line("");
+            self.table(&table);
+        }
     }
 
     fn numbers(&mut self, index: usize, site: &Site) {
