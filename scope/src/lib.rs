@@ -3,5 +3,8 @@
 #[path = "../format/mod.rs"]
 pub mod format;
 pub mod profile;
+#[cfg(test)]
+#[path = "../runtime/unwind/mod.rs"]
+mod unwind;
 
 pub use profile::Profile;
