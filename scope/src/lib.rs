@@ -1,10 +1,13 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 
 #[path = "../format/mod.rs"]
+#[allow(missing_docs, reason = "fields say what they are")]
 pub mod format;
+#[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;
 #[cfg(test)]
-#[path = "../runtime/unwind/mod.rs"]
-mod unwind;
+#[allow(dead_code, reason = "under test nobody calls the functions that the library exports")]
+#[path = "../runtime/lib.rs"]
+mod runtime;
 
 pub use profile::Profile;
