@@ -1,7 +1,13 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 
+pub mod capture;
+mod error;
 #[path = "../format/mod.rs"]
 pub mod format;
 pub mod profile;
+pub mod store;
+pub mod symbols;
+pub mod types;
 
+pub use error::Error;
 pub use profile::Profile;

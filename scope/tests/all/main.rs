@@ -1,0 +1,4 @@
+//! Integration tests, in one binary: each module is of one part.
+
+mod capture;
+mod store;
