@@ -5,5 +5,9 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Not locked: the profiled program's lines and the progress go to the same places.
-    ExitCode::from(ccscope::cli::run(std::env::args_os(), &mut stdout(), &mut stderr()))
+    ExitCode::from(ccscope::cli::run(
+        std::env::args_os(),
+        &mut stdout(),
+        &mut stderr(),
+    ))
 }

@@ -92,7 +92,12 @@ impl RecordArgs {
             ("--counters-only", self.counters_only),
             ("--quiet", self.quiet),
         ];
-        args.extend(switches.iter().filter(|(_, on)| *on).map(|(name, _)| name.into()));
+        args.extend(
+            switches
+                .iter()
+                .filter(|(_, on)| *on)
+                .map(|(name, _)| name.into()),
+        );
         if let Some(output) = &self.output {
             args.extend(["--output".into(), output.clone().into()]);
         }
@@ -101,8 +106,10 @@ impl RecordArgs {
 }
 
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "The program's input, output and exit status pass through. Profiles of \
-    child processes go beside the first one.")]
+#[command(
+    after_help = "The program's input, output and exit status pass through. Profiles of \
+    child processes go beside the first one."
+)]
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) record: RecordArgs,
@@ -112,7 +119,12 @@ pub(super) struct RunArgs {
     /// The compiler and a flag that the program was built with, from `cargo ccscope`
     #[arg(long, value_name = "TEXT", hide = true)]
     pub(super) compiler: Option<String>,
-    #[arg(long = "flag", value_name = "FLAG", hide = true, allow_hyphen_values = true)]
+    #[arg(
+        long = "flag",
+        value_name = "FLAG",
+        hide = true,
+        allow_hyphen_values = true
+    )]
     pub(super) flags: Vec<String>,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true)]
@@ -179,9 +191,11 @@ pub(super) struct View {
 /// Builds with instrumentation, runs, and shows where memory went
 #[derive(Debug, Parser)]
 #[command(name = "cargo ccscope", bin_name = "cargo ccscope", version, about)]
-#[command(after_help = "Options of this command come first, then those of cargo, then `--` and \
+#[command(
+    after_help = "Options of this command come first, then those of cargo, then `--` and \
     those of the program:
-  cargo ccscope run -o first.ccscope --release --example quickstart -- 1000")]
+  cargo ccscope run -o first.ccscope --release --example quickstart -- 1000"
+)]
 pub(super) struct CargoArgs {
     #[command(subcommand)]
     pub(super) command: CargoCommand,

@@ -14,11 +14,15 @@ use super::launch::Recording;
 use super::{CliError, fail, runtime};
 use crate::format::{self, Chunk, layout};
 
-const SOURCE: &str = include_str!("canary/sort.rs");
+const SOURCES: [(&str, &str); 2] =
+    [("main.rs", include_str!("canary/main.rs")), ("sort.rs", include_str!("canary/sort.rs"))];
 /// Size of its array in bytes.
 const SIZE: u64 = 80_000;
 /// Loads and stores of the array.
-const EXPECTED: Counts = Counts { loads: 410_654, stores: 153_536 };
+const EXPECTED: Counts = Counts {
+    loads: 410_654,
+    stores: 153_536,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Counts {
@@ -35,7 +39,7 @@ pub(super) fn check(
     runtime: &Path,
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let key = runtime::hash_of((&compiler.text, flags, SOURCE, runtime));
+    let key = runtime::hash_of((&compiler.text, flags, SOURCES, runtime));
     let mark = runtime::cache_folder()?.join(format!("canary-{key:016x}"));
     if mark.exists() {
         return Ok(());
@@ -67,14 +71,22 @@ fn count(
     let folder = folder.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
     let program = folder.path().join("canary");
     compile(rustc, compiler, flags, folder.path(), &program)?;
-    let record =
-        RecordArgs { output: None, rate: 0, no_stacks: true, counters_only: false, quiet: true };
+    let record = RecordArgs {
+        output: None,
+        rate: 0,
+        no_stacks: true,
+        counters_only: false,
+        quiet: true,
+    };
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
     let mut recording = Recording::start(command, runtime, &record)?;
     let status = recording.end()?;
     let Some(process) = recording.processes.pop().filter(|_| status.success()) else {
-        return fail(format!("{}: the check of its instrumentation ended with {status}", compiler.name()));
+        return fail(format!(
+            "{}: the check of its instrumentation ended with {status}",
+            compiler.name()
+        ));
     };
     let Some(header) = process.header() else {
         return fail("the runtime does not fit this tool");
@@ -89,18 +101,32 @@ fn compile(
     folder: &Path,
     program: &Path,
 ) -> Result<(), CliError> {
-    let source = folder.join("sort.rs");
-    fs::write(&source, SOURCE).map_err(|error| format!("cannot write {}: {error}", source.display()))?;
+    for (name, text) in SOURCES {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    }
     let mut command = Command::new(rustc);
-    command.args(["--edition=2024", "--crate-name=canary", "-Copt-level=3", "-Awarnings"]);
-    command.args(flags).args(["--target", &compiler.host, "-o"]).args([program, &source]);
+    command.args([
+        "--edition=2024",
+        "--crate-name=canary",
+        "-Copt-level=3",
+        "-Awarnings",
+    ]);
+    command
+        .args(flags)
+        .args(["--target", &compiler.host, "-o"])
+        .arg(program)
+        .arg(folder.join(SOURCES[0].0));
     let output = command.output();
     let output = output.map_err(|error| format!("{}: {error}", Path::new(rustc).display()))?;
     if output.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
+    let line = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason given");
     fail(format!(
         "{} cannot be used: a program that loads {} times and stores {} times does not compile \
          with instrumentation: {line}",
@@ -116,13 +142,21 @@ fn counts(capture: &File, chunks: u64) -> Result<Counts, CliError> {
     let mut bytes = [0; size_of::<Chunk>()];
     for number in 1..chunks.min(layout::MAX_CHUNKS) {
         let at = layout::CHUNKS + number * size_of::<Chunk>() as u64;
-        capture.read_exact_at(&mut bytes, at).map_err(|error| error.to_string())?;
+        capture
+            .read_exact_at(&mut bytes, at)
+            .map_err(|error| error.to_string())?;
         let chunk = format::read::<Chunk>(&bytes, 0).filter(|chunk| chunk.start != 0);
         found.extend(chunk.filter(|chunk| chunk.size() == SIZE));
     }
     match found[..] {
-        [chunk] => Ok(Counts { loads: chunk.reads.into(), stores: chunk.writes.into() }),
-        _ => fail(format!("expected one block of {SIZE} bytes in a known program, saw {}", found.len())),
+        [chunk] => Ok(Counts {
+            loads: chunk.reads.into(),
+            stores: chunk.writes.into(),
+        }),
+        _ => fail(format!(
+            "expected one block of {SIZE} bytes in a known program, saw {}",
+            found.len()
+        )),
     }
 }
 
@@ -154,8 +188,14 @@ mod tests {
 
     #[test]
     fn the_expected_counts_are_those_of_the_sort() {
-        let counts = Counts { loads: 0, stores: 0 };
-        let mut array = Counting { values: vec![0; LEN], counts };
+        let counts = Counts {
+            loads: 0,
+            stores: 0,
+        };
+        let mut array = Counting {
+            values: vec![0; LEN],
+            counts,
+        };
         fill(&mut array);
         sort(&mut array, 0, LEN - 1);
         assert!(array.values.is_sorted());

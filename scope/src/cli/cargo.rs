@@ -15,8 +15,17 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// Options of cargo that say which targets are tested.
 const TARGETS: [&str; 11] = [
-    "--lib", "--bin", "--bins", "--example", "--examples", "--test", "--tests", "--bench",
-    "--benches", "--all-targets", "--doc",
+    "--lib",
+    "--bin",
+    "--bins",
+    "--example",
+    "--examples",
+    "--test",
+    "--tests",
+    "--bench",
+    "--benches",
+    "--all-targets",
+    "--doc",
 ];
 
 /// Becomes cargo; returns only with an error. `rest` are the arguments from `--` on.
@@ -32,7 +41,10 @@ pub(super) fn run(
     let (user_args, target_dir) = take_target(&args.cargo)?;
     let Some(instrumentation) = flags::instrumentation(&compiler) else {
         let oldest = flags::oldest();
-        return fail(format!("{} is too old: {oldest} is the first that works", compiler.name()));
+        return fail(format!(
+            "{} is too old: {oldest} is the first that works",
+            compiler.name()
+        ));
     };
     let runtime = runtime::install()?;
     let mut flags = instrumentation;
@@ -41,9 +53,17 @@ pub(super) fn run(
     }
     // The program must have the callbacks also where nobody preloads them.
     let folder = runtime.parent().unwrap_or(&runtime);
-    let link = [runtime.as_os_str(), "-Xlinker".as_ref(), "-rpath".as_ref(), "-Xlinker".as_ref(), folder.as_os_str()];
-    let link: Vec<String> =
-        link.iter().map(|word| format!("-Clink-arg={}", word.display())).collect();
+    let link = [
+        runtime.as_os_str(),
+        "-Xlinker".as_ref(),
+        "-rpath".as_ref(),
+        "-Xlinker".as_ref(),
+        folder.as_os_str(),
+    ];
+    let link: Vec<String> = link
+        .iter()
+        .map(|word| format!("-Clink-arg={}", word.display()))
+        .collect();
     let all = [&flags[..], &link].concat();
     canary::check(&rustc, &compiler, &all, &runtime, err)?;
 
@@ -52,9 +72,18 @@ pub(super) fn run(
         None => target_folder(&cargo, &user_args)?,
     };
     let mut command = Command::new(&cargo);
-    command.arg(subcommand).args(["--target", HOST, "--target-dir"]).arg(target_dir.join("ccscope"));
-    command.args(["--config", &config("rustflags", &[user_flags(&cargo), all].concat())]);
-    command.args(["--config", &config("runner", &runner(args, &compiler, &flags)?)]);
+    command
+        .arg(subcommand)
+        .args(["--target", HOST, "--target-dir"])
+        .arg(target_dir.join("ccscope"));
+    command.args([
+        "--config",
+        &config("rustflags", &[user_flags(&cargo), all].concat()),
+    ]);
+    command.args([
+        "--config",
+        &config("runner", &runner(args, &compiler, &flags)?),
+    ]);
     command.args(&user_args);
     if subcommand == "test" && !user_args.iter().any(|word| is_one_of(word, &TARGETS)) {
         // Documentation tests would be linked without the runtime.
@@ -62,7 +91,11 @@ pub(super) fn run(
     }
     command.args(rest);
     // These would take the place of the flags above, which hold them.
-    for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS"] {
+    for name in [
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+    ] {
         command.env_remove(name);
     }
     command.env("CARGO_INCREMENTAL", "0");
@@ -84,7 +117,11 @@ fn compiler(rustc: &OsStr) -> Result<Compiler, CliError> {
     };
     match compiler.host == HOST {
         true => Ok(compiler),
-        false => fail(format!("{} is for {}; only {HOST} is supported", compiler.name(), compiler.host)),
+        false => fail(format!(
+            "{} is for {}; only {HOST} is supported",
+            compiler.name(),
+            compiler.host
+        )),
     }
 }
 
@@ -94,7 +131,9 @@ fn take_target(args: &[OsString]) -> Result<(Vec<OsString>, Option<PathBuf>), Cl
     let mut words = args.iter();
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
-        let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
+        let (name, value) = text
+            .split_once('=')
+            .map_or((&*text, None), |(name, value)| (name, Some(value)));
         if name != "--target" && name != "--target-dir" {
             kept.push(word.clone());
             continue;
@@ -119,7 +158,16 @@ fn target_folder(cargo: &OsStr, args: &[OsString]) -> Result<PathBuf, CliError> 
     command.args(["metadata", "--no-deps", "--format-version=1"]);
     let mut words = args.iter();
     while let Some(word) = words.next() {
-        if is_one_of(word, &["--manifest-path", "--config", "--offline", "--locked", "--frozen"]) {
+        if is_one_of(
+            word,
+            &[
+                "--manifest-path",
+                "--config",
+                "--offline",
+                "--locked",
+                "--frozen",
+            ],
+        ) {
             command.arg(word);
             let has_value = word.as_encoded_bytes().contains(&b'=');
             if is_one_of(word, &["--manifest-path", "--config"]) && !has_value {
@@ -150,7 +198,10 @@ fn output(command: &mut Command) -> Result<Output, CliError> {
 /// `build.rustflags`. Those of `target.*.rustflags` are added by cargo itself.
 fn user_flags(cargo: &OsStr) -> Vec<String> {
     let words = |text: &str, mark: char| {
-        text.split(mark).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        text.split(mark)
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     if let Ok(text) = env::var("CARGO_ENCODED_RUSTFLAGS") {
         return words(&text, '\x1f');
@@ -160,15 +211,24 @@ fn user_flags(cargo: &OsStr) -> Vec<String> {
     }
     // Cargo can say what its files hold, but not yet without this variable.
     let mut command = Command::new(cargo);
-    command.args(["-Zunstable-options", "config", "get", "--format=json-value", "build.rustflags"]);
+    command.args([
+        "-Zunstable-options",
+        "config",
+        "get",
+        "--format=json-value",
+        "build.rustflags",
+    ]);
     command.env("RUSTC_BOOTSTRAP", "1");
-    let value = output(&mut command).ok().filter(|output| output.status.success());
+    let value = output(&mut command)
+        .ok()
+        .filter(|output| output.status.success());
     let value = value.and_then(|output| serde_json::from_slice(&output.stdout).ok());
     match value {
         Some(serde_json::Value::String(text)) => words(&text, ' '),
-        Some(serde_json::Value::Array(list)) => {
-            list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
-        }
+        Some(serde_json::Value::Array(list)) => list
+            .iter()
+            .filter_map(|word| word.as_str().map(str::to_owned))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -184,14 +244,25 @@ fn runner(
     let mut record = args.record.clone();
     // Tests run in the folders of their packages.
     record.output = record.output.map(|path| here.join(path));
-    let mut words = vec![tool.with_file_name("ccscope").into_os_string(), "run".into()];
+    let mut words = vec![
+        tool.with_file_name("ccscope").into_os_string(),
+        "run".into(),
+    ];
     words.extend(record.to_args());
-    words.extend(["--folder".into(), here.into(), "--compiler".into(), compiler.name().into()]);
+    words.extend([
+        "--folder".into(),
+        here.into(),
+        "--compiler".into(),
+        compiler.name().into(),
+    ]);
     words.extend(flags.iter().map(|flag| format!("--flag={flag}").into()));
     words.push("--".into());
     let text = |word: OsString| match word.into_string() {
         Ok(text) => Ok(text),
-        Err(word) => fail(format!("{} is no Unicode text, which cargo asks for", word.display())),
+        Err(word) => fail(format!(
+            "{} is no Unicode text, which cargo asks for",
+            word.display()
+        )),
     };
     words.into_iter().map(text).collect()
 }

@@ -26,11 +26,18 @@ pub(super) fn become_compiler(language: Language, args: &[OsString]) -> CliError
         Err(error) => return error,
     };
     let error = command.exec();
-    format!("{}: cannot be started: {error} (set {variable})", compiler.display()).into()
+    format!(
+        "{}: cannot be started: {error} (set {variable})",
+        compiler.display()
+    )
+    .into()
 }
 
 /// What is put before and behind the user's arguments.
-fn added(compiler: &OsString, args: &[OsString]) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
+fn added(
+    compiler: &OsString,
+    args: &[OsString],
+) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
     let work = Work::of(args);
     if work == Work::Question {
         return Ok((Vec::new(), Vec::new()));
@@ -47,7 +54,10 @@ fn added(compiler: &OsString, args: &[OsString]) -> Result<(Vec<OsString>, Vec<O
         let folder = runtime.parent().unwrap_or(&runtime);
         // To the linker directly: behind `-x c` a file name would be one of source.
         let words = [runtime.as_os_str(), "-rpath".as_ref(), folder.as_os_str()];
-        after = words.iter().flat_map(|word| ["-Xlinker".into(), word.into()]).collect();
+        after = words
+            .iter()
+            .flat_map(|word| ["-Xlinker".into(), word.into()])
+            .collect();
     }
     Ok((before, after))
 }

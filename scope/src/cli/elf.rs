@@ -17,7 +17,7 @@ pub(super) struct Facts {
     pub(super) interpreter: Option<String>,
     /// Whether it calls the runtime for its accesses.
     pub(super) is_instrumented: bool,
-    /// Whether it has the runtime of AddressSanitizer itself.
+    /// Whether it has the runtime of `AddressSanitizer` itself.
     pub(super) has_sanitizer: bool,
     /// What its compilers have left in `.comment`.
     pub(super) compilers: Vec<String>,
@@ -66,13 +66,21 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
     let loader = segments.find(|segment| segment.p_type(endian) == PT_INTERP);
     let interpreter = loader.and_then(|segment| {
         let name = segment.data(endian, bytes).ok()?;
-        Some(String::from_utf8_lossy(name).trim_end_matches('\0').to_owned())
+        Some(
+            String::from_utf8_lossy(name)
+                .trim_end_matches('\0')
+                .to_owned(),
+        )
     });
-    let callback = |name: &[u8]| {
-        name.starts_with(b"__asan_load") || name.starts_with(b"__asan_store")
+    let callback =
+        |name: &[u8]| name.starts_with(b"__asan_load") || name.starts_with(b"__asan_store");
+    let symbols = || {
+        elf.dynamic_symbols()
+            .filter_map(|symbol| Some((symbol.name_bytes().ok()?, symbol)))
     };
-    let symbols = || elf.dynamic_symbols().filter_map(|symbol| Some((symbol.name_bytes().ok()?, symbol)));
-    let comment = elf.section_by_name(".comment").and_then(|section| section.data().ok());
+    let comment = elf
+        .section_by_name(".comment")
+        .and_then(|section| section.data().ok());
     Some(Facts {
         is_x86_64: elf.elf_header().e_machine(endian) == EM_X86_64,
         interpreter,
@@ -97,12 +105,25 @@ mod tests {
         assert!(matches!(parse(b""), Kind::Other));
         assert!(matches!(parse(b"text"), Kind::Other));
         assert!(matches!(parse(b"\x7fELF\x01\x01\x01"), Kind::Elf32));
-        assert!(matches!(parse(b"\x7fELF\x02\x01\x01"), Kind::Other), "cut off");
-        let Kind::Script(name, argument) = parse(b"#! /usr/bin/env -S a b\nx") else { panic!() };
-        assert_eq!((name.as_str(), argument.as_deref()), ("/usr/bin/env", Some("-S a b")));
-        let Ok(Kind::Elf64(facts)) = kind_of(&std::env::current_exe().unwrap()) else { panic!() };
+        assert!(
+            matches!(parse(b"\x7fELF\x02\x01\x01"), Kind::Other),
+            "cut off"
+        );
+        let Kind::Script(name, argument) = parse(b"#! /usr/bin/env -S a b\nx") else {
+            panic!()
+        };
+        assert_eq!(
+            (name.as_str(), argument.as_deref()),
+            ("/usr/bin/env", Some("-S a b"))
+        );
+        let Ok(Kind::Elf64(facts)) = kind_of(&std::env::current_exe().unwrap()) else {
+            panic!()
+        };
         assert!(facts.is_x86_64 && facts.interpreter.is_some());
         assert!(!facts.is_instrumented && !facts.has_sanitizer);
-        assert!(facts.compilers.iter().any(|text| text.contains("rustc")), "{facts:?}");
+        assert!(
+            facts.compilers.iter().any(|text| text.contains("rustc")),
+            "{facts:?}"
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Which flags make a compiler call the runtime for each load and store.
 //!
-//! `rustc` runs LLVM's pass for AddressSanitizer when it is asked to; `forceattrs` gives every
+//! `rustc` runs LLVM's pass `asan` when it is asked to; `forceattrs` gives every
 //! function the attribute that this pass looks for. Names of passes and options are LLVM's own and
 //! change with its versions, so a [canary](super::canary) is compiled and counted before they are
 //! used.
@@ -19,11 +19,19 @@ pub(super) struct Compiler {
 impl Compiler {
     /// Reads what `rustc -vV` prints.
     pub(super) fn parse(text: &str) -> Option<Compiler> {
-        let value = |name| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        let value = |name| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+        };
         Some(Compiler {
             text: text.to_owned(),
             host: value("host")?.to_owned(),
-            minor: value("release")?.strip_prefix("1.")?.split('.').next()?.parse().ok()?,
+            minor: value("release")?
+                .strip_prefix("1.")?
+                .split('.')
+                .next()?
+                .parse()
+                .ok()?,
             llvm: value("LLVM version")?.split('.').next()?.parse().ok()?,
         })
     }
@@ -75,7 +83,12 @@ pub(super) fn instrumentation(compiler: &Compiler) -> Option<Vec<String>> {
     let fits = |entry: &&Entry| compiler.minor >= entry.minor && compiler.llvm >= entry.llvm;
     let entry = TABLE.iter().rfind(fits)?;
     let mut flags = vec![format!("-Cpasses={}", entry.passes)];
-    flags.extend(entry.options.iter().map(|option| format!("-Cllvm-args={option}")));
+    flags.extend(
+        entry
+            .options
+            .iter()
+            .map(|option| format!("-Cllvm-args={option}")),
+    );
     // With several, the passes run before vectorisation and count what is not executed.
     flags.push("-Ccodegen-units=1".to_owned());
     Some(flags)
@@ -83,7 +96,12 @@ pub(super) fn instrumentation(compiler: &Compiler) -> Option<Vec<String>> {
 
 /// Flags that let a profile name functions with their generic arguments, types and lines.
 pub(super) fn debug_information() -> [String; 3] {
-    ["-Cdebuginfo=2", "-Cstrip=none", "-Csymbol-mangling-version=v0"].map(str::to_owned)
+    [
+        "-Cdebuginfo=2",
+        "-Cstrip=none",
+        "-Csymbol-mangling-version=v0",
+    ]
+    .map(str::to_owned)
 }
 
 /// The oldest release that there are flags for.
@@ -140,8 +158,20 @@ mod tests {
         assert_eq!(compiler.host, "x86_64-unknown-linux-gnu");
         assert_eq!(compiler.name(), "rustc 1.95.0 (59807616e 2026-04-14)");
         assert!(instrumentation(&compiler).is_some());
-        assert_eq!(instrumentation(&Compiler { minor: 88, ..compiler.clone() }), None);
-        assert_eq!(instrumentation(&Compiler { llvm: 19, ..compiler }), None);
+        assert_eq!(
+            instrumentation(&Compiler {
+                minor: 88,
+                ..compiler.clone()
+            }),
+            None
+        );
+        assert_eq!(
+            instrumentation(&Compiler {
+                llvm: 19,
+                ..compiler
+            }),
+            None
+        );
         let nightly = text.replace("release: 1.95.0", "release: 1.97.0-nightly");
         assert_eq!(Compiler::parse(&nightly).unwrap().minor, 97);
         assert_eq!(Compiler::parse("rustc 1.95.0"), None);

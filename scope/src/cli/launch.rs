@@ -48,16 +48,23 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
 /// Asked first: a long run whose profile cannot be stored is a nuisance.
 fn check_output(path: Option<&Path>) -> Result<(), CliError> {
     let Some(path) = path else { return Ok(()) };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     match folder.is_some_and(|folder| !folder.is_dir()) || path.is_dir() {
-        true => fail(format!("cannot write {}: its folder does not exist", path.display())),
+        true => fail(format!(
+            "cannot write {}: its folder does not exist",
+            path.display()
+        )),
         false => Ok(()),
     }
 }
 
 /// As shells have it.
 fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     code.try_into().unwrap_or(u8::MAX)
 }
 
@@ -92,19 +99,35 @@ impl Recording {
         signals::outlive();
         let name = command.get_program().to_owned();
         let child = command.spawn();
-        let child = child
-            .map_err(|error| format!("{}: cannot be started: {error}", Path::new(&name).display()))?;
+        let child = child.map_err(|error| {
+            format!("{}: cannot be started: {error}", Path::new(&name).display())
+        })?;
         signals::hand_on_to(child.id());
         // After the start: the program keeps its own limit. Each process takes a descriptor.
         let files = getrlimit(Resource::Nofile);
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: files.maximum,
+                ..files
+            },
+        );
         let end = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let end = end.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
         let Some(Ok(end)) = end else {
-            return fail("this kernel has no pidfd_open: Linux 5.3 is the oldest that is supported");
+            return fail(
+                "this kernel has no pidfd_open: Linux 5.3 is the oldest that is supported",
+            );
         };
         let (started, progress) = (Instant::now(), Progress::new(record.quiet));
-        Ok(Recording { listener, child, end, started, progress, processes: Vec::new() })
+        Ok(Recording {
+            listener,
+            child,
+            end,
+            started,
+            progress,
+            processes: Vec::new(),
+        })
     }
 
     /// Waits for the program's end while it takes captures and samples.
@@ -118,7 +141,10 @@ impl Recording {
             self.accept();
             if Instant::now() >= next {
                 self.processes.iter_mut().for_each(Process::sample);
-                let main = self.processes.iter().rfind(|process| process.pid == self.child.id());
+                let main = self
+                    .processes
+                    .iter()
+                    .rfind(|process| process.pid == self.child.id());
                 self.progress.show(main.and_then(Process::header));
                 next = Instant::now() + FIRST_INTERVAL.max(self.started.elapsed() / SAMPLES);
             }
@@ -142,7 +168,10 @@ impl Recording {
         let status = status.map_err(|error| format!("cannot wait for the program: {error}"))?;
         self.accept();
         // If it has replaced itself by `exec`, the last one has ended like this.
-        let main = self.processes.iter_mut().rfind(|process| process.pid == self.child.id());
+        let main = self
+            .processes
+            .iter_mut()
+            .rfind(|process| process.pid == self.child.id());
         if let Some(main) = main {
             main.exit = match status.signal() {
                 Some(signal) => Exit::Signal(signal),
@@ -163,7 +192,8 @@ impl Recording {
     }
 
     fn accept(&mut self) {
-        self.processes.extend(std::iter::from_fn(|| self.listener.accept()).map(Process::new));
+        self.processes
+            .extend(std::iter::from_fn(|| self.listener.accept()).map(Process::new));
     }
 }
 
@@ -192,16 +222,28 @@ struct Reporter<'a> {
 impl<'a> Reporter<'a> {
     fn new(args: &'a RunArgs, program: &'a Program, main: u32) -> Self {
         let (symbols, paths) = (Symbols::default(), Vec::new());
-        Reporter { args, program, main, seconds: 0.0, symbols, paths }
+        Reporter {
+            args,
+            program,
+            main,
+            seconds: 0.0,
+            symbols,
+            paths,
+        }
     }
 
     /// Reports the processes that are left, the first one last, with its summary.
     fn finish(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
-        let (main, others) = processes.into_iter().partition(|process| process.pid == self.main);
+        let (main, others) = processes
+            .into_iter()
+            .partition(|process| process.pid == self.main);
         self.report(others, err)?;
         self.report(main, err)?;
         if self.paths.is_empty() {
-            writeln!(err, "ccscope: no profile: the runtime did not start in the program")?;
+            writeln!(
+                err,
+                "ccscope: no profile: the runtime did not start in the program"
+            )?;
         }
         Ok(())
     }
@@ -209,7 +251,9 @@ impl<'a> Reporter<'a> {
     fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         for process in processes {
             let (pid, name) = (process.pid, process.name.clone());
-            let is_empty = process.header().is_none_or(|header| header.total.allocations == 0);
+            let is_empty = process
+                .header()
+                .is_none_or(|header| header.total.allocations == 0);
             if is_empty && pid != self.main {
                 continue;
             }
@@ -235,7 +279,13 @@ impl<'a> Reporter<'a> {
         let run = Run {
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             parent: self.main,
-            compiler: self.args.compiler.as_ref().or(from_file).cloned().unwrap_or_default(),
+            compiler: self
+                .args
+                .compiler
+                .as_ref()
+                .or(from_file)
+                .cloned()
+                .unwrap_or_default(),
             flags: self.args.flags.clone(),
             machine: Topology::this().cpu_name.value,
             started_ns: header.start_ns,
@@ -251,8 +301,7 @@ impl<'a> Reporter<'a> {
         let (capture, run, resident) =
             mapped.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
         let profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
-        crate::store::write(&profile, &path)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        profile.save(&path)?;
         self.paths.push(path.clone());
         Ok((profile, path))
     }
@@ -286,10 +335,17 @@ impl<'a> Reporter<'a> {
         }
         if run.pid == self.main {
             write!(err, "{}", show::summary_for_stderr(profile))?;
-            writeln!(err, "ccscope: profile in {path}; `ccscope show {path}` opens it again")?;
+            writeln!(
+                err,
+                "ccscope: profile in {path}; `ccscope show {path}` opens it again"
+            )?;
         } else {
             let program = run.command.first().map_or("", String::as_str);
-            writeln!(err, "ccscope: child process {} ({program}): profile in {path}", run.pid)?;
+            writeln!(
+                err,
+                "ccscope: child process {} ({program}): profile in {path}",
+                run.pid
+            )?;
         }
         Ok(())
     }
@@ -304,7 +360,10 @@ mod tests {
         let runtime = Path::new("/c/lib.so");
         assert_eq!(preload(runtime, None), "/c/lib.so");
         assert_eq!(preload(runtime, Some(OsString::new())), "/c/lib.so");
-        assert_eq!(preload(runtime, Some("/a.so:/b.so".into())), "/c/lib.so:/a.so:/b.so");
+        assert_eq!(
+            preload(runtime, Some("/a.so:/b.so".into())),
+            "/c/lib.so:/a.so:/b.so"
+        );
     }
 
     #[test]

@@ -76,7 +76,10 @@ pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) 
         args.remove(1);
     }
     // What comes after is the program's.
-    let end = args.iter().position(|word| word == "--").unwrap_or(args.len());
+    let end = args
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(args.len());
     let rest = args.split_off(end);
     let result = match CargoArgs::try_parse_from(args) {
         Ok(args) => match &args.command {
@@ -94,7 +97,11 @@ fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 
         Ok(code) => return code,
         Err(error) => error,
     };
-    let code = if error.is::<Usage>() { EXIT_USAGE } else { EXIT_FAILURE };
+    let code = if error.is::<Usage>() {
+        EXIT_USAGE
+    } else {
+        EXIT_FAILURE
+    };
     let text = match error.downcast_ref::<io::Error>() {
         Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
         Some(error) => format!("cannot write the output: {error}"),

@@ -32,7 +32,11 @@ impl Process {
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = line.split_inclusive(|&byte| byte == 0);
-        let words = words.map(|word| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned());
+        let words = words.map(|word| {
+            String::from_utf8_lossy(word)
+                .trim_end_matches('\0')
+                .to_owned()
+        });
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         Process {
             pid,
@@ -47,17 +51,29 @@ impl Process {
     /// What the runtime has counted so far; `None` if this is no capture.
     pub(super) fn header(&self) -> Option<Header> {
         let mut bytes = [0; size_of::<Header>()];
-        self.capture.read_exact_at(&mut bytes, layout::HEADER).ok()?;
+        self.capture
+            .read_exact_at(&mut bytes, layout::HEADER)
+            .ok()?;
         format::read::<Header>(&bytes, 0).filter(|header| header.magic == MAGIC)
     }
 
     /// Notes how much memory of the process is resident. The capture is shared memory, which
     /// does not count.
     pub(super) fn sample(&mut self) {
-        let Some(Status { resident: Some(bytes), .. }) = Status::of(self.pid) else { return };
+        let Some(Status {
+            resident: Some(bytes),
+            ..
+        }) = Status::of(self.pid)
+        else {
+            return;
+        };
         let Some(header) = self.header() else { return };
         let ns = nanoseconds_now().saturating_sub(header.start_ns);
-        self.resident.push(Resident { time: header.events, ns, bytes });
+        self.resident.push(Resident {
+            time: header.events,
+            ns,
+            bytes,
+        });
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -70,8 +86,24 @@ impl Process {
 
     /// The capture and what is known about the run, to make a profile of.
     pub(super) fn finish(self, run: Run) -> io::Result<(Mmap, Run, Vec<Resident>)> {
-        let Process { pid, command, exit, capture, resident, .. } = self;
-        Ok((map(capture)?, Run { pid, command, exit, ..run }, resident))
+        let Process {
+            pid,
+            command,
+            exit,
+            capture,
+            resident,
+            ..
+        } = self;
+        Ok((
+            map(capture)?,
+            Run {
+                pid,
+                command,
+                exit,
+                ..run
+            },
+            resident,
+        ))
     }
 }
 
@@ -85,7 +117,11 @@ struct Status {
 impl Status {
     fn of(pid: u32) -> Option<Status> {
         let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let value = |name| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let value = |name| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
         let bytes = |name| {
             let number = value(name)?.strip_suffix(" kB")?.parse::<u64>().ok()?;
             Some(number * 1024)
@@ -99,7 +135,9 @@ impl Status {
 }
 
 pub(super) fn nanoseconds_now() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     now.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
@@ -117,7 +155,10 @@ fn map(capture: File) -> io::Result<Mmap> {
     let mut options = MmapOptions::new();
     // The parts behind are the runtime's own.
     options.len(layout::PAGES.try_into().map_err(io::Error::other)?);
-    options.no_reserve_swap().map_if_safe(&file).map_err(io::Error::other)
+    options
+        .no_reserve_swap()
+        .map_if_safe(&file)
+        .map_err(io::Error::other)
 }
 
 /// Copies what is not a hole.
@@ -135,7 +176,9 @@ fn copy(capture: &File) -> io::Result<File> {
         };
         let end = rustix::fs::seek(capture, SeekFrom::Hole(at))?.min(layout::PAGES);
         while at < end {
-            let len = buffer.len().min((end - at).try_into().unwrap_or(usize::MAX));
+            let len = buffer
+                .len()
+                .min((end - at).try_into().unwrap_or(usize::MAX));
             capture.read_exact_at(&mut buffer[..len], at)?;
             file.write_all_at(&buffer[..len], at)?;
             at += len as u64;
@@ -181,11 +224,18 @@ mod tests {
 
     #[test]
     fn a_process_is_named_and_its_header_read() {
-        let mut process = Process::new(Arrival { pid: std::process::id(), capture: capture() });
+        let mut process = Process::new(Arrival {
+            pid: std::process::id(),
+            capture: capture(),
+        });
         assert_eq!(process.header().unwrap().events, 0);
         process.sample();
         assert_eq!(process.resident.len(), 1);
-        assert!(!process.has_ended() && process.name.starts_with("ccscope-"), "{}", process.name);
+        assert!(
+            !process.has_ended() && process.name.starts_with("ccscope-"),
+            "{}",
+            process.name
+        );
         assert!(!process.command.is_empty());
     }
 }

@@ -36,11 +36,17 @@ pub(super) fn find(name: &OsStr) -> Result<Program, CliError> {
                 check_elf(&file, &facts)?;
                 return Ok(Program { path, facts });
             }
-            Kind::Elf32 => return fail(format!("{shown} is a 32-bit program; only x86-64 is supported")),
+            Kind::Elf32 => {
+                return fail(format!(
+                    "{shown} is a 32-bit program; only x86-64 is supported"
+                ));
+            }
             Kind::Other => return fail(format!("{shown} is no program: neither ELF nor a script")),
             Kind::Script(interpreter, argument) => {
                 let Some(next) = interpreter_of(&interpreter, argument.as_deref()) else {
-                    return fail(format!("{shown}: its interpreter {interpreter} does not exist"));
+                    return fail(format!(
+                        "{shown}: its interpreter {interpreter} does not exist"
+                    ));
                 };
                 file = next;
             }
@@ -53,7 +59,9 @@ pub(super) fn find(name: &OsStr) -> Result<Program, CliError> {
 fn interpreter_of(interpreter: &str, argument: Option<&str>) -> Option<PathBuf> {
     if Path::new(interpreter).file_name() == Some(OsStr::new("env")) {
         let words = argument.unwrap_or_default().split_whitespace();
-        let program = words.into_iter().find(|word| !word.starts_with('-') && !word.contains('='));
+        let program = words
+            .into_iter()
+            .find(|word| !word.starts_with('-') && !word.contains('='));
         return look_up(OsStr::new(program?));
     }
     Some(PathBuf::from(interpreter)).filter(|path| path.exists())
@@ -66,7 +74,9 @@ fn look_up(name: &OsStr) -> Option<PathBuf> {
     }
     let folders = env::var_os("PATH")?;
     let found = env::split_paths(&folders).map(|folder| folder.join(name));
-    found.into_iter().find(|path| path.is_file() && is_executable(path))
+    found
+        .into_iter()
+        .find(|path| path.is_file() && is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -85,7 +95,9 @@ fn check_file(path: &Path) -> Result<(), CliError> {
     let me = rustix::process::geteuid().as_raw();
     let (user, group) = (file.mode() & 0o4000 != 0, file.mode() & 0o2000 != 0);
     if user && file.uid() != me || group && file.gid() != rustix::process::getegid().as_raw() {
-        return fail(format!("{shown} is setuid or setgid: the loader keeps the runtime out of it"));
+        return fail(format!(
+            "{shown} is setuid or setgid: the loader keeps the runtime out of it"
+        ));
     }
     Ok(())
 }
@@ -94,7 +106,9 @@ fn check_elf(path: &Path, facts: &Facts) -> Result<(), CliError> {
     let shown = path.display();
     let loader = facts.interpreter.as_deref();
     if !facts.is_x86_64 {
-        return fail(format!("{shown} is for another processor; only x86-64 is supported"));
+        return fail(format!(
+            "{shown} is for another processor; only x86-64 is supported"
+        ));
     }
     match loader {
         None => fail(format!(
@@ -119,9 +133,15 @@ mod tests {
     #[test]
     fn interpreters_are_found_through_env() {
         let sh = look_up(OsStr::new("sh")).unwrap();
-        assert_eq!(interpreter_of("/usr/bin/env", Some("-S A=1 sh -e")), Some(sh));
+        assert_eq!(
+            interpreter_of("/usr/bin/env", Some("-S A=1 sh -e")),
+            Some(sh)
+        );
         assert_eq!(interpreter_of("/usr/bin/env", None), None);
         assert_eq!(interpreter_of("/no/such", None), None);
-        assert_eq!(interpreter_of("/bin/sh", Some("-e")), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(
+            interpreter_of("/bin/sh", Some("-e")),
+            Some(PathBuf::from("/bin/sh"))
+        );
     }
 }

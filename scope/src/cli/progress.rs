@@ -18,17 +18,26 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(is_quiet: bool) -> Progress {
-        let bar = if is_quiet { ProgressBar::hidden() } else { ProgressBar::no_length() };
+        let bar = if is_quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::no_length()
+        };
         let bar = match ProgressStyle::with_template("ccscope: {elapsed}, {msg}") {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,
         };
-        Progress { bar, next: Instant::now() + QUIET_TIME }
+        Progress {
+            bar,
+            next: Instant::now() + QUIET_TIME,
+        }
     }
 
     pub(super) fn show(&mut self, header: Option<Header>) {
         let now = Instant::now();
-        let Some(header) = header.filter(|_| now >= self.next) else { return };
+        let Some(header) = header.filter(|_| now >= self.next) else {
+            return;
+        };
         self.next = now + INTERVAL;
         self.bar.set_message(format!(
             "{} live in {} blocks, {} sites, {} events",

@@ -15,7 +15,11 @@ const NAME: &str = "libccscope_runtime.so";
 
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     match cache {
         Some(cache) => Ok(cache.join("ccscope")),
@@ -25,18 +29,28 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 
 /// Writes the runtime unless it is there; its path.
 pub(super) fn install() -> Result<PathBuf, CliError> {
-    let path = cache_folder()?.join(format!("{:016x}", hash_of(RUNTIME))).join(NAME);
+    let path = cache_folder()?
+        .join(format!("{:016x}", hash_of(RUNTIME)))
+        .join(NAME);
     // The dynamic loader takes blanks and colons for ends of names.
-    if path.to_str().is_none_or(|text| text.contains([' ', ':', ';'])) {
+    if path
+        .to_str()
+        .is_none_or(|text| text.contains([' ', ':', ';']))
+    {
         let path = path.display();
-        return fail(format!("{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"));
+        return fail(format!(
+            "{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"
+        ));
     }
     if fs::read(&path).is_ok_and(|bytes| bytes == RUNTIME) {
         return Ok(path);
     }
     match replace(&path, RUNTIME) {
         Ok(()) => Ok(path),
-        Err(error) => fail(format!("cannot write {}: {error} (set XDG_CACHE_HOME)", path.display())),
+        Err(error) => fail(format!(
+            "cannot write {}: {error} (set XDG_CACHE_HOME)",
+            path.display()
+        )),
     }
 }
 

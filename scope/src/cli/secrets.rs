@@ -3,10 +3,26 @@
 const REPLACEMENT: &str = "***";
 
 /// Words that make a name one of a secret wherever they stand in it.
-const PARTS: [&str; 6] = ["password", "passwd", "passphrase", "secret", "apikey", "credential"];
+const PARTS: [&str; 6] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "credential",
+];
 /// Words that do so only between marks: "key" in `--api-key`, but not in `--keyboard`.
-const WORDS: [&str; 9] =
-    ["key", "token", "tokens", "pass", "pwd", "auth", "authorization", "bearer", "cookie"];
+const WORDS: [&str; 9] = [
+    "key",
+    "token",
+    "tokens",
+    "pass",
+    "pwd",
+    "auth",
+    "authorization",
+    "bearer",
+    "cookie",
+];
 
 /// Replaces values that follow a name of a secret, and passwords in addresses.
 pub(super) fn hide(command: &[String]) -> Vec<String> {
@@ -42,7 +58,11 @@ fn without_password(word: &str) -> String {
         let authority = word[start..].split(['/', '?', '#']).next()?;
         let (user, _) = authority.rsplit_once('@')?.0.split_once(':')?;
         let host = start + authority.rfind('@')?;
-        Some(format!("{}{user}:{REPLACEMENT}{}", &word[..start], &word[host..]))
+        Some(format!(
+            "{}{user}:{REPLACEMENT}{}",
+            &word[..start],
+            &word[host..]
+        ))
     };
     hidden().unwrap_or_else(|| word.to_owned())
 }
@@ -54,18 +74,38 @@ mod tests {
     #[test]
     fn values_of_secrets_are_hidden_and_others_kept() {
         for (command, expected) in [
-            (vec!["curl", "--password=hunter2", "x"], vec!["curl", "--password=***", "x"]),
-            (vec!["p", "--api-key", "abc", "y"], vec!["p", "--api-key", "***", "y"]),
-            (vec!["p", "--token", "--verbose"], vec!["p", "--token", "--verbose"]),
-            (vec!["env", "DB_PASSWORD=x", "p"], vec!["env", "DB_PASSWORD=***", "p"]),
-            (vec!["p", "--keyboard=de", "--tokenizer", "x"], vec![
-                "p", "--keyboard=de", "--tokenizer", "x",
-            ]),
-            (vec!["-H", "Authorization: Bearer abc"], vec!["-H", "Authorization:***"]),
-            (vec!["git", "https://me:pw@host/a@b"], vec!["git", "https://me:***@host/a@b"]),
-            (vec!["p", "user@host", "http://host/a:b@c"], vec![
-                "p", "user@host", "http://host/a:b@c",
-            ]),
+            (
+                vec!["curl", "--password=hunter2", "x"],
+                vec!["curl", "--password=***", "x"],
+            ),
+            (
+                vec!["p", "--api-key", "abc", "y"],
+                vec!["p", "--api-key", "***", "y"],
+            ),
+            (
+                vec!["p", "--token", "--verbose"],
+                vec!["p", "--token", "--verbose"],
+            ),
+            (
+                vec!["env", "DB_PASSWORD=x", "p"],
+                vec!["env", "DB_PASSWORD=***", "p"],
+            ),
+            (
+                vec!["p", "--keyboard=de", "--tokenizer", "x"],
+                vec!["p", "--keyboard=de", "--tokenizer", "x"],
+            ),
+            (
+                vec!["-H", "Authorization: Bearer abc"],
+                vec!["-H", "Authorization:***"],
+            ),
+            (
+                vec!["git", "https://me:pw@host/a@b"],
+                vec!["git", "https://me:***@host/a@b"],
+            ),
+            (
+                vec!["p", "user@host", "http://host/a:b@c"],
+                vec!["p", "user@host", "http://host/a:b@c"],
+            ),
         ] {
             let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
             assert_eq!(hide(&command), expected);

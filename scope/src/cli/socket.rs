@@ -78,7 +78,10 @@ fn receive(stream: &UnixStream) -> Option<Arrival> {
     let (magic, rest) = message.split_first_chunk::<8>()?;
     let pid = rest.first_chunk::<4>()?;
     let is_ours = received.bytes == message.len() && u64::from_ne_bytes(*magic) == MAGIC;
-    is_ours.then(|| Arrival { pid: u32::from_ne_bytes(*pid), capture: capture.into() })
+    is_ours.then(|| Arrival {
+        pid: u32::from_ne_bytes(*pid),
+        capture: capture.into(),
+    })
 }
 
 #[cfg(test)]
@@ -98,7 +101,13 @@ mod tests {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
-        sendmsg(&stream, &[IoSlice::new(&message)], &mut control, SendFlags::empty()).unwrap();
+        sendmsg(
+            &stream,
+            &[IoSlice::new(&message)],
+            &mut control,
+            SendFlags::empty(),
+        )
+        .unwrap();
     }
 
     #[test]

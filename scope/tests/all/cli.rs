@@ -12,7 +12,11 @@ const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
 
 /// Runs a tool in a folder of its own, where profiles land.
 fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
-    Command::new(tool).args(words).current_dir(folder).output().unwrap()
+    Command::new(tool)
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -47,10 +51,16 @@ fn changed_program(folder: &Path, name: &str, change: impl Fn(&mut Vec<u8>)) -> 
 /// Offsets of the dynamic loader's entry in the table of segments and of its name.
 fn loader_at(bytes: &[u8]) -> (usize, usize) {
     let word = |at: usize, len: usize| {
-        bytes[at..at + len].iter().rev().fold(0, |word, &byte| word << 8 | usize::from(byte))
+        bytes[at..at + len]
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | usize::from(byte))
     };
     let (table, size, count) = (word(32, 8), word(54, 2), word(56, 2));
-    let entry = (0..count).map(|i| table + i * size).find(|&at| word(at, 4) == 3).unwrap();
+    let entry = (0..count)
+        .map(|i| table + i * size)
+        .find(|&at| word(at, 4) == 3)
+        .unwrap();
     (entry, word(entry + 8, 8))
 }
 
@@ -84,7 +94,10 @@ fn programs_that_cannot_be_profiled_are_refused() {
         (musl, "musl"),
     ] {
         let line = refusal(CCSCOPE, &["run", program.to_str().unwrap()], 1);
-        assert!(line.starts_with("ccscope: ") && line.contains(why), "{line}");
+        assert!(
+            line.starts_with("ccscope: ") && line.contains(why),
+            "{line}"
+        );
     }
     assert!(refusal(CCSCOPE, &["run", "no-such-program"], 1).contains("no such program"));
     let line = refusal(CCSCOPE, &["run", "-o", "no/such/folder/file", "true"], 1);
@@ -98,14 +111,27 @@ fn requests_that_make_no_sense_are_refused() {
         (&[], "no command given"),
         (&["frobnicate"], "frobnicate"),
         (&["run", "--rate=x", "true"], "--rate"),
-        (&["run", "--no-stacks", "--counters-only", "true"], "--counters-only"),
+        (
+            &["run", "--no-stacks", "--counters-only", "true"],
+            "--counters-only",
+        ),
         (&["show", "--sites", "--json", "x"], "--json"),
     ] {
         let line = refusal(CCSCOPE, words, 2);
-        assert!(line.starts_with("ccscope: ") && line.contains(why), "{line}");
+        assert!(
+            line.starts_with("ccscope: ") && line.contains(why),
+            "{line}"
+        );
     }
-    let line = refusal(CARGO_CCSCOPE, &["ccscope", "run", "--target", "wasm32-wasip1"], 2);
-    assert!(line.starts_with("cargo ccscope: ") && line.contains("wasm32-wasip1"), "{line}");
+    let line = refusal(
+        CARGO_CCSCOPE,
+        &["ccscope", "run", "--target", "wasm32-wasip1"],
+        2,
+    );
+    assert!(
+        line.starts_with("cargo ccscope: ") && line.contains("wasm32-wasip1"),
+        "{line}"
+    );
     assert!(refusal(CARGO_CCSCOPE, &["ccscope", "install"], 2).contains("install"));
     let line = refusal(CARGO_CCSCOPE, &["ccscope", "run"], 1);
     assert!(line.contains("Cargo.toml"), "{line}");
@@ -116,10 +142,15 @@ fn output_and_exit_status_pass_through() {
     let folder = TempDir::new().unwrap();
     let script = "read x; echo got $x; echo bad >&2; exit 7";
     let mut command = Command::new(CCSCOPE);
-    command.args(["run", "-q", "sh", "-c", script, "--", "-q"]).current_dir(folder.path());
+    command
+        .args(["run", "-q", "sh", "-c", script, "--", "-q"])
+        .current_dir(folder.path());
     let input = folder.path().join("input");
     fs::write(&input, "hello\n").unwrap();
-    let output = command.stdin(fs::File::open(&input).unwrap()).output().unwrap();
+    let output = command
+        .stdin(fs::File::open(&input).unwrap())
+        .output()
+        .unwrap();
     assert_eq!(text(&output.stdout), "got hello\n");
     assert_eq!(text(&output.stderr), "bad\n");
     assert_eq!(output.status.code(), Some(7));
@@ -141,7 +172,11 @@ fn a_signal_to_the_tool_reaches_the_program() {
 
 #[test]
 fn compilers_answer_questions_as_they_do_alone() {
-    for words in [&["--version"][..], &["-print-search-dirs"], &["-dumpmachine"]] {
+    for words in [
+        &["--version"][..],
+        &["-print-search-dirs"],
+        &["-dumpmachine"],
+    ] {
         let folder = TempDir::new().unwrap();
         let ours = run_in(folder.path(), CCSCOPE, &[&["cc"], words].concat());
         let alone = run_in(folder.path(), "cc", words);
@@ -149,7 +184,11 @@ fn compilers_answer_questions_as_they_do_alone() {
         assert_eq!(ours.status, alone.status);
     }
     let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("a.c"), "#ifdef __SANITIZE_ADDRESS__\n#error no\n#endif\n").unwrap();
+    fs::write(
+        folder.path().join("a.c"),
+        "#ifdef __SANITIZE_ADDRESS__\n#error no\n#endif\n",
+    )
+    .unwrap();
     for words in [&["-c", "a.c"][..], &["-c", "-O2", "-x", "c++", "a.c"]] {
         let output = run_in(folder.path(), CCSCOPE, &[&["cc"], words].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
@@ -158,11 +197,22 @@ fn compilers_answer_questions_as_they_do_alone() {
 
 #[test]
 fn help_manual_pages_and_completions_are_answers() {
-    for words in [&["--help"][..], &["man"], &["man", "cargo"], &["completions", "bash"]] {
+    for words in [
+        &["--help"][..],
+        &["man"],
+        &["man", "cargo"],
+        &["completions", "bash"],
+    ] {
         let output = Command::new(CCSCOPE).args(words).output().unwrap();
-        assert!(output.status.success() && text(&output.stdout).contains("ccscope"), "{words:?}");
+        assert!(
+            output.status.success() && text(&output.stdout).contains("ccscope"),
+            "{words:?}"
+        );
         assert!(output.stderr.is_empty(), "{words:?}");
     }
-    let output = Command::new(CARGO_CCSCOPE).args(["ccscope", "test", "--help"]).output().unwrap();
+    let output = Command::new(CARGO_CCSCOPE)
+        .args(["ccscope", "test", "--help"])
+        .output()
+        .unwrap();
     assert!(text(&output.stdout).contains("cargo ccscope test"));
 }
