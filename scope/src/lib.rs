@@ -10,6 +10,9 @@ pub mod profile;
 pub mod store;
 pub mod symbols;
 pub mod types;
+#[cfg(test)]
+#[path = "../runtime/unwind/mod.rs"]
+mod unwind;
 
 pub use error::Error;
 pub use profile::Profile;
