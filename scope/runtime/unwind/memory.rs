@@ -1,0 +1,112 @@
+//! Reads words of the stack, and only where there is memory.
+//!
+//! A wrong rule leads anywhere. So a page is asked for before the first read, and pages known to be
+//! readable are kept in a small table. Reads that only a guess led to ask again every time: a
+//! stack may be gone since.
+
+use core::arch::asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+const PAGE_BITS: u32 = 12;
+const KNOWN: usize = 4096;
+
+/// Numbers of readable pages, each at its number modulo the length.
+static READABLE: [AtomicU64; KNOWN] = [const { AtomicU64::new(0) }; KNOWN];
+
+/// How far an address can be relied on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Trust {
+    /// It follows from unwind information.
+    Rule,
+    /// It may be anything.
+    Guess,
+}
+
+/// Reads words, most of them from one page.
+#[derive(Debug)]
+pub(super) struct Reader {
+    /// The page of the last read.
+    page: u64,
+    /// The last page that a guess led to.
+    guessed: u64,
+}
+
+impl Reader {
+    /// `sp` is the stack pointer of this thread: its page is there.
+    pub(super) fn new(sp: u64) -> Self {
+        Reader {
+            page: sp >> PAGE_BITS,
+            guessed: 0,
+        }
+    }
+
+    /// The aligned word at `address`, or `None` if it cannot be read.
+    #[inline(always)]
+    pub(super) fn word(&mut self, address: u64, trust: Trust) -> Option<u64> {
+        let page = address >> PAGE_BITS;
+        if !address.is_multiple_of(8) {
+            return None;
+        }
+        if (page != self.page || trust == Trust::Guess) && !self.turn(page, trust) {
+            return None;
+        }
+        let address = core::ptr::with_exposed_provenance::<u64>(usize::try_from(address).ok()?);
+        // SAFETY: the address is aligned and its page is readable. What lies there may be
+        // anything, and any bytes are a number; the volatile read keeps the compiler from assuming
+        // more.
+        Some(unsafe { address.read_volatile() })
+    }
+
+    /// Turns to another page, if that is readable.
+    fn turn(&mut self, page: u64, trust: Trust) -> bool {
+        let known = &READABLE[usize::try_from(page).unwrap_or(0) % KNOWN];
+        let there = match trust {
+            Trust::Rule => page != 0 && (known.load(Relaxed) == page || is_readable(page)),
+            Trust::Guess => page != 0 && (self.guessed == page || is_readable(page)),
+        };
+        if there {
+            known.store(page, Relaxed);
+            self.page = page;
+            if trust == Trust::Guess {
+                self.guessed = page;
+            }
+        }
+        there
+    }
+}
+
+/// Asks the kernel to read a set of signals from the page for a command that does not exist. It
+/// looks at the set first: an unreadable page is an error of its own.
+#[cold]
+fn is_readable(page: u64) -> bool {
+    const SIGPROCMASK: u64 = 14;
+    const UNREADABLE: i64 = -14;
+    // SAFETY: the call changes nothing.
+    unsafe { system_call(SIGPROCMASK, [u64::MAX, page << PAGE_BITS, 0, 8]) != UNREADABLE }
+}
+
+/// Calls the kernel, and leaves `errno` alone.
+///
+/// # Safety
+///
+/// As the call demands.
+pub(super) unsafe fn system_call(number: u64, arguments: [u64; 4]) -> i64 {
+    let [first, second, third, fourth] = arguments;
+    let result;
+    // SAFETY: the caller answers for the call; the kernel changes only these registers.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") first,
+            in("rsi") second,
+            in("rdx") third,
+            in("r10") fourth,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}

@@ -1,0 +1,254 @@
+//! Walks the stack of the calling thread by the rules in `.eh_frame`, as a C++ exception would.
+//!
+//! It may be used at any moment: within `malloc`, before `main`, while a library is loaded, in a
+//! signal handler. It allocates nothing and waits for no lock; only a module that was not seen
+//! before is asked for under the dynamic linker's lock. What is found out about an address in the
+//! code is kept in one word of a table that all threads share.
+//!
+//! A walk that goes wrong ends early or contains wrong addresses. It never reads where nothing is
+//! mapped.
+
+mod cfi;
+mod memory;
+mod modules;
+#[cfg(test)]
+mod tests;
+
+use core::arch::asm;
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use cfi::Rule;
+use memory::{Reader, Trust};
+pub(crate) use modules::Report;
+
+/// Registers of a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame {
+    pub(crate) ip: u64,
+    pub(crate) sp: u64,
+    pub(crate) bp: u64,
+}
+
+/// Writes the return addresses of the calling thread's stack into `into`, innermost first, without
+/// frames of the runtime. Returns how many, and whether outermost ones were left out because there
+/// was no room.
+///
+/// The first is where the caller returns to. For a function that was interrupted by a signal
+/// it is the address of the next instruction plus 1, so that the instruction before each address
+/// is the one that matters.
+///
+/// `report` gets every loaded module, once.
+#[inline(always)]
+pub(crate) fn stack(into: &mut [u64], report: Report) -> (usize, bool) {
+    let (ip, sp, bp);
+    // SAFETY: reads registers.
+    unsafe {
+        asm!(
+            "lea {}, [rip]",
+            "mov {}, rsp",
+            "mov {}, rbp",
+            out(reg) ip,
+            out(reg) sp,
+            out(reg) bp,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    let result = walk(Frame { ip, sp, bp }, into, report);
+    // SAFETY: does nothing. It keeps `walk` from being called last, after the frame is gone.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+    result
+}
+
+/// Forgets what is known of modules: to be called after a `dlclose`.
+pub(crate) fn forget() {
+    modules::forget();
+    for entry in &RULES {
+        // Most pages of the table were never written to and need not be.
+        if entry.load(Relaxed) != 0 {
+            entry.store(0, Relaxed);
+        }
+    }
+}
+
+/// Addresses in user space have 47 bits.
+const ADDRESS_BITS: u32 = 47;
+/// Steps to a frame farther than this, or down, are few: to another stack.
+const NEAR: u64 = 1 << 20;
+const MAX_JUMPS: u32 = 64;
+/// How far up the next frame pointer may be.
+const MAX_FRAME: u64 = 8 << 20;
+/// Frames of the runtime, which need no room.
+const MAX_OWN: usize = 64;
+
+struct Walk {
+    frame: Frame,
+    /// `frame.ip` is a return address, not the instruction that was interrupted.
+    returns: bool,
+    reader: Reader,
+    /// Of what follows from the registers.
+    trust: Trust,
+    jumps: u32,
+    report: Report,
+}
+
+#[inline(never)]
+fn walk(frame: Frame, into: &mut [u64], report: Report) -> (usize, bool) {
+    let reader = Reader::new(frame.sp);
+    let mut walk = Walk {
+        frame,
+        returns: false,
+        reader,
+        trust: Trust::Rule,
+        jumps: 0,
+        report,
+    };
+    let mut len = 0;
+    for _ in 0..=into.len() + MAX_OWN {
+        if walk.step().is_none() || walk.frame.ip == 0 || walk.frame.ip >> ADDRESS_BITS != 0 {
+            return (len, false);
+        }
+        if modules::is_own(walk.frame.ip) {
+            continue;
+        }
+        let Some(entry) = into.get_mut(len) else {
+            return (len, true);
+        };
+        *entry = walk.frame.ip + u64::from(!walk.returns);
+        len += 1;
+    }
+    (len, true)
+}
+
+impl Walk {
+    /// Goes on to the caller. `None` at the end of the stack.
+    #[inline(always)]
+    fn step(&mut self) -> Option<()> {
+        // The call comes before the address it returns to, perhaps in another function.
+        let pc = self.frame.ip - u64::from(self.returns);
+        let Frame { sp, bp, .. } = self.frame;
+        let rule = match cached(pc) {
+            Some(rule) => rule,
+            None => find(pc, self.report),
+        };
+        let (cfa, bp_at) = match rule {
+            Rule::Sp { cfa, bp } => {
+                let cfa = sp.wrapping_add_signed(cfa);
+                (cfa, (bp != 0).then(|| cfa.wrapping_add_signed(bp)))
+            }
+            Rule::Bp { cfa, bp: bp_at } => {
+                let cfa = bp.wrapping_add_signed(cfa);
+                (cfa, (bp_at != 0).then(|| cfa.wrapping_add_signed(bp_at)))
+            }
+            Rule::Aligned { cfa, bp: bp_at } => {
+                let cfa = self.reader.word(bp.wrapping_add_signed(cfa), self.trust)?;
+                (cfa, Some(bp.wrapping_add_signed(bp_at)))
+            }
+            Rule::Signal => return self.step_over_signal(),
+            Rule::End => return None,
+            Rule::Unknown => return self.step_by_frame_pointer(pc),
+        };
+        let mut trust = self.trust;
+        if cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
+            self.jump()?;
+            trust = Trust::Guess;
+        }
+        let ip = self.reader.word(cfa.wrapping_sub(8), trust)?;
+        let bp = match bp_at {
+            Some(at) => self.reader.word(at, trust)?,
+            None => bp,
+        };
+        self.returns = true;
+        self.frame = Frame { ip, sp: cfa, bp };
+        Some(())
+    }
+
+    /// Takes the registers from the `ucontext` that the kernel put on the stack.
+    fn step_over_signal(&mut self) -> Option<()> {
+        const BP: u64 = 120;
+        const SP: u64 = 160;
+        const IP: u64 = 168;
+        self.jump()?;
+        let context = self.frame.sp;
+        let mut register = |at| self.reader.word(context.wrapping_add(at), self.trust);
+        self.frame = Frame {
+            ip: register(IP)?,
+            sp: register(SP)?,
+            bp: register(BP)?,
+        };
+        self.returns = false;
+        Some(())
+    }
+
+    /// Takes `rbp` for a frame pointer, if it looks like one.
+    #[cold]
+    fn step_by_frame_pointer(&mut self, pc: u64) -> Option<()> {
+        let Frame { sp, bp, .. } = self.frame;
+        if bp.wrapping_sub(sp) >= MAX_FRAME {
+            return None;
+        }
+        let ip = self.reader.word(bp.wrapping_add(8), Trust::Guess)?;
+        // From a library the way leads to a module. Generated code may call generated code.
+        let known = |address| modules::find(address, self.report).is_some();
+        if !known(ip.wrapping_sub(1)) && known(pc) {
+            return None;
+        }
+        let next = self.reader.word(bp, Trust::Guess)?;
+        self.trust = Trust::Guess;
+        self.frame = Frame {
+            ip,
+            sp: bp + 16,
+            bp: next,
+        };
+        self.returns = true;
+        Some(())
+    }
+
+    /// Counts a step that need not lead up the same stack, so that a walk in circles ends.
+    fn jump(&mut self) -> Option<()> {
+        self.jumps += 1;
+        (self.jumps <= MAX_JUMPS).then_some(())
+    }
+}
+
+const INDEX_BITS: u32 = 16;
+const RULE_BITS: u32 = 33;
+
+/// Packed rules, below the part of the address that does not follow from the index. So an entry is
+/// one word, which threads read and write as they like. 0 is no entry.
+static RULES: [AtomicU64; 1 << INDEX_BITS] = [const { AtomicU64::new(0) }; 1 << INDEX_BITS];
+
+const _: () = assert!(ADDRESS_BITS - INDEX_BITS + RULE_BITS == u64::BITS);
+
+/// The entry of `pc`, and what it holds besides the rule.
+#[inline(always)]
+fn entry(pc: u64) -> (&'static AtomicU64, u64) {
+    let tag = pc >> INDEX_BITS;
+    // Without this, functions a multiple of 64 KiB apart would share entries.
+    let spread = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - INDEX_BITS);
+    let index = (pc ^ spread) & ((1 << INDEX_BITS) - 1);
+    (&RULES[index as usize], tag)
+}
+
+#[inline(always)]
+fn cached(pc: u64) -> Option<Rule> {
+    let (entry, tag) = entry(pc);
+    let held = entry.load(Relaxed);
+    (held >> RULE_BITS == tag).then(|| Rule::unpack(held))
+}
+
+#[cold]
+#[inline(never)]
+fn find(pc: u64, report: Report) -> Rule {
+    // Code outside all modules is not kept: it may be generated, and change.
+    let Some(module) = modules::find(pc, report) else {
+        return Rule::Unknown;
+    };
+    // SAFETY: the linker has just said that the module is loaded; this thread runs in it.
+    let rule = unsafe { module.rule(pc) }.unwrap_or(Rule::Unknown);
+    let (entry, tag) = entry(pc);
+    if let Some(packed) = rule.pack() {
+        entry.store(tag << RULE_BITS | packed, Relaxed);
+    }
+    rule
+}

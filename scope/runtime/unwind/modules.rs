@@ -1,0 +1,381 @@
+//! Which executables and libraries are loaded, and where their `.eh_frame` is.
+//!
+//! The dynamic linker knows; the table here only adds what it tells for a price. Lookups take no
+//! lock where glibc has `_dl_find_object` (since 2.35). Only a module that was not seen before
+//! is asked for by `dl_iterate_phdr`, whose lock also serializes additions to the table. No other
+//! lock is waited for: callbacks of the program may allocate, too.
+
+use core::arch::asm;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+
+use super::cfi::{self, Rule};
+use super::memory::system_call;
+
+/// Takes a module that is seen for the first time: start and end of its executable segments, what
+/// to subtract from an address to get the one in the file, and the path.
+///
+/// It runs within `malloc` and with a lock of the dynamic linker held. It must not allocate.
+pub(crate) type Report = fn(start: u64, end: u64, bias: u64, path: &[u8]);
+
+/// Modules beyond these are unwound by frame pointers.
+const MAX_MODULES: usize = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Module {
+    /// Its executable segments lie within.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) bias: u64,
+    /// Address of `.eh_frame_hdr`, or 0, and the mapped part of the file around it.
+    pub(super) index: u64,
+    pub(super) segment: u64,
+    pub(super) segment_len: u64,
+    /// Hash of the path: another library may be loaded to the place of one that was closed.
+    path: u64,
+}
+
+impl Module {
+    const NONE: Module = Module {
+        start: 0,
+        end: 0,
+        bias: 0,
+        index: 0,
+        segment: 0,
+        segment_len: 0,
+        path: 0,
+    };
+
+    fn contains(&self, pc: u64) -> bool {
+        self.start <= pc && pc < self.end
+    }
+
+    /// How the frame of the instruction at `pc` is left.
+    ///
+    /// # Safety
+    ///
+    /// The module is loaded.
+    pub(super) unsafe fn rule(&self, pc: u64) -> Option<Rule> {
+        if self.index == 0 {
+            return None;
+        }
+        let segment = core::ptr::with_exposed_provenance(usize::try_from(self.segment).ok()?);
+        let len = usize::try_from(self.segment_len).ok()?;
+        // SAFETY: the dynamic linker has mapped this segment as readable; nobody writes to
+        // unwind information while the module is loaded.
+        let segment = unsafe { core::slice::from_raw_parts(segment, len) };
+        cfi::rule(segment, self.segment, self.index, pc)
+    }
+}
+
+/// An entry of the table. It is written once, before [`LEN`] covers it.
+struct Slot {
+    /// The value of [`GENERATION`] when the module was last seen. A lower one: perhaps closed.
+    seen: AtomicU64,
+    module: UnsafeCell<Module>,
+}
+
+// SAFETY: `module` is written only by `add`, one thread at a time, while no other reads it.
+unsafe impl Sync for Slot {}
+
+static TABLE: [Slot; MAX_MODULES] = [const {
+    Slot {
+        seen: AtomicU64::new(0),
+        module: UnsafeCell::new(Module::NONE),
+    }
+}; MAX_MODULES];
+static LEN: AtomicUsize = AtomicUsize::new(0);
+static ADDING: AtomicBool = AtomicBool::new(false);
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+/// The state of the dynamic linker that the table shows, and the generation that was made for it.
+static SCANNED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Where the runtime's own code lies.
+static OWN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Whether `pc` lies in the runtime. When it is compiled into a test, that is never so.
+#[inline(always)]
+pub(super) fn is_own(pc: u64) -> bool {
+    !cfg!(test) && OWN[0].load(Relaxed) <= pc && pc < OWN[1].load(Relaxed)
+}
+
+/// Some modules may have been closed.
+pub(super) fn forget() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+/// Finds the module that contains `pc`.
+pub(super) fn find(pc: u64, report: Report) -> Option<Module> {
+    let known = lookup(pc);
+    match linker_finds(pc) {
+        Found::Nothing => None,
+        Found::Module { index } if known.is_some_and(|module| module.index == index) => known,
+        Found::Module { .. } | Found::CannotSay => {
+            scan(report);
+            lookup(pc)
+        }
+    }
+}
+
+fn lookup(pc: u64) -> Option<Module> {
+    let generation = GENERATION.load(Relaxed);
+    for slot in TABLE.iter().take(LEN.load(Acquire)) {
+        // SAFETY: `LEN` covers the slot, so it is written.
+        let module = unsafe { &*slot.module.get() };
+        if module.contains(pc) && slot.seen.load(Relaxed) == generation {
+            return Some(*module);
+        }
+    }
+    None
+}
+
+enum Found {
+    /// A module with its `.eh_frame_hdr`, or 0, at `index`.
+    Module {
+        index: u64,
+    },
+    Nothing,
+    CannotSay,
+}
+
+/// Asks `_dl_find_object`, which takes no lock, if there is one.
+fn linker_finds(pc: u64) -> Found {
+    #[repr(C)]
+    struct Answer {
+        flags: u64,
+        map_start: *const c_void,
+        map_end: *const c_void,
+        link_map: *const c_void,
+        eh_frame: *const c_void,
+        /// More than any version has.
+        reserved: [u64; 16],
+    }
+    type Find = unsafe extern "C" fn(*const c_void, *mut Answer) -> c_int;
+
+    let address: u64;
+    // SAFETY: reads an entry of the global offset table, which is 0 if there is no such function.
+    unsafe {
+        asm!(
+            ".weak _dl_find_object",
+            "mov {}, qword ptr [rip + _dl_find_object@GOTPCREL]",
+            out(reg) address,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    if address == 0 {
+        return Found::CannotSay;
+    }
+    let function: Find;
+    // SAFETY: the value is the address of a function of this type.
+    unsafe {
+        asm!("mov {}, {}", out(reg) function, in(reg) address, options(pure, nomem, nostack));
+    }
+    let null = core::ptr::null();
+    let mut answer = Answer {
+        flags: 0,
+        map_start: null,
+        map_end: null,
+        link_map: null,
+        eh_frame: null,
+        reserved: [0; 16],
+    };
+    let Ok(pc) = usize::try_from(pc) else {
+        return Found::Nothing;
+    };
+    // SAFETY: any address may be asked for; the answer has room for more than is written.
+    match unsafe { function(core::ptr::without_provenance(pc), &raw mut answer) } {
+        0 => Found::Module {
+            index: answer.eh_frame.addr() as u64,
+        },
+        _ => Found::Nothing,
+    }
+}
+
+/// `struct dl_phdr_info`, as far as it is used.
+#[repr(C)]
+struct Info {
+    bias: u64,
+    name: *const c_char,
+    headers: *const Header,
+    header_count: u16,
+    /// How often modules were loaded and unloaded.
+    loaded: u64,
+    unloaded: u64,
+}
+
+/// `Elf64_Phdr`
+#[repr(C)]
+struct Header {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    physical: u64,
+    file_size: u64,
+    memory_size: u64,
+    alignment: u64,
+}
+
+const LOAD: u32 = 1;
+const EH_FRAME: u32 = 0x6474_e550;
+const EXECUTABLE: u32 = 1;
+const READABLE: u32 = 4;
+
+unsafe extern "C" {
+    fn dl_iterate_phdr(
+        each: unsafe extern "C" fn(*const Info, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+}
+
+struct Scan {
+    report: Report,
+    /// 0 before the first module.
+    generation: u64,
+}
+
+/// Brings the table up to date.
+fn scan(report: Report) {
+    let mut scan = Scan {
+        report,
+        generation: 0,
+    };
+    // SAFETY: `each` takes a pointer to a `Scan` as its last argument.
+    unsafe { dl_iterate_phdr(each, (&raw mut scan).cast()) };
+}
+
+/// Takes one module; a result other than 0 ends the scan.
+///
+/// # Safety
+///
+/// `info` is what `dl_iterate_phdr` passes, and `scan` a pointer to a [`Scan`].
+unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_int {
+    // SAFETY: as the caller promises; nobody else has this `Scan`.
+    let (info, scan) = unsafe { (&*info, &mut *scan.cast::<Scan>()) };
+    let first = scan.generation == 0;
+    if first {
+        let now = GENERATION.load(Relaxed);
+        let state = [now, info.loaded, info.unloaded];
+        if state
+            .iter()
+            .zip(&SCANNED)
+            .all(|(new, old)| *new == old.load(Relaxed))
+        {
+            return 1;
+        }
+        scan.generation = GENERATION.fetch_add(1, Relaxed) + 1;
+        let state = [scan.generation, info.loaded, info.unloaded];
+        state
+            .iter()
+            .zip(&SCANNED)
+            .for_each(|(new, old)| old.store(*new, Relaxed));
+    }
+    let name = match info.name.is_null() {
+        true => c"",
+        // SAFETY: it is a string.
+        false => unsafe { CStr::from_ptr(info.name) },
+    };
+    let mut executable = [0; 488];
+    let path = match name.to_bytes() {
+        // The program itself, which has no name.
+        b"" if first => own_path(&mut executable),
+        path => path,
+    };
+    // SAFETY: the dynamic linker passes so many headers.
+    let headers =
+        unsafe { core::slice::from_raw_parts(info.headers, usize::from(info.header_count)) };
+    let module = module(info.bias, headers, path);
+    if module.contains(module.start) {
+        add(module, scan.generation, path, scan.report);
+    }
+    0
+}
+
+fn module(bias: u64, headers: &[Header], path: &[u8]) -> Module {
+    let at = |header: &Header| bias.wrapping_add(header.address);
+    let loaded = |flag: u32| {
+        headers
+            .iter()
+            .filter(move |header| header.kind == LOAD && header.flags & flag != 0)
+    };
+    let mut module = Module {
+        bias,
+        path: hash(path),
+        ..Module::NONE
+    };
+    module.start = loaded(EXECUTABLE).map(at).min().unwrap_or(0);
+    module.end = loaded(EXECUTABLE)
+        .map(|header| at(header).wrapping_add(header.memory_size))
+        .max()
+        .unwrap_or(0);
+    if let Some(index) = headers
+        .iter()
+        .find(|header| header.kind == EH_FRAME)
+        .map(at)
+    {
+        module.index = index;
+        let size = |header: &Header| header.file_size.min(header.memory_size);
+        let around = |header: &&Header| index.wrapping_sub(at(header)) < size(header);
+        if let Some(segment) = loaded(READABLE).find(around) {
+            module.segment = at(segment);
+            module.segment_len = size(segment);
+        }
+    }
+    module
+}
+
+fn add(module: Module, generation: u64, path: &[u8], report: Report) {
+    let len = LEN.load(Acquire);
+    for slot in TABLE.iter().take(len) {
+        // SAFETY: `LEN` covers the slot, so it is written.
+        if unsafe { *slot.module.get() } == module {
+            slot.seen.store(generation, Relaxed);
+            return;
+        }
+    }
+    // Only a signal handler that interrupts an addition finds this taken, and does without.
+    if ADDING.swap(true, Acquire) {
+        return;
+    }
+    // Such a handler may have added modules since.
+    let len = LEN.load(Acquire).max(len);
+    if let Some(slot) = TABLE.get(len) {
+        // SAFETY: `LEN` does not cover the slot, so nobody reads it, and `ADDING` keeps others from
+        // writing.
+        unsafe { *slot.module.get() = module };
+        slot.seen.store(generation, Relaxed);
+        report(module.start, module.end, module.bias, path);
+        if module.contains((find as fn(u64, Report) -> Option<Module>) as usize as u64) {
+            OWN[0].store(module.start, Relaxed);
+            OWN[1].store(module.end, Relaxed);
+        }
+        LEN.store(len + 1, Release);
+    }
+    ADDING.store(false, Release);
+}
+
+/// Reads the path of the program into `buffer`. A longer path is cut off.
+fn own_path(buffer: &mut [u8]) -> &[u8] {
+    const READLINK: u64 = 89;
+    let arguments = [
+        c"/proc/self/exe".as_ptr().expose_provenance() as u64,
+        buffer.as_mut_ptr().expose_provenance() as u64,
+        buffer.len() as u64,
+        0,
+    ];
+    // SAFETY: the call writes at most the length of the buffer.
+    let len = unsafe { system_call(READLINK, arguments) };
+    buffer
+        .get(..usize::try_from(len).unwrap_or(0))
+        .unwrap_or_default()
+}
+
+/// FNV-1a
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,533 @@
+//! Walks are held against those of the C++ runtime's unwinder.
+
+use std::cell::Cell;
+use std::ffi::{CString, c_int, c_void};
+use std::hint::black_box;
+use std::sync::{LazyLock, Mutex, Once};
+
+use quickcheck::{Gen, QuickCheck};
+
+use super::cfi::{self, Rule};
+use super::memory::{Reader, Trust};
+use super::{Frame, forget, modules, stack, walk};
+
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        each: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIPInfo(context: *mut c_void, exact: *mut c_int) -> usize;
+}
+
+/// Appends the frame's address to the `Vec<u64>` at `data`.
+///
+/// # Safety
+///
+/// `context` is what the unwinder passes, and nobody else uses `data`.
+unsafe extern "C" fn push(context: *mut c_void, data: *mut c_void) -> c_int {
+    let mut exact = 0;
+    // SAFETY: as the caller promises.
+    let ip = unsafe { _Unwind_GetIPInfo(context, &raw mut exact) } as u64;
+    // SAFETY: as the caller promises.
+    let into = unsafe { &mut *data.cast::<Vec<u64>>() };
+    if ip != 0 {
+        into.push(ip + u64::from(exact != 0));
+    }
+    0
+}
+
+/// Start, end, bias and path of a module.
+type Reported = (u64, u64, u64, Vec<u8>);
+
+static REPORTED: Mutex<Vec<Reported>> = Mutex::new(Vec::new());
+
+fn report(start: u64, end: u64, bias: u64, path: &[u8]) {
+    REPORTED
+        .lock()
+        .unwrap()
+        .push((start, end, bias, path.to_vec()));
+}
+
+/// Walks twice, by the rules' cold and warm way, and asserts that both are what the other unwinder
+/// finds. Returns the depth.
+#[inline(never)]
+fn compare() -> usize {
+    let mut theirs: Vec<u64> = Vec::new();
+    // SAFETY: `push` takes a `Vec<u64>`.
+    unsafe { _Unwind_Backtrace(push, (&raw mut theirs).cast()) };
+    let mut ours = vec![0; theirs.len() + 8];
+    for _ in 0..2 {
+        let (len, cut) = stack(&mut ours, report);
+        // Theirs begins in this function.
+        assert_eq!(&ours[..len], &theirs[1..]);
+        assert!(!cut);
+    }
+    let room = theirs.len() / 2;
+    let mut few = vec![0; room];
+    assert_eq!(stack(&mut few, report), (room, true));
+    assert_eq!(few, ours[..room]);
+    theirs.len()
+}
+
+const LIBRARY: &str = r"
+#include <alloca.h>
+#include <string.h>
+typedef void (*callback)(void *);
+static volatile int seen;
+__attribute__((noinline)) static void touch(char *bytes, int len) { memset(bytes, 1, len); seen += bytes[len / 2]; }
+void c_plain(callback f, void *arg) { char a[200]; touch(a, 200); f(arg); seen++; }
+void c_dynamic(callback f, void *arg, int len) { char *a = alloca(len); touch(a, len); f(arg); touch(a, len); }
+void c_aligned(callback f, void *arg, int len) {
+    __attribute__((aligned(64))) char b[64];
+    char *a = alloca(len);
+    touch(a, len); touch(b, 64); f(arg); touch(b, 64); touch(a, len);
+}
+void c_deep(callback f, void *arg, int depth) { if (depth) c_deep(f, arg, depth - 1); else f(arg); seen++; }
+";
+
+type Call = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, c_int);
+
+struct Library {
+    file: tempfile::TempPath,
+    plain: Call,
+    dynamic: Call,
+    aligned: Call,
+    deep: Call,
+}
+
+fn open(file: &std::path::Path) -> *mut c_void {
+    let path = CString::new(file.as_os_str().as_encoded_bytes()).unwrap();
+    // SAFETY: the library runs nothing when it is loaded.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!library.is_null());
+    library
+}
+
+/// Compiled without frame pointers, and loaded.
+static C: LazyLock<Library> = LazyLock::new(|| {
+    let source = tempfile::Builder::new().suffix(".c").tempfile().unwrap();
+    std::fs::write(source.path(), LIBRARY).unwrap();
+    let file = tempfile::Builder::new()
+        .suffix(".so")
+        .tempfile()
+        .unwrap()
+        .into_temp_path();
+    let compiled = std::process::Command::new("cc")
+        .args([
+            "-O2",
+            "-fomit-frame-pointer",
+            "-fno-optimize-sibling-calls",
+            "-shared",
+            "-fPIC",
+        ])
+        .arg("-o")
+        .args([&*file, source.path()])
+        .status();
+    assert!(compiled.unwrap().success());
+    let library = open(&file);
+    let symbol = |name: &str| {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the library is open, and its functions take these arguments or fewer.
+        unsafe {
+            let symbol = libc::dlsym(library, name.as_ptr());
+            assert!(!symbol.is_null());
+            *(&raw const symbol).cast::<Call>()
+        }
+    };
+    let [plain, dynamic, aligned, deep] =
+        ["c_plain", "c_dynamic", "c_aligned", "c_deep"].map(symbol);
+    Library {
+        file,
+        plain,
+        dynamic,
+        aligned,
+        deep,
+    }
+});
+
+thread_local! {
+    /// What a callback without an argument goes on with.
+    static REST: Cell<&'static [u8]> = const { Cell::new(&[]) };
+}
+
+extern "C" fn go_on(_: *mut c_void) {
+    nest(REST.get());
+}
+
+extern "C" fn go_on_comparing(_: *const c_void, _: *const c_void) -> c_int {
+    go_on_once();
+    0
+}
+
+extern "C" fn handler(_: c_int) {
+    nest(REST.get());
+}
+
+/// Goes on if nobody has yet.
+fn go_on_once() {
+    let rest = REST.take();
+    if !rest.is_empty() {
+        nest(rest);
+    }
+}
+
+/// Enters the handler, with `SIGUSR2` on a stack of its own.
+fn raise(signal: c_int) {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        for signal in [libc::SIGUSR1, libc::SIGUSR2] {
+            // SAFETY: the handler is entered only by `raise`, where all functions may be called.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as extern "C" fn(c_int) as usize;
+                action.sa_flags = if signal == libc::SIGUSR2 {
+                    libc::SA_ONSTACK
+                } else {
+                    0
+                };
+                assert_eq!(
+                    libc::sigaction(signal, &raw const action, std::ptr::null_mut()),
+                    0
+                );
+            }
+        }
+    });
+    let mut room = vec![0_u8; 1 << 20];
+    // SAFETY: the signal has a handler. The room outlives its use as a stack.
+    unsafe {
+        let mut before: libc::stack_t = std::mem::zeroed();
+        let during = libc::stack_t {
+            ss_sp: room.as_mut_ptr().cast(),
+            ss_flags: 0,
+            ss_size: room.len(),
+        };
+        let own = signal == libc::SIGUSR2;
+        assert!(!own || libc::sigaltstack(&raw const during, &raw mut before) == 0);
+        assert_eq!(libc::raise(signal), 0);
+        assert!(!own || libc::sigaltstack(&raw const before, std::ptr::null_mut()) == 0);
+    }
+}
+
+/// Calls functions of the kinds that `pattern` says, each within the one before, and compares stacks
+/// in the last.
+#[inline(never)]
+fn nest(pattern: &'static [u8]) {
+    let Some((&kind, rest)) = pattern.split_first() else {
+        compare();
+        return;
+    };
+    REST.set(rest);
+    let size = c_int::from(kind) * 16 + 16;
+    let null = std::ptr::null_mut();
+    match kind % 12 {
+        0 => nest(rest),
+        1 => {
+            let mut large = [kind; 9000];
+            black_box(&mut large);
+            nest(rest);
+            black_box(&mut large);
+        }
+        2 => black_box(Box::new(move || nest(rest)) as Box<dyn Fn()>)(),
+        3 => {
+            let mut numbers = [3_u32, 1, 2];
+            // SAFETY: the array has three numbers of four bytes.
+            unsafe {
+                libc::qsort(numbers.as_mut_ptr().cast(), 3, 4, Some(go_on_comparing));
+            }
+        }
+        4 => std::thread::scope(|scope| scope.spawn(|| nest(rest)).join().unwrap()),
+        5 => raise(libc::SIGUSR1),
+        // On the same stack: a handler that returns to another one must not be entered again.
+        6 => raise(if rest.iter().any(|kind| kind % 12 == 6) {
+            libc::SIGUSR1
+        } else {
+            libc::SIGUSR2
+        }),
+        // SAFETY: the library calls back once, with the argument.
+        7 => unsafe { (C.plain)(go_on, null, size) },
+        // SAFETY: as above.
+        8 => unsafe { (C.dynamic)(go_on, null, size) },
+        // SAFETY: as above.
+        9 => unsafe { (C.aligned)(go_on, null, size) },
+        // SAFETY: as above.
+        10 => unsafe { (C.deep)(go_on, null, size / 64) },
+        _ => std::panic::catch_unwind(|| nest(rest)).unwrap(),
+    }
+    black_box(kind);
+}
+
+#[test]
+fn stacks_are_those_of_the_other_unwinder() {
+    for kind in 0..12 {
+        nest(vec![kind, 0].leak());
+    }
+    let property: fn(Vec<u8>) = |pattern| nest(pattern.leak());
+    QuickCheck::new()
+        .tests(300)
+        .rng(Gen::new(24))
+        .quickcheck(property);
+}
+
+#[test]
+fn threads_share_the_table() {
+    std::thread::scope(|scope| {
+        for thread in 0..8_u8 {
+            scope.spawn(move || {
+                for round in 0..100_u8 {
+                    nest(vec![thread.wrapping_mul(37) ^ round, 0, round, 2, 7].leak());
+                    if round % 16 == 0 {
+                        forget();
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn ten_thousand_frames_are_walked() {
+    let deep = std::thread::Builder::new().stack_size(64 << 20).spawn(|| {
+        // SAFETY: the library calls back once, at this depth.
+        unsafe { (C.deep)(go_on, std::ptr::null_mut(), 10_000) };
+        fn recurse(depth: usize) -> usize {
+            if depth == 0 {
+                compare()
+            } else {
+                black_box(recurse(black_box(depth - 1)))
+            }
+        }
+        recurse(10_000)
+    });
+    assert!(deep.unwrap().join().unwrap() > 10_000);
+}
+
+/// Code of no module, as from a compiler at run time: its frames have a frame pointer.
+#[test]
+fn generated_code_is_walked_by_frame_pointers() {
+    // push rbp; mov rbp, rsp; sub rsp, 32; call rdi; leave; ret
+    const CODE: [u8; 12] = [
+        0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0xc9, 0xc3,
+    ];
+    thread_local!(static FOUND: Cell<(usize, [u64; 64])> = const { Cell::new((0, [0; 64])) });
+    extern "C" fn record() {
+        let mut found = [0; 64];
+        let (len, _) = stack(&mut found, report);
+        FOUND.set((len, found));
+    }
+    type Generated = extern "C" fn(extern "C" fn());
+    let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping, filled with a function of this type.
+    let (page, generated) = unsafe {
+        let page = libc::mmap(std::ptr::null_mut(), 4096, rights, flags, -1, 0);
+        assert_ne!(page, libc::MAP_FAILED);
+        page.cast::<[u8; 12]>().write(CODE);
+        (page.addr() as u64, *(&raw const page).cast::<Generated>())
+    };
+    let mut here = [0; 64];
+    let (len, cut) = stack(&mut here, report);
+    generated(record);
+    let (found, stack) = FOUND.get();
+    assert_eq!((found, cut), (len + 2, false));
+    assert_eq!(stack[0], page + 10);
+    assert_eq!(stack[2..found], here[..len]);
+}
+
+#[test]
+fn modules_are_reported_once() {
+    compare();
+    let library = &*C;
+    let first = open(&library.file);
+    nest(&[7]);
+    // SAFETY: it was opened twice.
+    assert_eq!(unsafe { libc::dlclose(first) }, 0);
+    forget();
+    nest(&[7]);
+    let reported = REPORTED.lock().unwrap();
+    let at = |address: u64| {
+        let mut found = reported
+            .iter()
+            .filter(|module| (module.0..module.1).contains(&address));
+        let module = found.next().expect("the module was seen");
+        assert!(found.next().is_none(), "twice: {module:?}");
+        module
+    };
+    let program = at(compare as fn() -> usize as usize as u64);
+    assert_eq!(
+        program.3,
+        std::env::current_exe()
+            .unwrap()
+            .as_os_str()
+            .as_encoded_bytes()
+    );
+    assert_eq!(program.2 % 4096, 0);
+    assert!(
+        at(libc::qsort as *const () as u64)
+            .3
+            .ends_with(b"/libc.so.6")
+    );
+    let c = at(library.plain as usize as u64);
+    assert_eq!(c.3, library.file.as_os_str().as_encoded_bytes());
+}
+
+/// The unwind information of this program, copied.
+fn own_segment() -> (Vec<u8>, modules::Module) {
+    let here = compare as fn() -> usize as usize as u64;
+    let module = modules::find(here, report).expect("this module is loaded");
+    let start = std::ptr::with_exposed_provenance(usize::try_from(module.segment).unwrap());
+    let len = usize::try_from(module.segment_len).unwrap();
+    // SAFETY: the segment is mapped and nobody writes to it.
+    (
+        unsafe { std::slice::from_raw_parts::<u8>(start, len) }.to_vec(),
+        module,
+    )
+}
+
+#[test]
+fn damaged_unwind_information_is_survived() {
+    let (segment, module) = own_segment();
+    let header = usize::try_from(module.index - module.segment).unwrap();
+    // Flips bytes of the copy near the header, its table, or the entry, looks up rules, and mends it.
+    let mut found = [0_u32; 2];
+    let mut random = Gen::new(1 << 20);
+    let mut copy = segment.clone();
+    let mut number = |below: usize| usize::try_from(u64::random(&mut random)).unwrap() % below;
+    for _ in 0..20_000 {
+        let pc = module.start + number(usize::try_from(module.end - module.start).unwrap()) as u64;
+        let at = match number(4) {
+            0 => header + number(12),
+            _ => header + number(segment.len() - header),
+        };
+        copy[at] = u8::try_from(number(256)).unwrap();
+        let rule = cfi::rule(&copy, module.segment, module.index, pc);
+        found[usize::from(rule.is_some())] += 1;
+        // Cut off anywhere.
+        let len = number(copy.len());
+        cfi::rule(&copy[..len], module.segment, module.index, pc);
+        copy[at] = segment[at];
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
+}
+
+trait Random {
+    fn random(generator: &mut Gen) -> Self;
+}
+
+impl Random for u64 {
+    fn random(generator: &mut Gen) -> u64 {
+        quickcheck::Arbitrary::arbitrary(generator)
+    }
+}
+
+#[test]
+fn random_bytes_are_no_unwind_information() {
+    fn property(mut bytes: Vec<u8>, entry: Vec<u8>, pc: u8) -> bool {
+        // Random bytes alone would not get beyond the header: one entry, with a CIE before.
+        let base = 0x7000_0000_0000;
+        let table = [
+            1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0,
+        ];
+        let none = cfi::rule(&bytes, base, base, base + u64::from(pc)).is_none();
+        bytes.splice(0..0, *b"\x01zR\0\x01\x78\x10\x01\x1b");
+        let mut segment = table.to_vec();
+        let cie = u32::try_from(bytes.len() + 4).unwrap();
+        segment.extend((12 + u32::try_from(entry.len()).unwrap()).to_le_bytes());
+        segment.extend(
+            (u32::try_from(entry.len()).unwrap() + 16)
+                .wrapping_neg()
+                .to_le_bytes(),
+        );
+        segment.extend((-28_i32).to_le_bytes());
+        segment.extend(200_u32.to_le_bytes());
+        segment.extend(&entry);
+        segment.extend(cie.to_le_bytes());
+        segment.extend(0_u32.to_le_bytes());
+        segment.extend(&bytes);
+        cfi::rule(&segment, base, base, base + u64::from(pc));
+        none
+    }
+    let property: fn(Vec<u8>, Vec<u8>, u8) -> bool = property;
+    QuickCheck::new()
+        .tests(20_000)
+        .rng(Gen::new(60))
+        .quickcheck(property);
+}
+
+#[test]
+fn garbage_in_registers_is_survived() {
+    fn property(ip: u64, bp: u64, near: bool, code: bool) {
+        let local = 0_u64;
+        let sp = (&raw const local).addr() as u64;
+        let text = libc::qsort as *const () as u64 & !0xf_ffff;
+        let frame = Frame {
+            ip: if code {
+                text + ip % (2 << 20)
+            } else {
+                ip.max(1)
+            },
+            sp,
+            bp: if near {
+                sp.wrapping_add((bp % (1 << 24)) & !7)
+            } else {
+                bp
+            },
+        };
+        let mut found = [0; 32];
+        assert!(walk(frame, &mut found, report).0 <= 32);
+    }
+    let property: fn(u64, u64, bool, bool) = property;
+    QuickCheck::new().tests(100_000).quickcheck(property);
+}
+
+#[test]
+fn only_readable_memory_is_read() {
+    let word = 77_u64;
+    let address = (&raw const word).addr() as u64;
+    // SAFETY: a new mapping, which nobody uses.
+    let forbidden = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0)
+    };
+    assert_ne!(forbidden, libc::MAP_FAILED);
+    for trust in [Trust::Rule, Trust::Guess] {
+        let mut reader = Reader::new(0);
+        assert_eq!(reader.word(address, trust), Some(77));
+        assert_eq!(reader.word(address + 1, trust), None);
+        for bad in [
+            0,
+            4096,
+            forbidden.addr() as u64,
+            1 << 47,
+            1 << 63,
+            u64::MAX - 7,
+        ] {
+            assert_eq!(reader.word(bad, trust), None, "{bad:x}");
+        }
+        assert_eq!(reader.word(address, trust), Some(77));
+    }
+    // SAFETY: mapped above.
+    assert_eq!(unsafe { libc::munmap(forbidden, 4096) }, 0);
+}
+
+#[test]
+fn rules_are_packed() {
+    for cfa in [-16, -8, 8, 16, 4096, (1 << 22) - 8, -(1 << 22)] {
+        for bp in [-8192, -16, 0, 8, 8184] {
+            for rule in [
+                Rule::Sp { cfa, bp },
+                Rule::Bp { cfa, bp },
+                Rule::Aligned { cfa, bp },
+            ] {
+                let packed = rule.pack().expect("it fits");
+                assert!(packed < 1 << 33);
+                assert_eq!(Rule::unpack(packed | u64::MAX << 33), rule);
+            }
+        }
+    }
+    for rule in [Rule::End, Rule::Signal, Rule::Unknown] {
+        assert_eq!(rule.pack().map(Rule::unpack), Some(rule));
+    }
+    for (cfa, bp) in [(1 << 22, 0), (8, 8192), (8, -8200), (12, 0), (8, -12)] {
+        assert_eq!(Rule::Sp { cfa, bp }.pack(), None);
+    }
+}
