@@ -304,8 +304,8 @@ fn orders_are_kept() {
     assert_eq!(by("accesses"), [1, 2, 0, 3]);
     // Only two are in the windows.
     assert_eq!(by("misses"), [0, 1, 3, 2]);
-    // Usage 0.967, 0.983, 1, 1
-    assert_eq!(by("usage"), [3, 1, 0, 2]);
+    // 0.25, 0.967, 0.983, 1
+    assert_eq!(by("usage"), [0, 3, 1, 2]);
     assert_eq!(by("severity"), [2, 1, 3, 0]);
 }
 
