@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::analyses::units::{ratio, rounded};
+use crate::analyses::units::{ratio, rounded, sum};
 use crate::profile::{Point, Profile, Resident};
 
 /// A value over time, constant between its steps.
@@ -171,7 +171,7 @@ pub fn phases(profile: &Profile, parts: u32) -> Vec<Phase> {
             .partition_point(|point| point.ns < end || is_last);
         let points = &profile.curve[first..after.max(first)];
         let before = first.checked_sub(1).map_or(0, |i| profile.curve[i].usable);
-        let allocations = points.iter().map(|point| point.allocations).sum();
+        let allocations = sum(points.iter().map(|point| point.allocations));
         Phase {
             from,
             to,
