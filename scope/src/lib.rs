@@ -3,7 +3,7 @@
 #[path = "../format/mod.rs"]
 pub mod format;
 pub mod profile;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 #[path = "../runtime/unwind/mod.rs"]
 mod unwind;
 

@@ -9,7 +9,7 @@ use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::cfi::{self, Rule};
 use super::memory::system_call;
@@ -87,7 +87,8 @@ static TABLE: [Slot; MAX_MODULES] = [const {
     }
 }; MAX_MODULES];
 static LEN: AtomicUsize = AtomicUsize::new(0);
-static ADDING: AtomicBool = AtomicBool::new(false);
+/// The process that is adding a module. Another number was left by the parent, in a `fork`.
+static ADDING: AtomicU64 = AtomicU64::new(0);
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// The state of the dynamic linker that the table shows, and the generation that was made for it.
@@ -336,8 +337,11 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
             return;
         }
     }
+    const GETPID: u64 = 39;
+    // SAFETY: the call has no arguments.
+    let process = unsafe { system_call(GETPID, [0; 4]) }.cast_unsigned();
     // Only a signal handler that interrupts an addition finds this taken, and does without.
-    if ADDING.swap(true, Acquire) {
+    if ADDING.swap(process, Acquire) == process {
         return;
     }
     // Such a handler may have added modules since.
@@ -354,7 +358,7 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
         }
         LEN.store(len + 1, Release);
     }
-    ADDING.store(false, Release);
+    ADDING.store(0, Release);
 }
 
 /// Reads the path of the program into `buffer`. A longer path is cut off.

@@ -163,6 +163,28 @@ extern "C" fn handler(_: c_int) {
     nest(REST.get());
 }
 
+// Calls its first argument on the stack whose end is the second, as coroutines do.
+std::arch::global_asm!(
+    "ccscope_test_on_stack:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rsp, rsi",
+    "call rdi",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+);
+
+unsafe extern "C" {
+    fn ccscope_test_on_stack(callback: extern "C" fn(*mut c_void), end: *mut u8);
+}
+
 /// Goes on if nobody has yet.
 fn go_on_once() {
     let rest = REST.take();
@@ -219,7 +241,7 @@ fn nest(pattern: &'static [u8]) {
     REST.set(rest);
     let size = c_int::from(kind) * 16 + 16;
     let null = std::ptr::null_mut();
-    match kind % 12 {
+    match kind % 13 {
         0 => nest(rest),
         1 => {
             let mut large = [kind; 9000];
@@ -238,7 +260,7 @@ fn nest(pattern: &'static [u8]) {
         4 => std::thread::scope(|scope| scope.spawn(|| nest(rest)).join().unwrap()),
         5 => raise(libc::SIGUSR1),
         // On the same stack: a handler that returns to another one must not be entered again.
-        6 => raise(if rest.iter().any(|kind| kind % 12 == 6) {
+        6 => raise(if rest.iter().any(|kind| kind % 13 == 6) {
             libc::SIGUSR1
         } else {
             libc::SIGUSR2
@@ -251,6 +273,11 @@ fn nest(pattern: &'static [u8]) {
         9 => unsafe { (C.aligned)(go_on, null, size) },
         // SAFETY: as above.
         10 => unsafe { (C.deep)(go_on, null, size / 64) },
+        11 => {
+            let mut room = vec![0_u128; 1 << 16];
+            // SAFETY: the room is aligned, and large enough for what follows.
+            unsafe { ccscope_test_on_stack(go_on, room.as_mut_ptr_range().end.cast()) };
+        }
         _ => std::panic::catch_unwind(|| nest(rest)).unwrap(),
     }
     black_box(kind);
@@ -258,7 +285,7 @@ fn nest(pattern: &'static [u8]) {
 
 #[test]
 fn stacks_are_those_of_the_other_unwinder() {
-    for kind in 0..12 {
+    for kind in 0..13 {
         nest(vec![kind, 0].leak());
     }
     let property: fn(Vec<u8>) = |pattern| nest(pattern.leak());
