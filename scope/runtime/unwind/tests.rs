@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
 
 use quickcheck::{Gen, QuickCheck};
@@ -75,7 +76,7 @@ const LIBRARY: &str = r"
 typedef void (*callback)(void *);
 static volatile int seen;
 __attribute__((noinline)) static void touch(char *bytes, int len) { memset(bytes, 1, len); seen += bytes[len / 2]; }
-void c_plain(callback f, void *arg) { char a[200]; touch(a, 200); f(arg); seen++; }
+void c_plain(callback f, void *arg) { char a[SPACE]; touch(a, SPACE); f(arg); seen++; }
 void c_dynamic(callback f, void *arg, int len) { char *a = alloca(len); touch(a, len); f(arg); touch(a, len); }
 void c_aligned(callback f, void *arg, int len) {
     __attribute__((aligned(64))) char b[64];
@@ -103,8 +104,8 @@ fn open(file: &std::path::Path) -> *mut c_void {
     library
 }
 
-/// Compiled without frame pointers, and loaded.
-static C: LazyLock<Library> = LazyLock::new(|| {
+/// Compiles the library without frame pointers. The frame of `c_plain` has `space` bytes.
+fn compile(space: u32) -> tempfile::TempPath {
     let source = tempfile::Builder::new().suffix(".c").tempfile().unwrap();
     std::fs::write(source.path(), LIBRARY).unwrap();
     let file = tempfile::Builder::new()
@@ -119,23 +120,20 @@ static C: LazyLock<Library> = LazyLock::new(|| {
             "-fno-optimize-sibling-calls",
             "-shared",
             "-fPIC",
+            &format!("-DSPACE={space}"),
+            "-o",
         ])
-        .arg("-o")
         .args([&*file, source.path()])
         .status();
     assert!(compiled.unwrap().success());
+    file
+}
+
+static C: LazyLock<Library> = LazyLock::new(|| {
+    let file = compile(200);
     let library = open(&file);
-    let symbol = |name: &str| {
-        let name = CString::new(name).unwrap();
-        // SAFETY: the library is open, and its functions take these arguments or fewer.
-        unsafe {
-            let symbol = libc::dlsym(library, name.as_ptr());
-            assert!(!symbol.is_null());
-            *(&raw const symbol).cast::<Call>()
-        }
-    };
     let [plain, dynamic, aligned, deep] =
-        ["c_plain", "c_dynamic", "c_aligned", "c_deep"].map(symbol);
+        ["c_plain", "c_dynamic", "c_aligned", "c_deep"].map(|name| symbol(library, name));
     Library {
         file,
         plain,
@@ -144,6 +142,16 @@ static C: LazyLock<Library> = LazyLock::new(|| {
         deep,
     }
 });
+
+fn symbol(library: *mut c_void, name: &str) -> Call {
+    let name = CString::new(name).unwrap();
+    // SAFETY: the library is open, and its functions take these arguments or fewer.
+    unsafe {
+        let symbol = libc::dlsym(library, name.as_ptr());
+        assert!(!symbol.is_null());
+        *(&raw const symbol).cast::<Call>()
+    }
+}
 
 thread_local! {
     /// What a callback without an argument goes on with.
@@ -371,30 +379,52 @@ fn modules_are_reported_once() {
     forget();
     nest(&[7]);
     let reported = REPORTED.lock().unwrap();
-    let at = |address: u64| {
-        let mut found = reported
-            .iter()
-            .filter(|module| (module.0..module.1).contains(&address));
-        let module = found.next().expect("the module was seen");
-        assert!(found.next().is_none(), "twice: {module:?}");
-        module
+    // The only module whose path ends like that, where `address` lies.
+    let check = |path: &[u8], address: usize| {
+        let mut found = reported.iter().filter(|module| module.3.ends_with(path));
+        let (start, end, bias, _) = found.next().expect("the module was reported");
+        assert!((*start..*end).contains(&(address as u64)) && bias % 4096 == 0);
+        assert_eq!(found.count(), 0);
     };
-    let program = at(compare as fn() -> usize as usize as u64);
-    assert_eq!(
-        program.3,
-        std::env::current_exe()
-            .unwrap()
-            .as_os_str()
-            .as_encoded_bytes()
+    let program = std::env::current_exe().unwrap();
+    check(
+        program.as_os_str().as_encoded_bytes(),
+        compare as fn() -> usize as usize,
     );
-    assert_eq!(program.2 % 4096, 0);
-    assert!(
-        at(libc::qsort as *const () as u64)
-            .3
-            .ends_with(b"/libc.so.6")
+    check(b"/libc.so.6", libc::qsort as *const () as usize);
+    check(
+        library.file.as_os_str().as_encoded_bytes(),
+        library.plain as usize,
     );
-    let c = at(library.plain as usize as u64);
-    assert_eq!(c.3, library.file.as_os_str().as_encoded_bytes());
+}
+
+/// Libraries take the place of others that were closed, while threads walk.
+#[test]
+fn closed_libraries_are_forgotten() {
+    let files = [compile(200), compile(1000)];
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for kinds in [[0, 7, 3], [9, 5, 2]] {
+            let done = &done;
+            scope.spawn(move || {
+                let pattern = kinds.to_vec().leak();
+                while !done.load(Ordering::Relaxed) {
+                    nest(pattern);
+                }
+            });
+        }
+        for file in files.iter().cycle().take(100) {
+            let library = open(file);
+            REST.set(&[0, 3]);
+            // SAFETY: the library calls back once, and is then closed for good.
+            unsafe {
+                symbol(library, "c_plain")(go_on, std::ptr::null_mut(), 0);
+                assert_eq!(libc::dlclose(library), 0);
+            }
+            forget();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
 }
 
 /// The unwind information of this program, copied.
