@@ -155,11 +155,11 @@ fn symbol(library: *mut c_void, name: &str) -> Call {
 
 thread_local! {
     /// What a callback without an argument goes on with.
-    static REST: Cell<&'static [u8]> = const { Cell::new(&[]) };
+    static REST: Cell<Option<&'static [u8]>> = const { Cell::new(None) };
 }
 
 extern "C" fn go_on(_: *mut c_void) {
-    nest(REST.get());
+    nest(REST.get().expect("the caller has set it"));
 }
 
 extern "C" fn go_on_comparing(_: *const c_void, _: *const c_void) -> c_int {
@@ -168,7 +168,7 @@ extern "C" fn go_on_comparing(_: *const c_void, _: *const c_void) -> c_int {
 }
 
 extern "C" fn handler(_: c_int) {
-    nest(REST.get());
+    nest(REST.get().expect("the caller has set it"));
 }
 
 // Calls its first argument on the stack whose end is the second, as coroutines do.
@@ -195,9 +195,9 @@ unsafe extern "C" {
 
 /// Goes on if nobody has yet.
 fn go_on_once() {
-    let rest = REST.take();
-    if !rest.is_empty() {
+    if let Some(rest) = REST.take() {
         nest(rest);
+        REST.set(None);
     }
 }
 
@@ -210,11 +210,12 @@ fn raise(signal: c_int) {
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as extern "C" fn(c_int) as usize;
-                action.sa_flags = if signal == libc::SIGUSR2 {
+                let own = if signal == libc::SIGUSR2 {
                     libc::SA_ONSTACK
                 } else {
                     0
                 };
+                action.sa_flags = libc::SA_NODEFER | own;
                 assert_eq!(
                     libc::sigaction(signal, &raw const action, std::ptr::null_mut()),
                     0
@@ -246,7 +247,7 @@ fn nest(pattern: &'static [u8]) {
         compare();
         return;
     };
-    REST.set(rest);
+    REST.set(Some(rest));
     let size = c_int::from(kind) * 16 + 16;
     let null = std::ptr::null_mut();
     match kind % 13 {
@@ -322,6 +323,7 @@ fn threads_share_the_table() {
 #[test]
 fn ten_thousand_frames_are_walked() {
     let deep = std::thread::Builder::new().stack_size(64 << 20).spawn(|| {
+        REST.set(Some(&[]));
         // SAFETY: the library calls back once, at this depth.
         unsafe { (C.deep)(go_on, std::ptr::null_mut(), 10_000) };
         fn recurse(depth: usize) -> usize {
@@ -415,7 +417,7 @@ fn closed_libraries_are_forgotten() {
         }
         for file in files.iter().cycle().take(100) {
             let library = open(file);
-            REST.set(&[0, 3]);
+            REST.set(Some(&[0, 3]));
             // SAFETY: the library calls back once, and is then closed for good.
             unsafe {
                 symbol(library, "c_plain")(go_on, std::ptr::null_mut(), 0);
