@@ -427,6 +427,11 @@ fn closed_libraries_are_forgotten() {
         }
         done.store(true, Ordering::Relaxed);
     });
+    let reported = REPORTED.lock().unwrap();
+    for file in &files {
+        let path = file.as_os_str().as_encoded_bytes();
+        assert!(reported.iter().any(|module| module.3 == path));
+    }
 }
 
 /// The unwind information of this program, copied.
