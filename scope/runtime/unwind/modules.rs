@@ -114,10 +114,14 @@ pub(super) fn find(pc: u64, report: Report) -> Option<Module> {
     match linker_finds(pc) {
         Found::Nothing => None,
         Found::Module { index } if known.is_some_and(|module| module.index == index) => known,
-        Found::Module { .. } | Found::CannotSay => {
-            scan(report);
-            lookup(pc)
-        }
+        // Another thread may forget all modules at any moment.
+        Found::Module { .. } | Found::CannotSay => loop {
+            let generation = scan(report);
+            let found = lookup(pc);
+            if found.is_some() || [0, GENERATION.load(Relaxed)].contains(&generation) {
+                return found;
+            }
+        },
     }
 }
 
@@ -238,14 +242,15 @@ struct Scan {
     generation: u64,
 }
 
-/// Brings the table up to date.
-fn scan(report: Report) {
+/// Brings the table up to date, and returns the generation that it then shows; 0 without modules.
+fn scan(report: Report) -> u64 {
     let mut scan = Scan {
         report,
         generation: 0,
     };
     // SAFETY: `each` takes a pointer to a `Scan` as its last argument.
     unsafe { dl_iterate_phdr(each, (&raw mut scan).cast()) };
+    scan.generation
 }
 
 /// Takes one module; a result other than 0 ends the scan.
@@ -265,6 +270,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_i
             .zip(&SCANNED)
             .all(|(new, old)| *new == old.load(Relaxed))
         {
+            scan.generation = now;
             return 1;
         }
         scan.generation = GENERATION.fetch_add(1, Relaxed) + 1;

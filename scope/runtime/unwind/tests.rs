@@ -306,17 +306,23 @@ fn stacks_are_those_of_the_other_unwinder() {
 
 #[test]
 fn threads_share_the_table() {
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for thread in 0..8_u8 {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                forget();
+            }
+        });
+        let walkers = [0, 1, 2, 3].map(|thread: u8| {
             scope.spawn(move || {
                 for round in 0..100_u8 {
                     nest(vec![thread.wrapping_mul(37) ^ round, 0, round, 2, 7].leak());
-                    if round % 16 == 0 {
-                        forget();
-                    }
                 }
-            });
-        }
+            })
+        });
+        let walked = walkers.map(std::thread::ScopedJoinHandle::join);
+        done.store(true, Ordering::Relaxed);
+        assert!(walked.iter().all(Result::is_ok));
     });
 }
 
