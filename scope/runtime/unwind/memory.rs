@@ -50,7 +50,7 @@ impl Reader {
         self.word_of_page(address)
     }
 
-    /// The aligned word at `address`, or `None` if it is not in the page of the last [`Reader::word`].
+    /// The aligned word at `address`, or `None` if it is not in the page of the last read.
     #[inline(always)]
     pub(super) fn word_of_page(&self, address: u64) -> Option<u64> {
         if address >> PAGE_BITS != self.page || !address.is_multiple_of(8) {

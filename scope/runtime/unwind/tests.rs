@@ -75,15 +75,24 @@ const LIBRARY: &str = r"
 #include <string.h>
 typedef void (*callback)(void *);
 static volatile int seen;
-__attribute__((noinline)) static void touch(char *bytes, int len) { memset(bytes, 1, len); seen += bytes[len / 2]; }
+__attribute__((noinline)) static void touch(char *bytes, int len) {
+    memset(bytes, 1, len);
+    seen += bytes[len / 2];
+}
 void c_plain(callback f, void *arg) { char a[SPACE]; touch(a, SPACE); f(arg); seen++; }
-void c_dynamic(callback f, void *arg, int len) { char *a = alloca(len); touch(a, len); f(arg); touch(a, len); }
+void c_dynamic(callback f, void *arg, int len) {
+    char *a = alloca(len);
+    touch(a, len); f(arg); touch(a, len);
+}
 void c_aligned(callback f, void *arg, int len) {
     __attribute__((aligned(64))) char b[64];
     char *a = alloca(len);
     touch(a, len); touch(b, 64); f(arg); touch(b, 64); touch(a, len);
 }
-void c_deep(callback f, void *arg, int depth) { if (depth) c_deep(f, arg, depth - 1); else f(arg); seen++; }
+void c_deep(callback f, void *arg, int depth) {
+    if (depth) c_deep(f, arg, depth - 1); else f(arg);
+    seen++;
+}
 ";
 
 type Call = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, c_int);
@@ -239,8 +248,8 @@ fn raise(signal: c_int) {
     }
 }
 
-/// Calls functions of the kinds that `pattern` says, each within the one before, and compares stacks
-/// in the last.
+/// Calls functions of the kinds that `pattern` says, each within the one before, and compares
+/// stacks in the last.
 #[inline(never)]
 fn nest(pattern: &'static [u8]) {
     let Some((&kind, rest)) = pattern.split_first() else {
@@ -457,7 +466,7 @@ fn own_segment() -> (Vec<u8>, modules::Module) {
 fn damaged_unwind_information_is_survived() {
     let (segment, module) = own_segment();
     let header = usize::try_from(module.index - module.segment).unwrap();
-    // Flips bytes of the copy near the header, its table, or the entry, looks up rules, and mends it.
+    // Changes a byte of the copy, looks up rules, and mends it.
     let mut found = [0_u32; 2];
     let mut random = Gen::new(1 << 20);
     let mut copy = segment.clone();
