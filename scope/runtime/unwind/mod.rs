@@ -135,8 +135,8 @@ fn walk(frame: Frame, into: &mut [u64], report: Report) -> (usize, bool) {
 }
 
 impl Walk {
-    /// What [`Walk::step`] does if the rule is in the table, all that is to be read lies in the page
-    /// of the last read, and nothing was guessed; else `None`.
+    /// What [`Walk::step`] does if the rule is in the table, all reads go to the page of the last
+    /// read, and nothing was guessed; else `None`.
     #[inline(always)]
     fn common_step(&self, ip: u64, sp: u64, bp: u64) -> Option<(u64, u64, u64)> {
         let (base, cfa, bp_at) = match cached(ip.wrapping_sub(1))? {
