@@ -12,7 +12,7 @@ pub mod profile;
 pub mod store;
 pub mod symbols;
 pub mod types;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 #[allow(dead_code, reason = "under test nobody calls the functions that the library exports")]
 #[path = "../runtime/lib.rs"]
 mod runtime;
