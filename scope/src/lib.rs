@@ -1,5 +1,6 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 
+pub mod analyses;
 pub mod capture;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -13,6 +14,7 @@ pub mod types;
 #[cfg(test)]
 #[path = "../runtime/unwind/mod.rs"]
 mod unwind;
+pub mod views;
 
 pub use error::Error;
 pub use profile::Profile;

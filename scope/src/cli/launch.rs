@@ -334,7 +334,7 @@ impl<'a> Reporter<'a> {
             return Ok(());
         }
         if run.pid == self.main {
-            write!(err, "{}", show::summary_for_stderr(profile))?;
+            write!(err, "{}", show::summary(profile))?;
             writeln!(
                 err,
                 "ccscope: profile in {path}; `ccscope show {path}` opens it again"
