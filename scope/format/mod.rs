@@ -151,7 +151,7 @@ pub struct Header {
 
 /// An executable or a shared library, as loaded.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Module {
     /// Addresses of its executable segments lie within.
     pub start: u64,

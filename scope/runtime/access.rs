@@ -15,10 +15,10 @@ use super::{chunks, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, MAX_MAPPED_BYTES, flags};
 
 /// Whether a second thread has been started.
-pub static MANY: AtomicBool = AtomicBool::new(false);
+pub(crate) static MANY: AtomicBool = AtomicBool::new(false);
 
 /// Accesses until a thread adds its events to the capture's.
-pub const QUOTA: u64 = 1 << 16;
+pub(crate) const QUOTA: u64 = 1 << 16;
 
 #[inline(always)]
 fn add64(counter: *mut u64, amount: u64, many: bool) {
@@ -39,7 +39,7 @@ fn add64(counter: *mut u64, amount: u64, many: bool) {
 /// This is the common case without a call and without saved registers: nothing is due, and the
 /// address is outside the heap or in a page of one chunk that was touched before, by the only thread.
 #[inline(always)]
-pub fn access<const WRITE: bool>(address: u64, size: u64) {
+pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
     // SAFETY: the block is this thread's; a signal handler may have changed it in between, which
     // shifts times by some events.
@@ -97,9 +97,9 @@ fn apart<const WRITE: bool>(address: u64, size: u64) {
         (*entry).last = now;
         (*local).now = now;
         if many {
-            add_one::<WRITE, true>(entry)
+            add_one::<WRITE, true>(entry);
         } else {
-            add_one::<WRITE, false>(entry)
+            add_one::<WRITE, false>(entry);
         }
     }
 }
@@ -133,6 +133,10 @@ unsafe fn add_one<const WRITE: bool, const MANY: bool>(entry: *mut Chunk) {
 }
 
 /// Counts in the site's what has just overflowed in the chunk's.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 #[cold]
 #[inline(never)]
 unsafe fn spill<const WRITE: bool>(entry: *mut Chunk) {
@@ -151,6 +155,10 @@ unsafe fn spill<const WRITE: bool>(entry: *mut Chunk) {
 }
 
 /// Whether these bytes were touched before, if that can be said at once.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 #[inline(always)]
 unsafe fn touched(entry: *mut Chunk, offset: u64, size: u64, all: u64) -> bool {
     // SAFETY: the caller's; the map has a bit for each byte or block of the chunk.
@@ -176,6 +184,10 @@ unsafe fn touched(entry: *mut Chunk, offset: u64, size: u64, all: u64) -> bool {
 }
 
 /// Counts the access in the site's histogram.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 #[inline(always)]
 unsafe fn tally<const WRITE: bool>(
     entry: *mut Chunk,
@@ -235,6 +247,10 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 }
 
 /// Marks `size` bytes from `offset` on as touched.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
     // SAFETY: the caller's; `end` is within the chunk, and so the bits are within the map.
     unsafe {
@@ -278,11 +294,15 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
 /// The 4 KiB of a large chunk that the word `index` of its map stands for are touched. Pages that
 /// lie in them, or in them and their neighbours if these are touched, need no look at the map
 /// from now on.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 unsafe fn filled(start: u64, map: *mut u64, index: u64) {
     let from = start + index * 64 * BLOCK;
     // SAFETY: the caller's: the map has a word for each 4 KiB that the page overlaps.
     unsafe {
-        if start % 4096 == 0 {
+        if start.is_multiple_of(4096) {
             return shadow::fill(from);
         }
         if index > 0 && *map.add(index as usize - 1) == u64::MAX {
@@ -297,7 +317,7 @@ unsafe fn filled(start: u64, map: *mut u64, index: u64) {
 }
 
 /// `len` bytes that a block operation reads or writes: one access.
-pub fn block<const WRITE: bool>(address: u64, len: u64) {
+pub(crate) fn block<const WRITE: bool>(address: u64, len: u64) {
     if len == 0 {
         return;
     }
@@ -318,7 +338,7 @@ pub fn block<const WRITE: bool>(address: u64, len: u64) {
 /// # Safety
 ///
 /// As for [`chunks::allocated`]; `old`'s map still exists.
-pub unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
+pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
     if old.first == 0 {
         return;
     }
@@ -338,7 +358,7 @@ pub unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
 /// # Safety
 ///
 /// `local` is the calling thread's, and the capture is mapped.
-pub unsafe fn event(local: *mut Local) -> u64 {
+pub(crate) unsafe fn event(local: *mut Local) -> u64 {
     // SAFETY: the caller's.
     unsafe {
         if (*local).thread == 0 {
@@ -354,7 +374,7 @@ pub unsafe fn event(local: *mut Local) -> u64 {
 /// # Safety
 ///
 /// As for [`event`].
-pub unsafe fn sync(local: *mut Local) -> u64 {
+pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
     // SAFETY: the caller's.
     unsafe {
         let mine = (*local).now - (*local).synced;
@@ -376,6 +396,10 @@ pub unsafe fn sync(local: *mut Local) -> u64 {
 
 /// What cannot be done at each access: begins a thread, a window or a new quota, and records the
 /// access if a window is under way.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
 #[cold]
 #[inline(never)]
 unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
@@ -402,25 +426,25 @@ macro_rules! callbacks {
     ($($load:ident $load_noabort:ident $store:ident $store_noabort:ident $size:literal;)*) => {$(
         /// Before a load.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $load(address: u64) {
+        pub(crate) extern "C" fn $load(address: u64) {
             access::<false>(address, $size);
         }
 
         /// Before a load, for gcc.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $load_noabort(address: u64) {
+        pub(crate) extern "C" fn $load_noabort(address: u64) {
             access::<false>(address, $size);
         }
 
         /// Before a store.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $store(address: u64) {
+        pub(crate) extern "C" fn $store(address: u64) {
             access::<true>(address, $size);
         }
 
         /// Before a store, for gcc.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $store_noabort(address: u64) {
+        pub(crate) extern "C" fn $store_noabort(address: u64) {
             access::<true>(address, $size);
         }
     )*};
@@ -437,8 +461,9 @@ callbacks! {
 macro_rules! sized {
     ($($name:ident $write:literal;)*) => {$(
         /// Before an access of any size.
+        #[allow(non_snake_case, reason = "the compiler's name")]
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $name(address: u64, size: u64) {
+        pub(crate) extern "C" fn $name(address: u64, size: u64) {
             if size > 0 {
                 access::<$write>(address, size);
             }
@@ -465,7 +490,7 @@ unsafe extern "C" {
 ///
 /// As for `memcpy`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __asan_memcpy(
+pub(crate) unsafe extern "C" fn __asan_memcpy(
     to: *mut c_void,
     from: *const c_void,
     len: usize,
@@ -482,7 +507,7 @@ pub unsafe extern "C" fn __asan_memcpy(
 ///
 /// As for `memmove`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __asan_memmove(
+pub(crate) unsafe extern "C" fn __asan_memmove(
     to: *mut c_void,
     from: *const c_void,
     len: usize,
@@ -499,7 +524,11 @@ pub unsafe extern "C" fn __asan_memmove(
 ///
 /// As for `memset`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __asan_memset(to: *mut c_void, byte: i32, len: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn __asan_memset(
+    to: *mut c_void,
+    byte: i32,
+    len: usize,
+) -> *mut c_void {
     block::<true>(to as u64, len as u64);
     // SAFETY: the caller's.
     unsafe { memset(to, byte, len) }
@@ -507,9 +536,9 @@ pub unsafe extern "C" fn __asan_memset(to: *mut c_void, byte: i32, len: usize) -
 
 macro_rules! ignored {
     ($($name:ident)*) => {$(
-        /// Part of the interface of AddressSanitizer; nothing to do.
+        /// Part of the interface of `AddressSanitizer`; nothing to do.
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        pub extern "C" fn $name() {}
+        pub(crate) extern "C" fn $name() {}
     )*};
 }
 

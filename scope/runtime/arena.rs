@@ -10,15 +10,15 @@ use super::sys;
 use crate::format::{Chunk, Header, Node, Site, Thread, Window, layout};
 
 /// Address of the capture: far from where the kernel puts programs, libraries, heaps and stacks.
-pub const BASE: u64 = 0x1000_0000_0000;
+pub(crate) const BASE: u64 = 0x1000_0000_0000;
 
 /// Guards all but what accesses write.
-pub static LOCK: Lock = Lock(AtomicU32::new(0));
+pub(crate) static LOCK: Lock = Lock(AtomicU32::new(0));
 
-pub struct Lock(AtomicU32);
+pub(crate) struct Lock(AtomicU32);
 
 impl Lock {
-    pub fn with<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn with<R>(&self, work: impl FnOnce() -> R) -> R {
         while self
             .0
             .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
@@ -38,40 +38,40 @@ impl Lock {
     }
 
     /// For a child process, in which the holder no longer exists.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 }
 
-pub fn header() -> *mut Header {
+pub(crate) fn header() -> *mut Header {
     core::ptr::with_exposed_provenance_mut((BASE + layout::HEADER) as usize)
 }
 
 #[inline(always)]
-pub fn chunk(id: u32) -> *mut Chunk {
+pub(crate) fn chunk(id: u32) -> *mut Chunk {
     at(layout::CHUNKS + u64::from(id) * size_of::<Chunk>() as u64)
 }
 
 #[inline(always)]
-pub fn site(id: u32) -> *mut Site {
+pub(crate) fn site(id: u32) -> *mut Site {
     at(layout::SITES + u64::from(id) * size_of::<Site>() as u64)
 }
 
-pub fn node(id: u32) -> *mut Node {
+pub(crate) fn node(id: u32) -> *mut Node {
     at(layout::NODES + u64::from(id) * size_of::<Node>() as u64)
 }
 
-pub fn thread(id: u16) -> *mut Thread {
+pub(crate) fn thread(id: u16) -> *mut Thread {
     at(layout::THREADS + u64::from(id) * size_of::<Thread>() as u64)
 }
 
-pub fn window(index: u64) -> *mut Window {
+pub(crate) fn window(index: u64) -> *mut Window {
     at(layout::WINDOWS + index * size_of::<Window>() as u64)
 }
 
 /// What lies at an offset into the capture.
 #[inline(always)]
-pub fn at<T>(offset: u64) -> *mut T {
+pub(crate) fn at<T>(offset: u64) -> *mut T {
     core::ptr::with_exposed_provenance_mut((BASE + offset) as usize)
 }
 
@@ -94,7 +94,7 @@ fn class(bytes: u64) -> (usize, u64) {
 /// # Safety
 ///
 /// The caller holds [`LOCK`] and the capture is mapped.
-pub unsafe fn take(bytes: u64) -> u64 {
+pub(crate) unsafe fn take(bytes: u64) -> u64 {
     let (class, room) = class(bytes);
     if class >= 38 {
         return 0;
@@ -124,7 +124,7 @@ pub unsafe fn take(bytes: u64) -> u64 {
 /// # Safety
 ///
 /// As for [`take`], of which `offset` comes, with the same `bytes`; nobody uses it any more.
-pub unsafe fn give(offset: u64, bytes: u64) {
+pub(crate) unsafe fn give(offset: u64, bytes: u64) {
     let (class, _) = class(bytes);
     // SAFETY: by the lock and the caller's promise.
     unsafe {
@@ -139,7 +139,7 @@ pub unsafe fn give(offset: u64, bytes: u64) {
 /// # Safety
 ///
 /// As for [`take`].
-pub unsafe fn forget() {
+pub(crate) unsafe fn forget() {
     // SAFETY: by the lock.
     unsafe { *FREE.0.get() = [0; 40] }
 }

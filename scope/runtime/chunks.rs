@@ -38,17 +38,17 @@ static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
 }));
 
 /// What an allocation is.
-pub struct Allocation<'a> {
-    pub start: u64,
-    pub size: u64,
-    pub usable: u64,
+pub(crate) struct Allocation<'a> {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) usable: u64,
     /// Return addresses, innermost first.
-    pub stack: &'a [u64],
+    pub(crate) stack: &'a [u64],
 }
 
 /// A chunk that `realloc` has taken out of the books until it knows the outcome.
-pub struct Detached {
-    pub chunk: Chunk,
+pub(crate) struct Detached {
+    pub(crate) chunk: Chunk,
     usable: u64,
 }
 
@@ -58,7 +58,11 @@ pub struct Detached {
 ///
 /// `local` is the calling thread's, marked as busy; the capture is mapped; the bytes belong to
 /// nobody else until the chunk is freed.
-pub unsafe fn allocated(local: *mut Local, new: &Allocation<'_>, from: Option<&Detached>) {
+pub(crate) unsafe fn allocated(
+    local: *mut Local,
+    new: &Allocation<'_>,
+    mut from: Option<Detached>,
+) {
     let hash = stacks::hash(new.stack);
     let tsc = sys::tsc();
     LOCK.with(|| {
@@ -66,8 +70,13 @@ pub unsafe fn allocated(local: *mut Local, new: &Allocation<'_>, from: Option<&D
         unsafe {
             let books = &mut *BOOKS.0.get();
             let time = access::event(local);
-            if let Some(old) = from {
+            if let Some(old) = &mut from {
                 moved(old, new);
+                if old.chunk.first != 0 {
+                    // Its content is read.
+                    old.chunk.reads = old.chunk.reads.saturating_add(1);
+                    old.chunk.last = time;
+                }
                 retire(old, time, false);
             }
             (*header()).last_tsc = tsc;
@@ -111,10 +120,12 @@ pub unsafe fn allocated(local: *mut Local, new: &Allocation<'_>, from: Option<&D
                 last: 0,
                 site: id,
                 toucher: NO_THREAD,
-                generation: from.map_or(0, |old| old.chunk.generation.saturating_add(1)),
+                generation: from
+                    .as_ref()
+                    .map_or(0, |old| old.chunk.generation.saturating_add(1)),
                 flags: if kept { flags::HISTOGRAM } else { 0 },
             };
-            if let Some(old) = from {
+            if let Some(old) = &from {
                 access::inherit(local, &old.chunk, chunk(entry));
                 give_map(&old.chunk);
                 let sum = site(id);
@@ -131,7 +142,7 @@ pub unsafe fn allocated(local: *mut Local, new: &Allocation<'_>, from: Option<&D
 /// # Safety
 ///
 /// As for [`allocated`]; nobody accesses the chunk any more.
-pub unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
+pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -161,7 +172,7 @@ pub unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
 /// # Safety
 ///
 /// As for [`freed`].
-pub unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
+pub(crate) unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
     // SAFETY: by the lock and the caller's promise.
     LOCK.with(|| unsafe { detach(start, usable) })
 }
@@ -171,7 +182,7 @@ pub unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
 /// # Safety
 ///
 /// As for [`allocated`].
-pub unsafe fn attach(old: &Detached) {
+pub(crate) unsafe fn attach(old: &Detached) {
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -189,7 +200,7 @@ pub unsafe fn attach(old: &Detached) {
 /// # Safety
 ///
 /// As for [`freed`].
-pub unsafe fn gone(local: *mut Local, old: &Detached) {
+pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -204,7 +215,7 @@ pub unsafe fn gone(local: *mut Local, old: &Detached) {
 /// # Safety
 ///
 /// No other thread exists.
-pub unsafe fn forget() {
+pub(crate) unsafe fn forget() {
     LOCK.reset();
     // SAFETY: there is no other thread.
     unsafe {
@@ -225,6 +236,9 @@ fn total() -> *mut Site {
 }
 
 impl Books {
+    /// # Safety
+    ///
+    /// The caller holds the lock and the capture is mapped.
     unsafe fn take_entry(&mut self) -> u32 {
         // SAFETY: by the lock.
         unsafe {
@@ -243,6 +257,9 @@ impl Books {
     }
 }
 
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
     // SAFETY: by the lock.
     unsafe {
@@ -264,6 +281,10 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
 }
 
 /// Adds a new chunk to the sums.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
     // SAFETY: by the lock.
     unsafe {
@@ -298,6 +319,10 @@ unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
 }
 
 /// Before the first change after a peak of the process: notes what a site had then.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn note_peak(sum: *mut Site) {
     // SAFETY: by the lock.
     unsafe {
@@ -316,6 +341,10 @@ fn bits(n: u64) -> usize {
 }
 
 /// Folds a dead chunk into its site and its thread.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
     // SAFETY: by the lock.
     unsafe {
@@ -376,6 +405,10 @@ fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
 }
 
 /// Counts what a move has copied.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
     // SAFETY: by the lock.
     unsafe {
@@ -389,6 +422,10 @@ unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
 }
 
 /// Adds a point to the curve of the process or of a site.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
     // SAFETY: by the lock.
     unsafe {
@@ -401,6 +438,9 @@ unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
     }
 }
 
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
     // SAFETY: by the lock.
     unsafe {
@@ -421,6 +461,10 @@ unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
 }
 
 /// Puts a new chunk into the site's last group, or begins one.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn group(sum: *mut Site, time: u64) {
     // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
     unsafe {
@@ -467,6 +511,10 @@ unsafe fn group(sum: *mut Site, time: u64) {
 }
 
 /// Joins neighbours that are less than `threshold` apart: it has grown since they were made.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn join_groups(sum: &mut Site, threshold: u64) {
     if sum.groups_len == 0 {
         return;
@@ -493,6 +541,10 @@ unsafe fn join_groups(sum: &mut Site, threshold: u64) {
 }
 
 /// Adds a dead chunk's lifetime to the group in which it was allocated.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
     // SAFETY: as for `group`.
     unsafe {
@@ -509,6 +561,10 @@ unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
 
 /// Whether the site has a histogram for chunks of this size; it is made with the first chunk and
 /// dropped when the sizes differ.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
     // SAFETY: by the lock. Accesses of chunks that live read `hist` without it, and write only if it
     // is not 0; the memory of a dropped one is not used again, so that they do no harm.
@@ -534,6 +590,9 @@ fn map_bytes(size: u64) -> u64 {
     }
 }
 
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn map_of(size: u64) -> u64 {
     match map_bytes(size) {
         0 => 0,
@@ -542,6 +601,9 @@ unsafe fn map_of(size: u64) -> u64 {
     }
 }
 
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
 unsafe fn give_map(old: &Chunk) {
     let bytes = map_bytes(old.size());
     if bytes > 0 && old.touched != 0 {
@@ -555,7 +617,7 @@ unsafe fn give_map(old: &Chunk) {
 /// # Safety
 ///
 /// The chunk's map is allocated.
-pub unsafe fn touched_bytes(old: &Chunk) -> u64 {
+pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
     let size = old.size();
     let words = map_bytes(size) / 8;
     if words == 0 {
@@ -581,7 +643,7 @@ pub unsafe fn touched_bytes(old: &Chunk) -> u64 {
 /// # Safety
 ///
 /// As for [`touched_bytes`].
-pub unsafe fn touched_ranges(old: &Chunk, mut each: impl FnMut(u64, u64)) {
+pub(crate) unsafe fn touched_ranges(old: &Chunk, mut each: impl FnMut(u64, u64)) {
     let words = map_bytes(old.size()) / 8;
     let own = [old.touched];
     let map = if words == 0 {

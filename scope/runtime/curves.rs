@@ -8,10 +8,10 @@ use crate::format::{Curve, Point};
 
 /// What a curve shows.
 #[derive(Clone, Copy)]
-pub struct Level {
-    pub usable: u64,
-    pub requested: u64,
-    pub touched: u64,
+pub(crate) struct Level {
+    pub(crate) usable: u64,
+    pub(crate) requested: u64,
+    pub(crate) touched: u64,
 }
 
 /// Room of a new curve.
@@ -26,7 +26,7 @@ fn bytes(room: u32) -> u64 {
 /// # Safety
 ///
 /// The caller holds the lock; `offset` is this curve's alone.
-pub unsafe fn add(
+pub(crate) unsafe fn add(
     offset: &mut u64,
     max_room: u32,
     (time, tsc): (u64, u64),
@@ -82,6 +82,9 @@ pub unsafe fn add(
     }
 }
 
+/// # Safety
+///
+/// As for [`add`].
 unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
     // SAFETY: the caller's.
     unsafe {
@@ -94,6 +97,10 @@ unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
 }
 
 /// Doubles the events that share a point until half of the points are gone.
+///
+/// # Safety
+///
+/// As for [`add`].
 unsafe fn coarsen(curve: *mut Curve, points: *mut Point) {
     // SAFETY: the caller's; `kept` stays below the point that is read.
     unsafe {

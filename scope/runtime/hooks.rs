@@ -54,9 +54,10 @@ macro_rules! real {
         #[allow(clippy::allow_attributes, reason = "not every name needs it")]
         mod $constant {
             use super::*;
-            pub static REAL: Real = Real::new($name);
-            pub type Function = unsafe extern "C" fn($($argument),*) -> $result;
-            pub fn get() -> Option<Function> {
+            pub(crate) static REAL: Real = Real::new($name);
+            pub(crate) type Function = unsafe extern "C" fn($($argument),*) -> $result;
+            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+            pub(crate) fn get() -> Option<Function> {
                 let address = REAL.address();
                 // SAFETY: the function of this name has this type, and null is `None`.
                 unsafe { core::mem::transmute::<*mut c_void, Option<Function>>(address) }
@@ -95,7 +96,7 @@ mod early {
     static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
     static USED: AtomicUsize = AtomicUsize::new(0);
 
-    pub fn take(bytes: usize) -> *mut c_void {
+    pub(crate) fn take(bytes: usize) -> *mut c_void {
         let room = bytes.saturating_add(31) & !15;
         let at = USED.fetch_add(room, Ordering::Relaxed) + 16;
         if room > LEN || at + bytes > LEN {
@@ -107,7 +108,7 @@ mod early {
         unsafe { MEMORY.0.get().cast::<u8>().add(at).cast() }
     }
 
-    pub fn owns(address: *mut c_void) -> bool {
+    pub(crate) fn owns(address: *mut c_void) -> bool {
         (address as usize).wrapping_sub(MEMORY.0.get() as usize) < LEN
     }
 }
@@ -161,13 +162,13 @@ fn record(
     local: *mut super::local::Local,
     address: *mut c_void,
     size: usize,
-    from: Option<&chunks::Detached>,
+    from: Option<chunks::Detached>,
 ) {
     let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; MAX_FRAMES];
     // SAFETY: the walker writes the frames that it returns, and reads none.
     let frames = unsafe { &mut *(&raw mut frames).cast::<[u64; MAX_FRAMES]>() };
     let found = if start::options().stacks {
-        unwind::stack(frames).0
+        unwind::stack(frames, start::module).0
     } else {
         0
     };
@@ -190,7 +191,7 @@ fn out_of_memory() -> *mut c_void {
 
 /// `malloc`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn malloc(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
     let Some(real) = real_malloc::get() else {
         return early::take(size);
     };
@@ -200,7 +201,7 @@ pub extern "C" fn malloc(size: usize) -> *mut c_void {
 
 /// `calloc`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let local = local();
     // SAFETY: the block is this thread's. `dlsym` calls `calloc`, and must not look it up again.
     let looked_up = unsafe { core::mem::replace(&mut (*local).resolving, true) };
@@ -224,7 +225,7 @@ pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 ///
 /// As for `realloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if old.is_null() {
         return malloc(size);
     }
@@ -249,7 +250,7 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         let before = chunks::detached(old as u64, usable(old, 0));
         let new = real(old, size);
         if !new.is_null() {
-            record(local, new, size, before.as_ref());
+            record(local, new, size, before);
         } else if let Some(before) = before {
             if size == 0 {
                 chunks::gone(local, &before);
@@ -268,7 +269,11 @@ pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 ///
 /// As for `realloc`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
+pub(crate) unsafe extern "C" fn reallocarray(
+    old: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
     match count.checked_mul(size) {
         // SAFETY: the caller's.
         Some(bytes) => unsafe { realloc(old, bytes) },
@@ -282,7 +287,7 @@ pub unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usiz
 ///
 /// As for `free`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn free(old: *mut c_void) {
+pub(crate) unsafe extern "C" fn free(old: *mut c_void) {
     if old.is_null() || early::owns(old) {
         return;
     }
@@ -301,7 +306,7 @@ pub unsafe extern "C" fn free(old: *mut c_void) {
 
 /// `memalign`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
     let Some(real) = real_memalign::get() else {
         return out_of_memory();
     };
@@ -311,7 +316,7 @@ pub extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
 
 /// `aligned_alloc`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+pub(crate) extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
     let Some(real) = real_aligned_alloc::get() else {
         return out_of_memory();
     };
@@ -321,13 +326,13 @@ pub extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
 
 /// `valloc`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn valloc(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn valloc(size: usize) -> *mut c_void {
     memalign(4096, size)
 }
 
 /// `pvalloc`
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+pub(crate) extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(4096) {
         Some(size) => memalign(4096, size),
         None => out_of_memory(),
@@ -340,7 +345,7 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 ///
 /// As for `posix_memalign`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn posix_memalign(
+pub(crate) unsafe extern "C" fn posix_memalign(
     into: *mut *mut c_void,
     alignment: usize,
     size: usize,
@@ -370,7 +375,7 @@ pub unsafe extern "C" fn posix_memalign(
 ///
 /// As for `malloc_usable_size`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
+pub(crate) unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
     if early::owns(address) {
         return 0;
     }
@@ -384,7 +389,7 @@ pub unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
 ///
 /// As for `mmap`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mmap(
+pub(crate) unsafe extern "C" fn mmap(
     address: *mut c_void,
     len: usize,
     protection: c_int,
@@ -411,7 +416,7 @@ pub unsafe extern "C" fn mmap(
 ///
 /// As for `mmap`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mmap64(
+pub(crate) unsafe extern "C" fn mmap64(
     address: *mut c_void,
     len: usize,
     protection: c_int,
@@ -429,7 +434,7 @@ pub unsafe extern "C" fn mmap64(
 ///
 /// As for `munmap`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
     let Some(real) = real_munmap::get() else {
         return -1;
     };
@@ -460,7 +465,7 @@ fn map_total(change: i64) {
 ///
 /// As for `pthread_create`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_create(
+pub(crate) unsafe extern "C" fn pthread_create(
     thread: *mut c_void,
     attributes: *const c_void,
     start: *const c_void,
@@ -483,7 +488,7 @@ pub unsafe extern "C" fn pthread_create(
 ///
 /// As for `dlclose`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
+pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     let Some(real) = real_dlclose::get() else {
         return -1;
     };

@@ -9,6 +9,10 @@
 //! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "x86-64 only: words have 64 bits"
+)]
 
 #[cfg(not(test))]
 #[path = "../format/mod.rs"]
@@ -24,6 +28,8 @@ mod shadow;
 mod stacks;
 mod start;
 mod sys;
+#[cfg(test)]
+mod tests;
 mod unwind;
 mod windows;
 

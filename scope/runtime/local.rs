@@ -8,39 +8,40 @@ use crate::format::Window;
 
 /// Zeroed when the thread begins.
 #[repr(C)]
-pub struct Local {
+pub(crate) struct Local {
     /// The thread's time.
-    pub now: u64,
+    pub(crate) now: u64,
     /// An access beyond this time calls `access::pause`.
-    pub limit: u64,
+    pub(crate) limit: u64,
     /// Time when the thread last added its events to the capture's.
-    pub synced: u64,
+    pub(crate) synced: u64,
     /// Its number, from 1 on; 0 before its first event.
-    pub thread: u16,
+    pub(crate) thread: u16,
     /// The same while it is the only thread, else 0: no chunk was touched by that.
-    pub alone: u16,
+    pub(crate) alone: u16,
     /// Set while the runtime works, so that its own calls are passed on unseen.
-    pub busy: bool,
+    pub(crate) busy: bool,
     /// Set while `dlsym` looks for `calloc`, which it calls itself.
-    pub resolving: bool,
-    pub _pad: [u8; 2],
+    pub(crate) resolving: bool,
+    pub(crate) _pad: [u8; 2],
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
-    pub other: [u64; 2],
+    pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.
-    pub last_allocated: u64,
+    pub(crate) last_allocated: u64,
     /// The window under way, or null, and how many more belong to its burst.
-    pub window: *mut Window,
-    pub windows_left: u64,
+    pub(crate) window: *mut Window,
+    pub(crate) windows_left: u64,
     /// Accesses until the next window, after the limit.
-    pub gap: u64,
-    pub random: u64,
+    pub(crate) gap: u64,
+    pub(crate) random: u64,
 }
 
 core::arch::global_asm!(
     ".pushsection .tbss.ccscope_local,\"awT\",@nobits",
     ".p2align 6",
     ".type ccscope_local,@object",
-    ".local ccscope_local",
+    ".globl ccscope_local",
+    ".hidden ccscope_local",
     "ccscope_local:",
     ".zero 192",
     ".size ccscope_local, 192",
@@ -51,7 +52,7 @@ const _: () = assert!(size_of::<Local>() <= 192);
 
 /// The calling thread's. Valid until the thread ends.
 #[inline(always)]
-pub fn local() -> *mut Local {
+pub(crate) fn local() -> *mut Local {
     let address: *mut Local;
     // SAFETY: the thread pointer at fs:0 plus the offset that the dynamic linker has put into the
     // table of offsets is the address of the block. Nothing is written.

@@ -37,7 +37,7 @@ fn granule_word(table: u32, granule: u64) -> &'static AtomicU32 {
 }
 
 /// What is known of a page by one load.
-pub enum Page {
+pub(crate) enum Page {
     /// No chunk has bytes in it.
     Nobody,
     /// It lies within this chunk, and was touched everywhere.
@@ -46,7 +46,7 @@ pub enum Page {
 }
 
 #[inline(always)]
-pub fn page(address: u64) -> Page {
+pub(crate) fn page(address: u64) -> Page {
     // An address that no program has ends up in another page: its access fails anyway.
     let word = page_word((address >> PAGE_BITS) % PAGES).load(Ordering::Relaxed);
     if word & FULL != 0 {
@@ -61,7 +61,7 @@ pub fn page(address: u64) -> Page {
 /// The entry in the table of chunks, 0 if `address` is in none; and whether its whole page
 /// is known to be touched.
 #[inline(always)]
-pub fn look_up(address: u64) -> (u32, bool) {
+pub(crate) fn look_up(address: u64) -> (u32, bool) {
     let page = address >> PAGE_BITS;
     if page >= PAGES {
         return (0, false);
@@ -80,18 +80,18 @@ pub fn look_up(address: u64) -> (u32, bool) {
 }
 
 /// The entry in the table of chunks; 0 if `address` is in none.
-pub fn find(address: u64) -> u32 {
+pub(crate) fn find(address: u64) -> u32 {
     look_up(address).0
 }
 
 /// Whether the page at `address` lies within one chunk.
-pub fn whole(address: u64) -> bool {
+pub(crate) fn whole(address: u64) -> bool {
     let page = address >> PAGE_BITS;
     page < PAGES && page_word(page).load(Ordering::Relaxed) & WHOLE != 0
 }
 
 /// Notes that the page at `address` was touched everywhere, if it lies within one chunk.
-pub fn fill(address: u64) {
+pub(crate) fn fill(address: u64) {
     if whole(address) {
         page_word(address >> PAGE_BITS).fetch_or(FULL, Ordering::Relaxed);
     }
@@ -103,7 +103,7 @@ pub fn fill(address: u64) {
 /// # Safety
 ///
 /// The caller holds the lock, and the bytes belong to no other chunk.
-pub unsafe fn set(start: u64, len: u64, id: u32) -> bool {
+pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
     let end = start + len.max(1);
     let mut at = start;
     while at < end {
@@ -175,7 +175,7 @@ unsafe fn new_table() -> u32 {
 }
 
 /// For a new capture, in which all is zero.
-pub fn forget() {
+pub(crate) fn forget() {
     RETIRED.store(0, Ordering::Relaxed);
     TABLES.store(0, Ordering::Relaxed);
 }

@@ -8,7 +8,7 @@ use super::arena::{at, header, node, site, take};
 use crate::format::{Node, Site, layout};
 
 /// Where the tables are, as offsets into the capture; 0 before the first stack.
-pub struct Stacks {
+pub(crate) struct Stacks {
     /// Open addressing by (parent, pc): numbers of nodes, 0 for none.
     index: u64,
     index_bits: u32,
@@ -18,10 +18,10 @@ pub struct Stacks {
 
 const CACHE_BITS: u32 = 14;
 /// The site of chunks whose stack could not be kept, or was not asked for.
-pub const UNKNOWN: u32 = 1;
+pub(crate) const UNKNOWN: u32 = 1;
 
 /// Hash of a stack, computed before the lock is taken.
-pub fn hash(stack: &[u64]) -> u64 {
+pub(crate) fn hash(stack: &[u64]) -> u64 {
     let mut hash = 0x9E37_79B9_7F4A_7C15_u64;
     for pc in stack {
         hash = (hash ^ pc).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
@@ -31,7 +31,7 @@ pub fn hash(stack: &[u64]) -> u64 {
 }
 
 impl Stacks {
-    pub const NEW: Self = Self {
+    pub(crate) const NEW: Self = Self {
         index: 0,
         index_bits: 0,
         cache: 0,
@@ -42,7 +42,7 @@ impl Stacks {
     /// # Safety
     ///
     /// The caller holds the lock and the capture is mapped.
-    pub unsafe fn site(&mut self, stack: &[u64], hash: u64) -> u32 {
+    pub(crate) unsafe fn site(&mut self, stack: &[u64], hash: u64) -> u32 {
         // SAFETY: by the lock, tables and entries are ours; numbers are of entries that were made.
         unsafe {
             if self.cache == 0 {
@@ -76,6 +76,10 @@ impl Stacks {
     }
 
     /// The node of `pc` called from `parent`; 0 if there is no more room.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
     unsafe fn step(&mut self, parent: u32, pc: u64) -> u32 {
         // SAFETY: as for `site`.
         unsafe {
@@ -112,6 +116,9 @@ impl Stacks {
         }
     }
 
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
     unsafe fn slot(&self, parent: u32, pc: u64) -> *mut u32 {
         let mut position = hash(&[u64::from(parent), pc]) >> 7;
         loop {
@@ -127,6 +134,9 @@ impl Stacks {
         }
     }
 
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
     unsafe fn grow(&mut self) -> bool {
         // SAFETY: as for `site`.
         unsafe {
@@ -151,7 +161,7 @@ impl Stacks {
 /// # Safety
 ///
 /// As for [`Stacks::site`].
-pub unsafe fn new_site(path: u32) -> u32 {
+pub(crate) unsafe fn new_site(path: u32) -> u32 {
     // SAFETY: by the lock; entries beyond the count are zero and nobody's.
     unsafe {
         let sites = (*header()).sites + 1;

@@ -21,7 +21,7 @@ static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// Whether this process is recorded. The first call begins.
 #[inline(always)]
-pub fn active() -> bool {
+pub(crate) fn active() -> bool {
     match STATE.load(Ordering::Acquire) {
         3 => true,
         2 | 1 => false,
@@ -30,7 +30,7 @@ pub fn active() -> bool {
 }
 
 /// What is recorded.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         stacks: STACKS.load(Ordering::Relaxed),
         sites: SITES.load(Ordering::Relaxed),
@@ -78,6 +78,26 @@ fn first() -> bool {
         }
     }
     begun
+}
+
+/// Begins a capture that no tool gets.
+#[cfg(test)]
+pub(crate) fn for_test(rate: u64) {
+    RATE.store(rate, Ordering::Relaxed);
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: nobody else uses these addresses.
+    assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
+    MANY.store(false, Ordering::Relaxed);
+    windows::forget();
+    // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
+    unsafe {
+        (*header()).chunks = 1;
+        chunks::forget();
+        local().write_bytes(0, 1);
+        (*local()).busy = true;
+        thread(local());
+    }
+    STATE.store(3, Ordering::Release);
 }
 
 /// A name with a 0 at its end.
@@ -173,6 +193,10 @@ fn begin(socket: *const c_char) -> bool {
 }
 
 /// Sends the capture's descriptor to the tool.
+///
+/// # Safety
+///
+/// The capture is mapped.
 unsafe fn send(path: *const c_char, file: c_int) -> bool {
     let mut address = sys::UnixAddress {
         family: sys::AF_UNIX as u16,
@@ -223,6 +247,10 @@ unsafe fn send(path: *const c_char, file: c_int) -> bool {
 }
 
 /// In a child of `fork`: a capture of its own. What it inherited is not known to it.
+///
+/// # Safety
+///
+/// The capture is mapped.
 unsafe extern "C" fn in_child() {
     let local = local();
     // SAFETY: the child has one thread, this one.
@@ -254,7 +282,7 @@ unsafe extern "C" fn in_child() {
 /// # Safety
 ///
 /// `local` is the calling thread's, marked as busy, and the capture is mapped.
-pub unsafe fn thread(local: *mut Local) {
+pub(crate) unsafe fn thread(local: *mut Local) {
     // SAFETY: the caller's.
     unsafe {
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
@@ -289,6 +317,10 @@ pub unsafe fn thread(local: *mut Local) {
 }
 
 /// The destructor of the thread's key.
+///
+/// # Safety
+///
+/// The capture is mapped.
 unsafe extern "C" fn thread_ends(_: *mut c_void) {
     let local = local();
     // SAFETY: the block is this thread's.
@@ -302,7 +334,7 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
 }
 
 /// Notes a loaded module in the capture.
-pub fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
+pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
     // SAFETY: the unwinder calls this for one module at a time; entries beyond the count are nobody's.
     unsafe {
         let modules = AtomicU64::from_ptr(&raw mut (*header()).modules);

@@ -23,7 +23,7 @@ const PLACES: u64 = (MAX_WINDOWS - FIRST_WINDOWS) / BURST_WINDOWS;
 const _: () = assert!(PLACES <= 64);
 
 /// For a new capture.
-pub fn forget() {
+pub(crate) fn forget() {
     BURSTS.store(0, Ordering::Relaxed);
     IN_USE.store(0, Ordering::Relaxed);
 }
@@ -34,7 +34,7 @@ pub fn forget() {
 ///
 /// `local` is the calling thread's, with a number; the capture is mapped; the program accesses
 /// the bytes next.
-pub unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
+pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the caller's.
     unsafe {
         if (*local).window.is_null() {
@@ -52,6 +52,10 @@ pub unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
 }
 
 /// Sets the limit to the next window or the next quota.
+///
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn idle(local: *mut Local) {
     // SAFETY: the caller's.
     unsafe {
@@ -62,6 +66,10 @@ unsafe fn idle(local: *mut Local) {
 }
 
 /// Begins a burst if there is a place for it.
+///
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn begin(local: *mut Local) -> bool {
     let rate = start::options().rate;
     if rate == 0 {
@@ -99,6 +107,9 @@ fn first_of(place: u64) -> u64 {
     FIRST_WINDOWS + place * BURST_WINDOWS
 }
 
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn open(local: *mut Local, index: u64, burst: u64) {
     // SAFETY: the caller's.
     unsafe {
@@ -113,6 +124,10 @@ unsafe fn open(local: *mut Local, index: u64, burst: u64) {
 }
 
 /// Goes on with the burst's next window, or ends the burst.
+///
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn next(local: *mut Local) {
     // SAFETY: the caller's.
     unsafe {
@@ -134,7 +149,7 @@ unsafe fn next(local: *mut Local) {
 /// # Safety
 ///
 /// As for [`pause`].
-pub unsafe fn end(local: *mut Local) {
+pub(crate) unsafe fn end(local: *mut Local) {
     // SAFETY: the caller's.
     unsafe {
         if (*local).window.is_null() {
@@ -154,13 +169,17 @@ pub unsafe fn end(local: *mut Local) {
 /// # Safety
 ///
 /// As for [`pause`].
-pub unsafe fn wait(local: *mut Local) {
-    let mean = start::options().rate * BURST_WINDOWS * WINDOW_LEN as u64;
+pub(crate) unsafe fn wait(local: *mut Local) {
+    let mean = (start::options().rate * BURST_WINDOWS * WINDOW_LEN as u64).max(1);
     // SAFETY: the caller's.
     unsafe { (*local).gap = random(local) % (2 * mean) + 1 }
 }
 
 /// A xorshift generator with the thread's number as its seed: runs repeat.
+///
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn random(local: *mut Local) -> u64 {
     // SAFETY: the caller's.
     unsafe {
@@ -177,6 +196,10 @@ unsafe fn random(local: *mut Local) -> u64 {
 }
 
 /// Adds an access to the window, in pieces of at most 255 bytes.
+///
+/// # Safety
+///
+/// As for [`pause`].
 unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the window has room for one access at least; the chunk's entry is valid.
     unsafe {

@@ -6,14 +6,17 @@ pub mod capture;
 pub mod cli;
 mod error;
 #[path = "../format/mod.rs"]
+#[allow(missing_docs, reason = "fields say what they are")]
 pub mod format;
+#[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;
 pub mod store;
 pub mod symbols;
 pub mod types;
 #[cfg(test)]
-#[path = "../runtime/unwind/mod.rs"]
-mod unwind;
+#[allow(dead_code, reason = "under test nobody calls the functions that the library exports")]
+#[path = "../runtime/lib.rs"]
+mod runtime;
 pub mod views;
 
 pub use error::Error;
