@@ -88,7 +88,10 @@ pub(super) struct RecordArgs {
 impl RecordArgs {
     /// The options that were given, for another command line.
     pub(super) fn to_args(&self) -> Vec<OsString> {
-        let mut args = vec![format!("--rate={}", self.rate).into()];
+        let mut args = Vec::new();
+        if self.rate != crate::format::Options::DEFAULT.rate {
+            args.push(format!("--rate={}", self.rate).into());
+        }
         let switches = [
             ("--no-stacks", self.no_stacks),
             ("--counters-only", self.counters_only),
@@ -115,19 +118,6 @@ impl RecordArgs {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) record: RecordArgs,
-    /// Folder of profiles without a name of their own
-    #[arg(long, value_name = "FOLDER", hide = true)]
-    pub(super) folder: Option<PathBuf>,
-    /// The compiler and a flag that the program was built with, from `cargo ccscope`
-    #[arg(long, value_name = "TEXT", hide = true)]
-    pub(super) compiler: Option<String>,
-    #[arg(
-        long = "flag",
-        value_name = "FLAG",
-        hide = true,
-        allow_hyphen_values = true
-    )]
-    pub(super) flags: Vec<String>,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true)]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
