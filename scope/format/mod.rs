@@ -37,7 +37,7 @@ pub mod layout {
     pub const SITES: u64 = 16 * GIB;
     pub const MAX_SITES: u64 = 1 << 22;
     pub const CHUNKS: u64 = 64 * GIB;
-    pub const MAX_CHUNKS: u64 = 1 << 32;
+    pub const MAX_CHUNKS: u64 = 1 << 30;
     /// Histograms, maps of touched bytes, groups and curves. Offsets of these are offsets into
     /// the capture, in bytes.
     pub const HEAP: u64 = 320 * GIB;
@@ -64,7 +64,9 @@ macro_rules! plain {
         $(unsafe impl Plain for $name {})*
     };
 }
-plain!(Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, u64);
+plain!(
+    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, u64
+);
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
 #[must_use]
@@ -87,7 +89,11 @@ pub struct Options {
 }
 
 impl Options {
-    pub const DEFAULT: Options = Options { stacks: true, sites: true, rate: 1000 };
+    pub const DEFAULT: Options = Options {
+        stacks: true,
+        sites: true,
+        rate: 1000,
+    };
 }
 
 /// `Header::state`
@@ -145,7 +151,7 @@ pub struct Header {
 
 /// An executable or a shared library, as loaded.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Module {
     /// Addresses of its executable segments lie within.
     pub start: u64,
@@ -273,8 +279,6 @@ pub struct Site {
 pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
-    /// Written by more than one thread.
-    pub const WRITTEN_BY_MANY: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.
@@ -361,12 +365,15 @@ pub struct Point {
     pub allocations: u64,
 }
 
-/// Accesses recorded in one burst, or part of one. The accesses follow those of the window
-/// before; windows of one thread are in order.
 pub const WINDOW_LEN: usize = 8192;
-/// Windows that a capture holds.
-pub const MAX_WINDOWS: u64 = 512;
+/// The first [`FIRST_WINDOWS`] windows are the first accesses of the process, burst 0, as far as one
+/// thread made them. The others are bursts of [`BURST_WINDOWS`] at random times; when there are
+/// more than fit, each has the same chance to be kept.
+pub const FIRST_WINDOWS: u64 = 32;
+pub const BURST_WINDOWS: u64 = 4;
+pub const MAX_WINDOWS: u64 = FIRST_WINDOWS + 64 * BURST_WINDOWS;
 
+/// Accesses recorded without a gap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
@@ -374,7 +381,7 @@ pub struct Window {
     pub time: u64,
     pub thread: u32,
     pub len: u32,
-    /// Windows with the same number, of one thread, are one burst without a gap.
+    /// Windows with the same number are one burst; in order.
     pub burst: u64,
     pub accesses: [Access; WINDOW_LEN],
 }
@@ -385,15 +392,18 @@ pub struct Access {
     /// Address in the low 48 bits, then its size, at most 255 (longer ones are cut in pieces), then
     /// 1 for a write.
     pub address: u64,
-    /// For a load of eight bytes that hold the address of a chunk: that address.
+    /// For a load of eight bytes that point into a chunk: these bytes, and the chunk's site.
     pub pointer: u64,
-    /// Site of the chunk, or 0 outside the heap, and the offset from the chunk's start.
+    pub target: u32,
+    /// Site of the accessed chunk, or 0 outside the heap; its entry in the table of chunks; and
+    /// the offset from its start.
     pub site: u32,
+    pub chunk: u32,
     pub offset: u32,
 }
 
 const _: () = {
-    assert!(size_of::<Chunk>() == 64 && size_of::<Node>() == 16 && size_of::<Access>() == 24);
+    assert!(size_of::<Chunk>() == 64 && size_of::<Node>() == 16 && size_of::<Access>() == 32);
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
     assert!(size_of::<Site>() == 47 * 8 + 96 * 4 && size_of::<Curve>() == 16);
     assert!(size_of::<Header>() as u64 <= layout::MODULES);

@@ -1,12 +1,50 @@
 //! The part of `ccscope` inside the profiled process: it sees allocations and accesses and writes
 //! them into a [capture](format).
+//!
+//! It is a shared library of its own, without `std` and without crates: `build.rs` compiles this
+//! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
+//!
+//! * [`hooks`]: functions of libc that are taken over. [`access`]: callbacks of the instrumentation.
+//! * [`chunks`]: the books, under one lock; with [`stacks`] and [`curves`].
+//! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
+//! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "x86-64 only: words have 64 bits"
+)]
 
+#[cfg(not(test))]
 #[path = "../format/mod.rs"]
 mod format;
+
+mod access;
+mod arena;
+mod chunks;
+mod curves;
+mod hooks;
+mod local;
+mod shadow;
+mod stacks;
+mod start;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod unwind;
+mod windows;
 
 #[cfg(not(test))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
+    sys::die(b"internal error in the runtime")
 }
+
+// `core` as it comes with the compiler refers to the function by which unwinding asks what to do in
+// a frame. Nothing here unwinds. Hidden, so that no program takes it for its own.
+#[cfg(not(test))]
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "ud2",
+);

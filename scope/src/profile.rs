@@ -288,6 +288,7 @@ pub struct Access {
 impl Profile {
     /// Seconds from the start to `time`, by the nearest point of the curve.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a run does not last 500 years")]
     pub fn seconds(&self, time: u64) -> f64 {
         let at = self.curve.partition_point(|point| point.time <= time);
         let before = at.checked_sub(1).map_or((1, 0), |i| (self.curve[i].time, self.curve[i].ns));

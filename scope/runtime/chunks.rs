@@ -1,0 +1,674 @@
+//! The books: what is done when a chunk is allocated, resized or freed.
+//!
+//! All of it happens under one lock. Accesses do not take it: they count in the chunk's entry.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::arena::{self, LOCK, at, chunk, header, site, thread};
+use super::curves::{self, Level};
+use super::local::Local;
+use super::stacks::{self, Stacks, UNKNOWN};
+use super::{access, shadow, start, sys};
+use crate::format::{
+    BLOCK, Chunk, Group, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
+};
+
+const PROCESS_POINTS: u32 = 2048;
+const SITE_POINTS: u32 = 128;
+const THREAD_POINTS: u32 = 64;
+/// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no more
+/// gaps that long.
+const MAX_GROUPS: u64 = 4096;
+
+/// What the lock guards beside the capture.
+struct Books {
+    stacks: Stacks,
+    /// Entries of chunks that were freed: a list through their `touched`.
+    free: u32,
+}
+
+struct Guarded(core::cell::UnsafeCell<Books>);
+
+// SAFETY: used under `LOCK` only.
+unsafe impl Sync for Guarded {}
+
+static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
+    stacks: Stacks::NEW,
+    free: 0,
+}));
+
+/// What an allocation is.
+pub(crate) struct Allocation<'a> {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) usable: u64,
+    /// Return addresses, innermost first.
+    pub(crate) stack: &'a [u64],
+}
+
+/// A chunk that `realloc` has taken out of the books until it knows the outcome.
+pub(crate) struct Detached {
+    pub(crate) chunk: Chunk,
+    usable: u64,
+}
+
+/// Records an allocation; `from` is the chunk that it replaces, by `realloc`.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, marked as busy; the capture is mapped; the bytes belong to
+/// nobody else until the chunk is freed.
+pub(crate) unsafe fn allocated(
+    local: *mut Local,
+    new: &Allocation<'_>,
+    mut from: Option<Detached>,
+) {
+    let hash = stacks::hash(new.stack);
+    let tsc = sys::tsc();
+    LOCK.with(|| {
+        // SAFETY: by the lock and the caller's promise.
+        unsafe {
+            let books = &mut *BOOKS.0.get();
+            let time = access::event(local);
+            if let Some(old) = &mut from {
+                moved(old, new);
+                if old.chunk.first != 0 {
+                    // Its content is read.
+                    old.chunk.reads = old.chunk.reads.saturating_add(1);
+                    old.chunk.last = time;
+                }
+                retire(old, time, false);
+            }
+            (*header()).last_tsc = tsc;
+            if !start::options().sites {
+                grow(total(), new, time);
+                draw(total(), PROCESS_POINTS, (time, tsc), true);
+                return;
+            }
+            let id = if start::options().stacks {
+                books.stacks.site(new.stack, hash)
+            } else {
+                UNKNOWN
+            };
+            grow(site(id), new, time);
+            draw(site(id), SITE_POINTS, (time, tsc), true);
+            // After the site: a peak of the process includes this chunk.
+            grow(total(), new, time);
+            draw(total(), PROCESS_POINTS, (time, tsc), true);
+            let of_thread = thread((*local).thread);
+            (*of_thread).allocations += 1;
+            (*of_thread).live += new.usable;
+            (*of_thread).peak = (*of_thread).peak.max((*of_thread).live);
+            draw_thread((*local).thread, (time, tsc), true);
+            (*local).last_allocated = time;
+            let entry = books.take_entry();
+            if entry == 0 || !shadow::set(new.start, new.size, entry) {
+                (*header()).lost_chunks += 1;
+                shadow::set(new.start, new.size, 0);
+                return;
+            }
+            group(site(id), time);
+            let kept = histogram(site(id), new.size);
+            *chunk(entry) = Chunk {
+                start: new.start,
+                size_and_thread: new.size | u64::from((*local).thread) << 48,
+                reads: 0,
+                writes: 0,
+                touched: map_of(new.size),
+                allocated: time,
+                first: 0,
+                last: 0,
+                site: id,
+                toucher: NO_THREAD,
+                generation: from
+                    .as_ref()
+                    .map_or(0, |old| old.chunk.generation.saturating_add(1)),
+                flags: if kept { flags::HISTOGRAM } else { 0 },
+            };
+            if let Some(old) = &from {
+                access::inherit(local, &old.chunk, chunk(entry));
+                give_map(&old.chunk);
+                let sum = site(id);
+                (*sum).longest_chain = (*sum)
+                    .longest_chain
+                    .max(u64::from((*chunk(entry)).generation));
+            }
+        }
+    });
+}
+
+/// Takes the chunk at `start` out, before its memory is given back to the allocator.
+///
+/// # Safety
+///
+/// As for [`allocated`]; nobody accesses the chunk any more.
+pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
+    LOCK.with(|| {
+        // SAFETY: by the lock and the caller's promise.
+        unsafe {
+            let time = access::event(local);
+            if !start::options().sites {
+                let sum = &mut *total();
+                sum.frees += 1;
+                sum.live_chunks = sum.live_chunks.saturating_sub(1);
+                sum.live_usable = sum.live_usable.saturating_sub(usable);
+                draw(total(), PROCESS_POINTS, (time, sys::tsc()), false);
+                return;
+            }
+            let Some(old) = detach(start, usable) else {
+                return;
+            };
+            let temporary = old.chunk.allocated == (*local).last_allocated
+                && old.chunk.thread() == (*local).thread;
+            retire(&old, time, temporary);
+            give_map(&old.chunk);
+        }
+    });
+}
+
+/// Takes the chunk at `start` from its place, for `realloc`, which then calls [`allocated`] or
+/// [`attach`].
+///
+/// # Safety
+///
+/// As for [`freed`].
+pub(crate) unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
+    // SAFETY: by the lock and the caller's promise.
+    LOCK.with(|| unsafe { detach(start, usable) })
+}
+
+/// Puts a chunk back, because `realloc` failed.
+///
+/// # Safety
+///
+/// As for [`allocated`].
+pub(crate) unsafe fn attach(old: &Detached) {
+    LOCK.with(|| {
+        // SAFETY: by the lock and the caller's promise.
+        unsafe {
+            let books = &mut *BOOKS.0.get();
+            let entry = books.take_entry();
+            if entry != 0 && shadow::set(old.chunk.start, old.chunk.size(), entry) {
+                *chunk(entry) = old.chunk;
+            }
+        }
+    });
+}
+
+/// Ends a chunk that `realloc` to 0 bytes has freed.
+///
+/// # Safety
+///
+/// As for [`freed`].
+pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
+    LOCK.with(|| {
+        // SAFETY: by the lock and the caller's promise.
+        unsafe {
+            retire(old, access::event(local), false);
+            give_map(&old.chunk);
+        }
+    });
+}
+
+/// Forgets everything, for a new capture.
+///
+/// # Safety
+///
+/// No other thread exists.
+pub(crate) unsafe fn forget() {
+    LOCK.reset();
+    // SAFETY: there is no other thread.
+    unsafe {
+        *BOOKS.0.get() = Books {
+            stacks: Stacks::NEW,
+            free: 0,
+        };
+        arena::forget();
+        stacks::new_site(0);
+        (*total()).smallest = u64::MAX;
+    }
+    shadow::forget();
+}
+
+fn total() -> *mut Site {
+    // SAFETY: only the address is computed.
+    unsafe { &raw mut (*header()).total }
+}
+
+impl Books {
+    /// # Safety
+    ///
+    /// The caller holds the lock and the capture is mapped.
+    unsafe fn take_entry(&mut self) -> u32 {
+        // SAFETY: by the lock.
+        unsafe {
+            if self.free != 0 {
+                let entry = self.free;
+                self.free = (*chunk(entry)).touched as u32;
+                return entry;
+            }
+            let next = (*header()).chunks.max(1);
+            if next >= layout::MAX_CHUNKS {
+                return 0;
+            }
+            (*header()).chunks = next + 1;
+            next as u32
+        }
+    }
+}
+
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
+    // SAFETY: by the lock.
+    unsafe {
+        let entry = shadow::find(start);
+        if entry == 0 || (*chunk(entry)).start != start {
+            if start::options().sites {
+                (*header()).unknown_frees += 1;
+            }
+            return None;
+        }
+        let old = *chunk(entry);
+        shadow::set(start, old.size(), 0);
+        let books = &mut *BOOKS.0.get();
+        (*chunk(entry)).start = 0;
+        (*chunk(entry)).touched = u64::from(books.free);
+        books.free = entry;
+        Some(Detached { chunk: old, usable })
+    }
+}
+
+/// Adds a new chunk to the sums.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
+    // SAFETY: by the lock.
+    unsafe {
+        note_peak(sum);
+        let sum = &mut *sum;
+        sum.allocations += 1;
+        sum.bytes += new.size;
+        sum.usable += new.usable;
+        sum.live_chunks += 1;
+        sum.live_bytes += new.size;
+        sum.live_usable += new.usable;
+        if sum.live_usable > sum.peak_usable {
+            sum.peak_usable = sum.live_usable;
+            sum.peak_time = time;
+            sum.peak_chunks = sum.live_chunks;
+        }
+        sum.smallest = sum.smallest.min(new.size);
+        sum.largest = sum.largest.max(new.size);
+        if sum.first_time == 0 {
+            sum.first_time = time;
+        }
+        sum.last_time = time;
+        sum.run = if new.size > sum.last_size {
+            sum.run + 1
+        } else {
+            1
+        };
+        sum.longest_run = sum.longest_run.max(sum.run);
+        sum.last_size = new.size;
+        sum.sizes[bits(new.size)] += 1;
+    }
+}
+
+/// Before the first change after a peak of the process: notes what a site had then.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn note_peak(sum: *mut Site) {
+    // SAFETY: by the lock.
+    unsafe {
+        let peak = (*total()).peak_time;
+        if (*sum).peak_seen != peak {
+            (*sum).peak_seen = peak;
+            (*sum).at_peak_usable = (*sum).live_usable;
+            (*sum).at_peak_bytes = (*sum).live_bytes;
+            (*sum).at_peak_chunks = (*sum).live_chunks;
+        }
+    }
+}
+
+fn bits(n: u64) -> usize {
+    ((64 - n.leading_zeros()) as usize).min(47)
+}
+
+/// Folds a dead chunk into its site and its thread.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        let of_thread = thread(old.chunk.thread());
+        (*of_thread).live = (*of_thread).live.saturating_sub(old.usable);
+        let touched = touched_bytes(&old.chunk);
+        for sum in [site(old.chunk.site), total()] {
+            note_peak(sum);
+            fold(&mut *sum, &old.chunk, old.usable, time, touched);
+            (*sum).temporary += u64::from(temporary);
+        }
+        leave_group(site(old.chunk.site), &old.chunk, time);
+        let now = (time, sys::tsc());
+        draw(total(), PROCESS_POINTS, now, false);
+        draw(site(old.chunk.site), SITE_POINTS, now, false);
+        draw_thread(old.chunk.thread(), now, false);
+    }
+}
+
+fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
+    let add = |double: &mut u64, value: f64| {
+        *double = (f64::from_bits(*double) + value).to_bits();
+    };
+    let life = time - old.allocated;
+    sum.frees += 1;
+    sum.live_chunks -= 1;
+    sum.live_bytes -= old.size();
+    sum.live_usable = sum.live_usable.saturating_sub(usable);
+    sum.live_touched = sum.live_touched.saturating_sub(touched);
+    sum.reads += u64::from(old.reads);
+    sum.writes += u64::from(old.writes);
+    sum.touched_bytes += touched;
+    match (old.reads > 0, old.writes > 0) {
+        (true, true) => sum.useful_bytes += touched,
+        (true, false) => sum.unwritten_chunks += 1,
+        (false, true) => sum.unread_chunks += 1,
+        (false, false) => sum.untouched_chunks += 1,
+    }
+    sum.shared_chunks += u64::from(old.flags & flags::SHARED != 0);
+    sum.lifetime += life;
+    sum.shortest_life = sum.shortest_life.min(life);
+    sum.longest_life = sum.longest_life.max(life);
+    sum.lifetimes[bits(life)] += 1;
+    let bytes = old.size() as f64;
+    if old.first == 0 {
+        add(&mut sum.drag, bytes * life as f64);
+    } else {
+        add(
+            &mut sum.active_ratio,
+            (old.last - old.first) as f64 / life.max(1) as f64,
+        );
+        add(&mut sum.drag, bytes * time.saturating_sub(old.last) as f64);
+        add(
+            &mut sum.wait,
+            bytes * old.first.saturating_sub(old.allocated) as f64,
+        );
+    }
+}
+
+/// Counts what a move has copied.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
+    // SAFETY: by the lock.
+    unsafe {
+        for sum in [site(old.chunk.site), total()] {
+            (*sum).reallocs += 1;
+            if old.chunk.start != new.start {
+                (*sum).moved_bytes += old.chunk.size().min(new.size);
+            }
+        }
+    }
+}
+
+/// Adds a point to the curve of the process or of a site.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        let level = Level {
+            usable: (*sum).live_usable,
+            requested: (*sum).live_bytes,
+            touched: AtomicU64::from_ptr(&raw mut (*sum).live_touched).load(Ordering::Relaxed),
+        };
+        curves::add(&mut (*sum).curve, room, now, level, allocated);
+    }
+}
+
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        let live = (*thread(id)).live;
+        let level = Level {
+            usable: live,
+            requested: live,
+            touched: live,
+        };
+        curves::add(
+            &mut (*thread(id)).curve,
+            THREAD_POINTS,
+            now,
+            level,
+            allocated,
+        );
+    }
+}
+
+/// Puts a new chunk into the site's last group, or begins one.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn group(sum: *mut Site, time: u64) {
+    // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
+    unsafe {
+        let sum = &mut *sum;
+        // The longest power of two that is at most a thousandth of the run so far.
+        let threshold = 1_u64 << (time / 1000).max(1).ilog2();
+        let groups = |offset: u64| at::<Group>(offset);
+        if sum.groups_len > 0 {
+            let last = groups(sum.groups).add(sum.groups_len as usize - 1);
+            if time - (*last).last_allocated <= threshold {
+                (*last).last_allocated = time;
+                (*last).chunks += 1;
+                return;
+            }
+        }
+        let bytes = |room: u64| room * size_of::<Group>() as u64;
+        if sum.groups_len == sum.groups_room {
+            join_groups(sum, threshold);
+        }
+        if sum.groups_len == sum.groups_room && sum.groups_room < MAX_GROUPS {
+            let room = (sum.groups_room * 2).max(2);
+            let new = arena::take(bytes(room));
+            if new == 0 {
+                return;
+            }
+            if sum.groups_room > 0 {
+                let old = bytes(sum.groups_room);
+                at::<u8>(new).copy_from_nonoverlapping(at(sum.groups), old as usize);
+                arena::give(sum.groups, old);
+            }
+            sum.groups = new;
+            sum.groups_room = room;
+        }
+        *groups(sum.groups).add(sum.groups_len as usize) = Group {
+            first_allocated: time,
+            last_allocated: time,
+            chunks: 1,
+            lifetimes: 0,
+            last_freed: 0,
+            freed: 0,
+        };
+        sum.groups_len += 1;
+    }
+}
+
+/// Joins neighbours that are less than `threshold` apart: it has grown since they were made.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn join_groups(sum: &mut Site, threshold: u64) {
+    if sum.groups_len == 0 {
+        return;
+    }
+    // SAFETY: as for `group`.
+    unsafe {
+        let groups: *mut Group = at(sum.groups);
+        let mut kept = 0;
+        for i in 1..sum.groups_len as usize {
+            let (into, from) = (&mut *groups.add(kept), *groups.add(i));
+            if from.first_allocated - into.last_allocated <= threshold {
+                into.last_allocated = from.last_allocated;
+                into.chunks += from.chunks;
+                into.lifetimes += from.lifetimes;
+                into.last_freed = into.last_freed.max(from.last_freed);
+                into.freed += from.freed;
+            } else {
+                kept += 1;
+                *groups.add(kept) = from;
+            }
+        }
+        sum.groups_len = kept as u64 + 1;
+    }
+}
+
+/// Adds a dead chunk's lifetime to the group in which it was allocated.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
+    // SAFETY: as for `group`.
+    unsafe {
+        let groups =
+            core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);
+        let after = groups.partition_point(|group| group.first_allocated <= old.allocated);
+        if let Some(group) = groups[..after].last_mut() {
+            group.lifetimes += time - old.allocated;
+            group.last_freed = group.last_freed.max(time);
+            group.freed += 1;
+        }
+    }
+}
+
+/// Whether the site has a histogram for chunks of this size; it is made with the first chunk and
+/// dropped when the sizes differ.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
+    // SAFETY: by the lock. Accesses of chunks that live read `hist` without it, and write only if it
+    // is not 0; the memory of a dropped one is not used again, so that they do no harm.
+    unsafe {
+        let sum = &mut *sum;
+        if sum.hist_size == 0 && sum.allocations == 1 && (1..=MAX_MAPPED_BYTES).contains(&size) {
+            sum.hist = arena::take((size + 1) * 16);
+            sum.hist_size = size;
+        } else if sum.hist_size != size {
+            sum.hist_size = SIZES_DIFFER;
+            sum.hist = 0;
+        }
+        sum.hist != 0
+    }
+}
+
+/// Bytes of the map of touched bytes of a chunk of this size, beyond those in its entry.
+fn map_bytes(size: u64) -> u64 {
+    match size {
+        0..=64 => 0,
+        65..=MAX_MAPPED_BYTES => size.div_ceil(64) * 8,
+        _ => size.div_ceil(64 * BLOCK) * 8,
+    }
+}
+
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn map_of(size: u64) -> u64 {
+    match map_bytes(size) {
+        0 => 0,
+        // SAFETY: by the lock.
+        bytes => unsafe { arena::take(bytes) },
+    }
+}
+
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn give_map(old: &Chunk) {
+    let bytes = map_bytes(old.size());
+    if bytes > 0 && old.touched != 0 {
+        // SAFETY: by the lock; the chunk is dead.
+        unsafe { arena::give(old.touched, bytes) }
+    }
+}
+
+/// Bytes of a chunk that were touched, in whole blocks for large ones.
+///
+/// # Safety
+///
+/// The chunk's map is allocated.
+pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
+    let size = old.size();
+    let words = map_bytes(size) / 8;
+    if words == 0 {
+        return u64::from(old.touched.count_ones());
+    }
+    if old.touched == 0 {
+        return 0;
+    }
+    // SAFETY: by the lock, and the caller's promise.
+    let map = unsafe { core::slice::from_raw_parts(at::<u64>(old.touched), words as usize) };
+    let ones: u64 = map.iter().map(|word| u64::from(word.count_ones())).sum();
+    if size <= MAX_MAPPED_BYTES {
+        return ones;
+    }
+    let rest = size % BLOCK;
+    let last = (size - 1) / BLOCK;
+    let cut = rest != 0 && map[(last / 64) as usize] >> (last % 64) & 1 == 1;
+    ones * BLOCK - if cut { BLOCK - rest } else { 0 }
+}
+
+/// Calls `each` with offset and length of the touched parts of a chunk.
+///
+/// # Safety
+///
+/// As for [`touched_bytes`].
+pub(crate) unsafe fn touched_ranges(old: &Chunk, mut each: impl FnMut(u64, u64)) {
+    let words = map_bytes(old.size()) / 8;
+    let own = [old.touched];
+    let map = if words == 0 {
+        &own[..]
+    } else if old.touched == 0 {
+        return;
+    } else {
+        // SAFETY: by the lock, and the caller's promise.
+        unsafe { core::slice::from_raw_parts(at::<u64>(old.touched), words as usize) }
+    };
+    let unit = if old.size() <= MAX_MAPPED_BYTES {
+        1
+    } else {
+        BLOCK
+    };
+    for (index, &word) in map.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            let from = u64::from(rest.trailing_zeros());
+            let len = u64::from((!(rest >> from)).trailing_zeros());
+            each((index as u64 * 64 + from) * unit, len * unit);
+            if from + len >= 64 {
+                break;
+            }
+            rest = rest >> (from + len) << (from + len);
+        }
+    }
+}

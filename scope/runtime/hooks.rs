@@ -1,0 +1,499 @@
+//! The functions that this library takes over from libc: the `malloc` family, `mmap`, threads.
+//!
+//! Each calls the one that would have been called without us, and tells the books. While a thread
+//! is in here its `busy` flag is set, so that what those functions call among themselves is passed
+//! on unseen.
+
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::access::MANY;
+use super::arena::header;
+use super::chunks::{self, Allocation};
+use super::local::local;
+use super::{start, sys, unwind};
+
+/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
+const MAX_FRAMES: usize = 256;
+
+/// A function of libc, looked up at its first call.
+struct Real {
+    name: &'static core::ffi::CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Real {
+    const fn new(name: &'static core::ffi::CStr) -> Self {
+        Self {
+            name,
+            address: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// The function's address; null while it is being looked up, or if nobody has it.
+    fn address(&self) -> *mut c_void {
+        let known = self.address.load(Ordering::Acquire);
+        if !known.is_null() {
+            return known;
+        }
+        // SAFETY: the name ends with 0. What `dlsym` allocates meanwhile comes from `early`.
+        let found = unsafe { sys::dlsym(sys::RTLD_NEXT, self.name.as_ptr()) };
+        self.address.store(found, Ordering::Release);
+        found
+    }
+}
+
+macro_rules! real {
+    ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {$(
+        /// The function that would have been called without us.
+        ///
+        /// # Safety
+        ///
+        /// Its own.
+        #[allow(non_snake_case, reason = "called like the constant that it stands for")]
+        #[allow(clippy::allow_attributes, reason = "not every name needs it")]
+        mod $constant {
+            use super::*;
+            pub(crate) static REAL: Real = Real::new($name);
+            pub(crate) type Function = unsafe extern "C" fn($($argument),*) -> $result;
+            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+            pub(crate) fn get() -> Option<Function> {
+                let address = REAL.address();
+                // SAFETY: the function of this name has this type, and null is `None`.
+                unsafe { core::mem::transmute::<*mut c_void, Option<Function>>(address) }
+            }
+        }
+    )*};
+}
+
+real! {
+    real_malloc c"malloc" fn(usize) -> *mut c_void;
+    real_calloc c"calloc" fn(usize, usize) -> *mut c_void;
+    real_realloc c"realloc" fn(*mut c_void, usize) -> *mut c_void;
+    real_free c"free" fn(*mut c_void) -> ();
+    real_memalign c"memalign" fn(usize, usize) -> *mut c_void;
+    real_aligned_alloc c"aligned_alloc" fn(usize, usize) -> *mut c_void;
+    real_posix_memalign c"posix_memalign" fn(*mut *mut c_void, usize, usize) -> c_int;
+    real_usable_size c"malloc_usable_size" fn(*mut c_void) -> usize;
+    real_mmap c"mmap" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
+    real_munmap c"munmap" fn(*mut c_void, usize) -> c_int;
+    real_pthread_create c"pthread_create" fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
+    real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
+}
+
+/// Memory for what `dlsym` allocates before the real functions are known. Never freed.
+mod early {
+    use super::*;
+
+    const LEN: usize = 1 << 16;
+
+    #[repr(align(16))]
+    struct Memory(core::cell::UnsafeCell<[u8; LEN]>);
+
+    // SAFETY: each byte is given out once.
+    unsafe impl Sync for Memory {}
+
+    static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
+    static USED: AtomicUsize = AtomicUsize::new(0);
+
+    pub(crate) fn take(bytes: usize) -> *mut c_void {
+        let room = bytes.saturating_add(31) & !15;
+        let at = USED.fetch_add(room, Ordering::Relaxed) + 16;
+        if room > LEN || at + bytes > LEN {
+            sys::die(
+                b"the dynamic loader takes more memory than expected before `malloc` is known",
+            );
+        }
+        // SAFETY: within the array.
+        unsafe { MEMORY.0.get().cast::<u8>().add(at).cast() }
+    }
+
+    pub(crate) fn owns(address: *mut c_void) -> bool {
+        (address as usize).wrapping_sub(MEMORY.0.get() as usize) < LEN
+    }
+}
+
+/// Marks the thread as busy; `None` if it was, or if this process is not recorded.
+#[inline(always)]
+fn enter() -> Option<*mut super::local::Local> {
+    let local = local();
+    // SAFETY: the block is this thread's.
+    unsafe {
+        if (*local).busy {
+            return None;
+        }
+        (*local).busy = true;
+        if start::active() {
+            return Some(local);
+        }
+        (*local).busy = false;
+        None
+    }
+}
+
+#[inline(always)]
+fn leave(local: *mut super::local::Local) {
+    // SAFETY: the block is this thread's.
+    unsafe { (*local).busy = false }
+}
+
+fn usable(address: *mut c_void, size: usize) -> u64 {
+    match real_usable_size::get() {
+        // SAFETY: the allocator has just given this address.
+        Some(function) => unsafe { function(address) as u64 },
+        None => size as u64,
+    }
+}
+
+/// Runs an allocating function and records what it gives.
+#[inline(always)]
+fn allocate(size: usize, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    let Some(local) = enter() else { return work() };
+    let address = work();
+    if !address.is_null() {
+        record(local, address, size, None);
+    }
+    leave(local);
+    address
+}
+
+#[inline(always)]
+fn record(
+    local: *mut super::local::Local,
+    address: *mut c_void,
+    size: usize,
+    from: Option<chunks::Detached>,
+) {
+    let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; MAX_FRAMES];
+    // SAFETY: the walker writes the frames that it returns, and reads none.
+    let frames = unsafe { &mut *(&raw mut frames).cast::<[u64; MAX_FRAMES]>() };
+    let found = if start::options().stacks {
+        unwind::stack(frames, start::module).0
+    } else {
+        0
+    };
+    let new = Allocation {
+        start: address as u64,
+        size: size as u64,
+        usable: usable(address, size),
+        stack: &frames[..found],
+    };
+    // SAFETY: the thread is marked as busy and recorded; the memory is new.
+    unsafe { chunks::allocated(local, &new, from) };
+}
+
+fn out_of_memory() -> *mut c_void {
+    const ENOMEM: c_int = 12;
+    // SAFETY: the address of this thread's `errno`.
+    unsafe { *sys::__errno_location() = ENOMEM };
+    core::ptr::null_mut()
+}
+
+/// `malloc`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
+    let Some(real) = real_malloc::get() else {
+        return early::take(size);
+    };
+    // SAFETY: any size may be asked for.
+    allocate(size, || unsafe { real(size) })
+}
+
+/// `calloc`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    let local = local();
+    // SAFETY: the block is this thread's. `dlsym` calls `calloc`, and must not look it up again.
+    let looked_up = unsafe { core::mem::replace(&mut (*local).resolving, true) };
+    let real = if looked_up && real_calloc::REAL.address.load(Ordering::Acquire).is_null() {
+        None
+    } else {
+        real_calloc::get()
+    };
+    // SAFETY: as above.
+    unsafe { (*local).resolving = looked_up };
+    let Some(real) = real else {
+        return early::take(count.saturating_mul(size));
+    };
+    // SAFETY: any size may be asked for.
+    allocate(count.wrapping_mul(size), || unsafe { real(count, size) })
+}
+
+/// `realloc`
+///
+/// # Safety
+///
+/// As for `realloc`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if old.is_null() {
+        return malloc(size);
+    }
+    if early::owns(old) {
+        let new = malloc(size);
+        if !new.is_null() {
+            // SAFETY: memory of `early` is followed by more of it or ends with it; what lies beyond
+            // the old object is not looked at by the caller.
+            unsafe { new.cast::<u8>().copy_from(old.cast(), size.min(4096)) };
+        }
+        return new;
+    }
+    let Some(real) = real_realloc::get() else {
+        return out_of_memory();
+    };
+    let Some(local) = enter() else {
+        // SAFETY: the caller's.
+        return unsafe { real(old, size) };
+    };
+    // SAFETY: the caller's; the old chunk is out of the books before its memory can be another's.
+    unsafe {
+        let before = chunks::detached(old as u64, usable(old, 0));
+        let new = real(old, size);
+        if !new.is_null() {
+            record(local, new, size, before);
+        } else if let Some(before) = before {
+            if size == 0 {
+                chunks::gone(local, &before);
+            } else {
+                chunks::attach(&before);
+            }
+        }
+        leave(local);
+        new
+    }
+}
+
+/// `reallocarray`
+///
+/// # Safety
+///
+/// As for `realloc`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn reallocarray(
+    old: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    match count.checked_mul(size) {
+        // SAFETY: the caller's.
+        Some(bytes) => unsafe { realloc(old, bytes) },
+        None => out_of_memory(),
+    }
+}
+
+/// `free`
+///
+/// # Safety
+///
+/// As for `free`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn free(old: *mut c_void) {
+    if old.is_null() || early::owns(old) {
+        return;
+    }
+    let Some(real) = real_free::get() else { return };
+    let Some(local) = enter() else {
+        // SAFETY: the caller's.
+        return unsafe { real(old) };
+    };
+    // SAFETY: the caller's; the chunk is out of the books before its memory can be another's.
+    unsafe {
+        chunks::freed(local, old as u64, usable(old, 0));
+        real(old);
+    }
+    leave(local);
+}
+
+/// `memalign`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void {
+    let Some(real) = real_memalign::get() else {
+        return out_of_memory();
+    };
+    // SAFETY: any numbers may be passed.
+    allocate(size, || unsafe { real(alignment, size) })
+}
+
+/// `aligned_alloc`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_void {
+    let Some(real) = real_aligned_alloc::get() else {
+        return out_of_memory();
+    };
+    // SAFETY: any numbers may be passed.
+    allocate(size, || unsafe { real(alignment, size) })
+}
+
+/// `valloc`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn valloc(size: usize) -> *mut c_void {
+    memalign(4096, size)
+}
+
+/// `pvalloc`
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    match size.checked_next_multiple_of(4096) {
+        Some(size) => memalign(4096, size),
+        None => out_of_memory(),
+    }
+}
+
+/// `posix_memalign`
+///
+/// # Safety
+///
+/// As for `posix_memalign`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn posix_memalign(
+    into: *mut *mut c_void,
+    alignment: usize,
+    size: usize,
+) -> c_int {
+    const ENOMEM: c_int = 12;
+    let Some(real) = real_posix_memalign::get() else {
+        return ENOMEM;
+    };
+    let mut status = 0;
+    allocate(size, || {
+        // SAFETY: the caller's.
+        unsafe {
+            status = real(into, alignment, size);
+            if status == 0 {
+                *into
+            } else {
+                core::ptr::null_mut()
+            }
+        }
+    });
+    status
+}
+
+/// `malloc_usable_size`
+///
+/// # Safety
+///
+/// As for `malloc_usable_size`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
+    if early::owns(address) {
+        return 0;
+    }
+    // SAFETY: the caller's.
+    real_usable_size::get().map_or(0, |real| unsafe { real(address) })
+}
+
+/// `mmap`, of which only totals are kept.
+///
+/// # Safety
+///
+/// As for `mmap`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: i64,
+) -> *mut c_void {
+    let failed = core::ptr::without_provenance_mut(usize::MAX);
+    let Some(real) = real_mmap::get() else {
+        out_of_memory();
+        return failed;
+    };
+    // SAFETY: the caller's.
+    let mapped = unsafe { real(address, len, protection, flags, file, offset) };
+    if mapped != failed && flags & sys::MAP_ANONYMOUS != 0 {
+        map_total(len as i64);
+    }
+    mapped
+}
+
+/// `mmap64`, the same function.
+///
+/// # Safety
+///
+/// As for `mmap`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    len: usize,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: i64,
+) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe { mmap(address, len, protection, flags, file, offset) }
+}
+
+/// `munmap`
+///
+/// # Safety
+///
+/// As for `munmap`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
+    let Some(real) = real_munmap::get() else {
+        return -1;
+    };
+    // SAFETY: the caller's.
+    let status = unsafe { real(address, len) };
+    if status == 0 {
+        map_total(-(len as i64));
+    }
+    status
+}
+
+fn map_total(change: i64) {
+    let Some(local) = enter() else { return };
+    super::arena::LOCK.with(|| {
+        // SAFETY: by the lock. Files are mapped and unmapped, too, hence saturating.
+        unsafe {
+            let header = header();
+            (*header).mapped = (*header).mapped.saturating_add_signed(change);
+            (*header).mapped_peak = (*header).mapped_peak.max((*header).mapped);
+        }
+    });
+    leave(local);
+}
+
+/// `pthread_create`: from here on counts are atomic.
+///
+/// # Safety
+///
+/// As for `pthread_create`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn pthread_create(
+    thread: *mut c_void,
+    attributes: *const c_void,
+    start: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    const EAGAIN: c_int = 11;
+    MANY.store(true, Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).alone = 0 };
+    let Some(real) = real_pthread_create::get() else {
+        return EAGAIN;
+    };
+    // SAFETY: the caller's.
+    unsafe { real(thread, attributes, start, argument) }
+}
+
+/// `dlclose`: what was known of the library's code is forgotten.
+///
+/// # Safety
+///
+/// As for `dlclose`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
+    let Some(real) = real_dlclose::get() else {
+        return -1;
+    };
+    // SAFETY: the caller's.
+    let status = unsafe { real(library) };
+    unwind::forget();
+    status
+}

@@ -1,0 +1,68 @@
+//! What each thread has of its own.
+//!
+//! Stable Rust has thread-local variables only in `std`, and those of a shared library cost a call.
+//! So the block is defined in assembly and found by the initial-exec model: two loads. That is
+//! allowed because the library is loaded when the process starts.
+
+use crate::format::Window;
+
+/// Zeroed when the thread begins.
+#[repr(C)]
+pub(crate) struct Local {
+    /// The thread's time.
+    pub(crate) now: u64,
+    /// An access beyond this time calls `access::pause`.
+    pub(crate) limit: u64,
+    /// Time when the thread last added its events to the capture's.
+    pub(crate) synced: u64,
+    /// Its number, from 1 on; 0 before its first event.
+    pub(crate) thread: u16,
+    /// The same while it is the only thread, else 0: no chunk was touched by that.
+    pub(crate) alone: u16,
+    /// Set while the runtime works, so that its own calls are passed on unseen.
+    pub(crate) busy: bool,
+    /// Set while `dlsym` looks for `calloc`, which it calls itself.
+    pub(crate) resolving: bool,
+    pub(crate) _pad: [u8; 2],
+    /// Accesses outside the heap, not yet added to the capture: reads, then writes.
+    pub(crate) other: [u64; 2],
+    /// Time at which this thread allocated last.
+    pub(crate) last_allocated: u64,
+    /// The window under way, or null, and how many more belong to its burst.
+    pub(crate) window: *mut Window,
+    pub(crate) windows_left: u64,
+    /// Accesses until the next window, after the limit.
+    pub(crate) gap: u64,
+    pub(crate) random: u64,
+}
+
+core::arch::global_asm!(
+    ".pushsection .tbss.ccscope_local,\"awT\",@nobits",
+    ".p2align 6",
+    ".type ccscope_local,@object",
+    ".globl ccscope_local",
+    ".hidden ccscope_local",
+    "ccscope_local:",
+    ".zero 192",
+    ".size ccscope_local, 192",
+    ".popsection",
+);
+
+const _: () = assert!(size_of::<Local>() <= 192);
+
+/// The calling thread's. Valid until the thread ends.
+#[inline(always)]
+pub(crate) fn local() -> *mut Local {
+    let address: *mut Local;
+    // SAFETY: the thread pointer at fs:0 plus the offset that the dynamic linker has put into the
+    // table of offsets is the address of the block. Nothing is written.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr [rip + ccscope_local@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) address,
+            options(pure, readonly, nostack),
+        );
+    }
+    address
+}

@@ -1,0 +1,182 @@
+//! Which site a call stack is.
+//!
+//! A stack is a path in a tree of frames. Recursion is folded: a frame that already is on the path
+//! leads back to it, so that a recursive program has few stacks. A small cache in front, by the hash
+//! of the whole stack, answers most lookups with one comparison.
+
+use super::arena::{at, header, node, site, take};
+use crate::format::{Node, Site, layout};
+
+/// Where the tables are, as offsets into the capture; 0 before the first stack.
+pub(crate) struct Stacks {
+    /// Open addressing by (parent, pc): numbers of nodes, 0 for none.
+    index: u64,
+    index_bits: u32,
+    /// Direct-mapped: pairs of a hash and a site.
+    cache: u64,
+}
+
+const CACHE_BITS: u32 = 14;
+/// The site of chunks whose stack could not be kept, or was not asked for.
+pub(crate) const UNKNOWN: u32 = 1;
+
+/// Hash of a stack, computed before the lock is taken.
+pub(crate) fn hash(stack: &[u64]) -> u64 {
+    let mut hash = 0x9E37_79B9_7F4A_7C15_u64;
+    for pc in stack {
+        hash = (hash ^ pc).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+        hash ^= hash >> 29;
+    }
+    hash | 1
+}
+
+impl Stacks {
+    pub(crate) const NEW: Self = Self {
+        index: 0,
+        index_bits: 0,
+        cache: 0,
+    };
+
+    /// Number of the site with this stack, innermost frame first; made if there is none.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lock and the capture is mapped.
+    pub(crate) unsafe fn site(&mut self, stack: &[u64], hash: u64) -> u32 {
+        // SAFETY: by the lock, tables and entries are ours; numbers are of entries that were made.
+        unsafe {
+            if self.cache == 0 {
+                self.cache = take(16 << CACHE_BITS);
+                self.index_bits = 12;
+                self.index = take(4 << self.index_bits);
+                if self.cache == 0 || self.index == 0 {
+                    return UNKNOWN;
+                }
+            }
+            let entry: *mut (u64, u32) =
+                at(self.cache + 16 * ((hash >> 20) & ((1 << CACHE_BITS) - 1)));
+            if (*entry).0 == hash {
+                return (*entry).1;
+            }
+            let mut path = 0;
+            for &pc in stack.iter().rev() {
+                path = self.step(path, pc);
+                if path == 0 {
+                    return UNKNOWN;
+                }
+            }
+            if path == 0 {
+                return UNKNOWN;
+            }
+            let known = (*node(path)).site;
+            let id = if known == 0 { new_site(path) } else { known };
+            *entry = (hash, id);
+            id
+        }
+    }
+
+    /// The node of `pc` called from `parent`; 0 if there is no more room.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
+    unsafe fn step(&mut self, parent: u32, pc: u64) -> u32 {
+        // SAFETY: as for `site`.
+        unsafe {
+            let mut slot = self.slot(parent, pc);
+            if *slot != 0 {
+                return *slot;
+            }
+            let nodes = (*header()).nodes;
+            if nodes + 2 >= layout::MAX_NODES {
+                return 0;
+            }
+            if nodes * 2 >= 1 << self.index_bits {
+                if !self.grow() {
+                    return 0;
+                }
+                slot = self.slot(parent, pc);
+            }
+            let mut above = parent;
+            while above != 0 && (*node(above)).pc != pc {
+                above = (*node(above)).parent;
+            }
+            if above != 0 {
+                return above;
+            }
+            let new = nodes as u32 + 1;
+            *node(new) = Node {
+                pc,
+                parent,
+                site: 0,
+            };
+            (*header()).nodes = u64::from(new);
+            *slot = new;
+            new
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
+    unsafe fn slot(&self, parent: u32, pc: u64) -> *mut u32 {
+        let mut position = hash(&[u64::from(parent), pc]) >> 7;
+        loop {
+            let slot: *mut u32 = at(self.index + 4 * (position & ((1 << self.index_bits) - 1)));
+            // SAFETY: as for `site`. The table is at most half full, so the loop ends.
+            unsafe {
+                let entry = node(*slot);
+                if *slot == 0 || ((*entry).pc == pc && (*entry).parent == parent) {
+                    return slot;
+                }
+            }
+            position += 1;
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Stacks::site`].
+    unsafe fn grow(&mut self) -> bool {
+        // SAFETY: as for `site`.
+        unsafe {
+            let new = take(8 << self.index_bits);
+            if new == 0 {
+                return false;
+            }
+            super::arena::give(self.index, 4 << self.index_bits);
+            self.index = new;
+            self.index_bits += 1;
+            for id in 1..=(*header()).nodes as u32 {
+                let entry = node(id);
+                *self.slot((*entry).parent, (*entry).pc) = id;
+            }
+        }
+        true
+    }
+}
+
+/// Makes a site whose innermost frame is `node`; 0 for the unknown one.
+///
+/// # Safety
+///
+/// As for [`Stacks::site`].
+pub(crate) unsafe fn new_site(path: u32) -> u32 {
+    // SAFETY: by the lock; entries beyond the count are zero and nobody's.
+    unsafe {
+        let sites = (*header()).sites + 1;
+        if sites >= layout::MAX_SITES {
+            return UNKNOWN;
+        }
+        let id = sites as u32;
+        let new: *mut Site = site(id);
+        (*new).node = u64::from(path);
+        (*new).smallest = u64::MAX;
+        (*new).shortest_life = u64::MAX;
+        if path != 0 {
+            (*node(path)).site = id;
+        }
+        (*header()).sites = sites;
+        id
+    }
+}

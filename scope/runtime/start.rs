@@ -1,0 +1,357 @@
+//! The beginning of recording: of the process, of a child process, and of threads.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use super::access::MANY;
+use super::arena::{self, BASE, header};
+use super::local::{Local, local};
+use super::{chunks, sys, unwind, windows};
+use crate::format::{
+    MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
+};
+
+/// 0 before the first call, 1 while it is decided, 2 without the tool, 3 recording.
+static STATE: AtomicU8 = AtomicU8::new(0);
+static STACKS: AtomicBool = AtomicBool::new(true);
+static SITES: AtomicBool = AtomicBool::new(true);
+static RATE: AtomicU64 = AtomicU64::new(0);
+/// Key of the destructor that ends threads.
+static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether this process is recorded. The first call begins.
+#[inline(always)]
+pub(crate) fn active() -> bool {
+    match STATE.load(Ordering::Acquire) {
+        3 => true,
+        2 | 1 => false,
+        _ => first(),
+    }
+}
+
+/// What is recorded.
+pub(crate) fn options() -> Options {
+    Options {
+        stacks: STACKS.load(Ordering::Relaxed),
+        sites: SITES.load(Ordering::Relaxed),
+        rate: RATE.load(Ordering::Relaxed),
+    }
+}
+
+/// Runs before the program's own constructors, if nothing has called `active` before.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
+
+#[cfg(not(test))]
+extern "C" fn at_start() {
+    active();
+}
+
+#[cold]
+fn first() -> bool {
+    if STATE
+        .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
+        return STATE.load(Ordering::Acquire) == 3;
+    }
+    // SAFETY: the names end with 0.
+    let socket = unsafe { sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast()) };
+    let begun = !socket.is_null() && {
+        read_options();
+        begin(socket)
+    };
+    if !begun {
+        map_nothing();
+    }
+    STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
+    if begun {
+        // SAFETY: the handlers are functions of this library, which is never unloaded.
+        unsafe {
+            sys::__register_atfork(None, None, Some(in_child), core::ptr::null());
+            let mut key = 0;
+            if sys::pthread_key_create(&raw mut key, Some(thread_ends)) == 0 {
+                KEY.store(key, Ordering::Relaxed);
+            }
+        }
+    }
+    begun
+}
+
+/// Begins a capture that no tool gets.
+#[cfg(test)]
+pub(crate) fn for_test(rate: u64) {
+    RATE.store(rate, Ordering::Relaxed);
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: nobody else uses these addresses.
+    assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
+    MANY.store(false, Ordering::Relaxed);
+    windows::forget();
+    // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
+    unsafe {
+        (*header()).chunks = 1;
+        chunks::forget();
+        local().write_bytes(0, 1);
+        (*local()).busy = true;
+        thread(local());
+    }
+    STATE.store(3, Ordering::Release);
+}
+
+/// A name with a 0 at its end.
+fn name(text: &str) -> [u8; 64] {
+    let mut bytes = [0; 64];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
+}
+
+/// Without the tool no page belongs to a chunk: reading the table of pages gives 0.
+fn map_nothing() {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    let len = layout::GRANULES - layout::PAGES;
+    // SAFETY: nobody else uses these addresses, far from where the kernel puts things.
+    if !unsafe { sys::map(BASE + layout::PAGES, len, sys::PROT_READ, flags, -1) } {
+        sys::die(b"no room for the table of pages: the process needs 1.5 TiB of address space");
+    }
+}
+
+fn read_options() {
+    // SAFETY: the name ends with 0.
+    let text = unsafe { sys::getenv(name(OPTIONS_VARIABLE).as_ptr().cast()) };
+    RATE.store(Options::DEFAULT.rate, Ordering::Relaxed);
+    if text.is_null() {
+        return;
+    }
+    let mut rest = text.cast::<u8>();
+    // SAFETY: the text ends with 0, and no byte after it is read.
+    unsafe {
+        while *rest != 0 {
+            let start = rest;
+            while *rest != 0 && *rest != b'=' && *rest != b',' {
+                rest = rest.add(1);
+            }
+            let key = core::slice::from_raw_parts(start, rest.offset_from(start).cast_unsigned());
+            let mut value = 0_u64;
+            while *rest != 0 && *rest != b',' {
+                if rest.read().is_ascii_digit() {
+                    value = value.wrapping_mul(10) + u64::from(*rest - b'0');
+                }
+                rest = rest.add(1);
+            }
+            if *rest == b',' {
+                rest = rest.add(1);
+            }
+            match key {
+                b"stacks" => STACKS.store(value != 0, Ordering::Relaxed),
+                b"sites" => SITES.store(value != 0, Ordering::Relaxed),
+                b"rate" => RATE.store(value.min(1 << 40), Ordering::Relaxed),
+                _ => sys::say(b"an option of the tool is unknown to the runtime"),
+            }
+        }
+    }
+}
+
+/// Makes the capture, maps it and hands it to the tool.
+fn begin(socket: *const c_char) -> bool {
+    // SAFETY: the name ends with 0.
+    let file = unsafe { sys::memfd_create(c"ccscope".as_ptr(), sys::MFD_CLOEXEC) };
+    // SAFETY: the descriptor is ours.
+    if file < 0 || unsafe { sys::ftruncate(file, layout::END.cast_signed()) } != 0 {
+        sys::say(b"no memory file for the capture: the program runs without being recorded");
+        return false;
+    }
+    let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: nobody else uses these addresses. A capture of the parent process is replaced.
+    if !unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, file) } {
+        sys::say(b"1.3 TiB of address space are needed (see `ulimit -v`): nothing is recorded");
+        return false;
+    }
+    let (ns, tsc) = sys::clocks();
+    // SAFETY: the capture is mapped and new; no other thread uses it yet.
+    unsafe {
+        let header = header();
+        (*header).version = VERSION;
+        (*header).pid = sys::getpid().cast_unsigned();
+        (*header).parent = sys::getppid().cast_unsigned();
+        (*header).start_ns = ns;
+        (*header).start_tsc = tsc;
+        (*header).last_ns = ns;
+        (*header).last_tsc = tsc;
+        (*header).state = state::RUNNING;
+        (*header).chunks = 1;
+        chunks::forget();
+        (*header).magic = MAGIC;
+        let sent = send(socket, file);
+        sys::close(file);
+        if !sent {
+            sys::say(b"the tool does not answer: the program runs without being recorded");
+        }
+        sent
+    }
+}
+
+/// Sends the capture's descriptor to the tool.
+///
+/// # Safety
+///
+/// The capture is mapped.
+unsafe fn send(path: *const c_char, file: c_int) -> bool {
+    let mut address = sys::UnixAddress {
+        family: sys::AF_UNIX as u16,
+        path: [0; 108],
+    };
+    // SAFETY: `path` ends with 0; the message's parts live until it is sent.
+    unsafe {
+        let mut len = 0;
+        while *path.add(len) != 0 && len < 107 {
+            address.path[len] = path.add(len).cast::<u8>().read();
+            len += 1;
+        }
+        let connection = sys::socket(sys::AF_UNIX, sys::SOCK_STREAM_CLOEXEC, 0);
+        let address_len = (2 + len + 1) as u32;
+        if connection < 0 || sys::connect(connection, &raw const address, address_len) != 0 {
+            sys::close(connection);
+            return false;
+        }
+        let header = header();
+        let hello = [
+            MAGIC,
+            u64::from((*header).pid) | u64::from((*header).parent) << 32,
+        ];
+        let part = sys::IoVec {
+            base: hello.as_ptr().cast(),
+            len: 16,
+        };
+        let rights = sys::Rights {
+            len: 20,
+            level: sys::SOL_SOCKET,
+            kind: sys::SCM_RIGHTS,
+            descriptor: file,
+            padding: 0,
+        };
+        let message = sys::Message {
+            name: core::ptr::null(),
+            name_len: 0,
+            parts: &raw const part,
+            parts_len: 1,
+            control: (&raw const rights).cast(),
+            control_len: size_of::<sys::Rights>(),
+            flags: 0,
+        };
+        let sent = sys::sendmsg(connection, &raw const message, sys::MSG_NOSIGNAL) == 16;
+        sys::close(connection);
+        sent
+    }
+}
+
+/// In a child of `fork`: a capture of its own. What it inherited is not known to it.
+///
+/// # Safety
+///
+/// The capture is mapped.
+unsafe extern "C" fn in_child() {
+    let local = local();
+    // SAFETY: the child has one thread, this one.
+    unsafe {
+        (*local).busy = true;
+        STATE.store(1, Ordering::Relaxed);
+        (*local).window = core::ptr::null_mut();
+        windows::forget();
+        unwind::forget();
+        MANY.store(false, Ordering::Relaxed);
+        let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
+        let begun = !socket.is_null() && begin(socket);
+        if !begun {
+            map_nothing();
+        }
+        (*local).thread = 0;
+        (*local).alone = 0;
+        (*local).now = 0;
+        (*local).limit = 0;
+        (*local).synced = 0;
+        (*local).other = [0; 2];
+        STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
+        (*local).busy = false;
+    }
+}
+
+/// Gives the calling thread a number.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, marked as busy, and the capture is mapped.
+pub(crate) unsafe fn thread(local: *mut Local) {
+    // SAFETY: the caller's.
+    unsafe {
+        let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
+        let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
+        if id > 1 {
+            MANY.store(true, Ordering::Relaxed);
+        }
+        // Threads beyond the table share its last entry.
+        let id = id.min(layout::MAX_THREADS - 2);
+        (*local).thread = id as u16;
+        (*local).alone = if MANY.load(Ordering::Relaxed) {
+            0
+        } else {
+            id as u16
+        };
+        let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
+        (*local).synced = events;
+        (*local).now = events;
+        (*local).limit = events;
+        (*local).gap = 0;
+        if id > 1 {
+            windows::wait(local);
+        }
+        let entry = arena::thread(id as u16);
+        (*entry).id = id;
+        (*entry).started = events;
+        let key = KEY.load(Ordering::Relaxed);
+        if key != u32::MAX {
+            sys::pthread_setspecific(key, local.cast::<c_void>());
+        }
+    }
+}
+
+/// The destructor of the thread's key.
+///
+/// # Safety
+///
+/// The capture is mapped.
+unsafe extern "C" fn thread_ends(_: *mut c_void) {
+    let local = local();
+    // SAFETY: the block is this thread's.
+    unsafe {
+        if active() && (*local).thread != 0 {
+            let time = super::access::sync(local);
+            windows::end(local);
+            (*arena::thread((*local).thread)).ended = time;
+        }
+    }
+}
+
+/// Notes a loaded module in the capture.
+pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
+    // SAFETY: the unwinder calls this for one module at a time; entries beyond the count are nobody's.
+    unsafe {
+        let modules = AtomicU64::from_ptr(&raw mut (*header()).modules);
+        let index = modules.load(Ordering::Relaxed);
+        if index >= layout::MAX_MODULES {
+            return;
+        }
+        let entry: *mut Module = arena::at(layout::MODULES + index * size_of::<Module>() as u64);
+        let len = path.len().min(487);
+        (*entry).start = start;
+        (*entry).end = end;
+        (*entry).bias = bias;
+        (&raw mut (*entry).path)
+            .cast::<u8>()
+            .copy_from_nonoverlapping(path.as_ptr(), len);
+        modules.store(index + 1, Ordering::Release);
+    }
+}
+
+const _: () = assert!(layout::MAX_THREADS - 2 < NO_THREAD as u64);

@@ -1,0 +1,144 @@
+//! What the runtime needs of libc and the kernel.
+
+use core::ffi::{c_char, c_int, c_void};
+
+pub(crate) const PROT_READ: c_int = 1;
+pub(crate) const PROT_READ_WRITE: c_int = 3;
+pub(crate) const MAP_SHARED: c_int = 1;
+pub(crate) const MAP_PRIVATE: c_int = 2;
+pub(crate) const MAP_FIXED: c_int = 0x10;
+pub(crate) const MAP_ANONYMOUS: c_int = 0x20;
+pub(crate) const MAP_NORESERVE: c_int = 0x4000;
+pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
+pub(crate) const MFD_CLOEXEC: u32 = 1;
+pub(crate) const AF_UNIX: c_int = 1;
+pub(crate) const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
+pub(crate) const SOL_SOCKET: c_int = 1;
+pub(crate) const SCM_RIGHTS: c_int = 1;
+pub(crate) const MSG_NOSIGNAL: c_int = 0x4000;
+pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+pub(crate) const CLOCK_REALTIME: c_int = 0;
+pub(crate) const SYS_MMAP: i64 = 9;
+
+#[repr(C)]
+pub(crate) struct Time {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: i64,
+}
+
+#[repr(C)]
+pub(crate) struct IoVec {
+    pub(crate) base: *const c_void,
+    pub(crate) len: usize,
+}
+
+#[repr(C)]
+pub(crate) struct Message {
+    pub(crate) name: *const c_void,
+    pub(crate) name_len: u32,
+    pub(crate) parts: *const IoVec,
+    pub(crate) parts_len: usize,
+    pub(crate) control: *const c_void,
+    pub(crate) control_len: usize,
+    pub(crate) flags: c_int,
+}
+
+/// A control message with one descriptor.
+#[repr(C)]
+pub(crate) struct Rights {
+    pub(crate) len: usize,
+    pub(crate) level: c_int,
+    pub(crate) kind: c_int,
+    pub(crate) descriptor: c_int,
+    pub(crate) padding: c_int,
+}
+
+#[repr(C)]
+pub(crate) struct UnixAddress {
+    pub(crate) family: u16,
+    pub(crate) path: [u8; 108],
+}
+
+unsafe extern "C" {
+    pub(crate) fn syscall(number: i64, ...) -> i64;
+    pub(crate) fn memfd_create(name: *const c_char, flags: u32) -> c_int;
+    pub(crate) fn ftruncate(fd: c_int, length: i64) -> c_int;
+    pub(crate) fn close(fd: c_int) -> c_int;
+    pub(crate) fn write(fd: c_int, buffer: *const c_void, count: usize) -> isize;
+    pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+    pub(crate) fn connect(fd: c_int, address: *const UnixAddress, len: u32) -> c_int;
+    pub(crate) fn sendmsg(fd: c_int, message: *const Message, flags: c_int) -> isize;
+    pub(crate) fn getpid() -> c_int;
+    pub(crate) fn getppid() -> c_int;
+    pub(crate) fn getenv(name: *const c_char) -> *const c_char;
+    pub(crate) fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    pub(crate) fn sched_yield() -> c_int;
+    pub(crate) fn _exit(status: c_int) -> !;
+    pub(crate) fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub(crate) fn pthread_key_create(
+        key: *mut u32,
+        destructor: Option<unsafe extern "C" fn(*mut c_void)>,
+    ) -> c_int;
+    pub(crate) fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
+    pub(crate) fn __register_atfork(
+        prepare: Option<unsafe extern "C" fn()>,
+        parent: Option<unsafe extern "C" fn()>,
+        child: Option<unsafe extern "C" fn()>,
+        library: *const c_void,
+    ) -> c_int;
+    pub(crate) fn __errno_location() -> *mut c_int;
+}
+
+/// Maps memory by a system call of our own, since `mmap` is a name that this library takes.
+///
+/// # Safety
+///
+/// As for `mmap`.
+pub(crate) unsafe fn map(
+    address: u64,
+    len: u64,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+) -> bool {
+    // SAFETY: the caller's.
+    let mapped = unsafe { syscall(SYS_MMAP, address, len, protection, flags, fd, 0_i64) };
+    mapped == address.cast_signed()
+}
+
+/// Writes one line to standard error.
+pub(crate) fn say(line: &[u8]) {
+    // SAFETY: the slice is readable; that the write may fail does not matter.
+    unsafe {
+        write(2, b"ccscope: ".as_ptr().cast(), 9);
+        write(2, line.as_ptr().cast(), line.len());
+        write(2, b"\n".as_ptr().cast(), 1);
+    }
+}
+
+/// Says why and ends the process.
+pub(crate) fn die(line: &[u8]) -> ! {
+    say(line);
+    // SAFETY: has no requirements.
+    unsafe { _exit(127) }
+}
+
+/// Nanoseconds since 1970 and the time-stamp counter.
+pub(crate) fn clocks() -> (u64, u64) {
+    let mut time = Time {
+        seconds: 0,
+        nanoseconds: 0,
+    };
+    // SAFETY: `time` is a timespec.
+    unsafe { clock_gettime(CLOCK_REALTIME, &raw mut time) };
+    (
+        time.seconds.cast_unsigned() * 1_000_000_000 + time.nanoseconds.cast_unsigned(),
+        tsc(),
+    )
+}
+
+/// The time-stamp counter.
+pub(crate) fn tsc() -> u64 {
+    // SAFETY: every x86-64 processor has it.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}

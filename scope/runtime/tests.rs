@@ -1,0 +1,407 @@
+//! The books and the access path, on chunks at addresses that need no memory: the runtime never
+//! reads what lies in a chunk, but for loads of eight bytes in windows.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::access::access;
+use super::arena::{at, chunk, header, node, site};
+use super::chunks::{self, Allocation};
+use super::local::local;
+use super::{shadow, start};
+use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags};
+
+/// One capture for the process: tests that use it take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn begin() -> MutexGuard<'static, ()> {
+    let turn = TURN
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    start::for_test(0);
+    turn
+}
+
+const HEAP: u64 = 0x7000_0000_0000;
+
+fn allocate(at: u64, size: u64, stack: &[u64]) {
+    let new = Allocation {
+        start: at,
+        size,
+        usable: size.next_multiple_of(16),
+        stack,
+    };
+    // SAFETY: the capture is mapped, and the address is nobody else's.
+    unsafe { chunks::allocated(local(), &new, None) }
+}
+
+fn free(at: u64, size: u64) {
+    // SAFETY: as above.
+    unsafe { chunks::freed(local(), at, size.next_multiple_of(16)) }
+}
+
+fn of(address: u64) -> Chunk {
+    let id = shadow::find(address);
+    assert_ne!(id, 0, "no chunk at {address:#x}");
+    // SAFETY: the entry exists.
+    unsafe { *chunk(id) }
+}
+
+#[test]
+fn an_address_belongs_to_its_chunk() {
+    let _turn = begin();
+    // Within a page, over pages, whole pages, and byte-sized neighbours.
+    let chunks = [
+        (0x10, 24),
+        (0x28, 8),
+        (0x30, 8),
+        (0xFF0, 32),
+        (0x2000, 4096),
+        (0x3008, 10_000),
+    ];
+    for (offset, size) in chunks {
+        allocate(HEAP + offset, size, &[1]);
+    }
+    for (offset, size) in chunks {
+        for inside in [0, size / 2, size - 1] {
+            assert_eq!(of(HEAP + offset + inside).start, HEAP + offset);
+        }
+    }
+    assert_eq!(shadow::find(HEAP + 0x38), 0);
+    assert_eq!(shadow::find(HEAP + 0x3008 + 10_000), 0);
+    assert_eq!(shadow::find(u64::MAX), 0);
+    for (offset, size) in chunks {
+        free(HEAP + offset, size);
+        assert_eq!(shadow::find(HEAP + offset), 0);
+        assert_eq!(shadow::find(HEAP + offset + size - 1), 0);
+    }
+    // SAFETY: the capture is mapped.
+    assert_eq!(unsafe { (*header()).total.live_chunks }, 0);
+}
+
+#[test]
+fn accesses_are_counted_where_they_fall() {
+    let _turn = begin();
+    allocate(HEAP, 24, &[1]);
+    access::<true>(HEAP + 8, 8);
+    access::<false>(HEAP + 8, 4);
+    access::<false>(HEAP + 23, 1);
+    access::<false>(HEAP - 0x10_0000, 8);
+    let chunk = of(HEAP);
+    assert_eq!((chunk.reads, chunk.writes), (2, 1));
+    assert_eq!(chunk.touched, 0xFF << 8 | 1 << 23);
+    // The allocation is event 1.
+    assert_eq!((chunk.allocated, chunk.first, chunk.last), (1, 2, 4));
+    free(HEAP, 24);
+    // SAFETY: the capture is mapped; the only chunk is of site 2, since 1 is the unknown one.
+    let sum = unsafe { *site(2) };
+    assert_eq!(
+        (sum.reads, sum.writes, sum.touched_bytes, sum.useful_bytes),
+        (2, 1, 9, 9)
+    );
+    // Freed at event 6: it lived for 5, 2 of them active, 24 bytes idle for 2 and 1 before.
+    assert_eq!(
+        (sum.lifetime, sum.shortest_life, sum.longest_life),
+        (5, 5, 5)
+    );
+    assert_eq!(
+        f64::from_bits(sum.active_ratio).to_bits(),
+        (2.0_f64 / 5.0).to_bits()
+    );
+    assert_eq!(f64::from_bits(sum.drag).to_bits(), 48.0_f64.to_bits());
+    assert_eq!(f64::from_bits(sum.wait).to_bits(), 24.0_f64.to_bits());
+    // SAFETY: as above.
+    assert_eq!(
+        unsafe { (*local()).other },
+        [0, 0],
+        "freeing has added up what was counted"
+    );
+    // SAFETY: as above.
+    assert_eq!(unsafe { (*header()).other_reads }, 1);
+}
+
+#[test]
+fn histograms_count_each_byte_while_sizes_agree() {
+    let _turn = begin();
+    let row = |id: u32, write: usize| {
+        // SAFETY: the site has a histogram of chunks of 24 bytes.
+        unsafe {
+            let counts: *mut u64 = at((*site(id)).hist);
+            let mut sum = 0_u64;
+            let from = counts.add(write * 25);
+            (0..24)
+                .map(|i| {
+                    sum = sum.wrapping_add(*from.add(i));
+                    sum
+                })
+                .collect::<Vec<_>>()
+        }
+    };
+    allocate(HEAP, 24, &[1]);
+    allocate(HEAP + 64, 24, &[1]);
+    for chunk in [HEAP, HEAP + 64] {
+        access::<true>(chunk, 8);
+        access::<false>(chunk + 4, 8);
+    }
+    access::<false>(HEAP, 16);
+    let expected = |byte: usize| 2 * u64::from((4..12).contains(&byte)) + u64::from(byte < 16);
+    assert_eq!(row(2, 0), (0..24).map(expected).collect::<Vec<_>>());
+    assert_eq!(
+        row(2, 1),
+        (0..24)
+            .map(|byte| 2 * u64::from(byte < 8))
+            .collect::<Vec<_>>()
+    );
+    allocate(HEAP + 128, 32, &[1]);
+    // SAFETY: the capture is mapped.
+    assert_eq!(
+        unsafe { ((*site(2)).hist, (*site(2)).hist_size) },
+        (0, SIZES_DIFFER)
+    );
+    access::<false>(HEAP, 8);
+    assert_eq!(of(HEAP).reads, 3);
+}
+
+#[test]
+fn large_chunks_are_touched_by_blocks_and_then_by_pages() {
+    let _turn = begin();
+    // 10,000 bytes are 156 blocks and 16 bytes; the middle page is whole.
+    allocate(HEAP + 0x10, 10_000, &[1]);
+    // SAFETY: the capture is mapped.
+    let live = || unsafe { (*header()).total.live_touched };
+    access::<true>(HEAP + 0x10 + 60, 8);
+    assert_eq!(live(), 128, "an access across blocks touches both");
+    access::<false>(HEAP + 0x10 + 9_999, 1);
+    assert_eq!(live(), 144, "the last block has 16 bytes");
+    for offset in (0..10_000).step_by(8) {
+        access::<false>(HEAP + 0x10 + offset, 8);
+    }
+    assert_eq!(live(), 10_000);
+    assert!(matches!(shadow::page(HEAP + 0x1800), shadow::Page::Full(_)));
+    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other));
+    let before = of(HEAP + 0x10).reads;
+    access::<false>(HEAP + 0x1800, 8);
+    assert_eq!(of(HEAP + 0x10).reads, before + 1);
+    free(HEAP + 0x10, 10_000);
+    assert_eq!(live(), 0);
+}
+
+#[test]
+fn recursion_is_folded() {
+    let _turn = begin();
+    // build(left) and build(right) below main, in any order.
+    let (main, left, right, leaf) = (1, 2, 3, 4);
+    let mut sites = std::collections::BTreeSet::new();
+    for (i, turns) in [
+        &[left][..],
+        &[left, left],
+        &[right, left, left],
+        &[left; 100],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut stack = vec![leaf];
+        stack.extend(turns.iter().rev());
+        stack.push(main);
+        let at = HEAP + 64 * i as u64;
+        allocate(at, 8, &stack);
+        sites.insert(of(at).site);
+    }
+    // leaf-left-main three times, and leaf-left-right-main.
+    assert_eq!(sites.len(), 2);
+    for id in sites {
+        let mut frames = Vec::new();
+        // SAFETY: nodes of a site lead to the outermost frame.
+        unsafe {
+            let mut path = (*site(id)).node as u32;
+            while path != 0 {
+                frames.push((*node(path)).pc);
+                path = (*node(path)).parent;
+            }
+        }
+        assert_eq!((frames[0], frames.last()), (leaf, Some(&main)));
+        let distinct: std::collections::BTreeSet<_> = frames.iter().collect();
+        assert_eq!(distinct.len(), frames.len(), "no frame twice");
+    }
+}
+
+#[test]
+fn what_a_site_has_at_the_peak_is_known_whenever_it_changes() {
+    let _turn = begin();
+    allocate(HEAP, 160, &[1]); // site 2: 160
+    allocate(HEAP + 0x1000, 320, &[2]); // site 3: 320, the peak at 480
+    free(HEAP, 160);
+    allocate(HEAP, 16, &[1]);
+    free(HEAP + 0x1000, 320);
+    // SAFETY: the capture is mapped.
+    unsafe {
+        assert_eq!(
+            ((*header()).total.peak_usable, (*header()).total.peak_time),
+            (480, 2)
+        );
+        for (id, usable) in [(2, 160), (3, 320)] {
+            assert_eq!(
+                ((*site(id)).peak_seen, (*site(id)).at_peak_usable),
+                (2, usable)
+            );
+        }
+    }
+}
+
+#[test]
+fn realloc_carries_content_over() {
+    let _turn = begin();
+    allocate(HEAP, 64, &[1]);
+    access::<true>(HEAP, 8);
+    let new = Allocation {
+        start: HEAP + 0x1000,
+        size: 2048,
+        usable: 2048,
+        stack: &[2],
+    };
+    // SAFETY: the capture is mapped, and the addresses are nobody else's.
+    unsafe {
+        let old = chunks::detached(HEAP, 64).expect("it is known");
+        assert_eq!(shadow::find(HEAP), 0);
+        chunks::allocated(local(), &new, Some(old));
+    }
+    let chunk = of(HEAP + 0x1000);
+    assert_eq!((chunk.generation, chunk.writes, chunk.reads), (1, 1, 0));
+    // SAFETY: the capture is mapped.
+    unsafe {
+        let (from, to) = (*site(2), *site(3));
+        assert_eq!(
+            (from.reallocs, from.moved_bytes, from.frees, from.reads),
+            (1, 64, 1, 1)
+        );
+        assert_eq!(
+            (from.useful_bytes, to.longest_chain, to.live_touched),
+            (8, 1, 64)
+        );
+        assert_eq!((*header()).total.live_chunks, 1);
+    }
+}
+
+#[test]
+fn groups_are_never_coarser_than_a_thousandth_of_the_run() {
+    let _turn = begin();
+    // Three bursts of ten chunks, 5,000 events apart, after 100,000 events.
+    let mut at = HEAP;
+    let idle = |events: u64| {
+        for _ in 0..events {
+            access::<false>(HEAP - 0x10_0000, 8);
+        }
+    };
+    idle(100_000);
+    for _ in 0..3 {
+        for _ in 0..10 {
+            allocate(at, 16, &[1]);
+            free(at, 16);
+            at += 16;
+        }
+        idle(5_000);
+    }
+    // SAFETY: the site's groups are where it says.
+    let groups = unsafe {
+        std::slice::from_raw_parts(at_groups((*site(2)).groups), (*site(2)).groups_len as usize)
+    };
+    assert_eq!(
+        groups.iter().map(|group| group.chunks).collect::<Vec<_>>(),
+        [10, 10, 10]
+    );
+    for group in groups {
+        // Allocations at every other event, freed one later.
+        assert_eq!(group.last_allocated - group.first_allocated, 18);
+        assert_eq!((group.lifetimes, group.freed), (10, 10));
+        assert_eq!(group.last_freed, group.last_allocated + 1);
+    }
+}
+
+fn at_groups(offset: u64) -> *const Group {
+    at(offset)
+}
+
+#[test]
+fn a_curve_keeps_its_peak_when_it_grows_coarse() {
+    let _turn = begin();
+    // A saw of 3,000 teeth: 128 points must do for the site.
+    for tooth in 0..3_000 {
+        allocate(HEAP, 16, &[1]);
+        if tooth == 1_234 {
+            allocate(HEAP + 0x1000, 16_000, &[1]);
+            free(HEAP + 0x1000, 16_000);
+        }
+        free(HEAP, 16);
+    }
+    // SAFETY: the site's curve is where it says, its points behind it.
+    let (curve, points) = unsafe {
+        let curve: *mut Curve = at((*site(2)).curve);
+        let points = curve.add(1).cast::<Point>();
+        (
+            *curve,
+            std::slice::from_raw_parts(points, (*curve).len as usize),
+        )
+    };
+    assert!(curve.len <= 128 && curve.len > 32, "{curve:?}");
+    assert!(points.is_sorted_by_key(|point| point.time));
+    assert_eq!(points.iter().map(|point| point.peak).max(), Some(16_016));
+    assert_eq!(
+        points.iter().map(|point| point.allocations).sum::<u64>(),
+        3_001
+    );
+    assert_eq!(points.last().map(|point| point.usable), Some(0));
+}
+
+#[test]
+fn chunks_of_several_threads_are_shared_and_none_is_lost() {
+    let _turn = begin();
+    allocate(HEAP, 64, &[1]);
+    access::<true>(HEAP, 8);
+    super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).alone = 0 };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..10_000 {
+                    access::<false>(HEAP, 8);
+                }
+            });
+        }
+    });
+    let chunk = of(HEAP);
+    assert_eq!((chunk.reads, chunk.writes), (40_000, 1));
+    assert_eq!(chunk.flags & flags::SHARED, flags::SHARED);
+}
+
+#[test]
+fn a_window_records_every_access() {
+    let turn = begin();
+    start::for_test(1000);
+    let memory = Box::new([0_u64; 8]);
+    let start = (&raw const *memory).expose_provenance() as u64;
+    allocate(start, 64, &[1]);
+    // A pointer to itself.
+    let memory = {
+        let mut memory = memory;
+        memory[3] = start;
+        memory
+    };
+    access::<true>(start + 24, 8);
+    access::<false>(start + 24, 8);
+    access::<false>(start, 600);
+    // SAFETY: the first window is this thread's.
+    unsafe {
+        let window = super::arena::window(0);
+        assert_eq!(((*window).len, (*window).burst, (*window).time), (5, 0, 2));
+        let [write, read, rest @ ..] = [0, 1, 2, 3, 4].map(|i| (*window).accesses[i]);
+        assert_eq!(write.address, (start + 24) | 8 << 48 | 1 << 56);
+        assert_eq!(
+            (read.pointer, read.target, read.site, read.offset),
+            (start, 2, 2, 24)
+        );
+        assert_eq!(rest.map(|piece| piece.address >> 48), [255, 255, 90]);
+    }
+    drop(memory);
+    drop(turn);
+}

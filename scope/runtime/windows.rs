@@ -1,0 +1,244 @@
+//! Bursts of complete access records, at random times.
+//!
+//! The first accesses of the process are recorded without a gap, so that a short run is known
+//! completely. After them, each thread records a burst of [`BURST_WINDOWS`] windows after a random
+//! gap, so that on average one access in `rate` is recorded. When the capture is full, a burst
+//! replaces a random one with the chance that gives all bursts the same (reservoir sampling).
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::access::{self, QUOTA};
+use super::arena::{chunk, header, window};
+use super::local::Local;
+use super::{shadow, start};
+use crate::format::{
+    Access, BURST_WINDOWS, FIRST_WINDOWS, MAX_WINDOWS, NO_THREAD, WINDOW_LEN, Window,
+};
+
+/// Bursts so far, the first included.
+static BURSTS: AtomicU64 = AtomicU64::new(0);
+/// A bit for each place of a burst that is being written.
+static IN_USE: AtomicU64 = AtomicU64::new(0);
+const PLACES: u64 = (MAX_WINDOWS - FIRST_WINDOWS) / BURST_WINDOWS;
+const _: () = assert!(PLACES <= 64);
+
+/// For a new capture.
+pub(crate) fn forget() {
+    BURSTS.store(0, Ordering::Relaxed);
+    IN_USE.store(0, Ordering::Relaxed);
+}
+
+/// Does what is due at this access: records it, begins or ends a window, or adds up events.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, with a number; the capture is mapped; the program accesses
+/// the bytes next.
+pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
+    // SAFETY: the caller's.
+    unsafe {
+        if (*local).window.is_null() {
+            access::sync(local);
+            if (*local).gap > 0 || !begin(local) {
+                return idle(local);
+            }
+        }
+        record(local, address, size, write);
+        (*local).limit = (*local).now;
+        if (*(*local).window).len as usize == WINDOW_LEN {
+            next(local);
+        }
+    }
+}
+
+/// Sets the limit to the next window or the next quota.
+///
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn idle(local: *mut Local) {
+    // SAFETY: the caller's.
+    unsafe {
+        let quota = (*local).gap.min(QUOTA);
+        (*local).gap -= quota;
+        (*local).limit = (*local).now + quota;
+    }
+}
+
+/// Begins a burst if there is a place for it.
+///
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn begin(local: *mut Local) -> bool {
+    let rate = start::options().rate;
+    if rate == 0 {
+        // SAFETY: the caller's.
+        unsafe { (*local).gap = u64::MAX };
+        return false;
+    }
+    let burst = BURSTS.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's. A place is written by the thread that has set its bit.
+    unsafe {
+        if burst == 0 {
+            (*local).windows_left = FIRST_WINDOWS;
+            open(local, 0, 0);
+            return true;
+        }
+        let place = if burst <= PLACES {
+            burst - 1
+        } else {
+            random(local) % burst
+        };
+        if place >= PLACES || IN_USE.fetch_or(1 << place, Ordering::Acquire) >> place & 1 == 1 {
+            wait(local);
+            return false;
+        }
+        (*local).windows_left = BURST_WINDOWS;
+        for index in 0..BURST_WINDOWS {
+            (*window(first_of(place) + index)).len = 0;
+        }
+        open(local, first_of(place), burst);
+        true
+    }
+}
+
+fn first_of(place: u64) -> u64 {
+    FIRST_WINDOWS + place * BURST_WINDOWS
+}
+
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn open(local: *mut Local, index: u64, burst: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        let new = window(index);
+        (*new).time = (*local).now;
+        (*new).thread = u32::from((*local).thread);
+        (*new).len = 0;
+        (*new).burst = burst;
+        AtomicU64::from_ptr(&raw mut (*header()).windows).fetch_max(index + 1, Ordering::Relaxed);
+        (*local).window = new;
+    }
+}
+
+/// Goes on with the burst's next window, or ends the burst.
+///
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn next(local: *mut Local) {
+    // SAFETY: the caller's.
+    unsafe {
+        let full = (*local).window;
+        (*local).windows_left -= 1;
+        if (*local).windows_left > 0 {
+            let index = full.offset_from(window(0)).cast_unsigned() as u64 + 1;
+            open(local, index, (*full).burst);
+            return;
+        }
+        end(local);
+        wait(local);
+        idle(local);
+    }
+}
+
+/// Ends the burst under way, for instance because the thread ends.
+///
+/// # Safety
+///
+/// As for [`pause`].
+pub(crate) unsafe fn end(local: *mut Local) {
+    // SAFETY: the caller's.
+    unsafe {
+        if (*local).window.is_null() {
+            return;
+        }
+        let index = (*local).window.offset_from(window(0)).cast_unsigned() as u64;
+        (*local).window = core::ptr::null_mut();
+        if index >= FIRST_WINDOWS {
+            let place = (index - FIRST_WINDOWS) / BURST_WINDOWS;
+            IN_USE.fetch_and(!(1 << place), Ordering::Release);
+        }
+    }
+}
+
+/// Chooses the accesses until the thread's next burst: evenly between 0 and twice the mean.
+///
+/// # Safety
+///
+/// As for [`pause`].
+pub(crate) unsafe fn wait(local: *mut Local) {
+    let mean = (start::options().rate * BURST_WINDOWS * WINDOW_LEN as u64).max(1);
+    // SAFETY: the caller's.
+    unsafe { (*local).gap = random(local) % (2 * mean) + 1 }
+}
+
+/// A xorshift generator with the thread's number as its seed: runs repeat.
+///
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn random(local: *mut Local) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut x = (*local).random;
+        if x == 0 {
+            x = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from((*local).thread) + 1);
+        }
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (*local).random = x;
+        x
+    }
+}
+
+/// Adds an access to the window, in pieces of at most 255 bytes.
+///
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool) {
+    // SAFETY: the window has room for one access at least; the chunk's entry is valid.
+    unsafe {
+        let open = (*local).window;
+        let id = shadow::find(address);
+        let (site, start) = if id == 0 {
+            (0, 0)
+        } else {
+            ((*chunk(id)).site, (*chunk(id)).start)
+        };
+        let (mut pointer, mut target) = (0, 0);
+        if size == 8 && !write {
+            // The program reads these bytes next.
+            let word = core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned();
+            let other = shadow::find(word);
+            if other != 0 {
+                (pointer, target) = (word, (*chunk(other)).site);
+            }
+        }
+        let mut done = 0;
+        while done < size && ((*open).len as usize) < WINDOW_LEN {
+            let piece = (size - done).min(255);
+            let at = address + done;
+            (*open).accesses[(*open).len as usize] = Access {
+                address: at | piece << 48 | u64::from(write) << 56,
+                pointer,
+                target,
+                site,
+                chunk: id,
+                offset: if id == 0 {
+                    0
+                } else {
+                    (at - start).min(u64::from(u32::MAX)) as u32
+                },
+            };
+            (*open).len += 1;
+            done += piece;
+        }
+    }
+}
+
+const _: () = assert!(NO_THREAD == u16::MAX && size_of::<Window>() == 24 + 32 * WINDOW_LEN);

@@ -1,0 +1,462 @@
+//! What is wrong at a site, in words with numbers, and what to try.
+//!
+//! Findings are ordered by what they would save. That is a [share](Finding::share) of the program's
+//! own total, so that bytes and calls can stand in one list:
+//!
+//! | kinds | share of |
+//! |---|---|
+//! | never touched, never read, never written, partly used, reserved | bytes at the peak |
+//! | late free, early allocation | bytes times seconds |
+//! | growth, temporary, moved | time, where an access costs 1, or 1 ns if they were not counted, and a call [`CALL_EVENTS`] |
+//! | false sharing | accesses in the windows |
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::analyses::curves::{StepFunction, end_ns};
+use crate::analyses::scores::GROWTH_STEPS;
+use crate::analyses::units::{byte_seconds, bytes, count, plural, ratio, rounded, seconds};
+use crate::profile::{Profile, Site};
+
+/// Less of the program's total is not worth a line of the reader's time.
+pub const MIN_SHARE: f64 = 0.01;
+/// Less than a page saves nothing that the system could use otherwise.
+pub const MIN_BYTES: u64 = 4096;
+/// Fewer allocations take less than a tenth of a millisecond.
+pub const MIN_CALLS: u64 = 1000;
+/// Chunks count as partly used when less than half of their bytes is used: a vector that doubles
+/// its capacity uses at least half.
+pub const USED_PART: f64 = 0.5;
+/// A chunk is kept too long when it is idle for at least half of its life.
+pub const IDLE_PART: f64 = 0.5;
+/// A pattern is that of a site when at least half of its chunks have it.
+pub const MOST_CHUNKS: f64 = 0.5;
+/// An allocation with its free takes as long as some twenty accesses that hit the cache.
+pub const CALL_EVENTS: f64 = 20.0;
+/// `realloc` copies about so many bytes in the time of one access.
+pub const COPY_BYTES: f64 = 16.0;
+/// Chunks that are only read or only written are often buffers which the system fills or empties
+/// unseen, so that such findings come after others.
+pub const SYSTEM_DOUBT: f64 = 0.1;
+/// The unit that caches pass between cores.
+const LINE_BYTES: u64 = 64;
+
+/// What is reported; the defaults are the constants of this module.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// See [`MIN_SHARE`].
+    pub min_share: f64,
+    /// See [`MIN_BYTES`].
+    pub min_bytes: u64,
+    /// See [`MIN_CALLS`].
+    pub min_calls: u64,
+    /// See [`USED_PART`].
+    pub used_part: f64,
+    /// See [`IDLE_PART`].
+    pub idle_part: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            min_share: MIN_SHARE,
+            min_bytes: MIN_BYTES,
+            min_calls: MIN_CALLS,
+            used_part: USED_PART,
+            idle_part: IDLE_PART,
+        }
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Chunks that nothing accesses.
+    NeverTouched,
+    /// Chunks that are written and never read.
+    NeverRead,
+    /// Chunks that are read and never written.
+    NeverWritten,
+    /// Chunks of one size, of which the program uses a part.
+    PartlyUsed,
+    /// Chunks of many sizes that are larger than what is used of them.
+    Reserved,
+    /// Chunks that live on after their last access.
+    LateFree,
+    /// Chunks that wait for their first access.
+    EarlyAllocation,
+    /// Objects that `realloc` enlarges again and again.
+    Growth,
+    /// Chunks that are freed before their thread allocates another.
+    Temporary,
+    /// Bytes that `realloc` has copied.
+    Moved,
+    /// Cache lines that several threads write in different places.
+    FalseSharing,
+}
+
+/// How much a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// Bytes at the peak of the process, or bytes copied.
+    Bytes(u64),
+    /// Bytes times the seconds for which they were held in vain.
+    ByteSeconds(f64),
+    /// Calls of the allocator.
+    Allocations(u64),
+    /// Accesses in the windows.
+    Accesses(u64),
+}
+
+/// A waste at a site.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Index of the site.
+    pub site: usize,
+    /// What it is about.
+    pub kind: Kind,
+    /// What is wrong and what to try.
+    pub sentence: String,
+    /// How much it is about.
+    pub amount: Amount,
+    /// What it would save, as a part of the program's total from 0 to 1.
+    pub share: f64,
+}
+
+/// All findings of a profile, the most saving first.
+#[must_use]
+pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
+    let search = Search::new(profile, *options);
+    let mut found: Vec<Finding> = Vec::new();
+    for (index, site) in profile.sites.iter().enumerate() {
+        let mut at_site = search.memory(site);
+        at_site.extend(search.time(site));
+        found.extend(
+            at_site
+                .into_iter()
+                .filter(|it| it.share >= options.min_share)
+                .map(|it| Finding { site: index, ..it }),
+        );
+    }
+    found.extend(
+        false_sharing(profile)
+            .into_iter()
+            .filter(|it| it.share >= options.min_share),
+    );
+    found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.site.cmp(&b.site)));
+    found
+}
+
+/// The program's totals.
+struct Search<'a> {
+    profile: &'a Profile,
+    options: Options,
+    /// Of the whole run, in the unit of an access.
+    time: f64,
+    byte_seconds: f64,
+    is_rust: bool,
+}
+
+impl Search<'_> {
+    fn new(profile: &Profile, options: Options) -> Search<'_> {
+        let curve = StepFunction::allocated(&profile.curve);
+        let moved: f64 = profile
+            .sites
+            .iter()
+            .map(|site| site.moved_bytes as f64)
+            .sum();
+        let calls = profile.total.allocations as f64;
+        Search {
+            profile,
+            options,
+            time: match profile.run.accesses {
+                true => profile.run.end as f64 + calls * CALL_EVENTS + moved / COPY_BYTES,
+                // What else the program does was not counted; an access takes about that long.
+                false => (profile.run.seconds * 1e9).max(1.0),
+            },
+            byte_seconds: curve.integral(end_ns(profile)),
+            is_rust: profile.run.compiler.starts_with("rustc"),
+        }
+    }
+
+    /// A finding about a part of the bytes that the site has at the peak of the process.
+    fn of_peak(&self, kind: Kind, bytes: u64, sentence: String) -> Option<Finding> {
+        (bytes >= self.options.min_bytes).then(|| Finding {
+            site: 0,
+            kind,
+            sentence,
+            amount: Amount::Bytes(bytes),
+            share: ratio(bytes, self.profile.total.peak_usable).min(1.0),
+        })
+    }
+
+    /// Bytes that are not used, and bytes that are held too long.
+    fn memory(&self, site: &Site) -> Vec<Finding> {
+        if !self.profile.run.accesses || site.allocations == 0 {
+            return Vec::new();
+        }
+        let n = site.allocations;
+        let chunks = |number: u64| match number {
+            _ if number >= n => "all chunks".to_owned(),
+            _ => format!("{} of {} chunks", count(number), count(n)),
+        };
+        let at_peak = |part: f64| rounded(site.at_peak_usable as f64 * part.clamp(0.0, 1.0));
+        let mut found = Vec::new();
+        let useless = [
+            (
+                Kind::NeverTouched,
+                site.untouched_chunks,
+                "never touched: allocate on first use",
+            ),
+            (
+                Kind::NeverRead,
+                site.unread_chunks,
+                "written, never read: drop it, unless the system reads it",
+            ),
+            (
+                Kind::NeverWritten,
+                site.unwritten_chunks,
+                "read, never written: share it, unless the system writes it",
+            ),
+        ];
+        for (kind, number, what) in useless {
+            if ratio(number, n) >= MOST_CHUNKS {
+                let unused = at_peak(ratio(number, n));
+                let sentence = format!("{} {what}, {} at the peak", chunks(number), bytes(unused));
+                let doubt = if kind == Kind::NeverTouched {
+                    1.0
+                } else {
+                    SYSTEM_DOUBT
+                };
+                let finding = self.of_peak(kind, unused, sentence);
+                found.extend(finding.map(|it| Finding {
+                    share: it.share * doubt,
+                    ..it
+                }));
+            }
+        }
+        if site.untouched_chunks < n {
+            found.extend(self.partly_used(site));
+        }
+        found.extend(self.held(site, site.drag, Kind::LateFree));
+        found.extend(self.held(site, site.wait, Kind::EarlyAllocation));
+        found
+    }
+
+    fn partly_used(&self, site: &Site) -> Option<Finding> {
+        let (size, verb, used) = match &site.histogram {
+            Some(histogram) => {
+                let used = histogram.reads.iter().filter(|&&reads| reads > 0).count();
+                (histogram.reads.len() as u64, "read", used as f64)
+            }
+            None => {
+                let touched = ratio(site.touched_bytes, site.requested);
+                (site.largest, "touched", touched * site.largest as f64)
+            }
+        };
+        let part = used / size.max(1) as f64;
+        // Bytes that nobody reads are another finding.
+        if size == 0 || used <= 0.0 || part >= self.options.used_part {
+            return None;
+        }
+        let unused = rounded(site.at_peak_usable as f64 * (1.0 - part));
+        let saved = bytes(unused);
+        if site.smallest == site.largest {
+            let used = count(rounded(used).max(1));
+            let sentence = format!(
+                "{used} of {} bytes {verb}: allocate less, {saved} at the peak",
+                count(size)
+            );
+            return self.of_peak(Kind::PartlyUsed, unused, sentence);
+        }
+        let touched = bytes(site.at_peak_usable.saturating_sub(unused));
+        let sentence = format!(
+            "reserved {}, touched {touched}: reserve less, or shrink when it is full",
+            bytes(site.at_peak_usable)
+        );
+        self.of_peak(Kind::Reserved, unused, sentence)
+    }
+
+    /// `byte_events` is the sum over chunks of bytes times the events for which nobody used them.
+    fn held(&self, site: &Site, byte_events: f64, kind: Kind) -> Option<Finding> {
+        let idle = byte_events / site.requested.max(1) as f64;
+        let life = ratio(site.lifetime, site.allocations);
+        // A chunk that was never accessed is idle all its life, and another finding.
+        let is_used = ratio(site.untouched_chunks, site.allocations) < MOST_CHUNKS;
+        if !is_used || idle < self.options.idle_part * life {
+            return None;
+        }
+        let second = seconds_per_event(self.profile, site);
+        let sum = byte_events * second;
+        let share = sum / self.byte_seconds.max(f64::MIN_POSITIVE);
+        if !(sum > 0.0 && sum.is_finite()) {
+            return None;
+        }
+        let (idle, sum_text) = (seconds(idle * second), byte_seconds(sum));
+        let sentence = match kind {
+            Kind::LateFree if site.end_chunks >= site.allocations => {
+                format!("last used {idle} before the end, never freed: drop it then, {sum_text}")
+            }
+            Kind::LateFree => {
+                format!("freed {idle} after its last use: drop it earlier, {sum_text}")
+            }
+            _ => format!("allocated {idle} before its first use: allocate it later, {sum_text}"),
+        };
+        Some(Finding {
+            site: 0,
+            kind,
+            sentence,
+            amount: Amount::ByteSeconds(sum),
+            share: share.min(1.0),
+        })
+    }
+
+    /// Calls of the allocator that need not be.
+    fn time(&self, site: &Site) -> Vec<Finding> {
+        let of_time = |kind, amount, events: f64, sentence| Finding {
+            site: 0,
+            kind,
+            sentence,
+            amount,
+            share: (events / self.time).min(1.0),
+        };
+        let mut found = Vec::new();
+        let copies = site.moved_bytes as f64 / COPY_BYTES;
+        let grows = site.longest_chain >= GROWTH_STEPS;
+        let is_moved = site.moved_bytes >= self.options.min_bytes;
+        let moved = format!("moved {} by `realloc`", bytes(site.moved_bytes));
+        if grows {
+            let advice = match self.is_rust {
+                true => "`with_capacity`",
+                false => "ask for the final size first",
+            };
+            let times = count(site.longest_chain);
+            let moved = if is_moved {
+                format!(", {moved}")
+            } else {
+                String::new()
+            };
+            found.push(of_time(
+                Kind::Growth,
+                Amount::Allocations(site.reallocs),
+                site.reallocs as f64 * CALL_EVENTS + copies,
+                format!(
+                    "grown {times} times{moved}: {advice}, up to {}",
+                    bytes(site.largest)
+                ),
+            ));
+        }
+        if !grows && is_moved {
+            found.push(of_time(
+                Kind::Moved,
+                Amount::Bytes(site.moved_bytes),
+                copies,
+                format!("{moved}: ask for the final size first"),
+            ));
+        }
+        if ratio(site.temporary, site.allocations) >= MOST_CHUNKS
+            && site.temporary >= self.options.min_calls
+        {
+            found.push(of_time(
+                Kind::Temporary,
+                Amount::Allocations(site.temporary),
+                site.temporary as f64 * CALL_EVENTS,
+                format!(
+                    "{}: reuse one buffer",
+                    plural(site.temporary, "temporary allocation")
+                ),
+            ));
+        }
+        found
+    }
+}
+
+/// How long an event took while the site had chunks, in seconds.
+pub(crate) fn seconds_per_event(profile: &Profile, site: &Site) -> f64 {
+    // No profile has an event at 0.
+    let start = site.first_time.max(1);
+    let end = site.groups.iter().map(|group| group.last_freed).max();
+    let end = end.unwrap_or(profile.run.end).max(start.saturating_add(1));
+    (profile.seconds(end) - profile.seconds(start)) / (end - start) as f64
+}
+
+/// Who wrote a line of memory in the windows.
+#[derive(Default)]
+struct Line {
+    /// Threads, and a bit for each byte that they wrote.
+    written: HashMap<u32, u64>,
+    /// How often another thread wrote than before.
+    turns: u64,
+    last: Option<u32>,
+    accesses: HashMap<u32, u64>,
+}
+
+/// Lines that threads write in turn, no two of them the same byte. A line that goes from one thread
+/// to another once is handed over, not shared: there must be two turns.
+fn false_sharing(profile: &Profile) -> Vec<Finding> {
+    let mut windows: Vec<_> = profile.windows.iter().collect();
+    windows.sort_by_key(|window| window.time);
+    let mut lines: HashMap<u64, Line> = HashMap::new();
+    let mut total = 0u64;
+    for window in windows {
+        for access in window
+            .accesses
+            .iter()
+            .filter(|access| access.site != u32::MAX)
+        {
+            total += 1;
+            let line = lines.entry(access.address / LINE_BYTES).or_default();
+            *line.accesses.entry(access.site).or_default() += 1;
+            if !access.write {
+                continue;
+            }
+            let from = access.address % LINE_BYTES;
+            let bytes = u64::from(access.size).clamp(1, LINE_BYTES - from);
+            *line.written.entry(window.thread).or_default() |= (u64::MAX >> (64 - bytes)) << from;
+            if line.last.is_some_and(|last| last != window.thread) {
+                line.turns += 1;
+            }
+            line.last = Some(window.thread);
+        }
+    }
+    let is_shared = |line: &&Line| {
+        let together = line.written.values().fold(0, |all, bytes| all | bytes);
+        let apart: u32 = line.written.values().map(|bytes| bytes.count_ones()).sum();
+        line.written.len() > 1 && line.turns > 1 && apart == together.count_ones()
+    };
+    // Lines, accesses and the most threads, by site.
+    let mut sites: HashMap<u32, (u64, u64, usize)> = HashMap::new();
+    for line in lines.values().filter(is_shared) {
+        for (&site, &accesses) in &line.accesses {
+            let sum = sites.entry(site).or_default();
+            *sum = (sum.0 + 1, sum.1 + accesses, sum.2.max(line.written.len()));
+        }
+    }
+    let of_site = |(site, (lines, accesses, threads)): (u32, (u64, u64, usize))| {
+        let site = usize::try_from(site)
+            .ok()
+            .filter(|&site| site < profile.sites.len())?;
+        let blocks = match lines {
+            1 => "in one cache block".to_owned(),
+            _ => format!("in each of {} cache blocks", count(lines)),
+        };
+        Some(Finding {
+            site,
+            kind: Kind::FalseSharing,
+            sentence: format!(
+                "shared by {threads} threads {blocks}: give each thread {LINE_BYTES} bytes of its own"
+            ),
+            amount: Amount::Accesses(accesses),
+            share: ratio(accesses, total),
+        })
+    };
+    let mut found: Vec<Finding> = sites.into_iter().filter_map(of_site).collect();
+    found.sort_by_key(|finding| finding.site);
+    found
+}
+
+#[cfg(test)]
+mod tests;

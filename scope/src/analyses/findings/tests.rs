@@ -1,0 +1,258 @@
+use super::*;
+use crate::analyses::test_profile::{access, profile, window};
+
+fn found(profile: &Profile) -> Vec<(usize, Kind, String)> {
+    let found = findings(profile, &Options::default());
+    found
+        .into_iter()
+        .map(|it| (it.site, it.kind, it.sentence))
+        .collect()
+}
+
+/// Sentences about the first site, changed as the test says.
+fn at_first(change: impl FnOnce(&mut Site)) -> Vec<String> {
+    let mut run = profile();
+    run.sites.truncate(1);
+    change(&mut run.sites[0]);
+    found(&run)
+        .into_iter()
+        .map(|(_, _, sentence)| sentence)
+        .collect()
+}
+
+/// The wastes of the hand-made profile, by what they save:
+/// * records: 400,000 B * 396/400 = 396 kB of the peak of 1 MB;
+/// * temporary strings: 20,000 * 20 of 1,000,000 + 21,016 * 20 + 18,750 events = 27.8 %;
+/// * table: 300,000 B * 810,000 events * 2 us = 486 kB*s. The program holds 400 B for 20 ms less
+///   one event, 400 kB for 0.38 s, 1 MB for 0.8 s, 600 kB for 0.64 s, 300 kB for 0.16 s: 1.384
+///   MB*s; so 35.1 %;
+/// * vector: 14 * 20 + 300,000 / 16 = 19,030 events of 1,439,070 = 1.3 %.
+#[test]
+fn each_waste_is_found_and_ordered_by_what_it_saves() {
+    let all = found(&profile());
+    let rows: Vec<(usize, Kind, &str)> = all.iter().map(|(s, k, text)| (*s, *k, &**text)).collect();
+    assert_eq!(
+        rows,
+        [
+            (
+                0,
+                Kind::PartlyUsed,
+                "4 of 400 bytes read: allocate less, 396 kB at the peak"
+            ),
+            (
+                3,
+                Kind::LateFree,
+                "last used 1.62 s before the end, never freed: drop it then, 486 kB*s"
+            ),
+            (
+                2,
+                Kind::Temporary,
+                "20,000 temporary allocations: reuse one buffer"
+            ),
+            (
+                1,
+                Kind::Growth,
+                "grown 14 times, moved 300 kB by `realloc`: `with_capacity`, up to 300 kB"
+            ),
+        ]
+    );
+    let findings = findings(&profile(), &Options::default());
+    let expected = [
+        0.396,
+        0.486 / 1.384,
+        400_000.0 / 1_439_070.0,
+        19_030.0 / 1_439_070.0,
+    ];
+    for (finding, expected) in findings.iter().zip(expected) {
+        assert!(
+            (finding.share - expected).abs() < 1e-4,
+            "{finding:?} != {expected}"
+        );
+    }
+}
+
+/// 20,000 * 20 ns of 20 ms are 2 %, and 19,030 ns are less than 1 %.
+#[test]
+fn without_accesses_only_calls_are_judged() {
+    let mut run = profile();
+    run.run.accesses = false;
+    run.run.seconds = 0.02;
+    let found = findings(&run, &Options::default());
+    assert_eq!(
+        found.iter().map(|it| it.kind).collect::<Vec<Kind>>(),
+        [Kind::Temporary]
+    );
+    assert!((found[0].share - 0.02).abs() < 1e-9);
+}
+
+#[test]
+fn useless_chunks_are_told() {
+    let never = at_first(|site| site.untouched_chunks = 1000);
+    assert_eq!(
+        never,
+        ["all chunks never touched: allocate on first use, 400 kB at the peak"]
+    );
+    let write_only = at_first(|site| {
+        site.unread_chunks = 750;
+        site.histogram = None;
+    });
+    assert_eq!(
+        write_only,
+        [
+            "750 of 1,000 chunks written, never read: drop it, unless the system reads it, 300 kB at the peak"
+        ]
+    );
+    let read_only = at_first(|site| {
+        site.unwritten_chunks = 1000;
+        site.histogram = None;
+    });
+    assert_eq!(
+        read_only,
+        [
+            "all chunks read, never written: share it, unless the system writes it, 400 kB at the peak"
+        ]
+    );
+}
+
+/// 100 kB of 400 kB touched.
+#[test]
+fn reserved_bytes_are_told() {
+    let reserved = at_first(|site| {
+        site.histogram = None;
+        site.touched_bytes = 100_000;
+        site.smallest = 16;
+    });
+    assert_eq!(
+        reserved,
+        ["reserved 400 kB, touched 100 kB: reserve less, or shrink when it is full"]
+    );
+}
+
+/// 1,000 chunks of 400 bytes, each idle for 400,000 of its 500,000 events, which take 2 us:
+/// 400 kB * 0.8 s = 320 kB*s.
+#[test]
+fn late_frees_and_early_allocations_are_told() {
+    let late = at_first(|site| {
+        site.histogram = None;
+        site.drag = 400_000.0 * 400_000.0;
+    });
+    assert_eq!(
+        late,
+        ["freed 800 ms after its last use: drop it earlier, 320 kB*s"]
+    );
+    let early = at_first(|site| {
+        site.histogram = None;
+        site.wait = 400_000.0 * 400_000.0;
+    });
+    assert_eq!(
+        early,
+        ["allocated 800 ms before its first use: allocate it later, 320 kB*s"]
+    );
+    let short = at_first(|site| {
+        site.histogram = None;
+        site.drag = 400_000.0 * 249_999.0;
+    });
+    assert_eq!(short, Vec::<String>::new());
+}
+
+#[test]
+fn moves_are_told_in_the_words_of_the_language() {
+    let moved = at_first(|site| {
+        site.histogram = None;
+        site.moved_bytes = 3_100_000_000;
+    });
+    assert_eq!(
+        moved,
+        ["moved 3.10 GB by `realloc`: ask for the final size first"]
+    );
+    let mut run = profile();
+    run.run.compiler = "gcc 12".to_owned();
+    let growth = found(&run).pop().expect("the vector");
+    assert_eq!(
+        growth.2,
+        "grown 14 times, moved 300 kB by `realloc`: ask for the final size first, up to 300 kB"
+    );
+}
+
+#[test]
+fn options_change_what_is_reported() {
+    let options = Options {
+        min_share: 0.3,
+        ..Options::default()
+    };
+    assert_eq!(findings(&profile(), &options).len(), 2);
+    let options = Options {
+        used_part: 0.01,
+        min_calls: 30_000,
+        ..Options::default()
+    };
+    let kinds: Vec<Kind> = findings(&profile(), &options)
+        .iter()
+        .map(|it| it.kind)
+        .collect();
+    assert_eq!(kinds, [Kind::LateFree, Kind::Growth]);
+}
+
+/// Windows in which threads write `offset`s of a line at 0x1000, in turn.
+fn written(writes: &[(u32, u64)]) -> Vec<String> {
+    let mut run = profile();
+    let sites = run.sites.len();
+    run.sites
+        .iter_mut()
+        .for_each(|site| *site = Site::default());
+    assert_eq!(sites, 4);
+    for (time, &(thread, offset)) in (1..).zip(writes) {
+        let mut write = access(0x1000 + offset, 2, 0);
+        write.write = true;
+        // And as many accesses elsewhere.
+        let read = access(0x9000, 1, 0);
+        run.windows.push(window(time, thread, vec![write, read]));
+    }
+    found(&run)
+        .into_iter()
+        .map(|(site, _, text)| format!("{site}: {text}"))
+        .collect()
+}
+
+#[test]
+fn false_sharing_is_seen_in_windows() {
+    let sentence = |n| {
+        format!("2: shared by {n} threads in one cache block: give each thread 64 bytes of its own")
+    };
+    assert_eq!(written(&[(0, 0), (1, 8), (0, 0)]), [sentence(2)]);
+    assert_eq!(written(&[(0, 0), (1, 8), (2, 16), (3, 24)]), [sentence(4)]);
+    // Handed over once; the same bytes; different lines; one thread.
+    assert_eq!(
+        written(&[(0, 0), (0, 0), (1, 8), (1, 8)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        written(&[(0, 0), (1, 0), (0, 0), (1, 0)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        written(&[(0, 0), (1, 64), (0, 0), (1, 64)]),
+        Vec::<String>::new()
+    );
+    assert_eq!(written(&[(0, 0), (0, 8), (0, 16)]), Vec::<String>::new());
+}
+
+/// Numbers that no run has must not stop the tool.
+#[test]
+fn damaged_profiles_have_findings_or_none() {
+    let mut run = profile();
+    for site in &mut run.sites {
+        site.allocations = u64::MAX;
+        site.requested = 0;
+        site.temporary = u64::MAX;
+        site.drag = f64::INFINITY;
+        site.wait = f64::NAN;
+        site.first_time = u64::MAX;
+        site.histogram = Some(crate::profile::Histogram::default());
+    }
+    run.run.end = 0;
+    run.curve.clear();
+    for finding in findings(&run, &Options::default()) {
+        assert!(finding.share <= 1.0);
+    }
+}

@@ -1,0 +1,517 @@
+//! Simulated cache misses by site and field, from the windows of a profile.
+//!
+//! Each window is replayed through `ccmodel`'s [`Simulator`] with empty caches. What a cache held
+//! before the window began is not known, so misses are of two kinds:
+//!
+//! * **certain**: the block was accessed before in this window, or so many other blocks of its set
+//!   were that the set cannot hold it any more;
+//! * **unknown**: any other first access to a block. It hits if the cache held the block already.
+//!
+//! The interval of an estimate goes from all unknown ones hit to all missed, and is widened by the
+//! sampling error between windows (95 %, ratio estimator with Student's factors). It is scaled by
+//! accesses to the heap over those in windows. A recording of all accesses in one window begins with
+//! caches that are empty indeed, and has neither error.
+//!
+//! The bounds are strict for a first level with LRU replacement, for which the contents of a set are
+//! its last accesses. Below it, and with other policies, they are those of LRU. Addresses are taken
+//! as physical ones, threads as having caches of their own.
+
+use std::collections::{HashMap, HashSet};
+
+use ccmodel::{CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, PageSize, Simulator};
+use serde::Serialize;
+
+use crate::analyses::types::field_at;
+use crate::profile::{Access, Profile, Type, Window};
+
+/// A number that lies between two others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Interval {
+    /// At least so many.
+    pub low: f64,
+    /// Half of the unknown accesses missed.
+    pub estimate: f64,
+    /// At most so many.
+    pub high: f64,
+}
+
+impl Interval {
+    fn map(self, change: impl Fn(f64) -> f64) -> Interval {
+        Interval {
+            low: change(self.low),
+            estimate: change(self.estimate),
+            high: change(self.high),
+        }
+    }
+}
+
+/// Misses of a whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Misses {
+    /// Name of the machine.
+    pub machine: String,
+    /// Names of its caches and then of its translation buffers, in which order other lists are.
+    pub levels: Vec<String>,
+    /// Windows behind the numbers.
+    pub windows: usize,
+    /// Accesses to the heap in the windows.
+    pub recorded: u64,
+    /// Accesses to the heap in the run.
+    pub accesses: u64,
+    /// Whether the windows are the whole run.
+    pub is_complete: bool,
+    /// Of all accesses to the heap, by level.
+    pub total: Vec<Interval>,
+    /// Sites in the windows, those that wait longest first.
+    pub sites: Vec<SiteMisses>,
+}
+
+/// Misses of a site.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SiteMisses {
+    /// Index of the site.
+    pub site: usize,
+    /// Its accesses in the windows.
+    pub recorded: u64,
+    /// In the whole run, by level.
+    pub misses: Vec<Interval>,
+    /// By level, for a thousand accesses of the site.
+    pub per_1000: Vec<Interval>,
+    /// Its part of all misses, by level, from 0 to 1.
+    pub share: Vec<f64>,
+    /// What the misses cost on the machine if none overlap, in nanoseconds.
+    pub wait_ns: f64,
+    /// Its part of all waiting, from 0 to 1.
+    pub wait_share: f64,
+    /// By offset in the element, ascending; empty for chunks of no known structure.
+    pub fields: Vec<FieldMisses>,
+}
+
+/// Misses of the accesses that begin at an offset, as counted in the windows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FieldMisses {
+    /// From the start of the element.
+    pub offset: u64,
+    /// Name of the field, where there is one.
+    pub field: Option<String>,
+    /// Accesses.
+    pub recorded: u64,
+    /// Certain misses, by level.
+    pub certain: Vec<u64>,
+    /// Certain and unknown ones.
+    pub possible: Vec<u64>,
+}
+
+/// Elements without a known type have fields if they are not larger.
+const MAX_FIELD_OFFSET: u64 = 1024;
+
+/// Replays the windows. `None` without windows, or if the caches of the machine are not known.
+#[must_use]
+pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
+    let hierarchy = machine.hierarchy.as_ref()?;
+    let recorded: u64 = profile.windows.iter().map(heap_accesses).sum();
+    if recorded == 0 {
+        return None;
+    }
+    let accesses = profile
+        .total
+        .heap_reads
+        .saturating_add(profile.total.heap_writes)
+        .max(recorded);
+    let is_complete = profile.windows.len() == 1 && recorded >= accesses;
+    let mut replay = Replay {
+        simulator: Simulator::new(hierarchy, Frames::Identity),
+        caches: levels_of(hierarchy),
+        tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
+        is_complete,
+    };
+    let levels = replay.caches.len() + replay.tlbs.len();
+    let mut sums = Sums::new(levels);
+    for window in &profile.windows {
+        sums.add(profile, window, &mut replay);
+    }
+    let scale = Scale {
+        windows: profile.windows.len(),
+        recorded,
+        accesses,
+        squares: sums.squares,
+        is_complete,
+    };
+    let total: Vec<Interval> = sums.total.iter().map(|sum| scale.interval(sum)).collect();
+    let costs = costs(machine);
+    let mut fields = sums.fields(profile);
+    let mut sites: Vec<SiteMisses> = Vec::new();
+    for (&site, (of_site, in_windows)) in &sums.sites {
+        let misses: Vec<Interval> = of_site.iter().map(|sum| scale.interval(sum)).collect();
+        let all = *in_windows as f64 * accesses as f64 / recorded as f64;
+        let part = |(own, total): (&Interval, &Interval)| share(own.estimate, total.estimate);
+        let waits = misses
+            .iter()
+            .zip(&costs)
+            .map(|(misses, cost)| misses.estimate * cost);
+        sites.push(SiteMisses {
+            site: usize::try_from(site).ok()?,
+            recorded: *in_windows,
+            per_1000: misses
+                .iter()
+                .map(|it| it.map(|misses| misses * 1000.0 / all))
+                .collect(),
+            share: misses.iter().zip(&total).map(part).collect(),
+            wait_ns: waits.sum(),
+            wait_share: 0.0,
+            fields: fields.remove(&site).unwrap_or_default(),
+            misses,
+        });
+    }
+    let wait: f64 = sites.iter().map(|site| site.wait_ns).sum();
+    sites
+        .iter_mut()
+        .for_each(|site| site.wait_share = share(site.wait_ns, wait));
+    sites.sort_by(|a, b| b.wait_ns.total_cmp(&a.wait_ns).then(a.site.cmp(&b.site)));
+    let names = hierarchy.caches().iter().chain(hierarchy.tlbs());
+    Some(Misses {
+        machine: machine.name.clone(),
+        levels: names.map(|level| level.name.clone()).collect(),
+        windows: profile.windows.len(),
+        recorded,
+        accesses,
+        is_complete,
+        total,
+        sites,
+    })
+}
+
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+fn is_heap(access: &Access) -> bool {
+    access.site != u32::MAX
+}
+
+fn heap_accesses(window: &Window) -> u64 {
+    window
+        .accesses
+        .iter()
+        .filter(|access| is_heap(access))
+        .count() as u64
+}
+
+/// What a miss of each level costs: caches first, then translation buffers.
+fn costs(machine: &Machine) -> Vec<f64> {
+    let Some(hierarchy) = &machine.hierarchy else {
+        return Vec::new();
+    };
+    let of_cache = |cache: &CacheLevel| {
+        let named = machine.levels.iter().find(|level| level.name == cache.name);
+        named.map_or(0.0, |level| level.step_ns())
+    };
+    let pages = LevelKind::Pages(PageSize::Small4K);
+    let steps = machine.levels.iter().filter(|level| level.kind == pages);
+    let steps = steps.flat_map(|level| level.steps.iter().map(|step| step.step_ns));
+    let caches = hierarchy.caches().iter().map(of_cache);
+    caches.chain(steps.take(hierarchy.tlbs().len())).collect()
+}
+
+/// What is known of a cache in a window.
+struct Level {
+    block_shift: u32,
+    sets: u64,
+    /// So many blocks of a set make it forget all others.
+    room: u64,
+    /// Blocks that were accessed.
+    seen: HashSet<u64>,
+    /// Those of them that the level was certainly asked for, and their number by set.
+    asked: HashSet<u64>,
+    in_set: HashMap<u64, u64>,
+}
+
+impl Level {
+    fn new(level: &CacheLevel) -> Level {
+        Level {
+            block_shift: level.geometry.block_bytes().trailing_zeros(),
+            sets: level.geometry.sets().max(1),
+            room: level.geometry.associativity(),
+            seen: HashSet::new(),
+            asked: HashSet::new(),
+            in_set: HashMap::new(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.seen.clear();
+        self.asked.clear();
+        self.in_set.clear();
+    }
+
+    /// Takes in that the level is asked for an address. Whether it would miss for certain what the
+    /// simulator missed.
+    fn ask(&mut self, address: u64, is_certain: bool) -> bool {
+        let block = address >> self.block_shift;
+        let in_set = self.in_set.entry(block % self.sets).or_default();
+        let is_known = !self.seen.insert(block) || *in_set >= self.room;
+        if is_certain && self.asked.insert(block) {
+            *in_set += 1;
+        }
+        is_certain && is_known
+    }
+}
+
+/// The caches. What a victim cache was asked for may lie in the one above.
+fn levels_of(hierarchy: &Hierarchy) -> Vec<Level> {
+    let mut levels: Vec<Level> = hierarchy.caches().iter().map(Level::new).collect();
+    if let (Inclusion::VictimLast, [.., above, last]) = (hierarchy.inclusion(), &mut levels[..]) {
+        last.room += above.room * (above.sets / last.sets).max(1);
+    }
+    levels
+}
+
+/// The simulator, and what it cannot know.
+struct Replay {
+    simulator: Simulator,
+    caches: Vec<Level>,
+    tlbs: Vec<Level>,
+    is_complete: bool,
+}
+
+impl Replay {
+    fn begin(&mut self) {
+        self.simulator.flush();
+        self.caches
+            .iter_mut()
+            .chain(&mut self.tlbs)
+            .for_each(Level::clear);
+    }
+
+    /// Accesses lines as [`Simulator::access`] does, and calls `see` with each level that missed.
+    fn access(&mut self, access: &Access, mut see: impl FnMut(usize, bool)) {
+        let shift = self.caches[0].block_shift;
+        let last = access
+            .address
+            .saturating_add(u64::from(access.size).saturating_sub(1));
+        if access.size == 0 {
+            return;
+        }
+        for line in access.address >> shift..=last >> shift {
+            let address = line << shift;
+            let before = [self.simulator.cache_misses(), self.simulator.tlb_misses()];
+            if !self.simulator.access(address, 1) {
+                continue;
+            }
+            let after = [self.simulator.cache_misses(), self.simulator.tlb_misses()];
+            let levels = self.caches.len();
+            let kinds = [(0, &mut self.caches), (levels, &mut self.tlbs)];
+            for ((first, kind), (before, after)) in kinds.into_iter().zip(before.iter().zip(after))
+            {
+                let mut is_certain = true;
+                for (i, level) in kind.iter_mut().enumerate() {
+                    is_certain = level.ask(address, is_certain);
+                    if before[i] == after[i] {
+                        break;
+                    }
+                    see(first + i, is_certain || self.is_complete);
+                }
+            }
+        }
+    }
+}
+
+/// Misses of one level, certain ones and then all possible ones: their sum over windows, the sum of
+/// squares, and of products with the accesses of the window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum([Moments; 2]);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Moments {
+    misses: u64,
+    squares: f64,
+    products: f64,
+}
+
+impl Sum {
+    /// Takes in a window of so many accesses.
+    fn add(&mut self, misses: [u64; 2], accesses: u64) {
+        for (moments, misses) in self.0.iter_mut().zip(misses) {
+            moments.misses += misses;
+            moments.squares += (misses as f64).powi(2);
+            moments.products += misses as f64 * accesses as f64;
+        }
+    }
+}
+
+/// The levels of a site, and its accesses.
+type OfSite = (Vec<Sum>, u64);
+
+struct Sums {
+    levels: usize,
+    total: Vec<Sum>,
+    sites: HashMap<u32, OfSite>,
+    fields: HashMap<(u32, u64), FieldMisses>,
+    /// Of the accesses of windows.
+    squares: f64,
+}
+
+impl Sums {
+    fn new(levels: usize) -> Sums {
+        Sums {
+            levels,
+            total: vec![Sum::default(); levels],
+            sites: HashMap::new(),
+            fields: HashMap::new(),
+            squares: 0.0,
+        }
+    }
+
+    fn add(&mut self, profile: &Profile, window: &Window, replay: &mut Replay) {
+        let levels = self.levels;
+        let mut of_sites: HashMap<u32, (Vec<[u64; 2]>, u64)> = HashMap::new();
+        replay.begin();
+        for access in &window.accesses {
+            let mut missed: Vec<(usize, bool)> = Vec::new();
+            replay.access(access, |level, is_certain| missed.push((level, is_certain)));
+            let known = usize::try_from(access.site).is_ok_and(|site| site < profile.sites.len());
+            if !known {
+                continue;
+            }
+            let (counts, accesses) = of_sites
+                .entry(access.site)
+                .or_insert_with(|| (vec![[0; 2]; levels], 0));
+            *accesses += 1;
+            for &(level, is_certain) in &missed {
+                counts[level][0] += u64::from(is_certain);
+                counts[level][1] += 1;
+            }
+            if let Some(offset) = field_offset(profile, access) {
+                let field =
+                    self.fields
+                        .entry((access.site, offset))
+                        .or_insert_with(|| FieldMisses {
+                            offset,
+                            certain: vec![0; levels],
+                            possible: vec![0; levels],
+                            ..FieldMisses::default()
+                        });
+                field.recorded += 1;
+                for (level, is_certain) in missed {
+                    field.certain[level] += u64::from(is_certain);
+                    field.possible[level] += 1;
+                }
+            }
+        }
+        let accesses = heap_accesses(window);
+        self.squares += (accesses as f64).powi(2);
+        let mut total = vec![[0; 2]; levels];
+        for (site, (counts, own)) in of_sites {
+            let (sums, recorded) = self
+                .sites
+                .entry(site)
+                .or_insert_with(|| (vec![Sum::default(); levels], 0));
+            *recorded += own;
+            for (level, counts) in counts.into_iter().enumerate() {
+                sums[level].add(counts, accesses);
+                total[level][0] += counts[0];
+                total[level][1] += counts[1];
+            }
+        }
+        for (sum, counts) in self.total.iter_mut().zip(total) {
+            sum.add(counts, accesses);
+        }
+    }
+
+    /// By site, ascending in offset.
+    fn fields(&mut self, profile: &Profile) -> HashMap<u32, Vec<FieldMisses>> {
+        let mut fields: HashMap<u32, Vec<FieldMisses>> = HashMap::new();
+        for ((site, offset), field) in self.fields.drain() {
+            let found = type_of(profile, site).and_then(|it| field_at(it, offset));
+            fields.entry(site).or_default().push(FieldMisses {
+                field: found.map(|field| field.name.clone()),
+                ..field
+            });
+        }
+        fields
+            .values_mut()
+            .for_each(|fields| fields.sort_by_key(|field| field.offset));
+        fields
+    }
+}
+
+fn type_of(profile: &Profile, site: u32) -> Option<&Type> {
+    let site = profile.sites.get(usize::try_from(site).ok()?)?;
+    profile.types.get(usize::try_from(site.type_id?).ok()?)
+}
+
+/// Where an access begins in its element: a vector has many in a chunk.
+fn field_offset(profile: &Profile, access: &Access) -> Option<u64> {
+    let site = profile.sites.get(usize::try_from(access.site).ok()?)?;
+    let size = type_of(profile, access.site)
+        .and_then(|it| it.size)
+        .filter(|&size| size > 0);
+    let offset = u64::from(access.offset);
+    match size {
+        Some(size) => Some(offset % size).filter(|&offset| offset < MAX_FIELD_OFFSET),
+        None => Some(offset).filter(|_| site.largest <= MAX_FIELD_OFFSET),
+    }
+}
+
+/// From counts in windows to misses of the run.
+struct Scale {
+    windows: usize,
+    recorded: u64,
+    accesses: u64,
+    squares: f64,
+    is_complete: bool,
+}
+
+impl Scale {
+    fn interval(&self, sum: &Sum) -> Interval {
+        let [certain, possible] = sum.0.map(|moments| moments.misses as f64);
+        let factor = self.accesses as f64 / self.recorded as f64;
+        let estimate = (certain + possible) / 2.0 * factor;
+        if self.is_complete {
+            return Interval {
+                low: certain,
+                estimate,
+                high: possible,
+            };
+        }
+        let [below, above] = sum.0.map(|moments| self.sampling_error(&moments));
+        Interval {
+            // What was seen did happen, and an access misses a level at most once.
+            low: (certain * factor - below).max(certain),
+            estimate,
+            high: (possible * factor + above).min((self.accesses as f64).max(possible * factor)),
+        }
+    }
+
+    /// Half of the 95 % interval of the ratio of misses to accesses, times the accesses of the run:
+    /// `t * sqrt((1 - f) * k / (k - 1) * sum of (m - r n)^2) / sum of n`, for `k` windows with `m`
+    /// misses in `n` accesses each, which are the part `f` of the run.
+    fn sampling_error(&self, moments: &Moments) -> f64 {
+        let windows = self.windows as f64;
+        if self.windows < 2 {
+            return f64::INFINITY;
+        }
+        let recorded = self.recorded as f64;
+        let ratio = moments.misses as f64 / recorded;
+        let residues =
+            moments.squares - 2.0 * ratio * moments.products + ratio * ratio * self.squares;
+        let unseen = 1.0 - recorded / self.accesses as f64;
+        let variance = unseen * windows / (windows - 1.0) * residues.max(0.0);
+        student(self.windows - 1) * variance.sqrt() / recorded * self.accesses as f64
+    }
+}
+
+/// The factor of a 95 % interval with `degrees` of freedom; a little too large from 10 on.
+fn student(degrees: usize) -> f64 {
+    const FIRST: [f64; 9] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
+    ];
+    let index = degrees.saturating_sub(1);
+    FIRST
+        .get(index)
+        .copied()
+        .unwrap_or(1.96 + 2.7 / degrees as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! What follows from a [`Profile`](crate::Profile): scores, findings, curves, misses.
+//!
+//! An analysis reads a profile and nothing else; how the profile was captured does not matter. The
+//! results are numbers and sentences, without layout: [`views`](crate::views) print them.
+
+pub mod curves;
+pub mod findings;
+pub mod misses;
+pub mod scores;
+#[cfg(test)]
+pub(crate) mod test_profile;
+pub mod types;
+pub(crate) mod units;

@@ -1,0 +1,489 @@
+//! Makes a [`Profile`] of the [capture](crate::format) that a process has left.
+//!
+//! Only entries that the header counts are read: the capture is a sparse file of many gigabytes.
+//! A capture whose counts or offsets cannot be is an error. A process may be killed between any
+//! two stores, so an entry that was being written is left out.
+
+mod edges;
+mod heap;
+mod windows;
+
+use std::collections::HashMap;
+
+use crate::Error;
+use crate::format::{self, Header, layout};
+use crate::profile::{self, Profile, Resident, Run, Totals};
+use crate::symbols::{self, Symbols};
+use crate::types::Types;
+use heap::Heap;
+
+/// Frames of a stack that are kept, from the innermost on.
+const MAX_DEPTH: usize = 1 << 14;
+
+/// Makes the profile of the mapped `capture`.
+///
+/// `run` holds what the tool knows of the process; what the capture says is filled in.
+///
+/// # Errors
+///
+/// If `capture` is no capture, of another version, or damaged.
+pub fn profile(
+    capture: &[u8],
+    run: Run,
+    resident: Vec<Resident>,
+    symbols: &mut Symbols,
+) -> Result<Profile, Error> {
+    let header = header(capture)?;
+    let clock = Clock::new(&header);
+    let mut heap = Heap::new(capture, header.heap_used)?;
+    let (threads, thread_of) = threads(capture, &header, &mut heap, clock)?;
+    let (mut sites, site_of) = sites(capture, &header, &mut heap, clock)?;
+    let (chunks, lost) = chunks(
+        capture, &header, &mut heap, &mut sites, &site_of, &thread_of,
+    )?;
+    let (windows, recorded) = windows::read(capture, &header, &site_of, &thread_of)?;
+    let edges = edges::find(&windows, &chunks);
+    let mut sites: Vec<profile::Site> = sites.into_iter().map(|site| site.folded).collect();
+    let mut stacks = Stacks::new(capture, &header, symbols)?;
+    for (raw, new) in &site_of {
+        let node = entry::<format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
+        sites[*new as usize].stack = stacks.of(node)?;
+    }
+    let frames = stacks.frames;
+    let mut types = Types::default();
+    for site in &mut sites {
+        site.place = symbols::place(&site.stack, &frames);
+        site.type_id = Some(types.of_stack(&site.stack, &frames, symbols));
+    }
+    let mut total = totals(&header, &sites);
+    total.lost_chunks += lost;
+    Ok(Profile {
+        run: complete(run, &header, recorded, &total),
+        curve: heap.curve(header.total.curve, clock)?,
+        total,
+        frames,
+        types: types.list,
+        sites,
+        threads,
+        resident,
+        edges,
+        chunks,
+        windows,
+    })
+}
+
+fn damaged(what: &str) -> Error {
+    Error::new(format!("the capture is damaged: {what}"))
+}
+
+/// Reads entry `index` of the table at `table`.
+fn entry<T: format::Plain>(capture: &[u8], table: u64, index: u64) -> Result<T, Error> {
+    format::read(capture, table + index * size_of::<T>() as u64)
+        .ok_or_else(|| damaged("a table goes beyond its end"))
+}
+
+fn header(capture: &[u8]) -> Result<Header, Error> {
+    // Written last, so nothing else is there without it.
+    if format::read::<u64>(capture, layout::HEADER) != Some(format::MAGIC) {
+        return Err(Error::new(
+            "no capture: the process ended before recording began",
+        ));
+    }
+    let header: Header = format::read(capture, layout::HEADER)
+        .ok_or_else(|| damaged("it ends within its header"))?;
+    if header.version != format::VERSION {
+        let (theirs, ours) = (header.version, format::VERSION);
+        return Err(Error::new(format!(
+            "the capture is of version {theirs}, not {ours}"
+        )));
+    }
+    let counts = [
+        (header.modules, layout::MAX_MODULES, "modules"),
+        (header.threads, layout::MAX_THREADS, "threads"),
+        (header.nodes, layout::MAX_NODES, "frames"),
+        (header.sites, layout::MAX_SITES, "sites"),
+        (header.chunks, layout::MAX_CHUNKS, "chunks"),
+        (header.windows, format::MAX_WINDOWS, "windows"),
+    ];
+    match counts.iter().find(|(count, most, _)| count > most) {
+        Some((count, _, what)) => Err(damaged(&format!("it claims {count} {what}"))),
+        None => Ok(header),
+    }
+}
+
+/// Turns the time-stamp counter into nanoseconds since the start.
+#[derive(Clone, Copy)]
+struct Clock {
+    start: u64,
+    ns_per_tick: f64,
+}
+
+impl Clock {
+    fn new(header: &Header) -> Clock {
+        let ticks = header.last_tsc.saturating_sub(header.start_tsc);
+        let ns = header.last_ns.saturating_sub(header.start_ns);
+        let ns_per_tick = if ticks == 0 {
+            0.0
+        } else {
+            ns as f64 / ticks as f64
+        };
+        Clock {
+            start: header.start_tsc,
+            ns_per_tick,
+        }
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is too large becomes the largest"
+    )]
+    fn ns(&self, tsc: u64) -> u64 {
+        (tsc.saturating_sub(self.start) as f64 * self.ns_per_tick) as u64
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "no table has room for 2^32 entries"
+)]
+fn index_32(index: usize) -> u32 {
+    index as u32
+}
+
+/// Index in the profile of each entry of the capture.
+type Renumbered = HashMap<u32, u32>;
+
+/// Threads in the order of the capture, without entries that were never used.
+fn threads(
+    capture: &[u8],
+    header: &Header,
+    heap: &mut Heap<'_>,
+    clock: Clock,
+) -> Result<(Vec<profile::Thread>, Renumbered), Error> {
+    let (mut threads, mut index_of) = (Vec::new(), Renumbered::new());
+    // Whether the count takes in entry 0 or not, all entries are seen: unused ones are zero.
+    for index in 0..=header.threads.min(layout::MAX_THREADS - 1) as u32 {
+        let raw: format::Thread = entry(capture, layout::THREADS, u64::from(index))?;
+        if raw.started == 0 {
+            continue;
+        }
+        index_of.insert(index, index_32(threads.len()));
+        threads.push(profile::Thread {
+            id: raw.id,
+            started: raw.started,
+            ended: if raw.ended == 0 {
+                header.events
+            } else {
+                raw.ended
+            },
+            allocations: raw.allocations,
+            peak: raw.peak,
+            end_live: raw.live,
+            events: raw.events,
+            curve: heap.curve(raw.curve, clock)?,
+        });
+    }
+    Ok((threads, index_of))
+}
+
+/// A site into which live chunks are being folded.
+struct Site {
+    folded: profile::Site,
+    /// Whether `folded.shortest_life` is of a chunk.
+    has_life: bool,
+}
+
+/// Sites that have allocated, without their stacks.
+fn sites(
+    capture: &[u8],
+    header: &Header,
+    heap: &mut Heap<'_>,
+    clock: Clock,
+) -> Result<(Vec<Site>, Renumbered), Error> {
+    let (mut sites, mut index_of) = (Vec::new(), Renumbered::new());
+    for index in 0..=header.sites.min(layout::MAX_SITES - 1) as u32 {
+        let raw: format::Site = entry(capture, layout::SITES, u64::from(index))?;
+        if raw.allocations == 0 {
+            continue;
+        }
+        index_of.insert(index, index_32(sites.len()));
+        sites.push(Site {
+            folded: site(&raw, header, heap, clock)?,
+            has_life: raw.frees > 0,
+        });
+    }
+    Ok((sites, index_of))
+}
+
+fn site(
+    raw: &format::Site,
+    header: &Header,
+    heap: &mut Heap<'_>,
+    clock: Clock,
+) -> Result<profile::Site, Error> {
+    // Otherwise the site has not changed since the peak.
+    let seen = raw.peak_seen == header.total.peak_time;
+    let at_peak = |then, live| if seen { then } else { live };
+    Ok(profile::Site {
+        stack: Vec::new(),
+        place: None,
+        type_id: None,
+        allocations: raw.allocations,
+        frees: raw.frees,
+        requested: raw.bytes,
+        usable: raw.usable,
+        peak_usable: raw.peak_usable,
+        peak_chunks: raw.peak_chunks,
+        peak_time: raw.peak_time,
+        at_peak_usable: at_peak(raw.at_peak_usable, raw.live_usable),
+        at_peak_requested: at_peak(raw.at_peak_bytes, raw.live_bytes),
+        at_peak_chunks: at_peak(raw.at_peak_chunks, raw.live_chunks),
+        end_usable: raw.live_usable,
+        end_chunks: raw.live_chunks,
+        smallest: raw.smallest,
+        largest: raw.largest,
+        first_time: raw.first_time,
+        last_time: raw.last_time,
+        reallocs: raw.reallocs,
+        moved_bytes: raw.moved_bytes,
+        longest_chain: raw.longest_chain,
+        temporary: raw.temporary,
+        longest_run: raw.longest_run,
+        reads: raw.reads,
+        writes: raw.writes,
+        touched_bytes: raw.touched_bytes,
+        useful_bytes: raw.useful_bytes,
+        untouched_chunks: raw.untouched_chunks,
+        unread_chunks: raw.unread_chunks,
+        unwritten_chunks: raw.unwritten_chunks,
+        shared_chunks: raw.shared_chunks,
+        lifetime: raw.lifetime,
+        shortest_life: if raw.frees == 0 { 0 } else { raw.shortest_life },
+        longest_life: raw.longest_life,
+        active_ratio: finite(raw.active_ratio)?,
+        drag: finite(raw.drag)?,
+        wait: finite(raw.wait)?,
+        sizes: raw.sizes.to_vec(),
+        lifetimes: raw.lifetimes.to_vec(),
+        histogram: heap.histogram(raw.hist, raw.hist_size)?,
+        groups: heap.groups(raw.groups, raw.groups_len)?,
+        curve: heap.curve(raw.curve, clock)?,
+    })
+}
+
+/// A double that the capture holds as its bits.
+fn finite(bits: u64) -> Result<f64, Error> {
+    let number = f64::from_bits(bits);
+    if number.is_finite() {
+        Ok(number)
+    } else {
+        Err(damaged("a sum is not a number"))
+    }
+}
+
+/// Live chunks, folded into their sites; and how many cannot be told of.
+fn chunks(
+    capture: &[u8],
+    header: &Header,
+    heap: &mut Heap<'_>,
+    sites: &mut [Site],
+    site_of: &Renumbered,
+    thread_of: &Renumbered,
+) -> Result<(Vec<profile::Chunk>, u64), Error> {
+    let (mut chunks, mut lost) = (Vec::new(), 0);
+    for index in 1..=header.chunks.min(layout::MAX_CHUNKS - 1) {
+        let raw: format::Chunk = entry(capture, layout::CHUNKS, index)?;
+        if raw.start == 0 {
+            continue;
+        }
+        let Some(&site) = site_of.get(&raw.site) else {
+            lost += 1;
+            continue;
+        };
+        let touched = heap.touched(&raw)?;
+        sites[site as usize].fold(&raw, touched, header.events);
+        chunks.push(profile::Chunk {
+            site,
+            address: raw.start,
+            size: raw.size(),
+            thread: thread_of
+                .get(&u32::from(raw.thread()))
+                .map_or(format::NO_THREAD, |&thread| (thread & 0xffff) as u16),
+            shared: raw.flags & format::flags::SHARED != 0,
+            allocated: raw.allocated,
+            first: raw.first,
+            last: raw.last,
+            freed: 0,
+            reads: raw.reads,
+            writes: raw.writes,
+            touched,
+        });
+    }
+    Ok((chunks, lost))
+}
+
+impl Site {
+    /// Takes in a chunk that is alive at `end`, as the runtime does when a chunk is freed.
+    fn fold(&mut self, chunk: &format::Chunk, touched: u64, end: u64) {
+        let site = &mut self.folded;
+        let size = chunk.size();
+        let life = end.saturating_sub(chunk.allocated);
+        let (read, written) = (chunk.reads > 0, chunk.writes > 0);
+        site.reads += u64::from(chunk.reads);
+        site.writes += u64::from(chunk.writes);
+        site.touched_bytes += touched;
+        site.useful_bytes += if read && written { touched } else { 0 };
+        site.untouched_chunks += u64::from(chunk.first == 0);
+        site.unread_chunks += u64::from(written && !read);
+        site.unwritten_chunks += u64::from(read && !written);
+        site.shared_chunks += u64::from(chunk.flags & format::flags::SHARED != 0);
+        site.lifetime = site.lifetime.saturating_add(life);
+        site.shortest_life = if self.has_life {
+            site.shortest_life.min(life)
+        } else {
+            life
+        };
+        self.has_life = true;
+        site.longest_life = site.longest_life.max(life);
+        if chunk.first == 0 {
+            site.drag += size as f64 * life as f64;
+        } else {
+            let active = chunk.last.saturating_sub(chunk.first);
+            site.active_ratio += active as f64 / life.max(1) as f64;
+            site.drag += size as f64 * end.saturating_sub(chunk.last) as f64;
+            site.wait += size as f64 * chunk.first.saturating_sub(chunk.allocated) as f64;
+        }
+        for (counts, number) in [(&mut site.sizes, size), (&mut site.lifetimes, life)] {
+            let bits = (64 - number.leading_zeros() as usize).min(counts.len() - 1);
+            counts[bits] = counts[bits].saturating_add(1);
+        }
+        let after = site
+            .groups
+            .partition_point(|group| group.first_allocated <= chunk.allocated);
+        if let Some(group) = after.checked_sub(1).map(|at| &mut site.groups[at]) {
+            group.lifetimes = group.lifetimes.saturating_add(life);
+            group.last_freed = end;
+        }
+    }
+}
+
+/// Call stacks as indices of frames.
+struct Stacks<'c> {
+    capture: &'c [u8],
+    nodes: u64,
+    modules: Vec<symbols::Loaded>,
+    symbols: &'c mut Symbols,
+    frames: Vec<profile::Frame>,
+    index_of: HashMap<profile::Frame, u32>,
+    /// Indices of the frames of a return address, innermost first.
+    of_pc: HashMap<u64, Vec<u32>>,
+}
+
+impl<'c> Stacks<'c> {
+    fn new(
+        capture: &'c [u8],
+        header: &Header,
+        symbols: &'c mut Symbols,
+    ) -> Result<Stacks<'c>, Error> {
+        let modules = (0..header.modules)
+            .map(|index| {
+                Ok(symbols::Loaded::new(&entry(
+                    capture,
+                    layout::MODULES,
+                    index,
+                )?))
+            })
+            .collect::<Result<_, Error>>()?;
+        Ok(Stacks {
+            capture,
+            nodes: header.nodes,
+            modules,
+            symbols,
+            frames: Vec::new(),
+            index_of: HashMap::new(),
+            of_pc: HashMap::new(),
+        })
+    }
+
+    /// The stack whose innermost frame is `node`.
+    fn of(&mut self, mut node: u64) -> Result<Vec<u32>, Error> {
+        let mut stack = Vec::new();
+        while node != 0 && stack.len() < MAX_DEPTH {
+            if node > self.nodes {
+                return Err(damaged("a stack leads out of the table of frames"));
+            }
+            let raw: format::Node = entry(self.capture, layout::NODES, node)?;
+            // Callers are entered first.
+            if u64::from(raw.parent) >= node {
+                return Err(damaged("a stack leads in a circle"));
+            }
+            let frames = self.of_pc.entry(raw.pc).or_insert_with(|| {
+                let found = self.symbols.frames(raw.pc, &self.modules);
+                let index = |frame: &profile::Frame| match self.index_of.get(frame) {
+                    Some(&index) => index,
+                    None => {
+                        let index = index_32(self.frames.len());
+                        self.frames.push(frame.clone());
+                        self.index_of.insert(frame.clone(), index);
+                        index
+                    }
+                };
+                found.iter().map(index).collect()
+            });
+            stack.extend_from_slice(frames);
+            node = u64::from(raw.parent);
+        }
+        Ok(stack)
+    }
+}
+
+fn totals(header: &Header, sites: &[profile::Site]) -> Totals {
+    let total = &header.total;
+    let sum = |of: fn(&profile::Site) -> u64| sites.iter().map(of).fold(0, u64::saturating_add);
+    // Without sites, the process's own record is all there is.
+    let by_site = |sum, own| if sites.is_empty() { own } else { sum };
+    Totals {
+        allocations: total.allocations,
+        frees: total.frees,
+        requested: total.bytes,
+        usable: total.usable,
+        peak_usable: total.peak_usable,
+        peak_requested: by_site(sum(|site| site.at_peak_requested), total.at_peak_bytes),
+        peak_chunks: total.peak_chunks,
+        peak_time: total.peak_time,
+        end_usable: total.live_usable,
+        end_chunks: total.live_chunks,
+        heap_reads: by_site(sum(|site| site.reads), total.reads),
+        heap_writes: by_site(sum(|site| site.writes), total.writes),
+        other_reads: header.other_reads,
+        other_writes: header.other_writes,
+        block_bytes: header.block_bytes,
+        mapped_peak: header.mapped_peak,
+        unknown_frees: header.unknown_frees,
+        lost_chunks: header.lost_chunks,
+    }
+}
+
+/// Adds to `run` what the capture says.
+fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run {
+    run.pid = header.pid;
+    run.parent = header.parent;
+    run.started_ns = header.start_ns;
+    if run.seconds == 0.0 {
+        run.seconds = header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9;
+    }
+    run.end = header.events;
+    let rate = header.window_candidates.checked_div(recorded);
+    run.window_rate = rate.map_or(0, |rate| rate.max(1));
+    if header.state == format::state::STOPPED {
+        let stop = "Recording stopped before the process ended: no memory was left for it.";
+        run.caveats.push(stop.into());
+    }
+    if total.lost_chunks > 0 {
+        run.caveats.push(format!(
+            "{} allocations are not recorded.",
+            total.lost_chunks
+        ));
+    }
+    run
+}

@@ -1,0 +1,149 @@
+//! Reads histograms, maps, groups and curves, which lie where offsets in other entries say.
+
+use super::{Clock, damaged};
+use crate::Error;
+use crate::format::{self, BLOCK, MAX_MAPPED_BYTES, layout};
+use crate::profile::{Group, Histogram, Point};
+
+/// The capture's heap.
+pub(super) struct Heap<'c> {
+    capture: &'c [u8],
+    end: u64,
+    /// Bytes that may still be read. No two parts share bytes, so a capture that asks for more
+    /// than it has is damaged; without this, many sites could name one large part.
+    left: u64,
+}
+
+impl<'c> Heap<'c> {
+    pub(super) fn new(capture: &'c [u8], used: u64) -> Result<Heap<'c>, Error> {
+        if used > layout::HEAP_END - layout::HEAP {
+            return Err(damaged("its heap is too large"));
+        }
+        Ok(Heap {
+            capture,
+            end: layout::HEAP + used,
+            left: used,
+        })
+    }
+
+    /// The part of `len` bytes at `start`.
+    fn bytes(&mut self, start: u64, len: u64) -> Result<&'c [u8], Error> {
+        let left = self.left.checked_sub(len);
+        self.left = left.ok_or_else(|| damaged("a part of the heap is too large"))?;
+        let outside = || damaged("an offset leads out of the heap");
+        let end = start
+            .checked_add(len)
+            .filter(|&end| start >= layout::HEAP && end <= self.end);
+        let range = usize::try_from(start)
+            .ok()
+            .zip(end.and_then(|end| usize::try_from(end).ok()));
+        range
+            .and_then(|(start, end)| self.capture.get(start..end))
+            .ok_or_else(outside)
+    }
+
+    /// `count` entries from `start` on.
+    fn entries<T: format::Plain>(&mut self, start: u64, count: u64) -> Result<Vec<T>, Error> {
+        let each = size_of::<T>() as u64;
+        let bytes = self.bytes(start, count.saturating_mul(each))?;
+        Ok((0..count)
+            .filter_map(|index| format::read(bytes, index * each))
+            .collect())
+    }
+
+    pub(super) fn curve(&mut self, offset: u64, clock: Clock) -> Result<Vec<Point>, Error> {
+        if offset == 0 {
+            return Ok(Vec::new());
+        }
+        let curve: format::Curve = self.entries(offset, 1)?[0];
+        let first = offset.saturating_add(size_of::<format::Curve>() as u64);
+        let points = self.entries::<format::Point>(first, u64::from(curve.len))?;
+        // The point that was being written when the process was killed may be any; the counters
+        // of two cores may differ a little.
+        let (mut last, mut ns) = (0, 0);
+        let mut curve = Vec::with_capacity(points.len());
+        for point in points.iter().filter(|point| {
+            let later = point.time > last;
+            last = last.max(point.time);
+            later
+        }) {
+            ns = clock.ns(point.tsc).max(ns);
+            curve.push(Point {
+                time: point.time,
+                ns,
+                usable: point.usable,
+                peak: point.peak,
+                requested: point.requested,
+                touched: point.touched,
+                allocations: point.allocations,
+            });
+        }
+        Ok(curve)
+    }
+
+    /// In order of time. Lifetimes are those of freed chunks.
+    pub(super) fn groups(&mut self, offset: u64, count: u64) -> Result<Vec<Group>, Error> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut groups = self.entries::<format::Group>(offset, count)?;
+        groups.sort_by_key(|group| group.first_allocated);
+        Ok(groups
+            .into_iter()
+            .map(|group| Group {
+                first_allocated: group.first_allocated,
+                last_allocated: group.last_allocated,
+                chunks: group.chunks,
+                lifetimes: group.lifetimes,
+                last_freed: group.last_freed,
+            })
+            .collect())
+    }
+
+    pub(super) fn histogram(&mut self, offset: u64, size: u64) -> Result<Option<Histogram>, Error> {
+        if offset == 0 || size == 0 || size > MAX_MAPPED_BYTES {
+            return Ok(None);
+        }
+        let differences = self.entries::<u64>(offset, 2 * (size + 1))?;
+        let counts = |differences: &[u64]| {
+            let sums = differences.iter().scan(0_u64, |sum, difference| {
+                *sum = sum.wrapping_add(*difference);
+                // Racing counts can lose one of a pair and leave a sum below zero.
+                Some(if sum.cast_signed() < 0 { 0 } else { *sum })
+            });
+            sums.take(differences.len() - 1).collect()
+        };
+        let (reads, writes) = differences.split_at(differences.len() / 2);
+        Ok(Some(Histogram {
+            reads: counts(reads),
+            writes: counts(writes),
+        }))
+    }
+
+    /// How many bytes of `chunk` were accessed.
+    pub(super) fn touched(&mut self, chunk: &format::Chunk) -> Result<u64, Error> {
+        let size = chunk.size();
+        if size <= 64 {
+            let within = if size == 64 {
+                u64::MAX
+            } else {
+                (1 << size) - 1
+            };
+            return Ok(u64::from((chunk.touched & within).count_ones()));
+        }
+        if chunk.touched == 0 {
+            return Ok(0);
+        }
+        let block = if size <= MAX_MAPPED_BYTES { 1 } else { BLOCK };
+        let blocks = size.div_ceil(block);
+        let map = self.bytes(chunk.touched, blocks.div_ceil(8))?;
+        let whole =
+            |bytes: &[u8]| -> u64 { bytes.iter().map(|byte| u64::from(byte.count_ones())).sum() };
+        let (last, before) = map.split_last().ok_or_else(|| damaged("a map is empty"))?;
+        // Bits beyond the last block count nothing, and that block may end early.
+        let bits = (blocks - 1) % 8;
+        let (last_block, others) = (last >> bits & 1, last & ((1 << bits) - 1));
+        let full = whole(before) + u64::from(others.count_ones());
+        Ok(full * block + u64::from(last_block) * (size - (blocks - 1) * block))
+    }
+}

@@ -1,0 +1,225 @@
+//! The grammar of the two command lines.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Finds what to place: a heap profiler that sees every access
+#[derive(Debug, Parser)]
+#[command(name = "ccscope", version, about, after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  cargo ccscope run --release -- ARGS      build with instrumentation, run, show where memory went
+  ccscope run ./program ARGS               any program as it is: allocations and lifetimes
+  CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
+  ccscope show program.1234.ccscope        open a profile again
+
+`ccscope COMMAND --help` has more.";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a program and profile it and its children
+    Run(RunArgs),
+    /// Compile or link C with instrumentation: takes the arguments of gcc or clang
+    #[command(disable_help_flag = true)]
+    Cc {
+        /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Compile or link C++ with instrumentation: takes the arguments of g++ or clang++
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx {
+        /// Arguments of the compiler, which is `c++` or that of `CCSCOPE_CXX`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
+    /// Show a profile
+    Show(ShowArgs),
+    /// Print the script that completes this command line in a shell
+    #[command(after_help = "Examples:
+  ccscope completions bash > ~/.local/share/bash-completion/completions/ccscope
+  ccscope completions zsh > ~/.zfunc/_ccscope
+  ccscope completions fish > ~/.config/fish/completions/ccscope.fish")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page, in roff
+    #[command(after_help = "Examples:
+  ccscope man | man -l -
+  ccscope man cargo > cargo-ccscope.1")]
+    Man {
+        /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
+        /// without it
+        #[arg(value_parser = ["run", "cc", "c++", "show", "completions", "man", "cargo"])]
+        command: Option<String>,
+    },
+}
+
+/// What is recorded, and where it goes.
+#[derive(Clone, Debug, ClapArgs)]
+pub(super) struct RecordArgs {
+    /// Write the profile of the first process here, instead of PROGRAM.PID.ccscope in the current
+    /// folder
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Record one access of N in full, for simulation; 0 records none
+    #[arg(long, value_name = "N", default_value_t = crate::format::Options::DEFAULT.rate)]
+    pub(super) rate: u64,
+    /// Do not record call stacks: all allocations are of one site
+    #[arg(long)]
+    pub(super) no_stacks: bool,
+    /// Record only the totals and curves of the process and its threads
+    #[arg(long, conflicts_with = "no_stacks")]
+    pub(super) counters_only: bool,
+    /// Print neither progress nor the summary, only problems
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+impl RecordArgs {
+    /// The options that were given, for another command line.
+    pub(super) fn to_args(&self) -> Vec<OsString> {
+        let mut args = vec![format!("--rate={}", self.rate).into()];
+        let switches = [
+            ("--no-stacks", self.no_stacks),
+            ("--counters-only", self.counters_only),
+            ("--quiet", self.quiet),
+        ];
+        args.extend(
+            switches
+                .iter()
+                .filter(|(_, on)| *on)
+                .map(|(name, _)| name.into()),
+        );
+        if let Some(output) = &self.output {
+            args.extend(["--output".into(), output.clone().into()]);
+        }
+        args
+    }
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "The program's input, output and exit status pass through. Profiles of \
+    child processes go beside the first one."
+)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) record: RecordArgs,
+    /// Folder of profiles without a name of their own
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    pub(super) folder: Option<PathBuf>,
+    /// The compiler and a flag that the program was built with, from `cargo ccscope`
+    #[arg(long, value_name = "TEXT", hide = true)]
+    pub(super) compiler: Option<String>,
+    #[arg(
+        long = "flag",
+        value_name = "FLAG",
+        hide = true,
+        allow_hyphen_values = true
+    )]
+    pub(super) flags: Vec<String>,
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true)]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ShowArgs {
+    /// The profile
+    pub(super) profile: PathBuf,
+    #[command(flatten)]
+    pub(super) view: View,
+    /// Keep only sites of a function, type, thread or span of time, as function=parse,
+    /// type=String, thread=2 or time=0.5..1.5 (seconds)
+    #[arg(long, value_name = "KIND=VALUE")]
+    pub(super) filter: Vec<String>,
+    /// Order of sites
+    #[arg(long, value_name = "KEY")]
+    pub(super) sort: Option<String>,
+    /// Show the source lines of this site, by its number in the table
+    #[arg(long, value_name = "SITE")]
+    pub(super) source: Option<usize>,
+    /// Simulate the caches of this machine file (`model calibrate -o FILE`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) machine: Option<PathBuf>,
+    /// Columns of the terminal
+    #[arg(long, value_name = "N")]
+    pub(super) width: Option<usize>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(super) color: Color,
+}
+
+/// What is shown; a summary without any.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+#[group(multiple = false)]
+pub(super) struct View {
+    /// All sites
+    #[arg(long)]
+    pub(super) sites: bool,
+    /// Sums by type
+    #[arg(long)]
+    pub(super) types: bool,
+    /// Threads
+    #[arg(long)]
+    pub(super) threads: bool,
+    /// Which sites' chunks point to which
+    #[arg(long)]
+    pub(super) edges: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Builds with instrumentation, runs, and shows where memory went
+#[derive(Debug, Parser)]
+#[command(name = "cargo ccscope", bin_name = "cargo ccscope", version, about)]
+#[command(
+    after_help = "Options of this command come first, then those of cargo, then `--` and \
+    those of the program:
+  cargo ccscope run -o first.ccscope --release --example quickstart -- 1000"
+)]
+pub(super) struct CargoArgs {
+    #[command(subcommand)]
+    pub(super) command: CargoCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CargoCommand {
+    /// Profile what `cargo run` runs
+    Run(BuildArgs),
+    /// Profile what `cargo test` runs, without documentation tests
+    Test(BuildArgs),
+    /// Profile what `cargo bench` runs
+    Bench(BuildArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct BuildArgs {
+    #[command(flatten)]
+    pub(super) record: RecordArgs,
+    /// Leave debug information as the cargo profile has it
+    #[arg(long)]
+    pub(super) no_debuginfo: bool,
+    /// Cargo's own options
+    #[arg(value_name = "CARGO OPTIONS")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) cargo: Vec<OsString>,
+}

@@ -1,0 +1,139 @@
+//! `ccscope cc` and `ccscope c++`: a compiler of C with the flags of instrumentation.
+
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use super::{CliError, flags, runtime};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    C,
+    Cxx,
+}
+
+/// Becomes the compiler; returns only with an error.
+pub(super) fn become_compiler(language: Language, args: &[OsString]) -> CliError {
+    let (variable, default) = match language {
+        Language::C => ("CCSCOPE_CC", "cc"),
+        Language::Cxx => ("CCSCOPE_CXX", "c++"),
+    };
+    let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
+    let mut command = Command::new(&compiler);
+    match added(&compiler, args) {
+        Ok((before, after)) => command.args(before).args(args).args(after),
+        Err(error) => return error,
+    };
+    let error = command.exec();
+    format!(
+        "{}: cannot be started: {error} (set {variable})",
+        compiler.display()
+    )
+    .into()
+}
+
+/// What is put before and behind the user's arguments.
+fn added(
+    compiler: &OsString,
+    args: &[OsString],
+) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
+    let work = Work::of(args);
+    if work == Work::Question {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let version = Command::new(compiler).arg("--version").output();
+    let version = version.map_err(|error| format!("{}: {error}", compiler.display()))?;
+    let is_clang = String::from_utf8_lossy(&version.stdout).contains("clang");
+    let flags: &[&str] = if is_clang { &flags::CLANG } else { &flags::GCC };
+    // First, so that the user's options win: theirs may be `-g0`.
+    let before = ["-g"].iter().chain(flags).map(OsString::from).collect();
+    let mut after = Vec::new();
+    if work == Work::Link {
+        let runtime = runtime::install()?;
+        let folder = runtime.parent().unwrap_or(&runtime);
+        // To the linker directly: behind `-x c` a file name would be one of source.
+        let words = [runtime.as_os_str(), "-rpath".as_ref(), folder.as_os_str()];
+        after = words
+            .iter()
+            .flat_map(|word| ["-Xlinker".into(), word.into()])
+            .collect();
+    }
+    Ok((before, after))
+}
+
+/// What a compiler is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    /// To say something about itself or its input.
+    Question,
+    Compile,
+    /// To compile, if there is something to compile, and link.
+    Link,
+}
+
+impl Work {
+    fn of(args: &[OsString]) -> Work {
+        let mut work = Work::Question;
+        let mut words = args.iter().map(|word| word.to_string_lossy());
+        while let Some(word) = words.next() {
+            match &*word {
+                // Nothing is compiled, whatever else there is.
+                "-E" | "-M" | "-MM" | "-fsyntax-only" | "-###" | "--version" | "--help"
+                | "-dumpversion" | "-dumpfullversion" | "-dumpmachine" | "-dumpspecs" => {
+                    return Work::Question;
+                }
+                word if word.starts_with("-print-") || word.starts_with("--print-") => {
+                    return Work::Question;
+                }
+                "-c" | "-S" | "-r" => return Work::compile_unless_question(words),
+                // Options whose value is no input.
+                "-o" | "-x" | "-I" | "-L" | "-D" | "-U" | "-include" | "-isystem" | "-iquote"
+                | "-MF" | "-MT" | "-MQ" | "-Xlinker" | "-T" | "-u" | "-z" | "-idirafter"
+                | "-imacros" | "-Xassembler" | "-Xpreprocessor" | "-aux-info" | "-wrapper" => {
+                    drop(words.next());
+                }
+                "-" => work = Work::Link,
+                word if word.starts_with('-') => {}
+                _ => work = Work::Link,
+            }
+        }
+        work
+    }
+
+    fn compile_unless_question<T: AsRef<str>>(mut rest: impl Iterator<Item = T>) -> Work {
+        let questions = ["-E", "-M", "-MM", "-fsyntax-only", "-###"];
+        match rest.any(|word| questions.contains(&word.as_ref())) {
+            true => Work::Question,
+            false => Work::Compile,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compiler_that_is_only_asked_is_left_alone() {
+        for (line, expected) in [
+            ("-v", Work::Question),
+            ("--version", Work::Question),
+            ("-E a.c", Work::Question),
+            ("a.c -E", Work::Question),
+            ("-c -MM a.c", Work::Question),
+            ("-print-search-dirs", Work::Question),
+            ("-O2 -c a.c -o a.o", Work::Compile),
+            ("-r a.o b.o -o c.o", Work::Compile),
+            ("-x c -c -", Work::Compile),
+            ("conftest.c", Work::Link),
+            ("-v a.o", Work::Link),
+            ("-shared -o a.so a.o", Work::Link),
+            ("-x c - -o a", Work::Link),
+            ("-I include -o out", Work::Question),
+        ] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert_eq!(Work::of(&args), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! `ccscope run`: starts a program with the runtime and makes a profile of each of its processes.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use ccmodel::Topology;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
+
+use super::args::{RecordArgs, RunArgs};
+use super::process::Process;
+use super::program::{self, Program};
+use super::progress::Progress;
+use super::socket::Listener;
+use super::{CliError, fail, runtime, show, signals};
+use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
+use crate::profile::{Exit, Profile, Run};
+use crate::symbols::Symbols;
+
+const FIRST_INTERVAL: Duration = Duration::from_millis(10);
+/// A run has so many samples of its resident memory, and as many again for each factor of e.
+const SAMPLES: u32 = 500;
+/// Captures that are held before those of ended processes become profiles. Each maps a good
+/// TiB of addresses while it does, and its memory stays until then.
+const MAX_HELD: usize = 64;
+
+pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
+    let (name, rest) = args.command.split_first().expect("clap asks for it");
+    let program = program::find(name)?;
+    check_output(args.record.output.as_deref())?;
+    let runtime = runtime::install()?;
+    let mut command = Command::new(&program.path);
+    command.arg0(name).args(rest);
+    let mut recording = Recording::start(command, &runtime, &args.record)?;
+    let mut reporter = Reporter::new(args, &program, recording.child.id());
+    let status = recording.record(&mut reporter, err)?;
+    // The program's status counts more than lines that nobody can read.
+    drop(reporter.finish(recording.processes, err));
+    Ok(exit_code(status))
+}
+
+/// Asked first: a long run whose profile cannot be stored is a nuisance.
+fn check_output(path: Option<&Path>) -> Result<(), CliError> {
+    let Some(path) = path else { return Ok(()) };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder.is_some_and(|folder| !folder.is_dir()) || path.is_dir() {
+        true => fail(format!(
+            "cannot write {}: its folder does not exist",
+            path.display()
+        )),
+        false => Ok(()),
+    }
+}
+
+/// As shells have it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    code.try_into().unwrap_or(u8::MAX)
+}
+
+/// A program that runs with the runtime, and the processes that have come of it.
+#[derive(Debug)]
+pub(super) struct Recording {
+    listener: Listener,
+    child: Child,
+    end: OwnedFd,
+    started: Instant,
+    progress: Progress,
+    pub(super) processes: Vec<Process>,
+}
+
+impl Recording {
+    pub(super) fn start(
+        mut command: Command,
+        runtime: &Path,
+        record: &RecordArgs,
+    ) -> Result<Recording, CliError> {
+        let listener = Listener::new()?;
+        let options = format!(
+            "stacks={},sites={},rate={}",
+            u8::from(!record.no_stacks),
+            u8::from(!record.counters_only),
+            record.rate
+        );
+        command
+            .env("LD_PRELOAD", preload(runtime, env::var_os("LD_PRELOAD")))
+            .env(SOCKET_VARIABLE, listener.path())
+            .env(OPTIONS_VARIABLE, options);
+        signals::outlive();
+        let name = command.get_program().to_owned();
+        let child = command.spawn();
+        let child = child.map_err(|error| {
+            format!("{}: cannot be started: {error}", Path::new(&name).display())
+        })?;
+        signals::hand_on_to(child.id());
+        // After the start: the program keeps its own limit. Each process takes a descriptor.
+        let files = getrlimit(Resource::Nofile);
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: files.maximum,
+                ..files
+            },
+        );
+        let end = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let end = end.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        let Some(Ok(end)) = end else {
+            return fail(
+                "this kernel has no pidfd_open: Linux 5.3 is the oldest that is supported",
+            );
+        };
+        let (started, progress) = (Instant::now(), Progress::new(record.quiet));
+        Ok(Recording {
+            listener,
+            child,
+            end,
+            started,
+            progress,
+            processes: Vec::new(),
+        })
+    }
+
+    /// Waits for the program's end while it takes captures and samples.
+    fn record(
+        &mut self,
+        reporter: &mut Reporter<'_>,
+        err: &mut dyn Write,
+    ) -> Result<ExitStatus, CliError> {
+        let mut next = Instant::now();
+        while !self.wait(next.saturating_duration_since(Instant::now())) {
+            self.accept();
+            if Instant::now() >= next {
+                self.processes.iter_mut().for_each(Process::sample);
+                let main = self
+                    .processes
+                    .iter()
+                    .rfind(|process| process.pid == self.child.id());
+                self.progress.show(main.and_then(Process::header));
+                next = Instant::now() + FIRST_INTERVAL.max(self.started.elapsed() / SAMPLES);
+            }
+            if self.processes.len() > MAX_HELD {
+                let held = std::mem::take(&mut self.processes);
+                let (ended, running) = held.into_iter().partition(Process::has_ended);
+                self.processes = running;
+                drop(reporter.report(ended, err));
+            }
+        }
+        self.progress.end();
+        let status = self.end()?;
+        reporter.seconds = self.started.elapsed().as_secs_f64();
+        signals::obey();
+        Ok(status)
+    }
+
+    /// The exit status of the program; takes the captures that have come until then.
+    pub(super) fn end(&mut self) -> Result<ExitStatus, CliError> {
+        let status = self.child.wait();
+        let status = status.map_err(|error| format!("cannot wait for the program: {error}"))?;
+        self.accept();
+        // If it has replaced itself by `exec`, the last one has ended like this.
+        let main = self
+            .processes
+            .iter_mut()
+            .rfind(|process| process.pid == self.child.id());
+        if let Some(main) = main {
+            main.exit = match status.signal() {
+                Some(signal) => Exit::Signal(signal),
+                None => status.code().map_or(Exit::Unknown, Exit::Code),
+            };
+        }
+        Ok(status)
+    }
+
+    /// Whether the program has ended; returns early when a process comes.
+    fn wait(&self, time: Duration) -> bool {
+        let ends = PollFd::new(&self.end, PollFlags::IN);
+        let comes = PollFd::from_borrowed_fd(self.listener.as_fd(), PollFlags::IN);
+        let mut both = [ends, comes];
+        let time = Timespec::try_from(time).unwrap_or_default();
+        // A signal ends the wait; the caller waits again.
+        poll(&mut both, Some(&time)).is_ok() && both[0].revents().contains(PollFlags::IN)
+    }
+
+    fn accept(&mut self) {
+        self.processes
+            .extend(std::iter::from_fn(|| self.listener.accept()).map(Process::new));
+    }
+}
+
+/// The runtime before what the user has there.
+fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
+    let mut list = runtime.as_os_str().to_owned();
+    if let Some(existing) = existing.filter(|text| !text.is_empty()) {
+        list.push(":");
+        list.push(existing);
+    }
+    list
+}
+
+/// Makes profiles of processes and says so.
+#[derive(Debug)]
+struct Reporter<'a> {
+    args: &'a RunArgs,
+    program: &'a Program,
+    /// Process that was started.
+    main: u32,
+    seconds: f64,
+    symbols: Symbols,
+    paths: Vec<PathBuf>,
+}
+
+impl<'a> Reporter<'a> {
+    fn new(args: &'a RunArgs, program: &'a Program, main: u32) -> Self {
+        let (symbols, paths) = (Symbols::default(), Vec::new());
+        Reporter {
+            args,
+            program,
+            main,
+            seconds: 0.0,
+            symbols,
+            paths,
+        }
+    }
+
+    /// Reports the processes that are left, the first one last, with its summary.
+    fn finish(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
+        let (main, others) = processes
+            .into_iter()
+            .partition(|process| process.pid == self.main);
+        self.report(others, err)?;
+        self.report(main, err)?;
+        if self.paths.is_empty() {
+            writeln!(
+                err,
+                "ccscope: no profile: the runtime did not start in the program"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
+        for process in processes {
+            let (pid, name) = (process.pid, process.name.clone());
+            let is_empty = process
+                .header()
+                .is_none_or(|header| header.total.allocations == 0);
+            if is_empty && pid != self.main {
+                continue;
+            }
+            match self.make(process) {
+                Ok((profile, path)) => self.say(&profile, &path, err)?,
+                // The other processes have theirs all the same.
+                Err(error) => writeln!(err, "ccscope: no profile of {name} ({pid}): {error}")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, process: Process) -> Result<(Profile, PathBuf), CliError> {
+        let Some(header) = process.header() else {
+            return fail("it ended before the runtime was ready");
+        };
+        let is_main = process.pid == self.main && process.exit != Exit::Unknown;
+        let path = self.path_for(&process, is_main);
+        let other = header.other_reads.saturating_add(header.other_writes);
+        let heap = header.total.reads.saturating_add(header.total.writes);
+        let accesses = is_main && self.program.facts.is_instrumented || heap > 0 || other > 0;
+        let from_file = self.program.facts.compilers.first().filter(|_| accesses);
+        let run = Run {
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            parent: self.main,
+            compiler: self
+                .args
+                .compiler
+                .as_ref()
+                .or(from_file)
+                .cloned()
+                .unwrap_or_default(),
+            flags: self.args.flags.clone(),
+            machine: Topology::this().cpu_name.value,
+            started_ns: header.start_ns,
+            seconds: match is_main {
+                true => self.seconds,
+                false => header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9,
+            },
+            accesses,
+            window_rate: self.args.record.rate,
+            ..Run::default()
+        };
+        let mapped = process.finish(run);
+        let (capture, run, resident) =
+            mapped.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
+        let profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
+        profile.save(&path)?;
+        self.paths.push(path.clone());
+        Ok((profile, path))
+    }
+
+    fn path_for(&self, process: &Process, is_main: bool) -> PathBuf {
+        let asked = self.args.record.output.clone();
+        if let Some(path) = asked.clone().filter(|_| is_main) {
+            return path;
+        }
+        let folder = match asked.as_deref().and_then(Path::parent) {
+            Some(folder) => folder.to_owned(),
+            None => self.args.folder.clone().unwrap_or_default(),
+        };
+        let name = match process.name.as_str() {
+            "" => "process",
+            name => name,
+        };
+        let mut path = folder.join(format!("{name}.{}.ccscope", process.pid));
+        let mut number = 2;
+        while self.paths.contains(&path) {
+            path = folder.join(format!("{name}.{}.{number}.ccscope", process.pid));
+            number += 1;
+        }
+        path
+    }
+
+    fn say(&self, profile: &Profile, path: &Path, err: &mut dyn Write) -> Result<(), CliError> {
+        let (path, run) = (path.display(), &profile.run);
+        if self.args.record.quiet {
+            return Ok(());
+        }
+        if run.pid == self.main {
+            write!(err, "{}", show::summary_for_stderr(profile))?;
+            writeln!(
+                err,
+                "ccscope: profile in {path}; `ccscope show {path}` opens it again"
+            )?;
+        } else {
+            let program = run.command.first().map_or("", String::as_str);
+            writeln!(
+                err,
+                "ccscope: child process {} ({program}): profile in {path}",
+                run.pid
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_existing_preload_is_kept() {
+        let runtime = Path::new("/c/lib.so");
+        assert_eq!(preload(runtime, None), "/c/lib.so");
+        assert_eq!(preload(runtime, Some(OsString::new())), "/c/lib.so");
+        assert_eq!(
+            preload(runtime, Some("/a.so:/b.so".into())),
+            "/c/lib.so:/a.so:/b.so"
+        );
+    }
+
+    #[test]
+    fn exit_codes_are_those_of_shells() {
+        assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(exit_code(ExitStatus::from_raw(libc::SIGKILL)), 137);
+    }
+}

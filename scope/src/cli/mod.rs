@@ -1,0 +1,173 @@
+//! The commands of `ccscope` and `cargo ccscope`.
+//!
+//! [`run`] and [`run_cargo`] take arguments and writers and return an exit code. Results go to
+//! standard output; what is said beside a running program goes to standard error, since standard
+//! output is the program's.
+//!
+//! | exit code | meaning |
+//! |---|---|
+//! | 0 | done; also when the reader of the output has gone away |
+//! | 1 | could not be carried out: one line says why |
+//! | 2 | the request makes no sense: one line says why |
+//! | other | the profiled program's own, or 128 and the number of the signal that ended it |
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+
+mod args;
+mod canary;
+mod cargo;
+mod cc;
+mod elf;
+mod flags;
+mod launch;
+mod process;
+mod program;
+mod progress;
+mod runtime;
+mod secrets;
+mod show;
+mod signals;
+mod socket;
+
+use args::{Args, CargoArgs, CargoCommand, Command};
+
+const EXIT_FAILURE: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+
+/// Why a command could not be carried out. An [`io::Error`] is one of the output.
+type CliError = Box<dyn Error + Send + Sync>;
+
+/// A request that makes no sense.
+#[derive(Debug)]
+struct Usage(String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Usage {}
+
+/// Runs one command line of `ccscope`, the program's name first; returns the exit code.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> u8 {
+    let result = match Args::try_parse_from(args) {
+        Ok(args) => execute(args.command, out, err),
+        Err(error) => answer_or_refuse(&error, out),
+    };
+    code_of("ccscope", result, err)
+}
+
+/// Runs one command line of `cargo-ccscope`; returns the exit code, if it did not become cargo.
+pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) -> u8 {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    // `cargo ccscope` repeats its own name.
+    if args.get(1).is_some_and(|word| word == "ccscope") {
+        args.remove(1);
+    }
+    // What comes after is the program's.
+    let end = args
+        .iter()
+        .position(|word| word == "--")
+        .unwrap_or(args.len());
+    let rest = args.split_off(end);
+    let result = match CargoArgs::try_parse_from(args) {
+        Ok(args) => match &args.command {
+            CargoCommand::Run(args) => cargo::run("run", args, &rest, err),
+            CargoCommand::Test(args) => cargo::run("test", args, &rest, err),
+            CargoCommand::Bench(args) => cargo::run("bench", args, &rest, err),
+        },
+        Err(error) => answer_or_refuse(&error, &mut io::stdout()),
+    };
+    code_of("cargo ccscope", result, err)
+}
+
+fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 {
+    let error = match result {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    let code = if error.is::<Usage>() {
+        EXIT_USAGE
+    } else {
+        EXIT_FAILURE
+    };
+    let text = match error.downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
+        Some(error) => format!("cannot write the output: {error}"),
+        None => error.to_string(),
+    };
+    // Nothing can be done when this line cannot be written either.
+    drop(writeln!(err, "{tool}: {text}"));
+    code
+}
+
+fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
+    match command {
+        Command::Run(args) => return launch::run(&args, err),
+        Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args)),
+        Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args)),
+        Command::Show(args) => show::run(&args, out)?,
+        Command::Completions { shell } => {
+            // Into memory first: the generator panics where it cannot write.
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "ccscope", &mut script);
+            out.write_all(&script)?;
+        }
+        Command::Man { command } => {
+            let mut program = match command.as_deref() {
+                Some("cargo") => CargoArgs::command(),
+                _ => Args::command(),
+            };
+            program.build();
+            let page = command.and_then(|name| program.find_subcommand(name).cloned());
+            clap_mangen::Man::new(page.unwrap_or(program)).render(&mut &mut *out)?;
+        }
+    }
+    out.flush()?;
+    Ok(0)
+}
+
+/// Help and version are answers; everything else becomes one line.
+fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            write!(out, "{error}")?;
+            Ok(0)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
+            usage("no command given (see --help)")
+        }
+        _ => usage(first_paragraph(&error.to_string())),
+    }
+}
+
+/// The message of a `clap` error with its hint, on one line and without the usage text.
+fn first_paragraph(message: &str) -> String {
+    let mut paragraphs = message.split("\n\n");
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = joined(paragraphs.next().unwrap_or_default());
+    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    match paragraphs.find(|text| text.trim_start().starts_with("tip:")) {
+        Some(tip) => format!("{first} ({})", joined(tip)),
+        None => first,
+    }
+}
+
+fn usage<T>(why: impl Into<String>) -> Result<T, CliError> {
+    Err(Box::new(Usage(why.into())))
+}
+
+fn fail<T>(why: impl Into<String>) -> Result<T, CliError> {
+    Err(why.into().into())
+}

@@ -1,0 +1,241 @@
+//! A process that has sent its capture.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use memmap2::{Mmap, MmapOptions};
+use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
+use rustix::io::Errno;
+
+use super::secrets;
+use super::socket::Arrival;
+use crate::format::{self, Header, MAGIC, layout};
+use crate::profile::{Exit, Resident, Run};
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// File name of the program.
+    pub(super) name: String,
+    pub(super) command: Vec<String>,
+    pub(super) exit: Exit,
+    capture: File,
+    resident: Vec<Resident>,
+}
+
+impl Process {
+    pub(super) fn new(arrival: Arrival) -> Process {
+        let Arrival { pid, capture } = arrival;
+        // Both are empty for a process that has ended and been waited for.
+        let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words = line.split_inclusive(|&byte| byte == 0);
+        let words = words.map(|word| {
+            String::from_utf8_lossy(word)
+                .trim_end_matches('\0')
+                .to_owned()
+        });
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        Process {
+            pid,
+            name: name.trim_end_matches(" (deleted)").to_owned(),
+            command: secrets::hide(&words.collect::<Vec<_>>()),
+            exit: Exit::Unknown,
+            capture,
+            resident: Vec::new(),
+        }
+    }
+
+    /// What the runtime has counted so far; `None` if this is no capture.
+    pub(super) fn header(&self) -> Option<Header> {
+        let mut bytes = [0; size_of::<Header>()];
+        self.capture
+            .read_exact_at(&mut bytes, layout::HEADER)
+            .ok()?;
+        format::read::<Header>(&bytes, 0).filter(|header| header.magic == MAGIC)
+    }
+
+    /// Notes how much memory of the process is resident. The capture is shared memory, which
+    /// does not count.
+    pub(super) fn sample(&mut self) {
+        let Some(Status {
+            resident: Some(bytes),
+            ..
+        }) = Status::of(self.pid)
+        else {
+            return;
+        };
+        let Some(header) = self.header() else { return };
+        let ns = nanoseconds_now().saturating_sub(header.start_ns);
+        self.resident.push(Resident {
+            time: header.events,
+            ns,
+            bytes,
+        });
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        Status::of(self.pid).is_none_or(|status| status.is_zombie)
+    }
+
+    pub(super) fn capture(&self) -> &File {
+        &self.capture
+    }
+
+    /// The capture and what is known about the run, to make a profile of.
+    pub(super) fn finish(self, run: Run) -> io::Result<(Mmap, Run, Vec<Resident>)> {
+        let Process {
+            pid,
+            command,
+            exit,
+            capture,
+            resident,
+            ..
+        } = self;
+        Ok((
+            map(capture)?,
+            Run {
+                pid,
+                command,
+                exit,
+                ..run
+            },
+            resident,
+        ))
+    }
+}
+
+/// Lines of `/proc/PID/status`.
+struct Status {
+    /// Bytes; `None` once the process has given up its memory.
+    resident: Option<u64>,
+    is_zombie: bool,
+}
+
+impl Status {
+    fn of(pid: u32) -> Option<Status> {
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let value = |name| {
+            text.lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
+        let bytes = |name| {
+            let number = value(name)?.strip_suffix(" kB")?.parse::<u64>().ok()?;
+            Some(number * 1024)
+        };
+        let resident = bytes("RssAnon:").zip(bytes("RssFile:"));
+        Some(Status {
+            resident: resident.map(|(anonymous, file)| anonymous + file),
+            is_zombie: value("State:").is_some_and(|state| state.starts_with(['Z', 'X'])),
+        })
+    }
+}
+
+pub(super) fn nanoseconds_now() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    now.as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
+/// Maps a capture that nobody can change any more. Where a process still writes to it, a copy.
+fn map(capture: File) -> io::Result<Mmap> {
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
+    let file = match rustix::fs::fcntl_add_seals(&capture, seals) {
+        Ok(()) => capture,
+        Err(_) => {
+            let copy = copy(&capture)?;
+            rustix::fs::fcntl_add_seals(&copy, seals)?;
+            copy
+        }
+    };
+    let mut options = MmapOptions::new();
+    // The parts behind are the runtime's own.
+    options.len(layout::PAGES.try_into().map_err(io::Error::other)?);
+    options
+        .no_reserve_swap()
+        .map_if_safe(&file)
+        .map_err(io::Error::other)
+}
+
+/// Copies what is not a hole.
+fn copy(capture: &File) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = File::from(rustix::fs::memfd_create("ccscope", flags)?);
+    file.set_len(capture.metadata()?.len())?;
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        at = match rustix::fs::seek(capture, SeekFrom::Data(at)) {
+            Ok(start) if start < layout::PAGES => start,
+            Ok(_) | Err(Errno::NXIO) => return Ok(file),
+            Err(error) => return Err(error.into()),
+        };
+        let end = rustix::fs::seek(capture, SeekFrom::Hole(at))?.min(layout::PAGES);
+        while at < end {
+            let len = buffer
+                .len()
+                .min((end - at).try_into().unwrap_or(usize::MAX));
+            capture.read_exact_at(&mut buffer[..len], at)?;
+            file.write_all_at(&buffer[..len], at)?;
+            at += len as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capture() -> File {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = File::from(rustix::fs::memfd_create("test", flags).unwrap());
+        file.set_len(layout::END).unwrap();
+        file.write_all_at(&MAGIC.to_ne_bytes(), 0).unwrap();
+        file.write_all_at(b"far", layout::WINDOWS + 5000).unwrap();
+        file
+    }
+
+    #[test]
+    fn captures_of_ended_and_of_running_processes_are_mapped() {
+        for is_written in [false, true] {
+            let file = capture();
+            let writer = is_written.then(|| {
+                // SAFETY: nobody shortens the file.
+                unsafe { MmapOptions::new().len(4096).map_mut(&file).unwrap() }
+            });
+            let capture = map(file).unwrap();
+            assert_eq!(format::read::<u64>(&capture, 0), Some(MAGIC));
+            let at = usize::try_from(layout::WINDOWS).unwrap() + 5000;
+            assert_eq!(&capture[at..at + 4], b"far\0");
+            drop(writer);
+        }
+    }
+
+    #[test]
+    fn own_memory_is_resident() {
+        let status = Status::of(std::process::id()).unwrap();
+        assert!(status.resident.unwrap() > 100 << 10 && !status.is_zombie);
+        assert!(Status::of(u32::MAX).is_none());
+    }
+
+    #[test]
+    fn a_process_is_named_and_its_header_read() {
+        let mut process = Process::new(Arrival {
+            pid: std::process::id(),
+            capture: capture(),
+        });
+        assert_eq!(process.header().unwrap().events, 0);
+        process.sample();
+        assert_eq!(process.resident.len(), 1);
+        assert!(
+            !process.has_ended() && process.name.starts_with("ccscope-"),
+            "{}",
+            process.name
+        );
+        assert!(!process.command.is_empty());
+    }
+}

@@ -1,0 +1,55 @@
+//! How far a long run is, on standard error where that is a terminal.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+
+use crate::format::Header;
+
+/// Shorter runs get no line.
+const QUIET_TIME: Duration = Duration::from_secs(2);
+const INTERVAL: Duration = Duration::from_millis(250);
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    next: Instant,
+}
+
+impl Progress {
+    pub(super) fn new(is_quiet: bool) -> Progress {
+        let bar = if is_quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::no_length()
+        };
+        let bar = match ProgressStyle::with_template("ccscope: {elapsed}, {msg}") {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        };
+        Progress {
+            bar,
+            next: Instant::now() + QUIET_TIME,
+        }
+    }
+
+    pub(super) fn show(&mut self, header: Option<Header>) {
+        let now = Instant::now();
+        let Some(header) = header.filter(|_| now >= self.next) else {
+            return;
+        };
+        self.next = now + INTERVAL;
+        self.bar.set_message(format!(
+            "{} live in {} blocks, {} sites, {} events",
+            HumanBytes(header.total.live_bytes),
+            HumanCount(header.total.live_chunks),
+            HumanCount(header.sites),
+            HumanCount(header.events)
+        ));
+        self.bar.tick();
+    }
+
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,72 @@
+//! The runtime, which this program carries, as a file in the user's cache folder.
+
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use super::{CliError, fail};
+
+const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
+const NAME: &str = "libccscope_runtime.so";
+
+/// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
+pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    match cache {
+        Some(cache) => Ok(cache.join("ccscope")),
+        None => fail("no folder for the runtime: set HOME or XDG_CACHE_HOME"),
+    }
+}
+
+/// Writes the runtime unless it is there; its path.
+pub(super) fn install() -> Result<PathBuf, CliError> {
+    let path = cache_folder()?
+        .join(format!("{:016x}", hash_of(RUNTIME)))
+        .join(NAME);
+    // The dynamic loader takes blanks and colons for ends of names.
+    if path
+        .to_str()
+        .is_none_or(|text| text.contains([' ', ':', ';']))
+    {
+        let path = path.display();
+        return fail(format!(
+            "{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"
+        ));
+    }
+    if fs::read(&path).is_ok_and(|bytes| bytes == RUNTIME) {
+        return Ok(path);
+    }
+    match replace(&path, RUNTIME) {
+        Ok(()) => Ok(path),
+        Err(error) => fail(format!(
+            "cannot write {}: {error} (set XDG_CACHE_HOME)",
+            path.display()
+        )),
+    }
+}
+
+/// Writes a file that others see whole or not at all, and the folders above it.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// Names an entry of the cache. A hash of another kind in a later compiler makes a new entry.
+pub(super) fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,61 @@
+//! Signals that are meant for the profiled program.
+//!
+//! What a terminal sends reaches the program by itself; what somebody sends to this process alone
+//! is handed on. Either way this process lives on, to report.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use libc::{c_int, c_void, siginfo_t};
+
+static PROGRAM: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn hand_on(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    let program = PROGRAM.load(Ordering::Relaxed);
+    // SAFETY: the kernel passes a valid `siginfo_t` to a handler with `SA_SIGINFO`.
+    let from_process = unsafe { (*info).si_code } <= 0;
+    if program > 0 && from_process {
+        // SAFETY: `kill` may be called in a handler; it changes only `errno`, which the calls that
+        // this one interrupts are retried for.
+        unsafe { libc::kill(program, signal) };
+    }
+}
+
+/// Hands signals on to the process `program` from now on; called again when that is known.
+pub(super) fn hand_on_to(program: u32) {
+    PROGRAM.store(program.try_into().unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Keeps this process alive when it is interrupted. Programs that are started later have the
+/// default actions again, since `exec` resets handlers.
+pub(super) fn outlive() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: all zeros is a value of `sigaction`; both pointers are to such values, and the
+        // handler has the signature that `SA_SIGINFO` asks for.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut action);
+            // As `nohup` leaves it, for the program, too.
+            if action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            action = std::mem::zeroed();
+            action.sa_sigaction = hand_on as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Lets signals end this process again, since the program has ended.
+pub(super) fn obey() {
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: as above; the default action needs no handler.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, std::ptr::null(), &raw mut action);
+            if action.sa_sigaction != libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}

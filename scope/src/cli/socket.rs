@@ -1,0 +1,130 @@
+//! The socket on which runtimes hand over their captures.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tempfile::TempDir;
+
+use super::CliError;
+use crate::format::MAGIC;
+
+/// A process has sent its capture.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) pid: u32,
+    pub(super) capture: File,
+}
+
+#[derive(Debug)]
+pub(super) struct Listener {
+    socket: UnixListener,
+    folder: TempDir,
+}
+
+impl Listener {
+    pub(super) fn new() -> Result<Listener, CliError> {
+        let open = || {
+            let folder = tempfile::Builder::new().prefix("ccscope").tempdir()?;
+            let socket = UnixListener::bind(folder.path().join("socket"))?;
+            socket.set_nonblocking(true)?;
+            Ok(Listener { socket, folder })
+        };
+        open().map_err(|error: std::io::Error| format!("cannot open a socket: {error}").into())
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    /// The next process that has come, without waiting for one.
+    pub(super) fn accept(&self) -> Option<Arrival> {
+        loop {
+            let (stream, _) = self.socket.accept().ok()?;
+            // Something else that connects is not worth a line.
+            if let Some(arrival) = receive(&stream) {
+                return Some(arrival);
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Takes the message of 16 bytes (magic, process, its parent) and one descriptor.
+fn receive(stream: &UnixStream) -> Option<Arrival> {
+    // The runtime sends right after it has connected; a stranger may not.
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+    let mut message = [0; 16];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(&mut message)];
+    let received = recvmsg(stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let mut descriptors = control.drain().filter_map(|part| match part {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    let capture: OwnedFd = descriptors.next()?;
+    let (magic, rest) = message.split_first_chunk::<8>()?;
+    let pid = rest.first_chunk::<4>()?;
+    let is_ours = received.bytes == message.len() && u64::from_ne_bytes(*magic) == MAGIC;
+    is_ours.then(|| Arrival {
+        pid: u32::from_ne_bytes(*pid),
+        capture: capture.into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{IoSlice, Read, Seek, Write};
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+    use super::*;
+
+    /// Sends what a runtime sends.
+    fn send(listener: &Listener, magic: u64, file: &File) {
+        let stream = UnixStream::connect(listener.path()).unwrap();
+        let mut message = magic.to_ne_bytes().to_vec();
+        message.extend([7_u32.to_ne_bytes(), 1_u32.to_ne_bytes()].concat());
+        let descriptors = [file.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        sendmsg(
+            &stream,
+            &[IoSlice::new(&message)],
+            &mut control,
+            SendFlags::empty(),
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn captures_arrive_and_strangers_are_ignored() {
+        let listener = Listener::new().unwrap();
+        assert!(listener.accept().is_none());
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"capture").unwrap();
+        drop(UnixStream::connect(listener.path()).unwrap());
+        send(&listener, 1, &file);
+        send(&listener, MAGIC, &file);
+        let mut arrival = listener.accept().unwrap();
+        assert_eq!(arrival.pid, 7);
+        arrival.capture.rewind().unwrap();
+        let mut text = String::new();
+        arrival.capture.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "capture");
+        assert!(listener.accept().is_none());
+    }
+}

@@ -1,0 +1,114 @@
+//! What holds in every profile, so that nothing that uses one need check it again: indices are
+//! of entries that are there, sums are numbers, and curves are in order of time.
+
+use crate::format;
+use crate::profile::{Chunk, Point, Profile, Site, Window};
+
+/// Entries of a [`format::Site`]'s distributions.
+const BUCKETS: usize = 48;
+
+pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
+    let sites = profile.sites.len();
+    if !profile.run.seconds.is_finite() {
+        return Err("a sum is not a number");
+    }
+    curve(&profile.curve)?;
+    for site in &profile.sites {
+        self::site(site, profile)?;
+    }
+    for thread in &profile.threads {
+        curve(&thread.curve)?;
+    }
+    let there = |site: u32| (site as usize) < sites;
+    match profile
+        .edges
+        .iter()
+        .all(|edge| there(edge.from) && there(edge.to))
+    {
+        true => Ok(()),
+        false => Err("an edge is of a site that is not there"),
+    }
+}
+
+fn site(site: &Site, profile: &Profile) -> Result<(), &'static str> {
+    let frames = profile.frames.len();
+    if site
+        .stack
+        .iter()
+        .chain(&site.place)
+        .any(|&frame| frame as usize >= frames)
+    {
+        return Err("a stack has a frame that is not there");
+    }
+    if site
+        .type_id
+        .is_some_and(|index| index as usize >= profile.types.len())
+    {
+        return Err("a site is of a type that is not there");
+    }
+    if ![site.active_ratio, site.drag, site.wait]
+        .iter()
+        .all(|sum| sum.is_finite())
+    {
+        return Err("a sum is not a number");
+    }
+    if [&site.sizes, &site.lifetimes]
+        .iter()
+        .any(|counts| counts.len() != BUCKETS)
+    {
+        return Err("a distribution has not all its parts");
+    }
+    if site
+        .histogram
+        .as_ref()
+        .is_some_and(|both| both.reads.len() != both.writes.len())
+    {
+        return Err("a histogram has not as many reads as writes");
+    }
+    curve(&site.curve)
+}
+
+fn curve(points: &[Point]) -> Result<(), &'static str> {
+    let in_order = points.is_sorted_by(|a, b| a.time < b.time && a.ns <= b.ns);
+    if in_order {
+        Ok(())
+    } else {
+        Err("a curve is not in order of time")
+    }
+}
+
+/// How many entries chunks and windows can refer to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) sites: u64,
+    pub(super) threads: u64,
+}
+
+impl Limits {
+    pub(super) fn chunks(&self, chunks: &[Chunk]) -> Result<(), &'static str> {
+        let there = |chunk: &Chunk| {
+            u64::from(chunk.site) < self.sites
+                && (chunk.thread == format::NO_THREAD || u64::from(chunk.thread) < self.threads)
+        };
+        let all = chunks.iter().all(there);
+        if all {
+            Ok(())
+        } else {
+            Err("a chunk is of a site or thread that is not there")
+        }
+    }
+
+    pub(super) fn window(&self, window: &Window) -> Result<(), &'static str> {
+        let there = |index: u32, count| index == u32::MAX || u64::from(index) < count;
+        let all = there(window.thread, self.threads)
+            && window
+                .accesses
+                .iter()
+                .all(|access| there(access.site, self.sites));
+        if all {
+            Ok(())
+        } else {
+            Err("a window is of a site or thread that is not there")
+        }
+    }
+}

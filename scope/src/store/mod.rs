@@ -1,0 +1,54 @@
+//! The profile file: `docs/scope-format.md` describes it byte by byte.
+//!
+//! After a header come sections, each with checksums of its own, compressed and of bounded size.
+//! A reader sees where each section lies without reading it, so that what does not grow with the
+//! program's run is at hand at once, whatever the size of the file.
+//!
+//! Files come from strangers. No length is believed before the file is seen to be as long; a
+//! section unpacks to at most [`section::MAX_CONTENT`] bytes and to [`section::MAX_RATIO`] times
+//! its stored size. Of a file that was cut short, what is whole is read, and the profile says so.
+
+mod check;
+mod reader;
+mod section;
+mod writer;
+
+use std::path::Path;
+
+pub use reader::{Chunks, Reader, Windows};
+pub use writer::write;
+
+use crate::profile::{Access, Profile};
+use crate::{Error, format};
+
+/// Most accesses in one item of the section of windows.
+const PART_LEN: usize = format::WINDOW_LEN;
+
+/// A burst of accesses, or the next part of it.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct WindowPart<'p> {
+    continues: bool,
+    time: u64,
+    thread: u32,
+    accesses: std::borrow::Cow<'p, [Access]>,
+}
+
+impl Profile {
+    /// Reads a profile with all its chunks and windows.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is no profile, of another version, or damaged.
+    pub fn open(path: impl AsRef<Path>) -> Result<Profile, Error> {
+        Reader::open(path)?.everything()
+    }
+
+    /// Writes the profile to `path`, or nothing if that fails.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        writer::save(self, path.as_ref())
+    }
+}

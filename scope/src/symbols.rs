@@ -1,0 +1,304 @@
+//! Names and source lines of code addresses, from debug information or, without any, from the
+//! symbol table.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use addr2line::Loader;
+use object::Object;
+
+use crate::format;
+use crate::profile::Frame;
+
+/// Where Linux distributions put debug information that is apart from its executable.
+const DEBUG_FOLDER: &str = "/usr/lib/debug";
+
+/// An executable or library at its place in a process.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    start: u64,
+    end: u64,
+    bias: u64,
+    path: PathBuf,
+    name: String,
+}
+
+impl Loaded {
+    /// The module that a capture describes.
+    #[must_use]
+    pub fn new(module: &format::Module) -> Loaded {
+        let path = module
+            .path
+            .split(|&byte| byte == 0)
+            .next()
+            .unwrap_or_default();
+        let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Loaded {
+            start: module.start,
+            end: module.end,
+            bias: module.bias,
+            path,
+            name,
+        }
+    }
+}
+
+/// The modules that were opened, and what they have told.
+#[derive(Default)]
+pub struct Symbols {
+    /// `None` for what is no executable or cannot be read.
+    modules: HashMap<PathBuf, Option<Module>>,
+    /// By module and address in its file.
+    frames: HashMap<(PathBuf, u64), Vec<Frame>>,
+}
+
+impl std::fmt::Debug for Symbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Symbols")
+            .field("modules", &self.modules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Symbols {
+    /// The frames that a return address stands for, innermost first: the function that called
+    /// there, and before it what was inlined into that function. There is always at least one.
+    pub fn frames(&mut self, return_address: u64, loaded: &[Loaded]) -> Vec<Frame> {
+        // The call is what comes before; what comes after may be of another line or function.
+        let call = return_address.saturating_sub(1);
+        let Some(module) = loaded
+            .iter()
+            .find(|module| (module.start..module.end).contains(&call))
+        else {
+            let function = format!("{return_address:#x}");
+            return vec![Frame {
+                function,
+                address: return_address,
+                ..Frame::default()
+            }];
+        };
+        let address = call.wrapping_sub(module.bias);
+        let key = (module.path.clone(), address);
+        if let Some(frames) = self.frames.get(&key) {
+            return frames.clone();
+        }
+        let opened = self
+            .modules
+            .entry(module.path.clone())
+            .or_insert_with(|| Module::open(&module.path));
+        let mut frames = opened
+            .as_ref()
+            .map_or_else(Vec::new, |opened| opened.frames(address));
+        if frames.is_empty() {
+            let function = format!("{}+{address:#x}", module.name);
+            frames.push(Frame {
+                function,
+                ..Frame::default()
+            });
+        }
+        for frame in &mut frames {
+            frame.module.clone_from(&module.name);
+            frame.address = address.wrapping_add(1);
+        }
+        self.frames.insert(key, frames.clone());
+        frames
+    }
+
+    /// Paths of the files with debug information of the modules opened so far.
+    pub(crate) fn debug_files(&self) -> impl Iterator<Item = &Path> {
+        self.modules
+            .values()
+            .flatten()
+            .map(|module| module.debug_file.as_path())
+    }
+}
+
+struct Module {
+    loader: Loader,
+    /// Has the symbol table of the executable where `loader` is of a separate file.
+    executable: Option<Loader>,
+    debug_file: PathBuf,
+}
+
+impl Module {
+    fn open(path: &Path) -> Option<Module> {
+        let own = Loader::new(path).ok()?;
+        if own.get_section_range(b".debug_info").is_none() {
+            let separate = separate_debug_file(path);
+            let loader = separate
+                .as_ref()
+                .and_then(|debug_file| Loader::new(debug_file).ok());
+            if let (Some(debug_file), Some(loader)) = (separate, loader) {
+                return Some(Module {
+                    loader,
+                    executable: Some(own),
+                    debug_file,
+                });
+            }
+        }
+        Some(Module {
+            loader: own,
+            executable: None,
+            debug_file: path.to_path_buf(),
+        })
+    }
+
+    fn frames(&self, address: u64) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        // Damaged debug information is as good as none.
+        if let Ok(mut found) = self.loader.find_frames(address) {
+            while let Ok(Some(frame)) = found.next() {
+                let name = frame
+                    .function
+                    .as_ref()
+                    .and_then(|function| function.raw_name().ok());
+                let location = frame.location.as_ref();
+                frames.push(Frame {
+                    function: name.map_or_else(String::new, |name| demangle(&name)),
+                    file: location
+                        .and_then(|at| at.file)
+                        .unwrap_or_default()
+                        .to_owned(),
+                    line: location.and_then(|at| at.line).unwrap_or_default(),
+                    inlined: true,
+                    ..Frame::default()
+                });
+            }
+        }
+        if frames.is_empty() {
+            frames.push(Frame::default());
+        }
+        // The outermost is the function that the code is of.
+        if let Some(outermost) = frames.last_mut() {
+            outermost.inlined = false;
+            if outermost.function.is_empty() {
+                let tables = [Some(&self.loader), self.executable.as_ref()];
+                let symbol = tables
+                    .iter()
+                    .flatten()
+                    .find_map(|table| table.find_symbol(address));
+                outermost.function = symbol.map_or_else(String::new, demangle);
+            }
+        }
+        frames.retain(|frame| !frame.function.is_empty());
+        frames
+    }
+}
+
+/// Finds the debug information of the executable at `path` by its build id or its link.
+fn separate_debug_file(path: &Path) -> Option<PathBuf> {
+    let file = File::open(path).ok()?;
+    // SAFETY: nobody is expected to change the executable meanwhile; whoever does ends this
+    // process, as with every other tool that maps executables. The loader does the same.
+    let map = unsafe { memmap2::Mmap::map(&file) }.ok()?;
+    let object = object::File::parse(&*map).ok()?;
+    let mut candidates = Vec::new();
+    if let Ok(Some([first, rest @ ..])) = object.build_id() {
+        let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+        candidates.push(format!("{DEBUG_FOLDER}/.build-id/{first:02x}/{rest}.debug").into());
+    }
+    if let Ok(Some((name, _))) = object.gnu_debuglink() {
+        let (name, folder) = (String::from_utf8_lossy(name), path.parent()?);
+        candidates.push(folder.join(&*name));
+        candidates.push(folder.join(".debug").join(&*name));
+        let below = folder.strip_prefix("/").unwrap_or(folder);
+        candidates.push(Path::new(DEBUG_FOLDER).join(below).join(&*name));
+    }
+    candidates
+        .into_iter()
+        .find(|candidate: &PathBuf| candidate.is_file() && candidate != path)
+}
+
+/// The name as its language writes it, with generic arguments and without hashes.
+fn demangle(name: &str) -> String {
+    if let Ok(rust) = rustc_demangle::try_demangle(name) {
+        return format!("{rust:#}");
+    }
+    let cpp = cpp_demangle::Symbol::new(name)
+        .ok()
+        .and_then(|symbol| symbol.demangle().ok());
+    cpp.unwrap_or_else(|| name.to_owned())
+}
+
+/// Functions that allocate for their caller, and what calls them inside of standard libraries.
+const ALLOCATORS: [&str; 22] = [
+    "alloc::",
+    "core::",
+    "std::",
+    "hashbrown::",
+    "__rust",
+    "__rustc",
+    "__rdl_",
+    "__rg_",
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "aligned_alloc",
+    "posix_memalign",
+    "memalign",
+    "valloc",
+    "operator new",
+    "void* operator new",
+    "__gnu_cxx::",
+    "__interceptor_",
+    "strdup",
+    "strndup",
+];
+
+/// Libraries whose functions are nobody's own.
+const LIBRARIES: [&str; 5] = [
+    "libc.so",
+    "libc-",
+    "ld-linux",
+    "libstdc++",
+    "libccscope_runtime",
+];
+
+/// The index of the innermost frame of the user's own code: not of an allocator or a standard
+/// library and, if there is such a frame, of no package from a registry. Else the innermost frame.
+#[must_use]
+pub fn place(stack: &[u32], frames: &[Frame]) -> Option<u32> {
+    let frame = |index: &&u32| &frames[**index as usize];
+    let theirs = |index: &&u32| !is_library(frame(index));
+    let own = |index: &&u32| {
+        let file = &frame(index).file;
+        theirs(index)
+            && !file.is_empty()
+            && !file.contains("/registry/src/")
+            && !file.contains("/git/checkouts/")
+    };
+    let found = stack.iter().find(own).or_else(|| stack.iter().find(theirs));
+    found.or(stack.first()).copied()
+}
+
+fn is_library(frame: &Frame) -> bool {
+    // `<alloc::vec::Vec<u8>>::push`, and `<T as core::..>` is the user's if `T` is.
+    let function = frame.function.trim_start_matches(['<', '&', '[', '(']);
+    let file = &frame.file;
+    ALLOCATORS
+        .iter()
+        .any(|prefix| starts_with_name(function, prefix))
+        || LIBRARIES
+            .iter()
+            .any(|prefix| frame.module.starts_with(prefix))
+        || file.starts_with("/rustc/")
+        || file.starts_with("library/")
+        || file.contains("/lib/rustlib/src/rust/library/")
+}
+
+/// Whether `function` is `name` or, if that ends a path, lies below it.
+fn starts_with_name(function: &str, name: &str) -> bool {
+    let rest = function.strip_prefix(name);
+    rest.is_some_and(|rest| {
+        name.ends_with("::")
+            || name.starts_with("__r")
+            || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+    })
+}

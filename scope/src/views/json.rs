@@ -1,0 +1,127 @@
+//! The results of all analyses as JSON, for other programs.
+//!
+//! Keys are added within a schema, and never change or go; what cannot be known is `null`. Bytes are
+//! usable bytes unless a key says `requested`. Times are in seconds or, where the key says `_events`,
+//! in events. Strings are as in the profile: whoever prints them escapes them.
+//!
+//! | key | what |
+//! |---|---|
+//! | `schema` | `"ccscope-1"` |
+//! | `run` | as [`Run`](crate::profile::Run): `command`, `pid`, `seconds`, `end`, `exit`, ... |
+//! | `total` | as [`Totals`](crate::profile::Totals) |
+//! | `scores` | `lifetime`, `usage`, `useful_lifetime`: [`Spread`](crate::analyses::scores::Spread) over all sites |
+//! | `findings` | [`Finding`](crate::analyses::findings::Finding)s, the most saving first |
+//! | `sites` | those that the filters admit, in the order asked for; see below |
+//! | `types` | [`TypeSums`] of these sites |
+//! | `threads` | `id`, `from`, `to`, `allocations`, `peak`, `end_live`, `events` |
+//! | `edges` | as [`Edge`](crate::profile::Edge) |
+//! | `curve` | `seconds`, `allocated`, `requested`, `touched`, a step for each point |
+//! | `resident` | `seconds`, `bytes` |
+//! | `phases` | [`Phase`](crate::analyses::curves::Phase)s: ten of the run |
+//! | `gap` | [`Gap`](crate::analyses::curves::Gap) at the peak by site |
+//! | `misses` | [`Misses`](crate::analyses::misses::Misses), or `null` without windows |
+//!
+//! A site has `id`, which findings, edges and misses name it by; `function`, `file`, `line`, `type`,
+//! `stack` (of `function`, `file`, `line`, innermost first); the counts of
+//! [`Site`](crate::profile::Site) under the same names; `scores` and `severity`; `inferences`.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::analyses::curves::{gap_at_peak, phases};
+use crate::analyses::scores::global;
+use crate::analyses::types::{TypeSums, by_type, type_name};
+use crate::profile::{Frame, Profile, Site};
+use crate::views::{Options, Results, stack};
+
+/// Changes when a key changes or goes.
+pub const SCHEMA: &str = "ccscope-1";
+/// Phases of the run.
+const PHASES: u32 = 10;
+
+/// The JSON, indented, with a line break at its end.
+#[must_use]
+pub fn to_json(profile: &Profile, options: &Options) -> String {
+    let results = Results::new(profile, options);
+    let types: Vec<TypeSums> = by_type(profile, &results.shown);
+    let sites: Vec<Value> = results
+        .shown
+        .iter()
+        .map(|&id| site(profile, &results, id))
+        .collect();
+    let seconds = |time: u64| profile.seconds(time.max(1));
+    let thread = |thread: &crate::profile::Thread| {
+        json!({
+            "id": thread.id, "from": seconds(thread.started), "to": seconds(thread.ended),
+            "allocations": thread.allocations, "peak": thread.peak, "end_live": thread.end_live,
+            "events": thread.events,
+        })
+    };
+    let point = |point: &crate::profile::Point| {
+        json!({
+            "seconds": point.ns as f64 / 1e9, "allocated": point.usable,
+            "requested": point.requested, "touched": point.touched,
+        })
+    };
+    let resident = |sample: &crate::profile::Resident| json!({ "seconds": sample.ns as f64 / 1e9, "bytes": sample.bytes });
+    let all = json!({
+        "schema": SCHEMA,
+        "run": value(&profile.run),
+        "total": value(&profile.total),
+        "scores": value(&global(&results.scores)),
+        "findings": value(&results.findings),
+        "sites": sites,
+        "types": value(&types),
+        "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
+        "edges": value(&profile.edges),
+        "curve": profile.curve.iter().map(point).collect::<Vec<Value>>(),
+        "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
+        "phases": value(&phases(profile, PHASES)),
+        "gap": value(&gap_at_peak(profile)),
+        "misses": value(&results.misses),
+    });
+    format!("{all:#}\n")
+}
+
+/// Numbers and strings of a profile are always JSON; numbers that are none become `null`.
+fn value(of: &impl Serialize) -> Value {
+    serde_json::to_value(of).unwrap_or(Value::Null)
+}
+
+fn frame(frame: &Frame) -> Value {
+    json!({ "function": frame.function, "file": frame.file, "line": frame.line })
+}
+
+fn site(profile: &Profile, results: &Results, id: usize) -> Value {
+    let it = &profile.sites[id];
+    let place = it
+        .place
+        .and_then(|place| profile.frames.get(usize::try_from(place).ok()?));
+    // Sites have curves and groups by the thousand: the profile itself is the place for them.
+    let counts = value(&Site {
+        stack: Vec::new(),
+        groups: Vec::new(),
+        curve: Vec::new(),
+        ..it.clone()
+    });
+    let mut object = json!({
+        "id": id,
+        "function": place.map(|it| &it.function),
+        "file": place.map(|it| &it.file),
+        "line": place.map(|it| it.line),
+        "type": type_name(profile, it.type_id),
+        "stack": stack(profile, it).map(frame).collect::<Vec<Value>>(),
+        "scores": value(&results.scores[id]),
+        "severity": results.scores[id].severity(),
+        "inferences": value(&results.inferences[id]),
+    });
+    if let (Value::Object(object), Value::Object(counts)) = (&mut object, counts) {
+        let left_out = ["stack", "place", "type_id", "groups", "curve"];
+        object.extend(
+            counts
+                .into_iter()
+                .filter(|(key, _)| !left_out.contains(&&**key)),
+        );
+    }
+    object
+}

@@ -1,0 +1,312 @@
+//! What people and programs read of a profile: text for a terminal, and JSON.
+//!
+//! Names in a profile come from the profiled program. Views show them as data: control characters
+//! are escaped, long ones cut.
+
+pub mod json;
+pub mod terminal;
+pub(crate) mod text;
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use ccmodel::Machine;
+
+use crate::analyses::findings::{Finding, findings};
+use crate::analyses::misses::{Misses, misses};
+use crate::analyses::scores::{Inferences, Scores, inferences, scores};
+use crate::analyses::types::type_name;
+use crate::analyses::{findings as finding, scores as score};
+use crate::profile::{Group, Profile, Site};
+
+/// What is shown, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Columns of the terminal; no less than 60 and no more than 240 are used.
+    pub width: usize,
+    /// Whether escape sequences for colours may be printed.
+    pub colour: bool,
+    /// Rows of a table; the summary has a screen and takes at most five.
+    pub rows: usize,
+    /// All must hold of a site that is shown. Totals are always those of the whole run.
+    pub filters: Vec<Filter>,
+    /// The order of sites.
+    pub sort: Sort,
+    /// Paths of source files are shown from here on, and those that are relative are read here.
+    pub root: Option<PathBuf>,
+    /// Where misses are simulated; the machine that the tool runs on if none is given.
+    pub machine: Option<Machine>,
+    /// Parameters of the scores.
+    pub scores: score::Options,
+    /// What is reported.
+    pub findings: finding::Options,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            width: 80,
+            colour: false,
+            rows: 20,
+            filters: Vec::new(),
+            sort: Sort::default(),
+            root: None,
+            machine: None,
+            scores: score::Options::default(),
+            findings: finding::Options::default(),
+        }
+    }
+}
+
+/// The order of sites.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// What the largest finding saves.
+    #[default]
+    Saving,
+    /// Usable bytes at the peak of the process.
+    Peak,
+    /// Usable bytes in the whole run.
+    Bytes,
+    /// Chunks.
+    Allocations,
+    /// The geometric mean of the scores, the worst first.
+    Severity,
+    /// The lifetime score, the worst first.
+    Lifetime,
+    /// The usage score, the worst first.
+    Usage,
+    /// The useful-lifetime score, the worst first.
+    UsefulLifetime,
+    /// Bytes times the time after the last use.
+    Drag,
+    /// Reads and writes.
+    Accesses,
+    /// What waiting for memory takes.
+    Misses,
+}
+
+impl Sort {
+    const NAMES: [(&'static str, Sort); 11] = [
+        ("saving", Sort::Saving),
+        ("peak", Sort::Peak),
+        ("bytes", Sort::Bytes),
+        ("allocations", Sort::Allocations),
+        ("severity", Sort::Severity),
+        ("lifetime", Sort::Lifetime),
+        ("usage", Sort::Usage),
+        ("useful-lifetime", Sort::UsefulLifetime),
+        ("drag", Sort::Drag),
+        ("accesses", Sort::Accesses),
+        ("misses", Sort::Misses),
+    ];
+}
+
+impl FromStr for Sort {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sort, String> {
+        let found = Sort::NAMES.iter().find(|(name, _)| *name == text);
+        found.map(|&(_, sort)| sort).ok_or_else(|| {
+            let names: Vec<&str> = Sort::NAMES.iter().map(|&(name, _)| name).collect();
+            format!(
+                "no order is called {text:?}; there are {}",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+/// Which sites are shown; as text, `function=TEXT`, `type=TEXT`, `thread=ID` or `time=FROM..TO`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filter {
+    /// A function of the stack contains the text.
+    Function(String),
+    /// The type's name contains the text.
+    Type(String),
+    /// A chunk that the profile keeps was allocated by the thread, or a window shows an access by
+    /// it. Unless the profile keeps all chunks, this knows those that were alive at the end.
+    Thread(u64),
+    /// A chunk was alive between these seconds after the start.
+    Time(f64, f64),
+}
+
+impl FromStr for Filter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Filter, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is no filter: function=TEXT, type=TEXT, thread=ID or time=FROM..TO in seconds"
+            )
+        };
+        let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
+        let bound = |text: &str, open: f64| match text.trim() {
+            "" => Ok(open),
+            number => number
+                .parse()
+                .ok()
+                .filter(|at: &f64| *at >= 0.0)
+                .ok_or_else(wrong),
+        };
+        match kind {
+            "function" => Ok(Filter::Function(value.to_owned())),
+            "type" => Ok(Filter::Type(value.to_owned())),
+            "thread" => value.parse().map(Filter::Thread).map_err(|_| wrong()),
+            "time" => {
+                let (from, to) = value.split_once("..").ok_or_else(wrong)?;
+                let [from, to] = [bound(from, 0.0)?, bound(to, f64::INFINITY)?];
+                if from <= to {
+                    Ok(Filter::Time(from, to))
+                } else {
+                    Err(wrong())
+                }
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Filter {
+    /// Whether it admits each site.
+    fn admits(&self, profile: &Profile) -> Vec<bool> {
+        let sites = profile.sites.iter();
+        match self {
+            Filter::Function(text) => sites
+                .map(|site| stack(profile, site).any(|it| it.function.contains(text)))
+                .collect(),
+            Filter::Type(text) => sites
+                .map(|site| type_name(profile, site.type_id).is_some_and(|it| it.contains(text)))
+                .collect(),
+            Filter::Thread(id) => {
+                let thread = profile.threads.iter().position(|thread| thread.id == *id);
+                let is_it = |index: u64| thread.is_some_and(|it| it as u64 == index);
+                let chunks = profile.chunks.iter().filter(|it| is_it(it.thread.into()));
+                let windows = profile.windows.iter().filter(|it| is_it(it.thread.into()));
+                let accesses = windows.flat_map(|window| &window.accesses);
+                let mut admitted = vec![false; profile.sites.len()];
+                for site in chunks.map(|it| it.site).chain(accesses.map(|it| it.site)) {
+                    let found = usize::try_from(site)
+                        .ok()
+                        .and_then(|it| admitted.get_mut(it));
+                    found.into_iter().for_each(|it| *it = true);
+                }
+                admitted
+            }
+            Filter::Time(from, to) => {
+                let is_alive = |group: &Group| {
+                    let [first, last] = [group.first_allocated, group.last_freed]
+                        .map(|time| profile.seconds(time.max(1)));
+                    first <= *to && last >= *from
+                };
+                sites.map(|site| site.groups.iter().any(is_alive)).collect()
+            }
+        }
+    }
+}
+
+/// The frames of a site, innermost first.
+fn stack<'a>(
+    profile: &'a Profile,
+    site: &'a Site,
+) -> impl Iterator<Item = &'a crate::profile::Frame> {
+    let frames = site.stack.iter();
+    frames.filter_map(|&frame| profile.frames.get(usize::try_from(frame).ok()?))
+}
+
+/// What the analyses say, and which sites are shown.
+pub(crate) struct Results {
+    pub(crate) scores: Vec<Scores>,
+    pub(crate) inferences: Vec<Inferences>,
+    /// Of the sites shown, the most saving first.
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) misses: Option<Misses>,
+    /// Indices of the sites that the filters admit, in order.
+    pub(crate) shown: Vec<usize>,
+    /// Whether the filters admit a site.
+    pub(crate) admitted: Vec<bool>,
+}
+
+impl Results {
+    pub(crate) fn new(profile: &Profile, options: &Options) -> Results {
+        let scores = scores(profile, &options.scores);
+        let machine = options.machine.as_ref().unwrap_or_else(|| Machine::this());
+        let mut admitted = vec![true; profile.sites.len()];
+        for filter in &options.filters {
+            let by_filter = filter.admits(profile);
+            admitted
+                .iter_mut()
+                .zip(by_filter)
+                .for_each(|(all, one)| *all &= one);
+        }
+        let mut findings = findings(profile, &options.findings);
+        findings.retain(|finding| admitted[finding.site]);
+        let mut results = Results {
+            inferences: inferences(profile, &scores),
+            misses: misses(profile, machine),
+            scores,
+            findings,
+            shown: (0..admitted.len()).filter(|&site| admitted[site]).collect(),
+            admitted,
+        };
+        results.sort(profile, options.sort);
+        results
+    }
+
+    /// Equal sites are in order of their bytes at the peak, then of their index.
+    fn sort(&mut self, profile: &Profile, sort: Sort) {
+        let keys = self.keys(profile, sort);
+        self.shown.sort_by(|&a, &b| {
+            let bytes = |index: usize| {
+                let site = &profile.sites[index];
+                Reverse((site.at_peak_usable, site.usable))
+            };
+            let by_key = keys[b].total_cmp(&keys[a]);
+            by_key.then(bytes(a).cmp(&bytes(b))).then(a.cmp(&b))
+        });
+    }
+
+    /// By site, the largest first.
+    fn keys(&self, profile: &Profile, sort: Sort) -> Vec<f64> {
+        // Unknown scores come last.
+        let worst = |score: fn(&Scores) -> Option<f64>| {
+            self.scores
+                .iter()
+                .map(|it| score(it).map_or(-2.0, |score| -score))
+                .collect()
+        };
+        let sites = |key: fn(&Site) -> f64| profile.sites.iter().map(key).collect();
+        let largest = |of_sites: &mut dyn Iterator<Item = (usize, f64)>| {
+            let mut keys = vec![0.0f64; profile.sites.len()];
+            of_sites.for_each(|(site, key)| keys[site] = keys[site].max(key));
+            keys
+        };
+        match sort {
+            Sort::Saving => largest(&mut self.findings.iter().map(|it| (it.site, it.share))),
+            Sort::Misses => {
+                let all = self.misses.iter().flat_map(|misses| &misses.sites);
+                largest(&mut all.map(|it| (it.site, it.wait_ns)))
+            }
+            Sort::Peak => sites(|site| site.at_peak_usable as f64),
+            Sort::Bytes => sites(|site| site.usable as f64),
+            Sort::Allocations => sites(|site| site.allocations as f64),
+            Sort::Drag => sites(|site| site.drag),
+            Sort::Accesses => sites(|site| site.reads as f64 + site.writes as f64),
+            Sort::Severity => worst(Scores::severity),
+            Sort::Lifetime => worst(|scores| scores.lifetime),
+            Sort::Usage => worst(|scores| scores.usage),
+            Sort::UsefulLifetime => worst(|scores| scores.useful_lifetime),
+        }
+    }
+
+    /// The findings of a site, the most saving first.
+    pub(crate) fn of_site(&self, site: usize) -> impl Iterator<Item = &Finding> {
+        self.findings
+            .iter()
+            .filter(move |finding| finding.site == site)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,805 @@
+//! Text for a terminal.
+//!
+//! [`summary`] is one screen of at most [`SCREEN`] lines; the other views answer one question each.
+//! No line is wider than [`Options::width`].
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::analyses::curves::{Gap, StepFunction, end_ns, gap_at_peak, phases};
+use crate::analyses::findings::seconds_per_event;
+use crate::analyses::misses::{Interval, SiteMisses};
+use crate::analyses::scores::{Pattern, Spread, global};
+use crate::analyses::types::{by_type, field_at, type_name};
+use crate::analyses::units::{
+    byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count,
+};
+use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
+use crate::views::text::{Table, bars, escape, fit, fit_path, line, short_path, wrap};
+use crate::views::{Results, stack};
+
+pub use crate::views::{Filter, Options, Sort};
+
+/// Lines of the summary.
+pub const SCREEN: usize = 40;
+/// Rows of the summary's tables.
+const SUMMARY_SITES: usize = 5;
+const SUMMARY_TYPES: usize = 4;
+const SUMMARY_MISSES: usize = 3;
+/// A smaller part of the peak that is not touched needs no line.
+const UNTOUCHED_PART: f64 = 0.1;
+/// Columns of the labels before a line of the summary.
+const LABEL: usize = 13;
+/// Columns of paths in tables.
+const MAX_PATH: usize = 40;
+/// Lines of source before and after the place of a site.
+const AROUND: usize = 3;
+/// A file of source that is larger is none.
+const MAX_SOURCE_BYTES: u64 = 16 << 20;
+/// From red over yellow and green to blue, as seed 003 has it (4.2.1).
+const COLOURS: [u8; 12] = [196, 202, 208, 214, 220, 226, 190, 118, 46, 48, 39, 27];
+
+/// What is printed, and what it is printed from.
+struct View<'a> {
+    profile: &'a Profile,
+    options: &'a Options,
+    results: Results,
+    width: usize,
+    out: String,
+}
+
+impl<'a> View<'a> {
+    fn new(profile: &'a Profile, options: &'a Options) -> View<'a> {
+        View {
+            profile,
+            options,
+            results: Results::new(profile, options),
+            width: options.width.clamp(60, 240),
+            out: String::new(),
+        }
+    }
+
+    fn head(&mut self, text: &str) {
+        line(
+            &mut self.out,
+            &fit(text, self.width),
+            self.options.colour.then_some("1"),
+        );
+    }
+
+    fn line(&mut self, text: &str) {
+        line(&mut self.out, &fit(text, self.width), None);
+    }
+
+    /// A text with a label before it.
+    fn labelled(&mut self, label: &str, text: &str) {
+        for wrapped in wrap(&format!("{label:LABEL$}{text}"), self.width, LABEL) {
+            self.line(&wrapped);
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        table.print(&mut self.out, self.width, self.options.colour);
+    }
+
+    fn colour(&self, site: usize) -> Option<u8> {
+        self.results.scores[site].colour().map(|step| COLOURS[step])
+    }
+
+    /// `src/main.rs:12 demo::main`, without the first folders of a long path.
+    fn place(&self, index: usize) -> String {
+        let site = &self.profile.sites[index];
+        let place = site
+            .place
+            .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
+        let frame = place.or_else(|| stack(self.profile, site).next());
+        frame.map_or_else(|| "unknown".to_owned(), |frame| self.frame(frame, MAX_PATH))
+    }
+
+    fn frame(&self, frame: &Frame, max_path: usize) -> String {
+        let function = match &*frame.function {
+            "" => format!("{:#x}", frame.address),
+            name => escape(name),
+        };
+        if frame.file.is_empty() {
+            let module = escape(&frame.module);
+            return format!(
+                "{function} in {}",
+                if module.is_empty() { "?" } else { &module }
+            );
+        }
+        let path = short_path(&frame.file, self.options.root.as_deref());
+        let path = fit_path(&path, max_path);
+        match frame.line {
+            0 => format!("{path} {function}"),
+            number => format!("{path}:{number} {function}"),
+        }
+    }
+
+    /// A table of these sites, each with its first finding.
+    fn sites_table(&self, sites: &[usize]) -> Table {
+        let heads = [
+            "site", ">at peak", ">allocs", ">life", ">use", ">useful", "where",
+        ];
+        let mut table = Table::new(&heads);
+        for &index in sites {
+            let (site, scores) = (&self.profile.sites[index], &self.results.scores[index]);
+            let finding = self.results.of_site(index).next();
+            let cells = vec![
+                format!("#{index}"),
+                bytes(site.at_peak_usable),
+                short_count(site.allocations),
+                score(scores.lifetime),
+                score(scores.usage),
+                score(scores.useful_lifetime),
+                self.place(index),
+            ];
+            table.row(
+                cells,
+                finding.map(|it| it.sentence.clone()),
+                self.colour(index),
+            );
+        }
+        table
+    }
+
+    fn types_table(&self, rows: usize) -> Table {
+        let heads = [
+            ">at peak", ">chunks", ">allocs", ">in all", ">touched", "type",
+        ];
+        let mut table = Table::new(&heads);
+        for sums in by_type(self.profile, &self.results.shown)
+            .into_iter()
+            .take(rows)
+        {
+            let touched = match self.profile.run.accesses {
+                true => percent(ratio(sums.touched, sums.requested)),
+                false => "-".to_owned(),
+            };
+            let cells = vec![
+                bytes(sums.at_peak_usable),
+                short_count(sums.at_peak_chunks),
+                short_count(sums.allocations),
+                bytes(sums.usable),
+                touched,
+                escape(&sums.name),
+            ];
+            table.row(cells, None, None);
+        }
+        table
+    }
+
+    /// The sites that wait for memory, as far as they are shown.
+    fn misses_table(&self, rows: usize) -> Table {
+        let caches = self.caches();
+        let [first, last] = [caches.first(), caches.last()]
+            .map(|name| format!(">{}/1000", name.map_or("", |name| name)));
+        let heads = ["site", ">waits", &first, &last, ">accesses", "where"];
+        let mut table = Table::new(&heads);
+        let all = self.results.misses.iter().flat_map(|misses| &misses.sites);
+        let shown = all.filter(|it| self.results.admitted[it.site]);
+        for misses in shown.take(rows) {
+            let site = &self.profile.sites[misses.site];
+            let cells = vec![
+                format!("#{}", misses.site),
+                percent(misses.wait_share),
+                self.caches_of(misses)
+                    .first()
+                    .map_or_else(String::new, range),
+                self.caches_of(misses)
+                    .last()
+                    .map_or_else(String::new, range),
+                short_count(site.reads.saturating_add(site.writes)),
+                self.place(misses.site),
+            ];
+            table.row(cells, None, self.colour(misses.site));
+        }
+        table
+    }
+
+    /// Names of caches, without translation buffers.
+    fn caches(&self) -> Vec<String> {
+        let levels = self.results.misses.iter().flat_map(|misses| &misses.levels);
+        let caches = levels.take_while(|name| !name.to_uppercase().contains("TLB"));
+        caches.map(|name| escape(name)).collect()
+    }
+
+    /// Misses of a thousand accesses by cache.
+    fn caches_of<'b>(&self, misses: &'b SiteMisses) -> &'b [Interval] {
+        &misses.per_1000[..self.caches().len().min(misses.per_1000.len())]
+    }
+
+    fn machine_line(&self) -> Option<String> {
+        let misses = self.results.misses.as_ref()?;
+        let from = match misses.is_complete {
+            true => "all accesses".to_owned(),
+            false => format!(
+                "{} ({} accesses)",
+                plural(misses.windows as u64, "window"),
+                short_count(misses.recorded)
+            ),
+        };
+        Some(format!(
+            "simulated from {from} on {}",
+            escape(&misses.machine)
+        ))
+    }
+
+    fn totals(&mut self) {
+        let (run, total) = (&self.profile.run, &self.profile.total);
+        let exit = match run.exit {
+            Exit::Code(code) => format!("exit {code}"),
+            Exit::Signal(signal) => format!("signal {signal}"),
+            Exit::Unknown => "end not seen".to_owned(),
+        };
+        let command: Vec<String> = run.command.iter().map(|word| escape(word)).collect();
+        let threads = plural(self.profile.threads.len() as u64, "thread");
+        let tail = format!(": {exit} after {}, {threads}", seconds(run.seconds));
+        let room = self.width.saturating_sub(tail.len());
+        let title = format!("{}{tail}", fit(&command.join(" "), room));
+
+        let peak_at = self.profile.seconds(total.peak_time.max(1));
+        let mut memory = format!("peak {} at {}", bytes(total.peak_usable), seconds(peak_at));
+        if run.accesses {
+            let touched = self.touched_at_peak();
+            let _infallible = write!(memory, ", {} touched", bytes(touched));
+        }
+        let resident = StepFunction::resident(&self.profile.resident).max(0, u64::MAX);
+        if resident > 0 {
+            let _infallible = write!(memory, ", {} resident", bytes(resident));
+        }
+        let _infallible = write!(memory, ", {} at the end", bytes(total.end_usable));
+
+        let temporary: u64 = self.profile.sites.iter().map(|site| site.temporary).sum();
+        let allocations = format!(
+            "{}, {} in all, {} temporary, from {}",
+            plural(total.allocations, "chunk"),
+            bytes(total.usable),
+            percent(ratio(temporary, total.allocations)),
+            plural(self.profile.sites.len() as u64, "site"),
+        );
+        self.head(&title);
+        self.labelled("memory", &memory);
+        self.labelled("allocations", &allocations);
+        if run.accesses {
+            let accesses = format!(
+                "{} reads, {} writes in the heap; {} elsewhere",
+                short_count(total.heap_reads),
+                short_count(total.heap_writes),
+                short_count(total.other_reads.saturating_add(total.other_writes)),
+            );
+            self.labelled("accesses", &accesses);
+        }
+        let global = global(&self.results.scores);
+        let named = [
+            ("lifetime", global.lifetime),
+            ("usage", global.usage),
+            ("useful lifetime", global.useful_lifetime),
+        ];
+        let scores: Vec<String> = named
+            .iter()
+            .filter_map(|(name, it)| spread(name, *it))
+            .collect();
+        if !scores.is_empty() {
+            self.labelled(
+                "scores",
+                &format!("{} (means; 1 is best)", scores.join(", ")),
+            );
+        }
+    }
+
+    /// Of the process.
+    fn touched_at_peak(&self) -> u64 {
+        let curve = &self.profile.curve;
+        let after = curve.partition_point(|point| point.time <= self.profile.total.peak_time);
+        after.checked_sub(1).map_or(0, |i| curve[i].touched)
+    }
+
+    /// The sites that have the bytes which are not touched at the peak.
+    fn untouched(&mut self) {
+        let peak = self.profile.total.peak_usable;
+        let all = peak.saturating_sub(self.touched_at_peak());
+        let gaps = gap_at_peak(self.profile);
+        if gaps.is_empty() || ratio(all, peak) < UNTOUCHED_PART {
+            return;
+        }
+        let one = |gap: &Gap| format!("#{} {}", gap.site, bytes(gap.allocated - gap.touched));
+        let sites: Vec<String> = gaps.iter().take(3).map(one).collect();
+        let text = format!("{} at the peak: {}", bytes(all), sites.join(", "));
+        self.line(&format!("{:LABEL$}{text}", "untouched"));
+    }
+
+    /// Allocated and touched bytes over time, of the same height.
+    fn curves(&mut self) {
+        let end = end_ns(self.profile);
+        let columns = (self.width - LABEL) as u64;
+        let full = self.profile.total.peak_usable;
+        if self.profile.curve.len() < 2 || end == 0 {
+            return;
+        }
+        let allocated = StepFunction::allocated(&self.profile.curve);
+        let touched = StepFunction::touched(&self.profile.curve);
+        for (label, curve) in [("allocated", allocated), ("touched", touched)] {
+            let at = |column: u64| {
+                let edge = |column: u64| u128::from(end) * u128::from(column) / u128::from(columns);
+                let [from, to] = [edge(column), edge(column + 1)];
+                let ns = |at: u128| u64::try_from(at).unwrap_or(u64::MAX);
+                curve.max(ns(from), ns(to).saturating_sub(1))
+            };
+            let values: Vec<u64> = (0..columns).map(at).collect();
+            if values.iter().any(|&value| value > 0) {
+                self.line(&format!("{label:LABEL$}{}", bars(&values, full)));
+            }
+        }
+    }
+}
+
+/// Two digits; a dash where it is not known.
+fn score(score: Option<f64>) -> String {
+    score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0} %", part * 100.0)
+}
+
+/// A score of the whole program. Zeros make the geometric mean 0, so that of the others stands
+/// beside them.
+fn spread(name: &str, spread: Option<Spread>) -> Option<String> {
+    let spread = spread?;
+    Some(match spread.zeros {
+        0 => format!("{name} {:.2}", spread.geometric_mean),
+        zeros if zeros == spread.sites => format!("{name} 0"),
+        zeros => {
+            format!(
+                "{name} 0 ({:.2} without {zeros} zeros)",
+                spread.geometric_mean_of_others
+            )
+        }
+    })
+}
+
+/// `3-12`, or `7` if both are the same.
+fn range(interval: &Interval) -> String {
+    let [low, high] = [interval.low, interval.high].map(|misses| format!("{misses:.0}"));
+    if low == high {
+        low
+    } else {
+        format!("{low}-{high}")
+    }
+}
+
+/// One screen: where the memory went, the worst sites and why, types, the sites that wait for
+/// memory, and what to do first.
+#[must_use]
+pub fn summary(profile: &Profile, options: &Options) -> String {
+    let mut view = View::new(profile, options);
+    view.totals();
+    view.untouched();
+    view.curves();
+
+    let rows = options.rows.min(SUMMARY_SITES);
+    let worst: Vec<usize> = view.results.shown.iter().copied().take(rows).collect();
+    if !worst.is_empty() {
+        view.line("");
+        let table = view.sites_table(&worst);
+        view.table(&table);
+    }
+    let types = view.types_table(options.rows.min(SUMMARY_TYPES));
+    if !types.is_empty() {
+        view.line("");
+        view.table(&types);
+    }
+    let misses = view.misses_table(options.rows.min(SUMMARY_MISSES));
+    if let Some(machine) = view.machine_line().filter(|_| !misses.is_empty()) {
+        view.line("");
+        view.line(&format!("waits for memory: {machine}"));
+        view.table(&misses);
+    }
+    view.line("");
+    let first = match view.results.findings.first() {
+        Some(it) => {
+            // A line, so that there are three at most.
+            let place = fit(&view.place(it.site), view.width - LABEL - 8);
+            format!("#{} {place}: {}", it.site, it.sentence)
+        }
+        None => "no site wastes much".to_owned(),
+    };
+    view.labelled("first", &first);
+    if let Some((caveat, others)) = profile.run.caveats.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let room = view.width.saturating_sub(LABEL + more.len());
+        let text = fit(&escape(caveat), room);
+        view.line(&format!("{:LABEL$}{text}{more}", "note"));
+    }
+    view.out
+}
+
+/// The sites with their scores and all their findings' first sentence, and their sum.
+#[must_use]
+pub fn sites(profile: &Profile, options: &Options) -> String {
+    let mut view = View::new(profile, options);
+    let shown: Vec<usize> = view
+        .results
+        .shown
+        .iter()
+        .copied()
+        .take(options.rows)
+        .collect();
+    let table = view.sites_table(&shown);
+    view.table(&table);
+    let (all, rows) = (profile.sites.len(), shown.len());
+    view.line("");
+    let admitted = view.results.shown.len();
+    view.line(&format!(
+        "{rows} of {} shown, {} in all",
+        admitted,
+        plural(all as u64, "site")
+    ));
+    view.out
+}
+
+/// The types, by bytes at the peak.
+#[must_use]
+pub fn types(profile: &Profile, options: &Options) -> String {
+    let mut view = View::new(profile, options);
+    let table = view.types_table(options.rows);
+    view.table(&table);
+    view.out
+}
+
+/// The threads, those that allocated most first, and the rate of allocations over time.
+#[must_use]
+pub fn threads(profile: &Profile, options: &Options) -> String {
+    /// Phases of the run.
+    const PHASES: u32 = 10;
+    let mut view = View::new(profile, options);
+    let heads = [
+        ">thread", ">from", ">to", ">allocs", ">peak", ">at end", ">events",
+    ];
+    let mut table = Table::new(&heads);
+    let named = |thread: &&Thread| {
+        let mut wanted = options.filters.iter().filter_map(|filter| match filter {
+            Filter::Thread(id) => Some(*id),
+            _ => None,
+        });
+        wanted.all(|id| id == thread.id)
+    };
+    let mut threads: Vec<&Thread> = profile.threads.iter().filter(named).collect();
+    threads.sort_by_key(|thread| (std::cmp::Reverse(thread.allocations), thread.id));
+    for thread in threads.into_iter().take(options.rows) {
+        let at = |time: u64| seconds(profile.seconds(time.max(1)));
+        let cells = vec![
+            thread.id.to_string(),
+            at(thread.started),
+            at(thread.ended),
+            short_count(thread.allocations),
+            bytes(thread.peak),
+            bytes(thread.end_live),
+            short_count(thread.events),
+        ];
+        table.row(cells, None, None);
+    }
+    view.table(&table);
+    view.line("");
+    let mut rates = Table::new(&[">from", ">to", ">allocs", ">allocs/s", ">peak"]);
+    for phase in phases(profile, PHASES) {
+        let cells = vec![
+            seconds(phase.from),
+            seconds(phase.to),
+            short_count(phase.allocations),
+            short_count(rounded(phase.rate)),
+            bytes(phase.peak),
+        ];
+        rates.row(cells, None, None);
+    }
+    view.table(&rates);
+    view.out
+}
+
+/// Pointers from chunks of one site to chunks of another, the most loaded first.
+#[must_use]
+pub fn edges(profile: &Profile, options: &Options) -> String {
+    let mut view = View::new(profile, options);
+    let mut table = Table::new(&[">loads", ">followed", "from", "field", "to"]);
+    let mut shown: Vec<_> = { profile.edges.iter() }
+        .filter_map(|edge| {
+            let [from, to] = [edge.from, edge.to].map(|site| usize::try_from(site).ok());
+            let is_shown = |site: Option<usize>| site.filter(|&it| view.results.admitted[it]);
+            let known = |site: Option<usize>| site.filter(|it| *it < profile.sites.len());
+            let both = known(from).zip(known(to))?;
+            is_shown(Some(both.0))
+                .or(is_shown(Some(both.1)))
+                .map(|_| (edge, both))
+        })
+        .collect();
+    shown.sort_by_key(|(edge, sites)| (std::cmp::Reverse(edge.loads), *sites, edge.offset));
+    for (edge, (from, to)) in shown.into_iter().take(options.rows) {
+        let cells = vec![
+            short_count(edge.loads),
+            percent(ratio(edge.followed, edge.loads)),
+            format!("#{from} {}", view.name(from)),
+            view.field(from, u64::from(edge.offset)),
+            format!("#{to} {} {}", view.name(to), view.place(to)),
+        ];
+        table.row(cells, None, None);
+    }
+    view.table(&table);
+    view.out
+}
+
+/// Everything about a site, and the lines of source around it, if the file is there. One line if
+/// there is no such site.
+#[must_use]
+pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
+    // All its findings, whatever the filters say.
+    let all = Options {
+        filters: Vec::new(),
+        ..options.clone()
+    };
+    let mut view = View::new(profile, &all);
+    let Some(it) = profile.sites.get(site) else {
+        let last = plural(profile.sites.len() as u64, "site");
+        return format!("no site #{site}: the profile has {last}, from #0 on\n");
+    };
+    view.head(&format!("#{site} {}", view.place(site)));
+    view.numbers(site, it);
+    view.bytes(site);
+    view.fields(site);
+    view.line("");
+    for frame in stack(profile, it) {
+        let text = format!("  {}", view.frame(frame, usize::MAX));
+        view.line(&text);
+    }
+    view.lines_around(it);
+    view.out
+}
+
+impl View<'_> {
+    fn name(&self, site: usize) -> String {
+        let name = type_name(self.profile, self.profile.sites[site].type_id);
+        escape(name.unwrap_or("unknown"))
+    }
+
+    /// The name of a field, or its offset.
+    fn field(&self, site: usize, offset: u64) -> String {
+        let found = self.element(site);
+        let size = found.and_then(|it| it.size).filter(|&size| size > 0);
+        let offset = size.map_or(offset, |size| offset % size);
+        let field = found.and_then(|it| field_at(it, offset));
+        field.map_or_else(|| format!("+{offset}"), |field| escape(&field.name))
+    }
+
+    /// The type of a site's elements.
+    fn element(&self, site: usize) -> Option<&Type> {
+        let id = self.profile.sites[site].type_id?;
+        self.profile.types.get(usize::try_from(id).ok()?)
+    }
+
+    /// Which bytes of a chunk are read and written: neighbours with the same counts are one row.
+    fn bytes(&mut self, index: usize) {
+        let Some(histogram) = &self.profile.sites[index].histogram else {
+            return;
+        };
+        let counts: Vec<(u64, u64)> = histogram
+            .reads
+            .iter()
+            .copied()
+            .zip(histogram.writes.iter().copied())
+            .collect();
+        let mut table = Table::new(&[">bytes", ">reads", ">writes", "field"]);
+        let mut first = 0;
+        for run in counts.chunk_by(|a, b| a == b).take(self.options.rows) {
+            let [from, to] = [first, first + run.len() - 1];
+            let last = if from == to {
+                String::new()
+            } else {
+                format!("-{to}")
+            };
+            let cells = vec![
+                format!("{from}{last}"),
+                short_count(run[0].0),
+                short_count(run[0].1),
+                self.field(index, from as u64),
+            ];
+            table.row(cells, None, None);
+            first += run.len();
+        }
+        if !table.is_empty() {
+            self.line("");
+            self.table(&table);
+        }
+    }
+
+    fn numbers(&mut self, index: usize, site: &Site) {
+        let scores = self.results.scores[index];
+        let sizes = match site.smallest == site.largest {
+            true => bytes(site.largest),
+            false => format!("{} to {}", bytes(site.smallest), bytes(site.largest)),
+        };
+        let at_peak = self.profile.seconds(site.peak_time.max(1));
+        let mean_life = ratio(site.lifetime, site.allocations);
+        let lines = [
+            ("type", self.name(index)),
+            (
+                "chunks",
+                format!(
+                    "{} of {sizes}, {} at most at a time, {} at the end",
+                    count(site.allocations),
+                    count(site.peak_chunks),
+                    count(site.end_chunks)
+                ),
+            ),
+            (
+                "bytes",
+                format!(
+                    "{} in all ({} asked for), peak {} at {}, {} at the program's peak",
+                    bytes(site.usable),
+                    bytes(site.requested),
+                    bytes(site.peak_usable),
+                    seconds(at_peak),
+                    bytes(site.at_peak_usable)
+                ),
+            ),
+            (
+                "life",
+                format!(
+                    "{} to {} events, {} on average; {} temporary",
+                    short_count(site.shortest_life),
+                    short_count(site.longest_life),
+                    short_count(rounded(mean_life)),
+                    count(site.temporary)
+                ),
+            ),
+            (
+                "scores",
+                format!(
+                    "lifetime {}, usage {}, useful lifetime {}; severity {}",
+                    score(scores.lifetime),
+                    score(scores.usage),
+                    score(scores.useful_lifetime),
+                    score(scores.severity())
+                ),
+            ),
+        ];
+        for (label, text) in lines {
+            self.labelled(label, &text);
+        }
+        if self.profile.run.accesses {
+            let text = format!(
+                "{} reads, {} writes; {} of {} touched",
+                short_count(site.reads),
+                short_count(site.writes),
+                bytes(site.touched_bytes),
+                bytes(site.requested)
+            );
+            self.labelled("accesses", &text);
+        }
+        let inferred = &self.results.inferences[index];
+        let pattern = |pattern: &Pattern| match pattern {
+            Pattern::Loop => "allocated in a loop".to_owned(),
+            Pattern::Growth => "grows".to_owned(),
+            Pattern::ShortUse => "short use in a long life".to_owned(),
+        };
+        let mut marks: Vec<String> = inferred.patterns.iter().map(pattern).collect();
+        let told = [
+            (inferred.most_bytes, "in the top tenth of sites by bytes"),
+            (inferred.most_chunks, "in the top tenth of sites by chunks"),
+        ];
+        marks.extend(
+            told.iter()
+                .filter(|(is, _)| *is)
+                .map(|(_, text)| (*text).to_owned()),
+        );
+        let counted = [
+            (inferred.read_only_chunks, "only read"),
+            (inferred.write_only_chunks, "only written"),
+        ];
+        for (chunks, what) in counted.into_iter().filter(|(chunks, _)| *chunks > 0) {
+            marks.push(format!("{} {what}", plural(chunks, "chunk")));
+        }
+        if inferred.is_growing {
+            marks.push(format!(
+                "{} sizes in a row grow",
+                count(inferred.longest_run)
+            ));
+        }
+        if !marks.is_empty() {
+            self.labelled("seen", &marks.join(", "));
+        }
+        let gaps = gap_at_peak(self.profile);
+        if let Some(gap) = gaps.iter().find(|gap| gap.site == index) {
+            let untouched = bytes(gap.allocated - gap.touched);
+            self.labelled(
+                "gap",
+                &format!("{untouched} not touched at the program's peak"),
+            );
+        }
+        if site.drag > 0.0 {
+            let second = seconds_per_event(self.profile, site);
+            self.labelled("drag", &byte_seconds(site.drag * second));
+        }
+        let found: Vec<String> = self
+            .results
+            .of_site(index)
+            .map(|finding| finding.sentence.clone())
+            .collect();
+        for sentence in found {
+            self.labelled("try", &sentence);
+        }
+    }
+
+    /// Misses by field, where there are windows and fields.
+    fn fields(&mut self, site: usize) {
+        let Some(misses) = &self.results.misses else {
+            return;
+        };
+        let Some(own) = misses.sites.iter().find(|it| it.site == site) else {
+            return;
+        };
+        let mut table = Table::new(&[">offset", ">accesses", ">misses", "field"]);
+        // One field is the site itself.
+        for field in own
+            .fields
+            .iter()
+            .take(self.options.rows)
+            .filter(|_| own.fields.len() > 1)
+        {
+            let [certain, possible] = [&field.certain, &field.possible]
+                .map(|levels| levels.first().copied().unwrap_or(0) as f64);
+            let interval = Interval {
+                low: certain,
+                estimate: certain,
+                high: possible,
+            };
+            let name = field.field.as_deref().map_or_else(String::new, escape);
+            let cells = vec![
+                field.offset.to_string(),
+                short_count(field.recorded),
+                range(&interval),
+                name,
+            ];
+            table.row(cells, None, None);
+        }
+        if let Some(machine) = self.machine_line().filter(|_| !table.is_empty()) {
+            self.line("");
+            self.line(&format!("first-level misses: {machine}"));
+            self.table(&table);
+        }
+    }
+
+    fn lines_around(&mut self, site: &Site) {
+        let place = site
+            .place
+            .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
+        let Some(frame) = place.filter(|frame| frame.line > 0) else {
+            return;
+        };
+        let path = match &self.options.root {
+            Some(root) => root.join(&frame.file),
+            None => Path::new(&frame.file).to_owned(),
+        };
+        // A profile may name a device or a pipe.
+        let is_file = std::fs::metadata(&path)
+            .is_ok_and(|data| data.is_file() && data.len() <= MAX_SOURCE_BYTES);
+        let Some(text) = is_file.then(|| std::fs::read(&path).ok()).flatten() else {
+            return;
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let at = usize::try_from(frame.line).unwrap_or(usize::MAX);
+        let first = at.saturating_sub(AROUND).max(1);
+        self.line("");
+        for (number, source) in (1..)
+            .zip(text.lines())
+            .skip(first - 1)
+            .take(at - first + AROUND + 1)
+        {
+            let mark = if number == at { ">" } else { " " };
+            let source = escape(&source.replace('\t', "    "));
+            self.line(&format!("{mark} {number:>5}  {source}"));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The binaries as users run them: what passes through, and each mistake that is refused.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
+const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
+
+/// Runs a tool in a folder of its own, where profiles land.
+fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
+    Command::new(tool)
+        .args(words)
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs a command that must be refused with one line and this status; that line.
+fn refusal(tool: &str, words: &[&str], status: i32) -> String {
+    let folder = TempDir::new().unwrap();
+    let output = run_in(folder.path(), tool, words);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{words:?}: {err}");
+    assert_eq!(err.lines().count(), 1, "{words:?}: {err}");
+    assert!(output.stdout.is_empty(), "{words:?}");
+    err
+}
+
+fn executable(folder: &Path, name: &str, content: &[u8]) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// A program of this machine with one change to its bytes.
+fn changed_program(folder: &Path, name: &str, change: impl Fn(&mut Vec<u8>)) -> PathBuf {
+    let mut bytes = fs::read("/bin/true").unwrap();
+    change(&mut bytes);
+    executable(folder, name, &bytes)
+}
+
+/// Offsets of the dynamic loader's entry in the table of segments and of its name.
+fn loader_at(bytes: &[u8]) -> (usize, usize) {
+    let word = |at: usize, len: usize| {
+        bytes[at..at + len]
+            .iter()
+            .rev()
+            .fold(0, |word, &byte| word << 8 | usize::from(byte))
+    };
+    let (table, size, count) = (word(32, 8), word(54, 2), word(56, 2));
+    let entry = (0..count)
+        .map(|i| table + i * size)
+        .find(|&at| word(at, 4) == 3)
+        .unwrap();
+    (entry, word(entry + 8, 8))
+}
+
+#[test]
+fn programs_that_cannot_be_profiled_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let plain = path.join("plain");
+    fs::write(&plain, "text").unwrap();
+    let text = executable(path, "text", b"text");
+    let script = executable(path, "script", b"#!/no/such/interpreter -x\n");
+    let narrow = changed_program(path, "narrow", |bytes| bytes[4] = 1);
+    let arm = changed_program(path, "arm", |bytes| bytes[18] = 183);
+    let fixed = changed_program(path, "fixed", |bytes| {
+        let (entry, _) = loader_at(bytes);
+        bytes[entry..entry + 4].fill(0);
+    });
+    let musl = changed_program(path, "musl", |bytes| {
+        let (_, name) = loader_at(bytes);
+        bytes[name..name + 14].copy_from_slice(b"/lib/ld-musl-x");
+    });
+    for (program, why) in [
+        (path.join("missing"), "no such program"),
+        (path.to_owned(), "is a folder"),
+        (plain, "is not executable"),
+        (text, "neither ELF nor a script"),
+        (script, "/no/such/interpreter does not exist"),
+        (narrow, "32-bit"),
+        (arm, "another processor"),
+        (fixed, "linked statically"),
+        (musl, "musl"),
+    ] {
+        let line = refusal(CCSCOPE, &["run", program.to_str().unwrap()], 1);
+        assert!(
+            line.starts_with("ccscope: ") && line.contains(why),
+            "{line}"
+        );
+    }
+    assert!(refusal(CCSCOPE, &["run", "no-such-program"], 1).contains("no such program"));
+    let line = refusal(CCSCOPE, &["run", "-o", "no/such/folder/file", "true"], 1);
+    assert!(line.contains("its folder does not exist"), "{line}");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused() {
+    for (words, why) in [
+        (&["run"][..], "PROGRAM"),
+        (&[], "no command given"),
+        (&["frobnicate"], "frobnicate"),
+        (&["run", "--rate=x", "true"], "--rate"),
+        (
+            &["run", "--no-stacks", "--counters-only", "true"],
+            "--counters-only",
+        ),
+        (&["show", "--sites", "--json", "x"], "--json"),
+    ] {
+        let line = refusal(CCSCOPE, words, 2);
+        assert!(
+            line.starts_with("ccscope: ") && line.contains(why),
+            "{line}"
+        );
+    }
+    let line = refusal(
+        CARGO_CCSCOPE,
+        &["ccscope", "run", "--target", "wasm32-wasip1"],
+        2,
+    );
+    assert!(
+        line.starts_with("cargo ccscope: ") && line.contains("wasm32-wasip1"),
+        "{line}"
+    );
+    assert!(refusal(CARGO_CCSCOPE, &["ccscope", "install"], 2).contains("install"));
+    let line = refusal(CARGO_CCSCOPE, &["ccscope", "run"], 1);
+    assert!(line.contains("Cargo.toml"), "{line}");
+}
+
+#[test]
+fn output_and_exit_status_pass_through() {
+    let folder = TempDir::new().unwrap();
+    let script = "read x; echo got $x; echo bad >&2; exit 7";
+    let mut command = Command::new(CCSCOPE);
+    command
+        .args(["run", "-q", "sh", "-c", script, "--", "-q"])
+        .current_dir(folder.path());
+    let input = folder.path().join("input");
+    fs::write(&input, "hello\n").unwrap();
+    let output = command
+        .stdin(fs::File::open(&input).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "got hello\n");
+    assert_eq!(text(&output.stderr), "bad\n");
+    assert_eq!(output.status.code(), Some(7));
+    for (signal, code) in [("KILL", 137), ("TERM", 143), ("ABRT", 134)] {
+        let script = format!("kill -{signal} $$");
+        let output = run_in(folder.path(), CCSCOPE, &["run", "-q", "sh", "-c", &script]);
+        assert_eq!(output.status.code(), Some(code), "{signal}");
+    }
+}
+
+#[test]
+fn a_signal_to_the_tool_reaches_the_program() {
+    let folder = TempDir::new().unwrap();
+    let script = "trap 'echo interrupted; exit 5' INT; kill -INT $PPID; while :; do :; done";
+    let output = run_in(folder.path(), CCSCOPE, &["run", "-q", "sh", "-c", script]);
+    assert_eq!(text(&output.stdout), "interrupted\n");
+    assert_eq!(output.status.code(), Some(5));
+}
+
+#[test]
+fn compilers_answer_questions_as_they_do_alone() {
+    for words in [
+        &["--version"][..],
+        &["-print-search-dirs"],
+        &["-dumpmachine"],
+    ] {
+        let folder = TempDir::new().unwrap();
+        let ours = run_in(folder.path(), CCSCOPE, &[&["cc"], words].concat());
+        let alone = run_in(folder.path(), "cc", words);
+        assert_eq!(text(&ours.stdout), text(&alone.stdout));
+        assert_eq!(ours.status, alone.status);
+    }
+    let folder = TempDir::new().unwrap();
+    fs::write(
+        folder.path().join("a.c"),
+        "#ifdef __SANITIZE_ADDRESS__\n#error no\n#endif\n",
+    )
+    .unwrap();
+    for words in [&["-c", "a.c"][..], &["-c", "-O2", "-x", "c++", "a.c"]] {
+        let output = run_in(folder.path(), CCSCOPE, &[&["cc"], words].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn help_manual_pages_and_completions_are_answers() {
+    for words in [
+        &["--help"][..],
+        &["man"],
+        &["man", "cargo"],
+        &["completions", "bash"],
+    ] {
+        let output = Command::new(CCSCOPE).args(words).output().unwrap();
+        assert!(
+            output.status.success() && text(&output.stdout).contains("ccscope"),
+            "{words:?}"
+        );
+        assert!(output.stderr.is_empty(), "{words:?}");
+    }
+    let output = Command::new(CARGO_CCSCOPE)
+        .args(["ccscope", "test", "--help"])
+        .output()
+        .unwrap();
+    assert!(text(&output.stdout).contains("cargo ccscope test"));
+}

@@ -1,0 +1,5 @@
+//! Integration tests, in one binary: each module is of one part.
+
+mod capture;
+mod cli;
+mod store;
