@@ -65,7 +65,7 @@ pub(super) fn run(
         .iter()
         .map(|word| format!("-Clink-arg={}", word.display()))
         .collect();
-    let all = [&flags[..], &link].concat();
+    let all = [&flags[..], &link, &runtime::wrapping()].concat();
     canary::check(&rustc, &compiler, &all, &runtime, err)?;
 
     let target_dir = match target_dir {
