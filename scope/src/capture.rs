@@ -53,8 +53,9 @@ pub fn profile(
     let mut types = Types::default();
     for site in &mut sites {
         site.place = symbols::place(&site.stack, &frames);
-        site.type_id = Some(types.of_stack(&site.stack, &frames, symbols));
+        site.type_id = Some(types.of_stack(&site.stack, &frames));
     }
+    types.complete(symbols);
     let mut total = totals(&header, &sites);
     total.lost_chunks += lost;
     Ok(Profile {

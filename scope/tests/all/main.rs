@@ -1,4 +1,6 @@
 //! Integration tests, in one binary: each module is of one part.
 
+mod building;
 mod capture;
 mod store;
+mod types;
