@@ -130,9 +130,8 @@ pub(super) fn by_file(frame: &Frame) -> Option<Name> {
         ),
         ("/src/raw/mod.rs", "hashbrown::raw::RawTable", 1),
     ];
-    let (name, rest) = frame
-        .function
-        .split_at(frame.function.find('<').unwrap_or(0));
+    let function = &*frame.function;
+    let (name, rest) = function.split_at(function.find('<').unwrap_or(function.len()));
     let of_table = !frame.file.ends_with("/src/raw/mod.rs") || frame.file.contains("/hashbrown-");
     if name.is_empty() || name.contains("::") || !of_table {
         return None;
@@ -221,4 +220,97 @@ pub(super) fn shorten(name: &str) -> String {
         }
     }
     short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(path: &str, args: &[&str]) -> Option<Name> {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        Some(Name {
+            path: path.to_owned(),
+            args,
+        })
+    }
+
+    #[test]
+    fn functions_tell_their_type() {
+        let grow = of_self("<alloc::raw_vec::RawVec<(u32, fn(u8) -> u16)>>::grow_one");
+        assert_eq!(
+            grow,
+            name("alloc::raw_vec::RawVec", &["(u32, fn(u8) -> u16)"])
+        );
+        let clone = of_self("<alloc::vec::Vec<f32> as core::clone::Clone>::clone");
+        assert_eq!(clone, name("alloc::vec::Vec", &["f32"]));
+        let new = of_self("<alloc::boxed::Box<a::Node<u8>, &alloc::alloc::Global>>::new_in");
+        assert_eq!(
+            new,
+            name(
+                "alloc::boxed::Box",
+                &["a::Node<u8>", "&alloc::alloc::Global"]
+            )
+        );
+        for other in [
+            "alloc::vec::from_elem::<f32>",
+            "<[u8]>::to_vec",
+            "<alloc::vec::Vec<T,A>>::f",
+        ] {
+            assert_eq!(of_self(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn files_tell_the_type_of_inlined_functions() {
+        let frame = |function: &str, file: &str| {
+            let file = format!("/rustc/1/library/{file}");
+            by_file(&Frame {
+                function: function.into(),
+                file,
+                ..Frame::default()
+            })
+        };
+        let push = frame("push<u32, alloc::alloc::Global>", "alloc/src/vec/mod.rs");
+        assert_eq!(push, name("alloc::vec::Vec", &["u32"]));
+        let text = frame("push_str", "alloc/src/string.rs");
+        assert_eq!(text, name("alloc::string::String", &[]));
+        assert_eq!(
+            frame("new<a::Node>", "alloc/src/rc.rs"),
+            name("alloc::rc::Rc", &["a::Node"])
+        );
+        assert_eq!(
+            frame("grow_one<alloc::alloc::Global>", "alloc/src/raw_vec/mod.rs"),
+            None
+        );
+        assert_eq!(
+            frame(
+                "<alloc::raw_vec::RawVecInner>::grow",
+                "alloc/src/raw_vec/mod.rs"
+            ),
+            None
+        );
+        assert_eq!(frame("reserve<u8>", "other/src/raw/mod.rs"), None);
+    }
+
+    #[test]
+    fn names_are_shortened() {
+        for (whole, short) in [
+            ("alloc::vec::Vec<a::b::Pair<u8, c::D>>", "Vec<Pair<u8, D>>"),
+            (
+                "alloc::boxed::Box<dyn a::Draw + core::marker::Send>",
+                "Box<dyn Draw + Send>",
+            ),
+            ("a::main::{closure#0}", "main::{closure#0}"),
+            ("&[u8]", "&[u8]"),
+        ] {
+            assert_eq!(shorten(whole), short);
+        }
+        assert_eq!(normal("Box<a::B, alloc::alloc::Global>"), "Box<a::B>");
+        assert_eq!(
+            tuple("(a::B<(u8, u8)>, ())"),
+            Some(vec!["a::B<(u8, u8)>".into(), "()".into()])
+        );
+        assert_eq!(slice_element("[a::B]"), Some("a::B".into()));
+        assert_eq!(slice_element("[a::B; 3]"), None);
+    }
 }

@@ -111,7 +111,11 @@ impl Draw for Node {
 }
 
 fn node(key: u64) -> Node {
-    Node { key, next: None, weight: 0.5 }
+    Node {
+        key,
+        next: None,
+        weight: 0.5,
+    }
 }
 
 #[inline(never)]
@@ -140,14 +144,20 @@ fn main() {
     record("box", || boxed(u64::from(n)));
     record("dyn", || -> Box<dyn Draw> { Box::new(node(u64::from(n))) });
     record("enum", || {
-        let shapes = [Shape::Circle { radius: 1.0 }, Shape::Named(String::new(), 3), Shape::Empty];
+        let shapes = [
+            Shape::Circle { radius: 1.0 },
+            Shape::Named(String::new(), 3),
+            Shape::Empty,
+        ];
         shapes.map(Box::new)
     });
     record("vec", || grown(n));
     record("capacity", || Vec::<Node>::with_capacity(n as usize));
     record("macro", || vec![node(1); n as usize]);
     record("zeroed", || vec![0_u16; 100 * n as usize]);
-    record("collect", || (0..n).map(|i| (i, u64::from(i))).collect::<Vec<_>>());
+    record("collect", || {
+        (0..n).map(|i| (i, u64::from(i))).collect::<Vec<_>>()
+    });
     record("slice", || vec![n; 4].into_boxed_slice());
     record("nested", || {
         let mut nested: Vec<Vec<u8>> = Vec::new();
@@ -174,7 +184,11 @@ fn main() {
         set.insert(n);
         set
     });
-    record("btree", || (0..n).map(|i| (i, u64::from(i))).collect::<BTreeMap<_, _>>());
+    record("btree", || {
+        (0..n)
+            .map(|i| (i, u64::from(i)))
+            .collect::<BTreeMap<_, _>>()
+    });
     record("bset", || {
         let mut set = BTreeSet::new();
         set.insert(n);
@@ -192,7 +206,10 @@ fn main() {
     });
     record("list", || {
         let mut list = LinkedList::new();
-        list.push_back(inner::Pair { first: n as u8, second: u64::from(n) });
+        list.push_back(inner::Pair {
+            first: n as u8,
+            second: u64::from(n),
+        });
         list
     });
     record("clone", || black_box(&vec![1.5_f32; 3]).clone());
