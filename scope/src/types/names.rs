@@ -81,9 +81,11 @@ pub(super) fn parse(text: &str) -> Option<Name> {
         .filter(|arg| !DEFAULTS.contains(arg));
     // Older symbol names say `Vec<T>` whatever `T` is.
     let args: Vec<String> = args.map(normal).collect();
-    let known = !args
-        .iter()
-        .any(|arg| matches!(&**arg, "T" | "K" | "V" | "A" | "_"));
+    let generic = |arg: &String| {
+        let mut words = arg.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| GENERICS.contains(&word))
+    };
+    let known = !args.iter().any(generic);
     (is_path && known).then(|| Name {
         path: path.to_owned(),
         args,

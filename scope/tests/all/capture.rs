@@ -239,6 +239,7 @@ fn two_sites() -> Capture {
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "all these sums are exact")]
 fn live_chunks_are_folded_into_their_sites() {
     let profile = two_sites().profile().unwrap();
     let [one, other] = &profile.sites[..] else {
@@ -540,7 +541,7 @@ fn damaged_captures_are_errors() {
                         parent: 2,
                         site: 0,
                     },
-                )
+                );
             },
             "a stack leads in a circle",
         ),
