@@ -9,7 +9,7 @@ use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::cfi::{self, Rule};
 use super::memory::system_call;
@@ -87,7 +87,8 @@ static TABLE: [Slot; MAX_MODULES] = [const {
     }
 }; MAX_MODULES];
 static LEN: AtomicUsize = AtomicUsize::new(0);
-static ADDING: AtomicBool = AtomicBool::new(false);
+/// The process that is adding a module. Another number was left by the parent, in a `fork`.
+static ADDING: AtomicU64 = AtomicU64::new(0);
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// The state of the dynamic linker that the table shows, and the generation that was made for it.
@@ -113,10 +114,14 @@ pub(super) fn find(pc: u64, report: Report) -> Option<Module> {
     match linker_finds(pc) {
         Found::Nothing => None,
         Found::Module { index } if known.is_some_and(|module| module.index == index) => known,
-        Found::Module { .. } | Found::CannotSay => {
-            scan(report);
-            lookup(pc)
-        }
+        // Another thread may forget all modules at any moment.
+        Found::Module { .. } | Found::CannotSay => loop {
+            let generation = scan(report);
+            let found = lookup(pc);
+            if found.is_some() || [0, GENERATION.load(Relaxed)].contains(&generation) {
+                return found;
+            }
+        },
     }
 }
 
@@ -237,14 +242,15 @@ struct Scan {
     generation: u64,
 }
 
-/// Brings the table up to date.
-fn scan(report: Report) {
+/// Brings the table up to date, and returns the generation that it then shows; 0 without modules.
+fn scan(report: Report) -> u64 {
     let mut scan = Scan {
         report,
         generation: 0,
     };
     // SAFETY: `each` takes a pointer to a `Scan` as its last argument.
     unsafe { dl_iterate_phdr(each, (&raw mut scan).cast()) };
+    scan.generation
 }
 
 /// Takes one module; a result other than 0 ends the scan.
@@ -264,6 +270,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_i
             .zip(&SCANNED)
             .all(|(new, old)| *new == old.load(Relaxed))
         {
+            scan.generation = now;
             return 1;
         }
         scan.generation = GENERATION.fetch_add(1, Relaxed) + 1;
@@ -336,8 +343,11 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
             return;
         }
     }
+    const GETPID: u64 = 39;
+    // SAFETY: the call has no arguments.
+    let process = unsafe { system_call(GETPID, [0; 4]) }.cast_unsigned();
     // Only a signal handler that interrupts an addition finds this taken, and does without.
-    if ADDING.swap(true, Acquire) {
+    if ADDING.swap(process, Acquire) == process {
         return;
     }
     // Such a handler may have added modules since.
@@ -354,7 +364,7 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
         }
         LEN.store(len + 1, Release);
     }
-    ADDING.store(false, Release);
+    ADDING.store(0, Release);
 }
 
 /// Reads the path of the program into `buffer`. A longer path is cut off.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | never touched, never read, never written, partly used, reserved | bytes at the peak |
 //! | late free, early allocation | bytes times seconds |
-//! | growth, temporary, moved | time, where an access costs 1 and a call [`CALL_EVENTS`] |
+//! | growth, temporary, moved | time, where an access costs 1, or 1 ns if they were not counted, and a call [`CALL_EVENTS`] |
 //! | false sharing | accesses in the windows |
 
 use std::collections::HashMap;
@@ -36,6 +36,9 @@ pub const MOST_CHUNKS: f64 = 0.5;
 pub const CALL_EVENTS: f64 = 20.0;
 /// `realloc` copies about so many bytes in the time of one access.
 pub const COPY_BYTES: f64 = 16.0;
+/// Chunks that are only read or only written are often buffers which the system fills or empties
+/// unseen, so that such findings come after others.
+pub const SYSTEM_DOUBT: f64 = 0.1;
 /// The unit that caches pass between cores.
 const LINE_BYTES: u64 = 64;
 
@@ -169,7 +172,11 @@ impl Search<'_> {
         Search {
             profile,
             options,
-            time: profile.run.end as f64 + calls * CALL_EVENTS + moved / COPY_BYTES,
+            time: match profile.run.accesses {
+                true => profile.run.end as f64 + calls * CALL_EVENTS + moved / COPY_BYTES,
+                // What else the program does was not counted; an access takes about that long.
+                false => (profile.run.seconds * 1e9).max(1.0),
+            },
             byte_seconds: curve.integral(end_ns(profile)),
             is_rust: profile.run.compiler.starts_with("rustc"),
         }
@@ -207,19 +214,28 @@ impl Search<'_> {
             (
                 Kind::NeverRead,
                 site.unread_chunks,
-                "written, never read: drop what is not needed",
+                "written, never read: drop it, unless the system reads it",
             ),
             (
                 Kind::NeverWritten,
                 site.unwritten_chunks,
-                "read, never written: share one constant",
+                "read, never written: share it, unless the system writes it",
             ),
         ];
         for (kind, number, what) in useless {
             if ratio(number, n) >= MOST_CHUNKS {
                 let unused = at_peak(ratio(number, n));
                 let sentence = format!("{} {what}, {} at the peak", chunks(number), bytes(unused));
-                found.extend(self.of_peak(kind, unused, sentence));
+                let doubt = if kind == Kind::NeverTouched {
+                    1.0
+                } else {
+                    SYSTEM_DOUBT
+                };
+                let finding = self.of_peak(kind, unused, sentence);
+                found.extend(finding.map(|it| Finding {
+                    share: it.share * doubt,
+                    ..it
+                }));
             }
         }
         if site.untouched_chunks < n {
@@ -273,13 +289,7 @@ impl Search<'_> {
         if !is_used || idle < self.options.idle_part * life {
             return None;
         }
-        let end = site.groups.iter().map(|group| group.last_freed).max();
-        let end = end
-            .unwrap_or(self.profile.run.end)
-            .max(site.first_time.saturating_add(1));
-        // No profile has an event at 0.
-        let spent = self.profile.seconds(end) - self.profile.seconds(site.first_time.max(1));
-        let second = spent / (end - site.first_time) as f64;
+        let second = seconds_per_event(self.profile, site);
         let sum = byte_events * second;
         let share = sum / self.byte_seconds.max(f64::MIN_POSITIVE);
         if !(sum > 0.0 && sum.is_finite()) {
@@ -362,6 +372,15 @@ impl Search<'_> {
         }
         found
     }
+}
+
+/// How long an event took while the site had chunks, in seconds.
+pub(crate) fn seconds_per_event(profile: &Profile, site: &Site) -> f64 {
+    // No profile has an event at 0.
+    let start = site.first_time.max(1);
+    let end = site.groups.iter().map(|group| group.last_freed).max();
+    let end = end.unwrap_or(profile.run.end).max(start.saturating_add(1));
+    (profile.seconds(end) - profile.seconds(start)) / (end - start) as f64
 }
 
 /// Who wrote a line of memory in the windows.

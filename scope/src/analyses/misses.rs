@@ -18,10 +18,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ccmodel::{CacheLevel, Frames, LevelKind, Machine, PageSize, Simulator};
+use ccmodel::{CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, PageSize, Simulator};
 use serde::Serialize;
 
-use crate::profile::{Access, Profile, Window};
+use crate::analyses::types::field_at;
+use crate::profile::{Access, Profile, Type, Window};
 
 /// A number that lies between two others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -120,7 +121,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
     let is_complete = profile.windows.len() == 1 && recorded >= accesses;
     let mut replay = Replay {
         simulator: Simulator::new(hierarchy, Frames::Identity),
-        caches: hierarchy.caches().iter().map(Level::new).collect(),
+        caches: levels_of(hierarchy),
         tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
         is_complete,
     };
@@ -138,6 +139,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
     };
     let total: Vec<Interval> = sums.total.iter().map(|sum| scale.interval(sum)).collect();
     let costs = costs(machine);
+    let mut fields = sums.fields(profile);
     let mut sites: Vec<SiteMisses> = Vec::new();
     for (&site, (of_site, in_windows)) in &sums.sites {
         let misses: Vec<Interval> = of_site.iter().map(|sum| scale.interval(sum)).collect();
@@ -157,7 +159,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
             share: misses.iter().zip(&total).map(part).collect(),
             wait_ns: waits.sum(),
             wait_share: 0.0,
-            fields: sums.fields_of(profile, site),
+            fields: fields.remove(&site).unwrap_or_default(),
             misses,
         });
     }
@@ -215,7 +217,8 @@ fn costs(machine: &Machine) -> Vec<f64> {
 struct Level {
     block_shift: u32,
     sets: u64,
-    ways: u64,
+    /// So many blocks of a set make it forget all others.
+    room: u64,
     /// Blocks that were accessed.
     seen: HashSet<u64>,
     /// Those of them that the level was certainly asked for, and their number by set.
@@ -228,7 +231,7 @@ impl Level {
         Level {
             block_shift: level.geometry.block_bytes().trailing_zeros(),
             sets: level.geometry.sets().max(1),
-            ways: level.geometry.associativity(),
+            room: level.geometry.associativity(),
             seen: HashSet::new(),
             asked: HashSet::new(),
             in_set: HashMap::new(),
@@ -246,12 +249,21 @@ impl Level {
     fn ask(&mut self, address: u64, is_certain: bool) -> bool {
         let block = address >> self.block_shift;
         let in_set = self.in_set.entry(block % self.sets).or_default();
-        let is_known = !self.seen.insert(block) || *in_set >= self.ways;
+        let is_known = !self.seen.insert(block) || *in_set >= self.room;
         if is_certain && self.asked.insert(block) {
             *in_set += 1;
         }
         is_certain && is_known
     }
+}
+
+/// The caches. What a victim cache was asked for may lie in the one above.
+fn levels_of(hierarchy: &Hierarchy) -> Vec<Level> {
+    let mut levels: Vec<Level> = hierarchy.caches().iter().map(Level::new).collect();
+    if let (Inclusion::VictimLast, [.., above, last]) = (hierarchy.inclusion(), &mut levels[..]) {
+        last.room += above.room * (above.sets / last.sets).max(1);
+    }
+    levels
 }
 
 /// The simulator, and what it cannot know.
@@ -406,38 +418,33 @@ impl Sums {
         }
     }
 
-    fn fields_of(&self, profile: &Profile, site: u32) -> Vec<FieldMisses> {
-        let type_of = |site: u32| {
-            let found = profile.sites.get(usize::try_from(site).ok()?)?;
-            profile.types.get(usize::try_from(found.type_id?).ok()?)
-        };
-        let name = |offset: u64| {
-            let fields = &type_of(site)?.fields;
-            let inside = |field: &&crate::profile::Field| {
-                offset
-                    .checked_sub(field.offset)
-                    .is_some_and(|at| at < field.size)
-            };
-            Some(fields.iter().find(inside)?.name.clone())
-        };
-        let own = self.fields.iter().filter(|((of, _), _)| *of == site);
-        let mut fields: Vec<FieldMisses> = own
-            .map(|(_, field)| FieldMisses {
-                field: name(field.offset),
-                ..field.clone()
-            })
-            .collect();
-        fields.sort_by_key(|field| field.offset);
+    /// By site, ascending in offset.
+    fn fields(&mut self, profile: &Profile) -> HashMap<u32, Vec<FieldMisses>> {
+        let mut fields: HashMap<u32, Vec<FieldMisses>> = HashMap::new();
+        for ((site, offset), field) in self.fields.drain() {
+            let found = type_of(profile, site).and_then(|it| field_at(it, offset));
+            fields.entry(site).or_default().push(FieldMisses {
+                field: found.map(|field| field.name.clone()),
+                ..field
+            });
+        }
+        fields
+            .values_mut()
+            .for_each(|fields| fields.sort_by_key(|field| field.offset));
         fields
     }
+}
+
+fn type_of(profile: &Profile, site: u32) -> Option<&Type> {
+    let site = profile.sites.get(usize::try_from(site).ok()?)?;
+    profile.types.get(usize::try_from(site.type_id?).ok()?)
 }
 
 /// Where an access begins in its element: a vector has many in a chunk.
 fn field_offset(profile: &Profile, access: &Access) -> Option<u64> {
     let site = profile.sites.get(usize::try_from(access.site).ok()?)?;
-    let size = site
-        .type_id
-        .and_then(|id| profile.types.get(usize::try_from(id).ok()?)?.size)
+    let size = type_of(profile, access.site)
+        .and_then(|it| it.size)
         .filter(|&size| size > 0);
     let offset = u64::from(access.offset);
     match size {

@@ -81,6 +81,7 @@ pub(crate) fn profile() -> Profile {
             writes: vec![250; 400],
         }),
         groups: vec![group(1, 10_000, 1000, 500_000_000, 600_000)],
+        curve: vec![point(10_000, 400_000, 10_000), point(600_000, 0, 0)],
         ..Site::default()
     };
     let vector = Site {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::profile::Profile;
+use crate::profile::{Field, Profile, Type};
 
 /// The chunks of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -65,6 +65,14 @@ pub fn by_type(profile: &Profile, sites: &[usize]) -> Vec<TypeSums> {
 pub(crate) fn type_name(profile: &Profile, type_id: Option<u32>) -> Option<&str> {
     let found = profile.types.get(usize::try_from(type_id?).ok()?)?;
     Some(&found.name)
+}
+
+/// The field in which an offset lies, if fields are known.
+pub(crate) fn field_at(of: &Type, offset: u64) -> Option<&Field> {
+    let fields = of.fields.iter();
+    fields
+        .filter(|field| field.offset <= offset)
+        .find(|field| offset - field.offset < field.size)
 }
 
 #[cfg(test)]

@@ -67,6 +67,7 @@ pub(crate) fn short_count(number: u64) -> String {
 /// `3.20 s`, `15.0 ms`, `800 ns`.
 pub(crate) fn seconds(number: f64) -> String {
     let (scaled, unit) = match number {
+        0.0 => return "0 s".to_owned(),
         1.0.. => (number, "s"),
         1e-3.. => (number * 1e3, "ms"),
         1e-6.. => (number * 1e6, "us"),
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(seconds(3.2), "3.20 s");
         assert_eq!(seconds(0.015), "15.0 ms");
         assert_eq!(seconds(2.5e-6), "2.50 us");
-        assert_eq!(seconds(0.0), "0.00 ns");
+        assert_eq!(seconds(0.0), "0 s");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::analyses::misses::{Misses, misses};
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
 use crate::analyses::types::type_name;
 use crate::analyses::{findings as finding, scores as score};
-use crate::profile::{Profile, Site};
+use crate::profile::{Group, Profile, Site};
 
 /// What is shown, and how.
 #[derive(Clone, Debug)]
@@ -169,29 +169,39 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    fn admits(&self, profile: &Profile, index: usize, site: &Site) -> bool {
-        let is_it = |id: u32| usize::try_from(id) == Ok(index);
+    /// Whether it admits each site.
+    fn admits(&self, profile: &Profile) -> Vec<bool> {
+        let sites = profile.sites.iter();
         match self {
-            Filter::Function(text) => stack(profile, site).any(|it| it.function.contains(text)),
-            Filter::Type(text) => {
-                type_name(profile, site.type_id).is_some_and(|name| name.contains(text))
-            }
+            Filter::Function(text) => sites
+                .map(|site| stack(profile, site).any(|it| it.function.contains(text)))
+                .collect(),
+            Filter::Type(text) => sites
+                .map(|site| type_name(profile, site.type_id).is_some_and(|it| it.contains(text)))
+                .collect(),
             Filter::Thread(id) => {
                 let thread = profile.threads.iter().position(|thread| thread.id == *id);
-                let of_chunk = |chunk: &crate::profile::Chunk| {
-                    is_it(chunk.site) && Some(usize::from(chunk.thread)) == thread
-                };
-                let mut windows = profile.windows.iter().filter(|window| {
-                    usize::try_from(window.thread).is_ok_and(|it| Some(it) == thread)
-                });
-                profile.chunks.iter().any(of_chunk)
-                    || windows.any(|window| window.accesses.iter().any(|it| is_it(it.site)))
+                let is_it = |index: u64| thread.is_some_and(|it| it as u64 == index);
+                let chunks = profile.chunks.iter().filter(|it| is_it(it.thread.into()));
+                let windows = profile.windows.iter().filter(|it| is_it(it.thread.into()));
+                let accesses = windows.flat_map(|window| &window.accesses);
+                let mut admitted = vec![false; profile.sites.len()];
+                for site in chunks.map(|it| it.site).chain(accesses.map(|it| it.site)) {
+                    let found = usize::try_from(site)
+                        .ok()
+                        .and_then(|it| admitted.get_mut(it));
+                    found.into_iter().for_each(|it| *it = true);
+                }
+                admitted
             }
-            Filter::Time(from, to) => site.groups.iter().any(|group| {
-                let [first, last] = [group.first_allocated, group.last_freed]
-                    .map(|time| profile.seconds(time.max(1)));
-                first <= *to && last >= *from
-            }),
+            Filter::Time(from, to) => {
+                let is_alive = |group: &Group| {
+                    let [first, last] = [group.first_allocated, group.last_freed]
+                        .map(|time| profile.seconds(time.max(1)));
+                    first <= *to && last >= *from
+                };
+                sites.map(|site| site.groups.iter().any(is_alive)).collect()
+            }
         }
     }
 }
@@ -214,28 +224,31 @@ pub(crate) struct Results {
     pub(crate) misses: Option<Misses>,
     /// Indices of the sites that the filters admit, in order.
     pub(crate) shown: Vec<usize>,
+    /// Whether the filters admit a site.
+    pub(crate) admitted: Vec<bool>,
 }
 
 impl Results {
     pub(crate) fn new(profile: &Profile, options: &Options) -> Results {
         let scores = scores(profile, &options.scores);
         let machine = options.machine.as_ref().unwrap_or_else(|| Machine::this());
-        let admitted = |index: &usize| {
-            let site = &profile.sites[*index];
-            options
-                .filters
-                .iter()
-                .all(|filter| filter.admits(profile, *index, site))
-        };
-        let shown: Vec<usize> = (0..profile.sites.len()).filter(admitted).collect();
+        let mut admitted = vec![true; profile.sites.len()];
+        for filter in &options.filters {
+            let by_filter = filter.admits(profile);
+            admitted
+                .iter_mut()
+                .zip(by_filter)
+                .for_each(|(all, one)| *all &= one);
+        }
         let mut findings = findings(profile, &options.findings);
-        findings.retain(|finding| shown.binary_search(&finding.site).is_ok());
+        findings.retain(|finding| admitted[finding.site]);
         let mut results = Results {
             inferences: inferences(profile, &scores),
             misses: misses(profile, machine),
             scores,
             findings,
-            shown,
+            shown: (0..admitted.len()).filter(|&site| admitted[site]).collect(),
+            admitted,
         };
         results.sort(profile, options.sort);
         results

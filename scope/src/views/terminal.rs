@@ -6,15 +6,16 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::analyses::curves::{StepFunction, end_ns, gap_at_peak, phases};
+use crate::analyses::curves::{Gap, StepFunction, end_ns, gap_at_peak, phases};
+use crate::analyses::findings::seconds_per_event;
 use crate::analyses::misses::{Interval, SiteMisses};
 use crate::analyses::scores::{Pattern, Spread, global};
-use crate::analyses::types::{by_type, type_name};
+use crate::analyses::types::{by_type, field_at, type_name};
 use crate::analyses::units::{
     byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count,
 };
-use crate::profile::{Exit, Frame, Profile, Site, Thread};
-use crate::views::text::{Table, bars, escape, fit, line, short_path, wrap};
+use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
+use crate::views::text::{Table, bars, escape, fit, fit_path, line, short_path, wrap};
 use crate::views::{Results, stack};
 
 pub use crate::views::{Filter, Options, Sort};
@@ -25,9 +26,12 @@ pub const SCREEN: usize = 40;
 const SUMMARY_SITES: usize = 5;
 const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
-const SUMMARY_CAVEATS: usize = 2;
+/// A smaller part of the peak that is not touched needs no line.
+const UNTOUCHED_PART: f64 = 0.1;
 /// Columns of the labels before a line of the summary.
 const LABEL: usize = 13;
+/// Columns of paths in tables.
+const MAX_PATH: usize = 40;
 /// Lines of source before and after the place of a site.
 const AROUND: usize = 3;
 /// A file of source that is larger is none.
@@ -67,10 +71,9 @@ impl<'a> View<'a> {
         line(&mut self.out, &fit(text, self.width), None);
     }
 
-    /// A line of the summary, wrapped to a second one.
+    /// A text with a label before it.
     fn labelled(&mut self, label: &str, text: &str) {
-        let text = format!("{label:LABEL$}{text}");
-        for wrapped in wrap(&text, self.width, LABEL).into_iter().take(2) {
+        for wrapped in wrap(&format!("{label:LABEL$}{text}"), self.width, LABEL) {
             self.line(&wrapped);
         }
     }
@@ -83,17 +86,17 @@ impl<'a> View<'a> {
         self.results.scores[site].colour().map(|step| COLOURS[step])
     }
 
-    /// `src/main.rs:12 demo::main`.
+    /// `src/main.rs:12 demo::main`, without the first folders of a long path.
     fn place(&self, index: usize) -> String {
         let site = &self.profile.sites[index];
         let place = site
             .place
             .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
         let frame = place.or_else(|| stack(self.profile, site).next());
-        frame.map_or_else(|| "unknown".to_owned(), |frame| self.frame(frame))
+        frame.map_or_else(|| "unknown".to_owned(), |frame| self.frame(frame, MAX_PATH))
     }
 
-    fn frame(&self, frame: &Frame) -> String {
+    fn frame(&self, frame: &Frame, max_path: usize) -> String {
         let function = match &*frame.function {
             "" => format!("{:#x}", frame.address),
             name => escape(name),
@@ -106,6 +109,7 @@ impl<'a> View<'a> {
             );
         }
         let path = short_path(&frame.file, self.options.root.as_deref());
+        let path = fit_path(&path, max_path);
         match frame.line {
             0 => format!("{path} {function}"),
             number => format!("{path}:{number} {function}"),
@@ -167,16 +171,13 @@ impl<'a> View<'a> {
 
     /// The sites that wait for memory, as far as they are shown.
     fn misses_table(&self, rows: usize) -> Table {
-        let mut table = Table::new(&[
-            "site",
-            ">waits",
-            ">L1/1000",
-            ">last/1000",
-            ">accesses",
-            "where",
-        ]);
+        let caches = self.caches();
+        let [first, last] = [caches.first(), caches.last()]
+            .map(|name| format!(">{}/1000", name.map_or("", |name| name)));
+        let heads = ["site", ">waits", &first, &last, ">accesses", "where"];
+        let mut table = Table::new(&heads);
         let all = self.results.misses.iter().flat_map(|misses| &misses.sites);
-        let shown = all.filter(|it| self.results.shown.contains(&it.site));
+        let shown = all.filter(|it| self.results.admitted[it.site]);
         for misses in shown.take(rows) {
             let site = &self.profile.sites[misses.site];
             let cells = vec![
@@ -196,13 +197,16 @@ impl<'a> View<'a> {
         table
     }
 
-    /// Misses of a thousand accesses by cache, without those of translation buffers.
-    fn caches_of<'b>(&self, misses: &'b SiteMisses) -> &'b [Interval] {
+    /// Names of caches, without translation buffers.
+    fn caches(&self) -> Vec<String> {
         let levels = self.results.misses.iter().flat_map(|misses| &misses.levels);
-        let caches = levels
-            .take_while(|name| !name.to_uppercase().contains("TLB"))
-            .count();
-        &misses.per_1000[..caches.min(misses.per_1000.len())]
+        let caches = levels.take_while(|name| !name.to_uppercase().contains("TLB"));
+        caches.map(|name| escape(name)).collect()
+    }
+
+    /// Misses of a thousand accesses by cache.
+    fn caches_of<'b>(&self, misses: &'b SiteMisses) -> &'b [Interval] {
+        &misses.per_1000[..self.caches().len().min(misses.per_1000.len())]
     }
 
     fn machine_line(&self) -> Option<String> {
@@ -210,7 +214,7 @@ impl<'a> View<'a> {
         let from = match misses.is_complete {
             true => "all accesses".to_owned(),
             false => format!(
-                "{} of {} accesses",
+                "{} ({} accesses)",
                 plural(misses.windows as u64, "window"),
                 short_count(misses.recorded)
             ),
@@ -235,10 +239,9 @@ impl<'a> View<'a> {
         let title = format!("{}{tail}", fit(&command.join(" "), room));
 
         let peak_at = self.profile.seconds(total.peak_time.max(1));
-        let peak_ns = rounded(peak_at * 1e9);
         let mut memory = format!("peak {} at {}", bytes(total.peak_usable), seconds(peak_at));
         if run.accesses {
-            let touched = StepFunction::touched(&self.profile.curve).at(peak_ns);
+            let touched = self.touched_at_peak();
             let _infallible = write!(memory, ", {} touched", bytes(touched));
         }
         let resident = StepFunction::resident(&self.profile.resident).max(0, u64::MAX);
@@ -249,11 +252,11 @@ impl<'a> View<'a> {
 
         let temporary: u64 = self.profile.sites.iter().map(|site| site.temporary).sum();
         let allocations = format!(
-            "{} of {}, {} temporary, {} sites",
-            count(total.allocations),
+            "{}, {} in all, {} temporary, from {}",
+            plural(total.allocations, "chunk"),
             bytes(total.usable),
             percent(ratio(temporary, total.allocations)),
-            count(self.profile.sites.len() as u64),
+            plural(self.profile.sites.len() as u64, "site"),
         );
         self.head(&title);
         self.labelled("memory", &memory);
@@ -283,6 +286,27 @@ impl<'a> View<'a> {
                 &format!("{} (means; 1 is best)", scores.join(", ")),
             );
         }
+    }
+
+    /// Of the process.
+    fn touched_at_peak(&self) -> u64 {
+        let curve = &self.profile.curve;
+        let after = curve.partition_point(|point| point.time <= self.profile.total.peak_time);
+        after.checked_sub(1).map_or(0, |i| curve[i].touched)
+    }
+
+    /// The sites that have the bytes which are not touched at the peak.
+    fn untouched(&mut self) {
+        let peak = self.profile.total.peak_usable;
+        let all = peak.saturating_sub(self.touched_at_peak());
+        let gaps = gap_at_peak(self.profile);
+        if gaps.is_empty() || ratio(all, peak) < UNTOUCHED_PART {
+            return;
+        }
+        let one = |gap: &Gap| format!("#{} {}", gap.site, bytes(gap.allocated - gap.touched));
+        let sites: Vec<String> = gaps.iter().take(3).map(one).collect();
+        let text = format!("{} at the peak: {}", bytes(all), sites.join(", "));
+        self.line(&format!("{:LABEL$}{text}", "untouched"));
     }
 
     /// Allocated and touched bytes over time, of the same height.
@@ -351,6 +375,7 @@ fn range(interval: &Interval) -> String {
 pub fn summary(profile: &Profile, options: &Options) -> String {
     let mut view = View::new(profile, options);
     view.totals();
+    view.untouched();
     view.curves();
 
     let rows = options.rows.min(SUMMARY_SITES);
@@ -368,17 +393,27 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     let misses = view.misses_table(options.rows.min(SUMMARY_MISSES));
     if let Some(machine) = view.machine_line().filter(|_| !misses.is_empty()) {
         view.line("");
-        view.line(&format!("waits for memory, {machine}"));
+        view.line(&format!("waits for memory: {machine}"));
         view.table(&misses);
     }
     view.line("");
     let first = match view.results.findings.first() {
-        Some(it) => format!("#{} {}: {}", it.site, view.place(it.site), it.sentence),
+        Some(it) => {
+            // A line, so that there are three at most.
+            let place = fit(&view.place(it.site), view.width - LABEL - 8);
+            format!("#{} {place}: {}", it.site, it.sentence)
+        }
         None => "no site wastes much".to_owned(),
     };
     view.labelled("first", &first);
-    for caveat in profile.run.caveats.iter().take(SUMMARY_CAVEATS) {
-        view.line(&format!("{:LABEL$}{}", "note", escape(caveat)));
+    if let Some((caveat, others)) = profile.run.caveats.split_first() {
+        let more = match others.len() {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let room = view.width.saturating_sub(LABEL + more.len());
+        let text = fit(&escape(caveat), room);
+        view.line(&format!("{:LABEL$}{text}{more}", "note"));
     }
     view.out
 }
@@ -473,10 +508,12 @@ pub fn edges(profile: &Profile, options: &Options) -> String {
     let mut shown: Vec<_> = { profile.edges.iter() }
         .filter_map(|edge| {
             let [from, to] = [edge.from, edge.to].map(|site| usize::try_from(site).ok());
-            let is_shown = |site: Option<usize>| site.filter(|it| view.results.shown.contains(it));
+            let is_shown = |site: Option<usize>| site.filter(|&it| view.results.admitted[it]);
             let known = |site: Option<usize>| site.filter(|it| *it < profile.sites.len());
             let both = known(from).zip(known(to))?;
-            is_shown(from).or(is_shown(to)).map(|_| (edge, both))
+            is_shown(Some(both.0))
+                .or(is_shown(Some(both.1)))
+                .map(|_| (edge, both))
         })
         .collect();
     shown.sort_by_key(|(edge, sites)| (std::cmp::Reverse(edge.loads), *sites, edge.offset));
@@ -510,10 +547,11 @@ pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
     };
     view.head(&format!("#{site} {}", view.place(site)));
     view.numbers(site, it);
+    view.bytes(site);
     view.fields(site);
     view.line("");
     for frame in stack(profile, it) {
-        let text = format!("  {}", view.frame(frame));
+        let text = format!("  {}", view.frame(frame, usize::MAX));
         view.line(&text);
     }
     view.lines_around(it);
@@ -528,19 +566,52 @@ impl View<'_> {
 
     /// The name of a field, or its offset.
     fn field(&self, site: usize, offset: u64) -> String {
-        let id = self.profile.sites[site]
-            .type_id
-            .and_then(|id| usize::try_from(id).ok());
-        let found = id.and_then(|id| self.profile.types.get(id));
-        let at = found.and_then(|it| it.size).filter(|&size| size > 0);
-        let offset = at.map_or(offset, |size| offset % size);
-        let inside = |field: &&crate::profile::Field| {
-            offset
-                .checked_sub(field.offset)
-                .is_some_and(|at| at < field.size)
-        };
-        let field = found.and_then(|it| it.fields.iter().find(inside));
+        let found = self.element(site);
+        let size = found.and_then(|it| it.size).filter(|&size| size > 0);
+        let offset = size.map_or(offset, |size| offset % size);
+        let field = found.and_then(|it| field_at(it, offset));
         field.map_or_else(|| format!("+{offset}"), |field| escape(&field.name))
+    }
+
+    /// The type of a site's elements.
+    fn element(&self, site: usize) -> Option<&Type> {
+        let id = self.profile.sites[site].type_id?;
+        self.profile.types.get(usize::try_from(id).ok()?)
+    }
+
+    /// Which bytes of a chunk are read and written: neighbours with the same counts are one row.
+    fn bytes(&mut self, index: usize) {
+        let Some(histogram) = &self.profile.sites[index].histogram else {
+            return;
+        };
+        let counts: Vec<(u64, u64)> = histogram
+            .reads
+            .iter()
+            .copied()
+            .zip(histogram.writes.iter().copied())
+            .collect();
+        let mut table = Table::new(&[">bytes", ">reads", ">writes", "field"]);
+        let mut first = 0;
+        for run in counts.chunk_by(|a, b| a == b).take(self.options.rows) {
+            let [from, to] = [first, first + run.len() - 1];
+            let last = if from == to {
+                String::new()
+            } else {
+                format!("-{to}")
+            };
+            let cells = vec![
+                format!("{from}{last}"),
+                short_count(run[0].0),
+                short_count(run[0].1),
+                self.field(index, from as u64),
+            ];
+            table.row(cells, None, None);
+            first += run.len();
+        }
+        if !table.is_empty() {
+            self.line("");
+            self.table(&table);
+        }
     }
 
     fn numbers(&mut self, index: usize, site: &Site) {
@@ -599,7 +670,7 @@ impl View<'_> {
         }
         if self.profile.run.accesses {
             let text = format!(
-                "{} reads, {} writes; {} of {} bytes touched",
+                "{} reads, {} writes; {} of {} touched",
                 short_count(site.reads),
                 short_count(site.writes),
                 bytes(site.touched_bytes),
@@ -648,12 +719,8 @@ impl View<'_> {
             );
         }
         if site.drag > 0.0 {
-            let end = self.profile.run.end.max(1);
-            let second = self.profile.run.seconds / end as f64;
-            self.labelled(
-                "drag",
-                &format!("about {}", byte_seconds(site.drag * second)),
-            );
+            let second = seconds_per_event(self.profile, site);
+            self.labelled("drag", &byte_seconds(site.drag * second));
         }
         let found: Vec<String> = self
             .results
@@ -674,7 +741,13 @@ impl View<'_> {
             return;
         };
         let mut table = Table::new(&[">offset", ">accesses", ">misses", "field"]);
-        for field in own.fields.iter().take(self.options.rows) {
+        // One field is the site itself.
+        for field in own
+            .fields
+            .iter()
+            .take(self.options.rows)
+            .filter(|_| own.fields.len() > 1)
+        {
             let [certain, possible] = [&field.certain, &field.possible]
                 .map(|levels| levels.first().copied().unwrap_or(0) as f64);
             let interval = Interval {
@@ -693,7 +766,7 @@ impl View<'_> {
         }
         if let Some(machine) = self.machine_line().filter(|_| !table.is_empty()) {
             self.line("");
-            self.line(&format!("first-level misses in the windows, {machine}"));
+            self.line(&format!("first-level misses: {machine}"));
             self.table(&table);
         }
     }

@@ -1,17 +1,377 @@
-#[test]
-fn show() {
-    let mut run = crate::analyses::test_profile::profile();
-    run.windows.push(crate::analyses::test_profile::window(5,0,vec![crate::analyses::test_profile::access(0,0,0);10]));
-    run.windows.push(crate::analyses::test_profile::window(5,0,vec![crate::analyses::test_profile::access(0,3,0);10]));
-    run.windows.push(crate::analyses::test_profile::window(5,0,vec![crate::analyses::test_profile::access(0,1,0);10]));
-    for width in [80, 120] {
-    let o = super::Options{width, ..Default::default()};
-    use super::terminal::*;
-    println!("{}", summary(&run, &o));
-    println!("{}", sites(&run, &o));
-    println!("{}", types(&run, &o));
-    println!("{}", threads(&run, &o));
-    println!("{}", edges(&run, &o));
-    println!("{}", source(&run, &o, 0));
+use ccmodel::Machine;
+use serde_json::Value;
+
+use super::terminal::{edges, sites, source, summary, threads, types};
+use super::{Filter, Options, Sort, json};
+use crate::analyses::test_profile::{access, group, profile, window};
+use crate::profile::{Chunk, Profile};
+
+/// The hand-made profile with windows, on a machine that does not depend on where tests run.
+fn run() -> Profile {
+    let mut run = profile();
+    // The records are read with a stride, the vector in place.
+    let at = |window: u64, i: u64| match i % 2 {
+        0 => access(0x10_0000 + window * 0x1_0000 + i * 400, 0, 0),
+        _ => access(0x80_0000 + i * 8, 1, 0),
+    };
+    let burst = |n: u64| (0..1000).map(|i| at(n, i)).collect();
+    run.windows = (0..20).map(|n| window(n * 10_000, 0, burst(n))).collect();
+    run
+}
+
+fn options(width: usize) -> Options {
+    Options {
+        width,
+        machine: Machine::preset("zen4-desktop").ok(),
+        ..Options::default()
     }
+}
+
+/// Holds a text against `views/tests/NAME.txt`; with `BLESS` in the environment, writes the file.
+#[track_caller]
+fn assert_golden(text: &str, name: &str) {
+    let path = format!("{}/src/views/tests/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).expect("the folder is there");
+    }
+    let golden = std::fs::read_to_string(&path).expect("a text");
+    assert_eq!(text, golden, "now:\n{text}");
+}
+
+#[test]
+fn summary_at_80_columns() {
+    assert_golden(&summary(&run(), &options(80)), "summary-80");
+}
+
+#[test]
+fn summary_at_120_columns() {
+    assert_golden(&summary(&run(), &options(120)), "summary-120");
+}
+
+#[test]
+fn other_views() {
+    let (run, options) = (run(), options(80));
+    let views = [types, threads, edges]
+        .map(|view| view(&run, &options))
+        .join("\n");
+    assert_golden(&views, "views-80");
+}
+
+/// With a source file that is there.
+#[test]
+fn a_site_with_its_source() {
+    let mut run = run();
+    let folder = env!("CARGO_MANIFEST_DIR");
+    run.frames[1].file = "src/lib.rs".to_owned();
+    run.frames[1].line = 1;
+    let options = Options {
+        root: Some(folder.into()),
+        ..options(100)
+    };
+    let text = source(&run, &options, 0);
+    let (answer, lines) = text.split_once("\n>").expect("lines of source");
+    assert_golden(&format!("{answer}\n"), "source-100");
+    let first = include_str!("../lib.rs").lines().next().expect("a line");
+    assert!(
+        lines.starts_with(&format!("     1  {first}\n      2\n")),
+        "{lines}"
+    );
+    assert_eq!(lines.lines().count(), 4);
+    // No such file, no such site.
+    run.frames[1].file = "src/none.rs".to_owned();
+    assert!(!source(&run, &options, 0).contains("\n>"));
+    assert_eq!(
+        source(&run, &options, 9),
+        "no site #9: the profile has 4 sites, from #0 on\n"
+    );
+}
+
+/// A profile in which every name is an attack, and every table is full.
+fn hostile() -> Profile {
+    let evil = |name: &str| {
+        format!(
+            "{name}\u{1b}]0;x\u{7}\r\n\u{202e}\u{9b}2J{}",
+            "long".repeat(40)
+        )
+    };
+    let mut run = run();
+    for i in 0..40u8 {
+        let mut site = run.sites[usize::from(i % 4)].clone();
+        site.type_id = Some(3 + u32::from(i));
+        run.sites.push(site);
+        run.types.push(run.types[0].clone());
+    }
+    for (types, i) in run.types.iter_mut().zip(0..) {
+        types.name = evil(&format!("type {i}"));
+        types
+            .fields
+            .iter_mut()
+            .for_each(|field| field.name = evil("field"));
+    }
+    for frame in &mut run.frames {
+        (frame.function, frame.file) = (evil("function"), evil("file"));
+        frame.module = evil("module");
+    }
+    run.run.command = vec![evil("command"), evil("argument")];
+    run.run.caveats = vec![evil("caveat"), evil("another")];
+    run.run.machine = evil("machine");
+    let largest = run.total.clone();
+    run.total.heap_reads = u64::MAX;
+    run.total.allocations = u64::MAX;
+    run.total.usable = u64::MAX;
+    run.total.peak_usable = largest.peak_usable;
+    run.sites
+        .iter_mut()
+        .for_each(|site| site.at_peak_usable = 300_000);
+    run
+}
+
+#[test]
+fn names_are_data() {
+    let run = hostile();
+    let mut machine = Machine::preset("zen4-desktop").expect("a preset");
+    machine.name = "evil\u{1b}[2J".to_owned();
+    for width in [60, 80, 100, 120] {
+        let options = Options {
+            machine: Some(machine.clone()),
+            ..options(width)
+        };
+        let mut views: Vec<String> = [summary, sites, types, threads, edges]
+            .iter()
+            .map(|view| view(&run, &options))
+            .collect();
+        let lines = views[0].lines().count();
+        assert!(
+            lines <= super::terminal::SCREEN,
+            "{lines} lines\n{}",
+            views[0]
+        );
+        views.extend((0..5).map(|site| source(&run, &options, site)));
+        for view in views {
+            for line in view.lines() {
+                assert!(
+                    !line.contains(|c: char| c.is_control() || c == '\u{202e}'),
+                    "{line:?}"
+                );
+                let columns = unicode_width::UnicodeWidthStr::width(line);
+                assert!(columns <= width, "{columns} columns: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colours_are_printed_when_asked() {
+    let coloured = Options {
+        colour: true,
+        ..options(80)
+    };
+    let text = summary(&run(), &coloured);
+    assert!(text.starts_with("\u{1b}[1mdemo --all: exit 0"), "{text}");
+    let plain = summary(&run(), &options(80));
+    assert!(!plain.contains('\u{1b}'));
+    // Colours are all that differs.
+    let mut stripped = String::new();
+    for part in text.split('\u{1b}') {
+        stripped.push_str(
+            part.strip_prefix('[')
+                .and_then(|it| it.split_once('m'))
+                .map_or(part, |it| it.1),
+        );
+    }
+    assert_eq!(stripped, plain);
+}
+
+/// Sites in the order in which they are shown.
+fn shown(run: &Profile, options: &Options) -> Vec<u64> {
+    let all: Value = serde_json::from_str(&json::to_json(run, options)).expect("JSON");
+    let sites = all["sites"].as_array().expect("an array");
+    sites
+        .iter()
+        .map(|site| site["id"].as_u64().expect("a number"))
+        .collect()
+}
+
+#[test]
+fn filters_choose_sites() {
+    let mut run = run();
+    let filtered = |run: &Profile, filters: &[&str]| {
+        let filters = filters
+            .iter()
+            .map(|text| text.parse().expect("a filter"))
+            .collect();
+        shown(
+            run,
+            &Options {
+                filters,
+                sort: Sort::Peak,
+                ..options(80)
+            },
+        )
+    };
+    assert_eq!(filtered(&run, &[]), [0, 1, 3, 2]);
+    assert_eq!(filtered(&run, &["function=Record"]), [0]);
+    assert_eq!(filtered(&run, &["function=demo::main", "type=Box"]), [0, 3]);
+    assert_eq!(filtered(&run, &["type=Vec<"]), [1]);
+    // Thread 42 is the first; its windows show sites 0 and 1.
+    assert_eq!(filtered(&run, &["thread=42"]), [0, 1]);
+    assert_eq!(filtered(&run, &["thread=43"]), [0u64; 0]);
+    run.chunks.push(Chunk {
+        site: 3,
+        address: 0x5000,
+        size: 300_000,
+        thread: 0,
+        shared: false,
+        allocated: 100_000,
+        first: 0,
+        last: 0,
+        freed: 0,
+        reads: 0,
+        writes: 0,
+        touched: 0,
+    });
+    assert_eq!(filtered(&run, &["thread=42"]), [0, 1, 3]);
+    // Site 2 lives from 0.6 s to 1.8 s, site 0 until 1.2 s.
+    assert_eq!(filtered(&run, &["time=1.9..2"]), [3]);
+    assert_eq!(filtered(&run, &["time=1.3..1.5"]), [1, 3, 2]);
+    assert_eq!(filtered(&run, &["time=..0.01"]), [0]);
+    run.sites[2].groups = vec![
+        group(300_000, 310_000, 1, 1, 310_001),
+        group(800_000, 900_000, 1, 1, 900_001),
+    ];
+    assert_eq!(filtered(&run, &["time=1.3..1.5"]), [1, 3]);
+    let text = summary(
+        &run,
+        &Options {
+            filters: vec![Filter::Type("Vec".to_owned())],
+            ..options(80)
+        },
+    );
+    assert!(text.contains("#1 ") && !text.contains("#3 300"), "{text}");
+    assert!(
+        text.contains("first        #1 src/main.rs:31 demo::collect: grown"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bad_filters_and_orders_are_told() {
+    for text in [
+        "",
+        "type",
+        "size=3",
+        "thread=x",
+        "time=1",
+        "time=2..1",
+        "time=a..",
+        "time=-1..2",
+    ] {
+        let error = text.parse::<Filter>().expect_err(text);
+        assert!(error.contains("is no filter: function=TEXT"), "{error}");
+    }
+    assert_eq!("time=1.5..".parse(), Ok(Filter::Time(1.5, f64::INFINITY)));
+    assert_eq!(
+        "function=a=b".parse(),
+        Ok(Filter::Function("a=b".to_owned()))
+    );
+    let error = "size".parse::<Sort>().expect_err("no order");
+    assert!(
+        error.starts_with("no order is called \"size\"; there are saving, peak"),
+        "{error}"
+    );
+}
+
+#[test]
+fn orders_are_kept() {
+    let run = run();
+    let by = |text: &str| {
+        let sort = text.parse().expect("an order");
+        shown(
+            &run,
+            &Options {
+                sort,
+                ..options(80)
+            },
+        )
+    };
+    assert_eq!(by("saving"), [0, 3, 2, 1]);
+    assert_eq!(by("bytes"), [1, 2, 0, 3]);
+    assert_eq!(by("allocations"), [2, 0, 1, 3]);
+    // 0, 0.07, 0.83, 1
+    assert_eq!(by("lifetime"), [2, 1, 0, 3]);
+    assert_eq!(by("useful-lifetime"), [3, 2, 0, 1]);
+    assert_eq!(by("drag"), [3, 0, 1, 2]);
+    assert_eq!(by("accesses"), [1, 2, 0, 3]);
+    // Only two are in the windows.
+    assert_eq!(by("misses"), [0, 1, 3, 2]);
+    // Usage 0.967, 0.983, 1, 1
+    assert_eq!(by("usage"), [3, 1, 0, 2]);
+    assert_eq!(by("severity"), [2, 1, 3, 0]);
+}
+
+#[test]
+fn json_has_the_documented_keys() {
+    let run = run();
+    let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
+    let keys: Vec<&String> = all.as_object().expect("an object").keys().collect();
+    let documented: Vec<&str> = { include_str!("json.rs").lines() }
+        .filter_map(|line| line.strip_prefix("//! | `")?.split_once('`'))
+        .map(|(key, _)| key)
+        .collect();
+    let mut sorted = documented.clone();
+    sorted.sort_unstable();
+    assert_eq!(keys, sorted);
+    assert_eq!(all["schema"], "ccscope-1");
+    assert_eq!(all["findings"][0]["kind"], "partly-used");
+    assert_eq!(all["findings"][0]["amount"]["bytes"], 396_000);
+    assert_eq!(all["findings"][0]["site"], 0);
+    let site = &all["sites"][0];
+    for key in [
+        "id",
+        "function",
+        "file",
+        "line",
+        "type",
+        "stack",
+        "scores",
+        "severity",
+        "inferences",
+    ] {
+        assert!(!site[key].is_null(), "{key}");
+    }
+    assert_eq!(
+        (&site["line"], &site["allocations"]),
+        (&Value::from(12), &Value::from(1000))
+    );
+    assert_eq!(site["stack"][0]["function"], "alloc::alloc::alloc");
+    assert_eq!(site["inferences"]["patterns"], Value::Array(Vec::new()));
+    assert_eq!(all["misses"]["windows"], 20);
+    assert_eq!(all["phases"].as_array().map(Vec::len), Some(10));
+    // What is not known is null.
+    let mut blind = run;
+    blind.run.accesses = false;
+    blind.windows.clear();
+    let all: Value = serde_json::from_str(&json::to_json(&blind, &options(80))).expect("JSON");
+    assert!(all["misses"].is_null() && all["scores"]["usage"].is_null());
+    assert!(all["sites"][0]["scores"]["usage"].is_null());
+}
+
+#[test]
+fn a_profile_of_nothing_has_a_summary() {
+    let mut run = profile();
+    run.sites.clear();
+    (run.curve, run.resident, run.edges) = (Vec::new(), Vec::new(), Vec::new());
+    run.total = crate::profile::Totals::default();
+    let text = summary(&run, &options(80));
+    assert!(
+        text.contains("\nfirst        no site wastes much\n"),
+        "{text}"
+    );
+    assert_eq!(
+        sites(&run, &options(80)).lines().last(),
+        Some("0 of 0 shown, 0 sites in all")
+    );
+    assert_eq!(edges(&run, &options(80)).lines().count(), 1);
+    let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
+    assert_eq!(all["sites"].as_array().map(Vec::len), Some(0));
 }

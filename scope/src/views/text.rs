@@ -41,6 +41,22 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// Cuts a path at its start, between folders, so that it takes at most `width` columns; the last
+/// part stays.
+pub(crate) fn fit_path(path: &str, width: usize) -> String {
+    let mut rest = path;
+    while rest.width() + usize::from(rest.len() < path.len()) > width {
+        let Some((_, shorter)) = rest.split_once('/') else {
+            break;
+        };
+        rest = shorter;
+    }
+    match rest.len() < path.len() {
+        true => format!("…{}", &path[path.len() - rest.len() - 1..]),
+        false => path.to_owned(),
+    }
+}
+
 /// Breaks a text at spaces; lines after the first are indented by `indent`. A word that is too long
 /// is cut.
 pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
@@ -81,7 +97,7 @@ pub(crate) fn short_path(path: &str, root: Option<&Path>) -> String {
 
 /// One column.
 pub(crate) struct Column {
-    pub(crate) head: &'static str,
+    pub(crate) head: String,
     pub(crate) is_number: bool,
 }
 
@@ -101,9 +117,9 @@ struct Row {
 
 impl Table {
     /// Heads that begin with `>` are those of numbers.
-    pub(crate) fn new(heads: &[&'static str]) -> Table {
-        let column = |head: &&'static str| Column {
-            head: head.strip_prefix('>').unwrap_or(head),
+    pub(crate) fn new(heads: &[&str]) -> Table {
+        let column = |head: &&str| Column {
+            head: head.strip_prefix('>').unwrap_or(head).to_owned(),
             is_number: head.starts_with('>'),
         };
         Table {
@@ -139,8 +155,8 @@ impl Table {
         let heads = self
             .columns
             .iter()
-            .map(|column| column.head.to_owned())
-            .collect();
+            .map(|column| column.head.clone())
+            .collect::<Vec<String>>();
         let heads = self.line(&widths, &heads);
         line(out, &fit(&heads, width), colour.then_some("1"));
         for row in &self.rows {
@@ -156,7 +172,7 @@ impl Table {
         }
     }
 
-    fn line(&self, widths: &[usize], cells: &Vec<String>) -> String {
+    fn line(&self, widths: &[usize], cells: &[String]) -> String {
         let mut text = String::new();
         for ((column, &width), cell) in self.columns.iter().zip(widths).zip(cells) {
             let cell = fit(cell, width);

@@ -64,16 +64,25 @@ fn each_waste_is_found_and_ordered_by_what_it_saves() {
         19_030.0 / 1_439_070.0,
     ];
     for (finding, expected) in findings.iter().zip(expected) {
-        assert!((finding.share - expected).abs() < 1e-4, "{finding:?} != {expected}");
+        assert!(
+            (finding.share - expected).abs() < 1e-4,
+            "{finding:?} != {expected}"
+        );
     }
 }
 
+/// 20,000 * 20 ns of 20 ms are 2 %, and 19,030 ns are less than 1 %.
 #[test]
 fn without_accesses_only_calls_are_judged() {
     let mut run = profile();
     run.run.accesses = false;
-    let kinds: Vec<Kind> = found(&run).into_iter().map(|(_, kind, _)| kind).collect();
-    assert_eq!(kinds, [Kind::Temporary, Kind::Growth]);
+    run.run.seconds = 0.02;
+    let found = findings(&run, &Options::default());
+    assert_eq!(
+        found.iter().map(|it| it.kind).collect::<Vec<Kind>>(),
+        [Kind::Temporary]
+    );
+    assert!((found[0].share - 0.02).abs() < 1e-9);
 }
 
 #[test]
@@ -89,7 +98,9 @@ fn useless_chunks_are_told() {
     });
     assert_eq!(
         write_only,
-        ["750 of 1,000 chunks written, never read: drop what is not needed, 300 kB at the peak"]
+        [
+            "750 of 1,000 chunks written, never read: drop it, unless the system reads it, 300 kB at the peak"
+        ]
     );
     let read_only = at_first(|site| {
         site.unwritten_chunks = 1000;
@@ -97,7 +108,9 @@ fn useless_chunks_are_told() {
     });
     assert_eq!(
         read_only,
-        ["all chunks read, never written: share one constant, 400 kB at the peak"]
+        [
+            "all chunks read, never written: share it, unless the system writes it, 400 kB at the peak"
+        ]
     );
 }
 

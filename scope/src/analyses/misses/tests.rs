@@ -1,4 +1,4 @@
-use ccmodel::{CacheGeometry, Hierarchy, Inclusion, SearchCosts};
+use ccmodel::{CacheGeometry, SearchCosts};
 
 use super::*;
 use crate::analyses::test_profile::{access, profile, window};
@@ -110,11 +110,16 @@ fn a_whole_trace_gives_what_the_simulator_gives() {
 /// Bursts of 400 accesses, one of 4,000 each at its own place: a tenth of the trace.
 fn sampled(all: &[Access], seed: u64) -> Vec<Window> {
     let mut state = seed;
-    let starts = (0..all.len() / 4000).map(|i| i * 4000);
-    let starts = starts.map(|start| start + random(&mut state, 3600) as usize);
-    starts
-        .map(|at| window(at as u64, 0, all[at..at + 400].to_vec()))
-        .collect()
+    let starts = (0..all.len() as u64 / 4000).map(|i| i * 4000);
+    let starts = starts.map(|start| start + random(&mut state, 3600));
+    let burst = |at: u64| {
+        all.iter()
+            .skip(at.try_into().expect("an index"))
+            .take(400)
+            .copied()
+            .collect()
+    };
+    starts.map(|at| window(at, 0, burst(at))).collect()
 }
 
 /// The intervals are for 95 of 100, and unknown first accesses widen them: of 40 samples by 3
@@ -205,4 +210,26 @@ fn nothing_comes_of_nothing() {
     let mut without = machine();
     without.hierarchy = None;
     assert_eq!(misses(&run, &without), None);
+}
+
+/// A victim cache of 2 ways behind one of 2: after 4 other blocks of its set, and no sooner, it
+/// has lost a block for certain.
+#[test]
+fn a_victim_cache_forgets_later() {
+    let machine = {
+        let mut machine = machine();
+        let level = |name| CacheLevel::lru(name, CacheGeometry::new(1, 64, 2).expect("a geometry"));
+        let caches = vec![level("L1"), level("L2")];
+        machine.hierarchy = Hierarchy::new(caches, Inclusion::VictimLast, Vec::new()).ok();
+        machine
+    };
+    let certain = |blocks: u64| {
+        let lines: Vec<Access> = (0..blocks).map(|line| access(line * 64, 0, 0)).collect();
+        let windows = vec![window(1, 0, lines.clone()), window(2, 0, Vec::new())];
+        let found = misses(&run(&lines, windows), &machine).expect("windows");
+        [found.total[0].low, found.total[1].low]
+    };
+    // L1 is full after 2 blocks; the L2 is certainly asked for those from the third on.
+    assert_eq!([certain(2), certain(3)], [[0.0, 0.0], [1.0, 0.0]]);
+    assert_eq!([certain(6), certain(7)], [[4.0, 0.0], [5.0, 1.0]]);
 }
