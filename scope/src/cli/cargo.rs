@@ -47,6 +47,10 @@ pub(super) fn run(
             compiler.name()
         ));
     };
+    let target_dir = match target_dir {
+        Some(folder) => folder,
+        None => target_folder(&cargo, &user_args)?,
+    };
     let runtime = runtime::install()?;
     let mut flags = instrumentation;
     if !args.no_debuginfo {
@@ -68,10 +72,6 @@ pub(super) fn run(
     let all = [&flags[..], &link, &runtime::wrapping()].concat();
     canary::check(&rustc, &compiler, &all, &runtime, err)?;
 
-    let target_dir = match target_dir {
-        Some(folder) => folder,
-        None => target_folder(&cargo, &user_args)?,
-    };
     let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     let mut command = Command::new(&cargo);
     command
