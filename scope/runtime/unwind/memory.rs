@@ -42,13 +42,18 @@ impl Reader {
     }
 
     /// The aligned word at `address`, or `None` if it cannot be read.
-    #[inline(always)]
     pub(super) fn word(&mut self, address: u64, trust: Trust) -> Option<u64> {
         let page = address >> PAGE_BITS;
-        if !address.is_multiple_of(8) {
+        if (page != self.page || trust == Trust::Guess) && !self.turn(page, trust) {
             return None;
         }
-        if (page != self.page || trust == Trust::Guess) && !self.turn(page, trust) {
+        self.word_of_page(address)
+    }
+
+    /// The aligned word at `address`, or `None` if it is not in the page of the last read.
+    #[inline(always)]
+    pub(super) fn word_of_page(&self, address: u64) -> Option<u64> {
+        if address >> PAGE_BITS != self.page || !address.is_multiple_of(8) {
             return None;
         }
         let address = core::ptr::with_exposed_provenance::<u64>(usize::try_from(address).ok()?);

@@ -71,6 +71,12 @@ pub(crate) fn forget() {
     }
 }
 
+/// Reports all modules again that were reported so far, in the same order: of two in one place the
+/// later one counts. For the child of a `fork`, which need not forget anything.
+pub(crate) fn report_again(report: Report) {
+    modules::report_again(report);
+}
+
 /// Addresses in user space have 47 bits.
 const ADDRESS_BITS: u32 = 47;
 /// Steps to a frame farther than this, or down, are few: to another stack.
@@ -94,35 +100,71 @@ struct Walk {
 
 #[inline(never)]
 fn walk(frame: Frame, into: &mut [u64], report: Report) -> (usize, bool) {
-    let reader = Reader::new(frame.sp);
     let mut walk = Walk {
         frame,
         returns: false,
-        reader,
+        reader: Reader::new(frame.sp),
         trust: Trust::Rule,
         jumps: 0,
         report,
     };
+    // Most frames are done by `common_step`, with the registers at hand.
+    let Frame {
+        mut ip,
+        mut sp,
+        mut bp,
+    } = frame;
     let mut len = 0;
     for _ in 0..=into.len() + MAX_OWN {
-        if walk.step().is_none() || walk.frame.ip == 0 || walk.frame.ip >> ADDRESS_BITS != 0 {
+        if let Some(caller) = walk.common_step(ip, sp, bp) {
+            (ip, sp, bp) = caller;
+        } else {
+            walk.frame = Frame { ip, sp, bp };
+            if walk.step().is_none() {
+                return (len, false);
+            }
+            Frame { ip, sp, bp } = walk.frame;
+        }
+        if ip == 0 || ip >> ADDRESS_BITS != 0 {
             return (len, false);
         }
-        if modules::is_own(walk.frame.ip) {
+        if modules::is_own(ip) {
             continue;
         }
         let Some(entry) = into.get_mut(len) else {
             return (len, true);
         };
-        *entry = walk.frame.ip + u64::from(!walk.returns);
+        *entry = ip + u64::from(!walk.returns);
         len += 1;
     }
     (len, true)
 }
 
 impl Walk {
-    /// Goes on to the caller. `None` at the end of the stack.
+    /// What [`Walk::step`] does if the rule is in the table, all reads go to the page of the last
+    /// read, and nothing was guessed; else `None`.
     #[inline(always)]
+    fn common_step(&self, ip: u64, sp: u64, bp: u64) -> Option<(u64, u64, u64)> {
+        let (base, cfa, bp_at) = match cached(ip.wrapping_sub(1))? {
+            Rule::Sp { cfa, bp } => (sp, cfa, bp),
+            Rule::Bp { cfa, bp: bp_at } => (bp, cfa, bp_at),
+            _ => return None,
+        };
+        let cfa = base.wrapping_add_signed(cfa);
+        let plain = self.returns && self.trust == Trust::Rule;
+        if !plain || cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
+            return None;
+        }
+        let ip = self.reader.word_of_page(cfa.wrapping_sub(8))?;
+        let bp = match bp_at {
+            0 => bp,
+            _ => self.reader.word_of_page(cfa.wrapping_add_signed(bp_at))?,
+        };
+        Some((ip, cfa, bp))
+    }
+
+    /// Goes on to the caller. `None` at the end of the stack.
+    #[inline(never)]
     fn step(&mut self) -> Option<()> {
         // The call comes before the address it returns to, perhaps in another function.
         let pc = self.frame.ip - u64::from(self.returns);
@@ -224,9 +266,8 @@ const _: () = assert!(ADDRESS_BITS - INDEX_BITS + RULE_BITS == u64::BITS);
 #[inline(always)]
 fn entry(pc: u64) -> (&'static AtomicU64, u64) {
     let tag = pc >> INDEX_BITS;
-    // Without this, functions a multiple of 64 KiB apart would share entries.
-    let spread = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - INDEX_BITS);
-    let index = (pc ^ spread) & ((1 << INDEX_BITS) - 1);
+    // Without the tag, functions a multiple of 64 KiB apart would share entries.
+    let index = (pc ^ tag) & ((1 << INDEX_BITS) - 1);
     (&RULES[index as usize], tag)
 }
 

@@ -3,13 +3,14 @@
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
 
 use quickcheck::{Gen, QuickCheck};
 
 use super::cfi::{self, Rule};
 use super::memory::{Reader, Trust};
-use super::{Frame, forget, modules, stack, walk};
+use super::{Frame, forget, modules, report_again, stack, walk};
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -74,15 +75,24 @@ const LIBRARY: &str = r"
 #include <string.h>
 typedef void (*callback)(void *);
 static volatile int seen;
-__attribute__((noinline)) static void touch(char *bytes, int len) { memset(bytes, 1, len); seen += bytes[len / 2]; }
-void c_plain(callback f, void *arg) { char a[200]; touch(a, 200); f(arg); seen++; }
-void c_dynamic(callback f, void *arg, int len) { char *a = alloca(len); touch(a, len); f(arg); touch(a, len); }
+__attribute__((noinline)) static void touch(char *bytes, int len) {
+    memset(bytes, 1, len);
+    seen += bytes[len / 2];
+}
+void c_plain(callback f, void *arg) { char a[SPACE]; touch(a, SPACE); f(arg); seen++; }
+void c_dynamic(callback f, void *arg, int len) {
+    char *a = alloca(len);
+    touch(a, len); f(arg); touch(a, len);
+}
 void c_aligned(callback f, void *arg, int len) {
     __attribute__((aligned(64))) char b[64];
     char *a = alloca(len);
     touch(a, len); touch(b, 64); f(arg); touch(b, 64); touch(a, len);
 }
-void c_deep(callback f, void *arg, int depth) { if (depth) c_deep(f, arg, depth - 1); else f(arg); seen++; }
+void c_deep(callback f, void *arg, int depth) {
+    if (depth) c_deep(f, arg, depth - 1); else f(arg);
+    seen++;
+}
 ";
 
 type Call = unsafe extern "C" fn(extern "C" fn(*mut c_void), *mut c_void, c_int);
@@ -103,8 +113,8 @@ fn open(file: &std::path::Path) -> *mut c_void {
     library
 }
 
-/// Compiled without frame pointers, and loaded.
-static C: LazyLock<Library> = LazyLock::new(|| {
+/// Compiles the library without frame pointers. The frame of `c_plain` has `space` bytes.
+fn compile(space: u32) -> tempfile::TempPath {
     let source = tempfile::Builder::new().suffix(".c").tempfile().unwrap();
     std::fs::write(source.path(), LIBRARY).unwrap();
     let file = tempfile::Builder::new()
@@ -119,23 +129,20 @@ static C: LazyLock<Library> = LazyLock::new(|| {
             "-fno-optimize-sibling-calls",
             "-shared",
             "-fPIC",
+            &format!("-DSPACE={space}"),
+            "-o",
         ])
-        .arg("-o")
         .args([&*file, source.path()])
         .status();
     assert!(compiled.unwrap().success());
+    file
+}
+
+static C: LazyLock<Library> = LazyLock::new(|| {
+    let file = compile(200);
     let library = open(&file);
-    let symbol = |name: &str| {
-        let name = CString::new(name).unwrap();
-        // SAFETY: the library is open, and its functions take these arguments or fewer.
-        unsafe {
-            let symbol = libc::dlsym(library, name.as_ptr());
-            assert!(!symbol.is_null());
-            *(&raw const symbol).cast::<Call>()
-        }
-    };
     let [plain, dynamic, aligned, deep] =
-        ["c_plain", "c_dynamic", "c_aligned", "c_deep"].map(symbol);
+        ["c_plain", "c_dynamic", "c_aligned", "c_deep"].map(|name| symbol(library, name));
     Library {
         file,
         plain,
@@ -145,13 +152,23 @@ static C: LazyLock<Library> = LazyLock::new(|| {
     }
 });
 
+fn symbol(library: *mut c_void, name: &str) -> Call {
+    let name = CString::new(name).unwrap();
+    // SAFETY: the library is open, and its functions take these arguments or fewer.
+    unsafe {
+        let symbol = libc::dlsym(library, name.as_ptr());
+        assert!(!symbol.is_null());
+        *(&raw const symbol).cast::<Call>()
+    }
+}
+
 thread_local! {
     /// What a callback without an argument goes on with.
-    static REST: Cell<&'static [u8]> = const { Cell::new(&[]) };
+    static REST: Cell<Option<&'static [u8]>> = const { Cell::new(None) };
 }
 
 extern "C" fn go_on(_: *mut c_void) {
-    nest(REST.get());
+    nest(REST.get().expect("the caller has set it"));
 }
 
 extern "C" fn go_on_comparing(_: *const c_void, _: *const c_void) -> c_int {
@@ -160,14 +177,36 @@ extern "C" fn go_on_comparing(_: *const c_void, _: *const c_void) -> c_int {
 }
 
 extern "C" fn handler(_: c_int) {
-    nest(REST.get());
+    nest(REST.get().expect("the caller has set it"));
+}
+
+// Calls its first argument on the stack whose end is the second, as coroutines do.
+std::arch::global_asm!(
+    "ccscope_test_on_stack:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "mov rsp, rsi",
+    "call rdi",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+);
+
+unsafe extern "C" {
+    fn ccscope_test_on_stack(callback: extern "C" fn(*mut c_void), end: *mut u8);
 }
 
 /// Goes on if nobody has yet.
 fn go_on_once() {
-    let rest = REST.take();
-    if !rest.is_empty() {
+    if let Some(rest) = REST.take() {
         nest(rest);
+        REST.set(None);
     }
 }
 
@@ -180,11 +219,12 @@ fn raise(signal: c_int) {
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handler as extern "C" fn(c_int) as usize;
-                action.sa_flags = if signal == libc::SIGUSR2 {
+                let own = if signal == libc::SIGUSR2 {
                     libc::SA_ONSTACK
                 } else {
                     0
                 };
+                action.sa_flags = libc::SA_NODEFER | own;
                 assert_eq!(
                     libc::sigaction(signal, &raw const action, std::ptr::null_mut()),
                     0
@@ -208,18 +248,18 @@ fn raise(signal: c_int) {
     }
 }
 
-/// Calls functions of the kinds that `pattern` says, each within the one before, and compares stacks
-/// in the last.
+/// Calls functions of the kinds that `pattern` says, each within the one before, and compares
+/// stacks in the last.
 #[inline(never)]
 fn nest(pattern: &'static [u8]) {
     let Some((&kind, rest)) = pattern.split_first() else {
         compare();
         return;
     };
-    REST.set(rest);
+    REST.set(Some(rest));
     let size = c_int::from(kind) * 16 + 16;
     let null = std::ptr::null_mut();
-    match kind % 12 {
+    match kind % 13 {
         0 => nest(rest),
         1 => {
             let mut large = [kind; 9000];
@@ -238,7 +278,7 @@ fn nest(pattern: &'static [u8]) {
         4 => std::thread::scope(|scope| scope.spawn(|| nest(rest)).join().unwrap()),
         5 => raise(libc::SIGUSR1),
         // On the same stack: a handler that returns to another one must not be entered again.
-        6 => raise(if rest.iter().any(|kind| kind % 12 == 6) {
+        6 => raise(if rest.iter().any(|kind| kind % 13 == 6) {
             libc::SIGUSR1
         } else {
             libc::SIGUSR2
@@ -251,6 +291,11 @@ fn nest(pattern: &'static [u8]) {
         9 => unsafe { (C.aligned)(go_on, null, size) },
         // SAFETY: as above.
         10 => unsafe { (C.deep)(go_on, null, size / 64) },
+        11 => {
+            let mut room = vec![0_u128; 1 << 16];
+            // SAFETY: the room is aligned, and large enough for what follows.
+            unsafe { ccscope_test_on_stack(go_on, room.as_mut_ptr_range().end.cast()) };
+        }
         _ => std::panic::catch_unwind(|| nest(rest)).unwrap(),
     }
     black_box(kind);
@@ -258,7 +303,7 @@ fn nest(pattern: &'static [u8]) {
 
 #[test]
 fn stacks_are_those_of_the_other_unwinder() {
-    for kind in 0..12 {
+    for kind in 0..13 {
         nest(vec![kind, 0].leak());
     }
     let property: fn(Vec<u8>) = |pattern| nest(pattern.leak());
@@ -270,23 +315,30 @@ fn stacks_are_those_of_the_other_unwinder() {
 
 #[test]
 fn threads_share_the_table() {
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for thread in 0..8_u8 {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                forget();
+            }
+        });
+        let walkers = [0, 1, 2, 3].map(|thread: u8| {
             scope.spawn(move || {
                 for round in 0..100_u8 {
                     nest(vec![thread.wrapping_mul(37) ^ round, 0, round, 2, 7].leak());
-                    if round % 16 == 0 {
-                        forget();
-                    }
                 }
-            });
-        }
+            })
+        });
+        let walked = walkers.map(std::thread::ScopedJoinHandle::join);
+        done.store(true, Ordering::Relaxed);
+        assert!(walked.iter().all(Result::is_ok));
     });
 }
 
 #[test]
 fn ten_thousand_frames_are_walked() {
     let deep = std::thread::Builder::new().stack_size(64 << 20).spawn(|| {
+        REST.set(Some(&[]));
         // SAFETY: the library calls back once, at this depth.
         unsafe { (C.deep)(go_on, std::ptr::null_mut(), 10_000) };
         fn recurse(depth: usize) -> usize {
@@ -344,34 +396,70 @@ fn modules_are_reported_once() {
     forget();
     nest(&[7]);
     let reported = REPORTED.lock().unwrap();
-    let at = |address: u64| {
-        let mut found = reported
-            .iter()
-            .filter(|module| (module.0..module.1).contains(&address));
-        let module = found.next().expect("the module was seen");
-        assert!(found.next().is_none(), "twice: {module:?}");
-        module
+    // The only module whose path ends like that, where `address` lies.
+    let check = |path: &[u8], address: usize| {
+        let mut found = reported.iter().filter(|module| module.3.ends_with(path));
+        let (start, end, bias, _) = found.next().expect("the module was reported");
+        assert!((*start..*end).contains(&(address as u64)) && bias % 4096 == 0);
+        assert_eq!(found.count(), 0);
     };
-    let program = at(compare as fn() -> usize as usize as u64);
-    assert_eq!(
-        program.3,
-        std::env::current_exe()
-            .unwrap()
-            .as_os_str()
-            .as_encoded_bytes()
+    let program = std::env::current_exe().unwrap();
+    check(
+        program.as_os_str().as_encoded_bytes(),
+        compare as fn() -> usize as usize,
     );
-    assert_eq!(program.2 % 4096, 0);
-    assert!(
-        at(libc::qsort as *const () as u64)
-            .3
-            .ends_with(b"/libc.so.6")
+    check(b"/libc.so.6", libc::qsort as *const () as usize);
+    check(
+        library.file.as_os_str().as_encoded_bytes(),
+        library.plain as usize,
     );
-    let c = at(library.plain as usize as u64);
-    assert_eq!(c.3, library.file.as_os_str().as_encoded_bytes());
+
+    static AGAIN: AtomicUsize = AtomicUsize::new(0);
+    report_again(|_, _, _, path| {
+        AGAIN.fetch_add(
+            usize::from(path.ends_with(b"/libc.so.6")),
+            Ordering::Relaxed,
+        );
+    });
+    assert_eq!(AGAIN.load(Ordering::Relaxed), 1);
+}
+
+/// Libraries take the place of others that were closed, while threads walk.
+#[test]
+fn closed_libraries_are_forgotten() {
+    let files = [compile(200), compile(1000)];
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for kinds in [[0, 7, 3], [9, 5, 2]] {
+            let done = &done;
+            scope.spawn(move || {
+                let pattern = kinds.to_vec().leak();
+                while !done.load(Ordering::Relaxed) {
+                    nest(pattern);
+                }
+            });
+        }
+        for file in files.iter().cycle().take(100) {
+            let library = open(file);
+            REST.set(Some(&[0, 3]));
+            // SAFETY: the library calls back once, and is then closed for good.
+            unsafe {
+                symbol(library, "c_plain")(go_on, std::ptr::null_mut(), 0);
+                assert_eq!(libc::dlclose(library), 0);
+            }
+            forget();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let reported = REPORTED.lock().unwrap();
+    for file in &files {
+        let path = file.as_os_str().as_encoded_bytes();
+        assert!(reported.iter().any(|module| module.3 == path));
+    }
 }
 
 /// The unwind information of this program, copied.
-fn own_segment() -> (Vec<u8>, modules::Module) {
+fn own_segment() -> (Vec<u8>, &'static modules::Module) {
     let here = compare as fn() -> usize as usize as u64;
     let module = modules::find(here, report).expect("this module is loaded");
     let start = std::ptr::with_exposed_provenance(usize::try_from(module.segment).unwrap());
@@ -387,7 +475,7 @@ fn own_segment() -> (Vec<u8>, modules::Module) {
 fn damaged_unwind_information_is_survived() {
     let (segment, module) = own_segment();
     let header = usize::try_from(module.index - module.segment).unwrap();
-    // Flips bytes of the copy near the header, its table, or the entry, looks up rules, and mends it.
+    // Changes a byte of the copy, looks up rules, and mends it.
     let mut found = [0_u32; 2];
     let mut random = Gen::new(1 << 20);
     let mut copy = segment.clone();

@@ -10,6 +10,9 @@ use tempfile::TempDir;
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
 
+/// Not the user's.
+const CACHE: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// Runs a tool in a folder of its own, where profiles land.
 fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
     Command::new(tool)
@@ -145,6 +148,7 @@ fn output_and_exit_status_pass_through() {
     command
         .args(["run", "-q", "sh", "-c", script, "--", "-q"])
         .current_dir(folder.path());
+    command.env("XDG_CACHE_HOME", CACHE);
     let input = folder.path().join("input");
     fs::write(&input, "hello\n").unwrap();
     let output = command
@@ -193,6 +197,234 @@ fn compilers_answer_questions_as_they_do_alone() {
         let output = run_in(folder.path(), CCSCOPE, &[&["cc"], words].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
+}
+
+/// The check of a compiler before it is used, on the one that builds this test, and the way of an
+/// instrumented program's accesses into a profile.
+#[test]
+fn cargo_profiles_a_program_and_its_tests() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::create_dir(path.join("src")).unwrap();
+    let manifest = "[package]\nname = \"sum\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(path.join("Cargo.toml"), manifest).unwrap();
+    let source = "fn main() {
+            let list: Vec<u64> = (0..1000).collect();
+            println!(\"{}\", list.iter().sum::<u64>());
+            std::process::exit(i32::from(cfg!(chosen)) * 9);
+        }
+        #[test]
+        fn boxes() { assert_eq!(*std::hint::black_box(Box::new(7)), 7); }";
+    fs::write(path.join("src/main.rs"), source).unwrap();
+    let cargo = |words: &[&str]| {
+        let mut command = Command::new(CARGO_CCSCOPE);
+        command
+            .arg("ccscope")
+            .args(words)
+            .args(["--offline", "--release"])
+            .current_dir(path);
+        command
+            .env("XDG_CACHE_HOME", path.join("cache"))
+            .env("RUSTFLAGS", "--cfg chosen");
+        // Those that cargo has set for this test.
+        command.env_remove("CARGO_TARGET_DIR").output().unwrap()
+    };
+    let output = cargo(&["run", "-o", "sum.ccscope"]);
+    let err = text(&output.stderr);
+    assert_eq!(
+        (text(&output.stdout).as_str(), output.status.code()),
+        ("499500\n", Some(9)),
+        "{err}"
+    );
+    assert!(
+        err.contains("checking rustc") && err.contains("profile in"),
+        "{err}"
+    );
+    let profile = ccscope::Profile::open(path.join("sum.ccscope")).unwrap();
+    assert!(
+        profile.run.accesses && profile.run.compiler.starts_with("rustc 1."),
+        "{:?}",
+        profile.run
+    );
+    assert_eq!(profile.run.exit, ccscope::profile::Exit::Code(9));
+    let list = profile
+        .sites
+        .iter()
+        .find(|site| site.largest == 8000)
+        .unwrap();
+    assert!(
+        list.writes > 0 && list.reads > 0 && list.touched_bytes == 8000,
+        "{list:?}"
+    );
+
+    let output = cargo(&["test", "-o", "test.ccscope"]);
+    let err = text(&output.stderr);
+    assert!(
+        output.status.success() && text(&output.stdout).contains("1 passed"),
+        "{err}"
+    );
+    assert!(!err.contains("checking rustc"), "{err}");
+    assert!(
+        ccscope::Profile::open(path.join("test.ccscope"))
+            .unwrap()
+            .run
+            .accesses
+    );
+    fs::write(path.join("src/main.rs"), "fn main() { nothing }").unwrap();
+    let output = cargo(&["run"]);
+    assert_eq!(output.status.code(), Some(101));
+    assert!(
+        text(&output.stderr).contains("cannot find value"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+/// Compilers whose instrumentation counts nothing, that does not compile, and that is too old.
+#[test]
+fn compilers_that_do_not_count_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::create_dir(path.join("src")).unwrap();
+    fs::write(path.join("src/main.rs"), "fn main() {}").unwrap();
+    fs::write(
+        path.join("Cargo.toml"),
+        "[package]\nname = \"none\"\n[workspace]\n",
+    )
+    .unwrap();
+    let silent =
+        "for word; do shift; case $word in -Cpasses=*) ;; *) set -- \"$@\" \"$word\";; esac
+        done; exec rustc \"$@\"";
+    let broken = "case $1 in -vV) exec rustc -vV;; esac; echo error: no such pass >&2; exit 1";
+    let old = "rustc -vV | sed 's/^release: .*/release: 1.80.1/; s/^rustc [^ ]*/rustc 1.80.1/'";
+    for (script, expected) in [
+        (
+            silent,
+            "expected 410654 loads and 153536 stores in a known program, counted 0 and 0",
+        ),
+        (
+            broken,
+            "does not compile with instrumentation: error: no such pass",
+        ),
+        (old, "rustc 1.80.1"),
+    ] {
+        let rustc = executable(path, "rustc", format!("#!/bin/sh\n{script}\n").as_bytes());
+        let mut command = Command::new(CARGO_CCSCOPE);
+        command
+            .args(["ccscope", "run"])
+            .current_dir(path)
+            .env("RUSTC", rustc);
+        let output = command
+            .env("XDG_CACHE_HOME", path.join("cache"))
+            .output()
+            .unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        let last = err.lines().last().unwrap();
+        assert!(
+            last.starts_with("cargo ccscope: rustc 1.") && last.contains(expected),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn processes_have_profiles_of_their_own_also_those_that_live_on() {
+    let folder = TempDir::new().unwrap();
+    // The inner shell lives until this test removes the file, and holds no pipe to it.
+    let script = "sh -c 'touch started; while [ -e started ]; do sleep 0.1; done' <&- >&- 2>&- & \
+        while [ ! -e started ]; do sleep 0.05; done; exit 4";
+    let output = run_in(
+        folder.path(),
+        CCSCOPE,
+        &["run", "-o", "first", "sh", "-c", script],
+    );
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{err}");
+    let first = ccscope::Profile::open(folder.path().join("first")).unwrap();
+    assert_eq!(first.run.exit, ccscope::profile::Exit::Code(4));
+    assert_eq!(first.run.command[..2], ["sh", "-c"]);
+    let others = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let others = others.filter(|path| path.extension().is_some_and(|end| end == "ccscope"));
+    let others: Vec<_> = others
+        .map(|path| ccscope::Profile::open(path).unwrap().run)
+        .collect();
+    assert!(
+        others
+            .iter()
+            .all(|run| run.parent == first.run.pid && run.pid != first.run.pid)
+    );
+    let inner =
+        |run: &&ccscope::profile::Run| run.command.iter().any(|word| word.starts_with("touch"));
+    assert_eq!(others.iter().filter(inner).count(), 1, "{others:?}");
+    assert!(err.contains("other processes"), "{err}");
+    fs::remove_file(folder.path().join("started")).unwrap();
+}
+
+#[test]
+fn a_c_program_is_instrumented() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let source = "#include <stdlib.h>
+        int main(void) {
+            volatile int *list = malloc(4000);
+            for (int i = 0; i < 1000; i++) list[i] = i;
+            return list[999] == 999 ? 3 : 4;
+        }";
+    fs::write(path.join("a.c"), source).unwrap();
+    for words in [&["cc", "-O2", "-c", "a.c"][..], &["cc", "a.o", "-o", "a"]] {
+        let output = run_in(path, CCSCOPE, words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let output = run_in(path, CCSCOPE, &["run", "-o", "p", "./a"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let profile = ccscope::Profile::open(path.join("p")).unwrap();
+    assert!(
+        profile.run.accesses && profile.run.compiler.contains("GCC"),
+        "{:?}",
+        profile.run
+    );
+    let list = profile
+        .sites
+        .iter()
+        .find(|site| site.largest == 4000)
+        .unwrap();
+    assert_eq!((list.reads, list.writes), (1, 1000));
+    // It also runs without this tool.
+    assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
+    // And is shown.
+    for view in [
+        &[][..],
+        &["--sites"],
+        &["--json"],
+        &["--source", "0"],
+        &["--threads"],
+    ] {
+        let output = run_in(path, CCSCOPE, &[&["show", "p"], view].concat());
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{view:?}"
+        );
+        assert!(
+            output.stderr.is_empty(),
+            "{view:?}: {}",
+            text(&output.stderr)
+        );
+    }
+    let line = refusal(
+        CCSCOPE,
+        &[
+            "show",
+            "--machine=/no/such",
+            path.join("p").to_str().unwrap(),
+        ],
+        1,
+    );
+    assert!(line.contains("/no/such"), "{line}");
+    assert!(refusal(CCSCOPE, &["show", "--filter=size=3", "p"], 2).contains("no filter"));
+    assert!(refusal(CCSCOPE, &["show", "/no/such"], 1).contains("/no/such"));
 }
 
 #[test]
