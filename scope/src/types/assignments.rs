@@ -13,6 +13,9 @@ use crate::profile::Frame;
 /// A line of a function.
 pub(super) type Line = (String, u32);
 
+/// A line, and the variable that it assigns.
+type Wanted<'w> = (&'w Line, &'w Option<String>);
+
 /// Endings of the names of source files whose allocations are calls without a type.
 const ENDINGS: [&str; 7] = [".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".C"];
 
@@ -66,7 +69,7 @@ fn find_in(
     found: &mut HashMap<Line, Holder>,
 ) -> gimli::Result<()> {
     // The function around, its depth, and its lines that are wanted.
-    let mut around: Option<(isize, Vec<(&Line, &Option<String>)>)> = None;
+    let mut around: Option<(isize, Vec<Wanted<'_>>)> = None;
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
         if around
