@@ -53,7 +53,11 @@ pub fn profile(
     let mut types = Types::default();
     for site in &mut sites {
         site.place = symbols::place(&site.stack, &frames);
-        site.type_id = Some(types.of_stack(&site.stack, &frames));
+    }
+    let places = sites.iter().filter_map(|site| site.place);
+    types.learn(places.map(|index| &frames[index as usize]), symbols);
+    for site in &mut sites {
+        site.type_id = Some(types.of_stack(&site.stack, site.place, &frames));
     }
     types.complete(symbols);
     let mut total = totals(&header, &sites);
