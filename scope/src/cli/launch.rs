@@ -91,12 +91,14 @@ impl Recording {
         mut command: Command,
         runtime: &Path,
         record: &RecordArgs,
+        instrumented: bool,
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},rate={}",
+            "stacks={},sites={},accesses={},rate={}",
             u8::from(!record.no_stacks),
             u8::from(!record.counters_only),
+            u8::from(instrumented),
             record.rate
         );
         command
