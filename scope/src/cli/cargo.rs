@@ -69,7 +69,7 @@ pub(super) fn run(
         .iter()
         .map(|word| format!("-Clink-arg={}", word.display()))
         .collect();
-    let all = [&flags[..], &link].concat();
+    let all = [&flags[..], &link, &runtime::wrapping()].concat();
     canary::check(&rustc, &compiler, &all, &runtime, err)?;
 
     let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
