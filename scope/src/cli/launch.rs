@@ -281,7 +281,7 @@ impl<'a> Reporter<'a> {
     fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         for process in processes {
             let is_main = process.exit != Exit::Unknown;
-            let (pid, name) = (process.pid, process.name.clone());
+            let (pid, name) = (process.pid, process.name());
             let is_empty = process
                 .header()
                 .is_none_or(|header| header.total.allocations == 0);
@@ -377,10 +377,8 @@ impl<'a> Reporter<'a> {
                 .map(|built| built.folder.clone())
                 .unwrap_or_default(),
         };
-        let name = match process.name.as_str() {
-            "" => "process",
-            name => name,
-        };
+        let name = Some(process.name()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "process".to_owned());
         let mut path = folder.join(format!("{name}.{}.ccscope", process.pid));
         let mut number = 2;
         while self.paths.contains(&path) {
