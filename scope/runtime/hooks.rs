@@ -315,8 +315,8 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         if !new.is_null() {
             // SAFETY: both have so many bytes.
             unsafe {
-                new.cast::<u8>()
-                    .copy_from(old.cast(), size.min(early::size(old)))
+                let len = size.min(early::size(old));
+                new.cast::<u8>().copy_from(old.cast(), len);
             };
         }
         return new;

@@ -160,7 +160,7 @@ fn read_options() {
 /// Makes the capture, maps it and hands it to the tool.
 fn begin(socket: *const c_char) -> bool {
     // SAFETY: the name ends with 0.
-    let file = unsafe { sys::memfd_create(c"ccscope".as_ptr(), sys::MFD_CLOEXEC) };
+    let file = unsafe { sys::memfd_create(c"ccscope".as_ptr(), sys::MFD_CLOEXEC_SEALABLE) };
     // SAFETY: the descriptor is ours.
     if file < 0 || unsafe { sys::ftruncate(file, layout::END.cast_signed()) } != 0 {
         sys::say(b"no memory file for the capture: the program runs without being recorded");

@@ -109,8 +109,8 @@ fn accesses_are_counted_where_they_fall() {
     );
     assert_eq!(f64::from_bits(sum.drag).to_bits(), 48.0_f64.to_bits());
     assert_eq!(f64::from_bits(sum.wait).to_bits(), 24.0_f64.to_bits());
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { (*local()).other },
         [0, 0],
         "freeing has added up what was counted"
@@ -152,8 +152,8 @@ fn histograms_count_each_byte_while_sizes_agree() {
             .collect::<Vec<_>>()
     );
     allocate(HEAP + 128, 32, &[1]);
-    // SAFETY: the capture is mapped.
     assert_eq!(
+        // SAFETY: the capture is mapped.
         unsafe { ((*site(2)).hist, (*site(2)).hist_size) },
         (0, SIZES_DIFFER)
     );

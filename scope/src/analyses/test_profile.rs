@@ -278,6 +278,7 @@ pub(crate) fn access(address: u64, site: u32, offset: u32) -> Access {
         site,
         offset,
         pointer: 0,
+        target: u32::MAX,
     }
 }
 

@@ -96,6 +96,7 @@ fn access(g: &mut Gen, sites: usize) -> Access {
         site: if outside { u32::MAX } else { index(g, sites) },
         offset: u32::arbitrary(g),
         pointer: number(g),
+        target: u32::MAX,
     }
 }
 
@@ -234,6 +235,7 @@ fn small() -> Profile {
         site: 0,
         offset: 8,
         pointer: 8192,
+        target: 0,
     };
     Profile {
         run: Run {
