@@ -496,8 +496,9 @@ fn edges_are_told_by_what_is_accessed_next() {
         (31, u32::MAX, 1)
     );
     // 26 of all accesses were recorded.
-    let all = 26_000 + profile.total.heap_reads + profile.total.heap_writes;
-    assert_eq!((profile.run.window_rate, all / 26), (all / 26, 1000));
+    let total = &profile.total;
+    let all = total.other_reads + total.other_writes + total.heap_reads + total.heap_writes;
+    assert_eq!((profile.run.window_rate, total.other_reads), (all / 26, 26_000));
     let [load, .., store] = &first.accesses[..] else {
         panic!()
     };
