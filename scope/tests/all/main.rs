@@ -2,4 +2,6 @@
 
 mod capture;
 mod cli;
+mod lackey;
+mod programs;
 mod store;
