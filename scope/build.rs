@@ -10,6 +10,9 @@ fn main() {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=format");
     println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var_os("CARGO_FEATURE_CLI").is_none() {
+        return;
+    }
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR")).join("libccscope_runtime.so");
     let status = Command::new(variable("RUSTC"))

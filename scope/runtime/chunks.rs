@@ -276,7 +276,11 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
         (*chunk(entry)).start = 0;
         (*chunk(entry)).touched = u64::from(books.free);
         books.free = entry;
-        Some(Detached { chunk: old, usable })
+        // What allocators do not tell is what was asked for.
+        Some(Detached {
+            chunk: old,
+            usable: usable.max(old.size()),
+        })
     }
 }
 

@@ -10,34 +10,49 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use super::access::MANY;
 use super::arena::header;
 use super::chunks::{self, Allocation};
-use super::local::local;
+use super::local::{Local, local};
 use super::{start, sys, unwind};
 
-/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
-const MAX_FRAMES: usize = 256;
-
-/// A function of libc, looked up at its first call.
-struct Real {
+/// A function of another library, looked up at its first call.
+pub(crate) struct Real {
     name: &'static core::ffi::CStr,
+    /// Whether to look behind this library, or everywhere.
+    next: bool,
     address: AtomicPtr<c_void>,
 }
 
 impl Real {
+    /// The function that would be called without this library.
     const fn new(name: &'static core::ffi::CStr) -> Self {
         Self {
             name,
+            next: true,
+            address: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }
+
+    /// A function of the program itself.
+    pub(crate) const fn in_program(name: &'static core::ffi::CStr) -> Self {
+        Self {
+            name,
+            next: false,
             address: AtomicPtr::new(core::ptr::null_mut()),
         }
     }
 
     /// The function's address; null while it is being looked up, or if nobody has it.
-    fn address(&self) -> *mut c_void {
+    pub(crate) fn address(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Acquire);
         if !known.is_null() {
             return known;
         }
+        let place = if self.next {
+            sys::RTLD_NEXT
+        } else {
+            core::ptr::null_mut()
+        };
         // SAFETY: the name ends with 0. What `dlsym` allocates meanwhile comes from `early`.
-        let found = unsafe { sys::dlsym(sys::RTLD_NEXT, self.name.as_ptr()) };
+        let found = unsafe { sys::dlsym(place, self.name.as_ptr()) };
         self.address.store(found, Ordering::Release);
         found
     }
@@ -104,8 +119,20 @@ mod early {
                 b"the dynamic loader takes more memory than expected before `malloc` is known",
             );
         }
-        // SAFETY: within the array.
-        unsafe { MEMORY.0.get().cast::<u8>().add(at).cast() }
+        // SAFETY: within the array; the size is kept in front.
+        unsafe {
+            let taken = MEMORY.0.get().cast::<u8>().add(at);
+            taken.sub(16).cast::<usize>().write(bytes);
+            taken.cast()
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `taken` comes from [`take`].
+    pub(crate) unsafe fn size(taken: *mut c_void) -> usize {
+        // SAFETY: the caller's.
+        unsafe { taken.cast::<u8>().sub(16).cast::<usize>().read() }
     }
 
     pub(crate) fn owns(address: *mut c_void) -> bool {
@@ -115,7 +142,7 @@ mod early {
 
 /// Marks the thread as busy; `None` if it was, or if this process is not recorded.
 #[inline(always)]
-fn enter() -> Option<*mut super::local::Local> {
+fn enter() -> Option<*mut Local> {
     let local = local();
     // SAFETY: the block is this thread's.
     unsafe {
@@ -132,54 +159,106 @@ fn enter() -> Option<*mut super::local::Local> {
 }
 
 #[inline(always)]
-fn leave(local: *mut super::local::Local) {
+fn leave(local: *mut Local) {
     // SAFETY: the block is this thread's.
     unsafe { (*local).busy = false }
 }
 
-fn usable(address: *mut c_void, size: usize) -> u64 {
-    match real_usable_size::get() {
-        // SAFETY: the allocator has just given this address.
-        Some(function) => unsafe { function(address) as u64 },
-        None => size as u64,
-    }
+/// Bytes that the allocator gave for a chunk, or 0 if it does not tell.
+pub(crate) type Usable = fn(*mut c_void) -> u64;
+
+fn usable(address: *mut c_void) -> u64 {
+    // SAFETY: the allocator has given this address.
+    real_usable_size::get().map_or(0, |function| unsafe { function(address) as u64 })
 }
 
 /// Runs an allocating function and records what it gives.
 #[inline(always)]
-fn allocate(size: usize, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
+pub(crate) fn allocate(
+    size: usize,
+    usable: Usable,
+    work: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
     let Some(local) = enter() else { return work() };
     let address = work();
     if !address.is_null() {
-        record(local, address, size, None);
+        record(local, address, size, usable(address), None);
     }
     leave(local);
     address
 }
 
+/// Takes a chunk out of the books and runs the function that frees it: in this order, since its
+/// memory can be another's from then on.
+///
+/// # Safety
+///
+/// Nobody uses the chunk any more.
+#[inline(always)]
+pub(crate) unsafe fn release(old: *mut c_void, usable: Usable, work: impl FnOnce()) {
+    let Some(local) = enter() else { return work() };
+    // SAFETY: the caller's; the thread is marked as busy and recorded.
+    unsafe { chunks::freed(local, old as u64, usable(old)) };
+    work();
+    leave(local);
+}
+
+/// Runs a function that resizes a chunk, perhaps elsewhere.
+///
+/// # Safety
+///
+/// Nobody else uses the chunk meanwhile.
+#[inline(always)]
+pub(crate) unsafe fn resize(
+    old: *mut c_void,
+    size: usize,
+    usable: Usable,
+    work: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
+    let Some(local) = enter() else { return work() };
+    // SAFETY: as for `release`.
+    unsafe {
+        let before = chunks::detached(old as u64, usable(old));
+        let new = work();
+        if !new.is_null() {
+            record(local, new, size, usable(new), before);
+        } else if let Some(before) = before {
+            if size == 0 {
+                chunks::gone(local, &before);
+            } else {
+                chunks::attach(&before);
+            }
+        }
+        leave(local);
+        new
+    }
+}
+
 #[inline(always)]
 fn record(
-    local: *mut super::local::Local,
+    local: *mut Local,
     address: *mut c_void,
     size: usize,
+    usable: u64,
     from: Option<chunks::Detached>,
 ) {
-    let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; MAX_FRAMES];
-    // SAFETY: the walker writes the frames that it returns, and reads none.
-    let frames = unsafe { &mut *(&raw mut frames).cast::<[u64; MAX_FRAMES]>() };
-    let found = if start::options().stacks {
-        unwind::stack(frames, start::module).0
-    } else {
-        0
-    };
-    let new = Allocation {
-        start: address as u64,
-        size: size as u64,
-        usable: usable(address, size),
-        stack: &frames[..found],
-    };
-    // SAFETY: the thread is marked as busy and recorded; the memory is new.
-    unsafe { chunks::allocated(local, &new, from) };
+    // SAFETY: the thread is marked as busy, so nothing else uses its room for frames; it is
+    // recorded; the memory is new.
+    unsafe {
+        let frames = &mut (*local).frames;
+        let found = if start::options().stacks {
+            unwind::stack(frames, start::module).0
+        } else {
+            0
+        };
+        let new = Allocation {
+            start: address as u64,
+            size: size as u64,
+            usable: usable.max(size as u64),
+            stack: &frames[..found],
+        };
+        chunks::allocated(local, &new, from);
+    }
 }
 
 fn out_of_memory() -> *mut c_void {
@@ -196,7 +275,7 @@ pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
         return early::take(size);
     };
     // SAFETY: any size may be asked for.
-    allocate(size, || unsafe { real(size) })
+    allocate(size, usable, || unsafe { real(size) })
 }
 
 /// `calloc`
@@ -216,7 +295,9 @@ pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         return early::take(count.saturating_mul(size));
     };
     // SAFETY: any size may be asked for.
-    allocate(count.wrapping_mul(size), || unsafe { real(count, size) })
+    allocate(count.wrapping_mul(size), usable, || unsafe {
+        real(count, size)
+    })
 }
 
 /// `realloc`
@@ -232,35 +313,19 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
     if early::owns(old) {
         let new = malloc(size);
         if !new.is_null() {
-            // SAFETY: memory of `early` is followed by more of it or ends with it; what lies beyond
-            // the old object is not looked at by the caller.
-            unsafe { new.cast::<u8>().copy_from(old.cast(), size.min(4096)) };
+            // SAFETY: both have so many bytes.
+            unsafe {
+                new.cast::<u8>()
+                    .copy_from(old.cast(), size.min(early::size(old)))
+            };
         }
         return new;
     }
     let Some(real) = real_realloc::get() else {
         return out_of_memory();
     };
-    let Some(local) = enter() else {
-        // SAFETY: the caller's.
-        return unsafe { real(old, size) };
-    };
-    // SAFETY: the caller's; the old chunk is out of the books before its memory can be another's.
-    unsafe {
-        let before = chunks::detached(old as u64, usable(old, 0));
-        let new = real(old, size);
-        if !new.is_null() {
-            record(local, new, size, before);
-        } else if let Some(before) = before {
-            if size == 0 {
-                chunks::gone(local, &before);
-            } else {
-                chunks::attach(&before);
-            }
-        }
-        leave(local);
-        new
-    }
+    // SAFETY: the caller's.
+    unsafe { resize(old, size, usable, || real(old, size)) }
 }
 
 /// `reallocarray`
@@ -292,16 +357,8 @@ pub(crate) unsafe extern "C" fn free(old: *mut c_void) {
         return;
     }
     let Some(real) = real_free::get() else { return };
-    let Some(local) = enter() else {
-        // SAFETY: the caller's.
-        return unsafe { real(old) };
-    };
-    // SAFETY: the caller's; the chunk is out of the books before its memory can be another's.
-    unsafe {
-        chunks::freed(local, old as u64, usable(old, 0));
-        real(old);
-    }
-    leave(local);
+    // SAFETY: the caller's.
+    unsafe { release(old, usable, || real(old)) };
 }
 
 /// `memalign`
@@ -311,7 +368,7 @@ pub(crate) extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void 
         return out_of_memory();
     };
     // SAFETY: any numbers may be passed.
-    allocate(size, || unsafe { real(alignment, size) })
+    allocate(size, usable, || unsafe { real(alignment, size) })
 }
 
 /// `aligned_alloc`
@@ -321,7 +378,7 @@ pub(crate) extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_
         return out_of_memory();
     };
     // SAFETY: any numbers may be passed.
-    allocate(size, || unsafe { real(alignment, size) })
+    allocate(size, usable, || unsafe { real(alignment, size) })
 }
 
 /// `valloc`
@@ -355,7 +412,7 @@ pub(crate) unsafe extern "C" fn posix_memalign(
         return ENOMEM;
     };
     let mut status = 0;
-    allocate(size, || {
+    allocate(size, usable, || {
         // SAFETY: the caller's.
         unsafe {
             status = real(into, alignment, size);
@@ -377,7 +434,8 @@ pub(crate) unsafe extern "C" fn posix_memalign(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usize {
     if early::owns(address) {
-        return 0;
+        // SAFETY: it was taken there.
+        return unsafe { early::size(address) };
     }
     // SAFETY: the caller's.
     real_usable_size::get().map_or(0, |real| unsafe { real(address) })

@@ -4,7 +4,8 @@
 //! It is a shared library of its own, without `std` and without crates: `build.rs` compiles this
 //! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
 //!
-//! * [`hooks`]: functions of libc that are taken over. [`access`]: callbacks of the instrumentation.
+//! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
+//!   [`access`]: callbacks of the instrumentation.
 //! * [`chunks`]: the books, under one lock; with [`stacks`] and [`curves`].
 //! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
@@ -19,6 +20,7 @@
 mod format;
 
 mod access;
+mod allocators;
 mod arena;
 mod chunks;
 mod curves;

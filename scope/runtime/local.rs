@@ -34,7 +34,12 @@ pub(crate) struct Local {
     /// Accesses until the next window, after the limit.
     pub(crate) gap: u64,
     pub(crate) random: u64,
+    /// Where a call stack is put; used while `busy`.
+    pub(crate) frames: [u64; MAX_FRAMES],
 }
+
+/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
+pub(crate) const MAX_FRAMES: usize = 256;
 
 core::arch::global_asm!(
     ".pushsection .tbss.ccscope_local,\"awT\",@nobits",
@@ -43,12 +48,12 @@ core::arch::global_asm!(
     ".globl ccscope_local",
     ".hidden ccscope_local",
     "ccscope_local:",
-    ".zero 192",
-    ".size ccscope_local, 192",
+    ".zero 2304",
+    ".size ccscope_local, 2304",
     ".popsection",
 );
 
-const _: () = assert!(size_of::<Local>() <= 192);
+const _: () = assert!(size_of::<Local>() <= 2304);
 
 /// The calling thread's. Valid until the thread ends.
 #[inline(always)]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::views::{Filter, Sort};
+
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
 #[command(name = "ccscope", version, about, after_help = EXAMPLES)]
@@ -86,7 +88,10 @@ pub(super) struct RecordArgs {
 impl RecordArgs {
     /// The options that were given, for another command line.
     pub(super) fn to_args(&self) -> Vec<OsString> {
-        let mut args = vec![format!("--rate={}", self.rate).into()];
+        let mut args = Vec::new();
+        if self.rate != crate::format::Options::DEFAULT.rate {
+            args.push(format!("--rate={}", self.rate).into());
+        }
         let switches = [
             ("--no-stacks", self.no_stacks),
             ("--counters-only", self.counters_only),
@@ -113,19 +118,6 @@ impl RecordArgs {
 pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) record: RecordArgs,
-    /// Folder of profiles without a name of their own
-    #[arg(long, value_name = "FOLDER", hide = true)]
-    pub(super) folder: Option<PathBuf>,
-    /// The compiler and a flag that the program was built with, from `cargo ccscope`
-    #[arg(long, value_name = "TEXT", hide = true)]
-    pub(super) compiler: Option<String>,
-    #[arg(
-        long = "flag",
-        value_name = "FLAG",
-        hide = true,
-        allow_hyphen_values = true
-    )]
-    pub(super) flags: Vec<String>,
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true)]
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -149,12 +141,16 @@ pub(super) struct ShowArgs {
     /// Keep only sites of a function, type, thread or span of time, as function=parse,
     /// type=String, thread=2 or time=0.5..1.5 (seconds)
     #[arg(long, value_name = "KIND=VALUE")]
-    pub(super) filter: Vec<String>,
-    /// Order of sites
-    #[arg(long, value_name = "KEY")]
-    pub(super) sort: Option<String>,
+    pub(super) filter: Vec<Filter>,
+    /// Order of sites: saving, peak, bytes, allocations, severity, lifetime, usage,
+    /// useful-lifetime, drag, accesses or misses
+    #[arg(long, value_name = "KEY", default_value = "saving")]
+    pub(super) sort: Sort,
+    /// Rows of a table
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(super) rows: usize,
     /// Show the source lines of this site, by its number in the table
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", conflicts_with = "View")]
     pub(super) source: Option<usize>,
     /// Simulate the caches of this machine file (`model calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]

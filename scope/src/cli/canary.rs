@@ -14,8 +14,10 @@ use super::launch::Recording;
 use super::{CliError, fail, runtime};
 use crate::format::{self, Chunk, layout};
 
-const SOURCES: [(&str, &str); 2] =
-    [("main.rs", include_str!("canary/main.rs")), ("sort.rs", include_str!("canary/sort.rs"))];
+const SOURCES: [(&str, &str); 2] = [
+    ("main.rs", include_str!("canary/main.rs")),
+    ("sort.rs", include_str!("canary/sort.rs")),
+];
 /// Size of its array in bytes.
 const SIZE: u64 = 80_000;
 /// Loads and stores of the array.
@@ -103,7 +105,8 @@ fn compile(
 ) -> Result<(), CliError> {
     for (name, text) in SOURCES {
         let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        fs::write(&path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     let mut command = Command::new(rustc);
     command.args([

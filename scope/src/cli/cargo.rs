@@ -4,10 +4,11 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::args::BuildArgs;
+use super::built::Built;
 use super::flags::{self, Compiler};
 use super::{CliError, canary, fail, runtime};
 
@@ -71,6 +72,7 @@ pub(super) fn run(
         Some(folder) => folder,
         None => target_folder(&cargo, &user_args)?,
     };
+    let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     let mut command = Command::new(&cargo);
     command
         .arg(subcommand)
@@ -80,10 +82,10 @@ pub(super) fn run(
         "--config",
         &config("rustflags", &[user_flags(&cargo), all].concat()),
     ]);
-    command.args([
-        "--config",
-        &config("runner", &runner(args, &compiler, &flags)?),
-    ]);
+    command.args(["--config", &config("runner", &runner(args, &here)?)]);
+    if args.record.quiet {
+        command.arg("--quiet");
+    }
     command.args(&user_args);
     if subcommand == "test" && !user_args.iter().any(|word| is_one_of(word, &TARGETS)) {
         // Documentation tests would be linked without the runtime.
@@ -99,6 +101,12 @@ pub(super) fn run(
         command.env_remove(name);
     }
     command.env("CARGO_INCREMENTAL", "0");
+    let built = Built {
+        compiler: compiler.name().to_owned(),
+        flags,
+        folder: here,
+    };
+    built.tell(&mut command)?;
     let error = command.exec();
     fail(format!("{}: cannot be started: {error}", cargo.display()))
 }
@@ -234,12 +242,7 @@ fn user_flags(cargo: &OsStr) -> Vec<String> {
 }
 
 /// The command that cargo puts before each program.
-fn runner(
-    args: &BuildArgs,
-    compiler: &Compiler,
-    flags: &[String],
-) -> Result<Vec<String>, CliError> {
-    let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
+fn runner(args: &BuildArgs, here: &Path) -> Result<Vec<String>, CliError> {
     let tool = env::current_exe().map_err(|error| format!("no path of this tool: {error}"))?;
     let mut record = args.record.clone();
     // Tests run in the folders of their packages.
@@ -249,13 +252,6 @@ fn runner(
         "run".into(),
     ];
     words.extend(record.to_args());
-    words.extend([
-        "--folder".into(),
-        here.into(),
-        "--compiler".into(),
-        compiler.name().into(),
-    ]);
-    words.extend(flags.iter().map(|flag| format!("--flag={flag}").into()));
     words.push("--".into());
     let text = |word: OsString| match word.into_string() {
         Ok(text) => Ok(text),

@@ -1,5 +1,6 @@
 //! `ccscope run`: starts a program with the runtime and makes a profile of each of its processes.
 
+use std::cmp::Reverse;
 use std::env;
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
 use super::args::{RecordArgs, RunArgs};
+use super::built::Built;
 use super::process::Process;
 use super::program::{self, Program};
 use super::progress::Progress;
@@ -29,6 +31,8 @@ const SAMPLES: u32 = 500;
 /// Captures that are held before those of ended processes become profiles. Each maps a good
 /// TiB of addresses while it does, and its memory stays until then.
 const MAX_HELD: usize = 64;
+/// Other processes that are named at the end.
+const SHOWN_PROCESSES: usize = 3;
 
 pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     let (name, rest) = args.command.split_first().expect("clap asks for it");
@@ -38,7 +42,7 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     let mut command = Command::new(&program.path);
     command.arg0(name).args(rest);
     let mut recording = Recording::start(command, &runtime, &args.record)?;
-    let mut reporter = Reporter::new(args, &program, recording.child.id());
+    let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
     // The program's status counts more than lines that nobody can read.
     drop(reporter.finish(recording.processes, err));
@@ -96,6 +100,7 @@ impl Recording {
             .env("LD_PRELOAD", preload(runtime, env::var_os("LD_PRELOAD")))
             .env(SOCKET_VARIABLE, listener.path())
             .env(OPTIONS_VARIABLE, options);
+        Built::hide(&mut command);
         signals::outlive();
         let name = command.get_program().to_owned();
         let child = command.spawn();
@@ -210,33 +215,43 @@ fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
 /// Makes profiles of processes and says so.
 #[derive(Debug)]
 struct Reporter<'a> {
-    args: &'a RunArgs,
+    record: &'a RecordArgs,
+    built: Option<Built>,
     program: &'a Program,
     /// Process that was started.
     main: u32,
     seconds: f64,
     symbols: Symbols,
     paths: Vec<PathBuf>,
+    others: Vec<Other>,
+}
+
+/// A process that is not the first one.
+#[derive(Debug)]
+struct Other {
+    peak: u64,
+    program: String,
+    path: PathBuf,
 }
 
 impl<'a> Reporter<'a> {
-    fn new(args: &'a RunArgs, program: &'a Program, main: u32) -> Self {
-        let (symbols, paths) = (Symbols::default(), Vec::new());
+    fn new(record: &'a RecordArgs, program: &'a Program, main: u32) -> Self {
         Reporter {
-            args,
+            record,
+            built: Built::told(),
             program,
             main,
             seconds: 0.0,
-            symbols,
-            paths,
+            symbols: Symbols::default(),
+            paths: Vec::new(),
+            others: Vec::new(),
         }
     }
 
-    /// Reports the processes that are left, the first one last, with its summary.
+    /// Reports the processes that are left, and the first one's end last.
     fn finish(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
-        let (main, others) = processes
-            .into_iter()
-            .partition(|process| process.pid == self.main);
+        let is_main = |process: &Process| process.exit != Exit::Unknown;
+        let (main, others) = processes.into_iter().partition(is_main);
         self.report(others, err)?;
         self.report(main, err)?;
         if self.paths.is_empty() {
@@ -244,21 +259,45 @@ impl<'a> Reporter<'a> {
                 err,
                 "ccscope: no profile: the runtime did not start in the program"
             )?;
+        } else if !self.others.is_empty() && !self.record.quiet {
+            self.others.sort_by_key(|other| Reverse(other.peak));
+            let largest: Vec<String> = { self.others.iter().take(SHOWN_PROCESSES) }
+                .map(|other| format!("{} ({})", other.path.display(), other.program))
+                .collect();
+            let (count, largest) = (self.others.len(), largest.join(", "));
+            writeln!(
+                err,
+                "ccscope: profiles of {count} other processes, the largest {largest}"
+            )?;
         }
         Ok(())
     }
 
     fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         for process in processes {
+            let is_main = process.exit != Exit::Unknown;
             let (pid, name) = (process.pid, process.name.clone());
             let is_empty = process
                 .header()
                 .is_none_or(|header| header.total.allocations == 0);
-            if is_empty && pid != self.main {
+            if is_empty && !is_main {
                 continue;
             }
-            match self.make(process) {
-                Ok((profile, path)) => self.say(&profile, &path, err)?,
+            match self.make(process, is_main) {
+                Ok((profile, path)) if is_main && !self.record.quiet => {
+                    let path = path.display();
+                    write!(err, "{}", show::summary(&profile))?;
+                    writeln!(err, "ccscope: profile in {path}; see `ccscope show {path}`")?;
+                }
+                Ok(_) if is_main => {}
+                Ok((profile, path)) => {
+                    let peak = profile.total.peak_usable;
+                    self.others.push(Other {
+                        peak,
+                        program: name,
+                        path,
+                    });
+                }
                 // The other processes have theirs all the same.
                 Err(error) => writeln!(err, "ccscope: no profile of {name} ({pid}): {error}")?,
             }
@@ -266,27 +305,25 @@ impl<'a> Reporter<'a> {
         Ok(())
     }
 
-    fn make(&mut self, process: Process) -> Result<(Profile, PathBuf), CliError> {
+    fn make(&mut self, process: Process, is_main: bool) -> Result<(Profile, PathBuf), CliError> {
         let Some(header) = process.header() else {
             return fail("it ended before the runtime was ready");
         };
-        let is_main = process.pid == self.main && process.exit != Exit::Unknown;
         let path = self.path_for(&process, is_main);
         let other = header.other_reads.saturating_add(header.other_writes);
         let heap = header.total.reads.saturating_add(header.total.writes);
         let accesses = is_main && self.program.facts.is_instrumented || heap > 0 || other > 0;
-        let from_file = self.program.facts.compilers.first().filter(|_| accesses);
+        let from_file = self.program.facts.compilers.first().cloned();
+        let (compiler, flags) = match &self.built {
+            _ if !accesses => Default::default(),
+            Some(built) => (built.compiler.clone(), built.flags.clone()),
+            None => (from_file.unwrap_or_default(), Vec::new()),
+        };
         let run = Run {
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             parent: self.main,
-            compiler: self
-                .args
-                .compiler
-                .as_ref()
-                .or(from_file)
-                .cloned()
-                .unwrap_or_default(),
-            flags: self.args.flags.clone(),
+            compiler,
+            flags,
             machine: Topology::this().cpu_name.value,
             started_ns: header.start_ns,
             seconds: match is_main {
@@ -294,7 +331,7 @@ impl<'a> Reporter<'a> {
                 false => header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9,
             },
             accesses,
-            window_rate: self.args.record.rate,
+            window_rate: self.record.rate,
             ..Run::default()
         };
         let mapped = process.finish(run);
@@ -307,13 +344,20 @@ impl<'a> Reporter<'a> {
     }
 
     fn path_for(&self, process: &Process, is_main: bool) -> PathBuf {
-        let asked = self.args.record.output.clone();
-        if let Some(path) = asked.clone().filter(|_| is_main) {
-            return path;
+        let asked = self.record.output.as_deref();
+        if let Some(path) = asked.filter(|_| is_main) {
+            return path.to_owned();
         }
-        let folder = match asked.as_deref().and_then(Path::parent) {
-            Some(folder) => folder.to_owned(),
-            None => self.args.folder.clone().unwrap_or_default(),
+        let folder = match (asked.and_then(Path::parent), &self.built) {
+            (Some(folder), _) => folder.to_owned(),
+            // As short as it can be said.
+            (None, Some(built)) if env::current_dir().is_ok_and(|here| here == built.folder) => {
+                PathBuf::new()
+            }
+            (None, built) => built
+                .as_ref()
+                .map(|built| built.folder.clone())
+                .unwrap_or_default(),
         };
         let name = match process.name.as_str() {
             "" => "process",
@@ -326,28 +370,6 @@ impl<'a> Reporter<'a> {
             number += 1;
         }
         path
-    }
-
-    fn say(&self, profile: &Profile, path: &Path, err: &mut dyn Write) -> Result<(), CliError> {
-        let (path, run) = (path.display(), &profile.run);
-        if self.args.record.quiet {
-            return Ok(());
-        }
-        if run.pid == self.main {
-            write!(err, "{}", show::summary_for_stderr(profile))?;
-            writeln!(
-                err,
-                "ccscope: profile in {path}; `ccscope show {path}` opens it again"
-            )?;
-        } else {
-            let program = run.command.first().map_or("", String::as_str);
-            writeln!(
-                err,
-                "ccscope: child process {} ({program}): profile in {path}",
-                run.pid
-            )?;
-        }
-        Ok(())
     }
 }
 

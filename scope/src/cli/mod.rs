@@ -20,6 +20,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
 mod args;
+mod built;
 mod canary;
 mod cargo;
 mod cc;

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{Mmap, MmapOptions};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 
 use super::secrets;
 use super::socket::Arrival;
-use crate::format::{self, Header, MAGIC, layout};
+use crate::format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
 
 #[derive(Debug)]
@@ -37,7 +38,10 @@ impl Process {
                 .trim_end_matches('\0')
                 .to_owned()
         });
-        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let name = program
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let name = name.or_else(|| first_module(&capture)).unwrap_or_default();
         Process {
             pid,
             name: name.trim_end_matches(" (deleted)").to_owned(),
@@ -105,6 +109,16 @@ impl Process {
             resident,
         ))
     }
+}
+
+/// File name of the executable as the runtime has seen it.
+fn first_module(capture: &File) -> Option<String> {
+    let mut bytes = [0; size_of::<Module>()];
+    capture.read_exact_at(&mut bytes, layout::MODULES).ok()?;
+    let module = format::read::<Module>(&bytes, 0)?;
+    let path = module.path.split(|&byte| byte == 0).next()?;
+    let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
+    Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Lines of `/proc/PID/status`.

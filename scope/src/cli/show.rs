@@ -1,28 +1,83 @@
-//! `ccscope show`.
+//! `ccscope show`, and the summary after a run.
 
-use std::io::{IsTerminal, Write, stdout};
+use std::env;
+use std::fs::{self, File};
+use std::io::{IsTerminal, Read, Write, stderr, stdout};
+use std::os::fd::AsFd;
+use std::path::Path;
 
-use super::CliError;
+use ccmodel::Machine;
+use rustix::termios::tcgetwinsize;
+
 use super::args::{Color, ShowArgs};
+use super::{CliError, fail};
 use crate::profile::Profile;
+use crate::views::{Options, json, terminal};
+
+/// Largest machine file that is read; a calibrated one has some ten kilobytes.
+const MAX_MACHINE_FILE: u64 = 16 << 20;
 
 pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let profile = Profile::open(&args.profile)?;
-    let _color = match args.color {
-        Color::Auto => stdout().is_terminal(),
-        Color::Always => true,
-        Color::Never => false,
+    let screen = options_for(stdout());
+    let options = Options {
+        width: args.width.unwrap_or(screen.width),
+        colour: match args.color {
+            Color::Auto => screen.colour,
+            Color::Always => true,
+            Color::Never => false,
+        },
+        rows: args.rows,
+        filters: args.filter.clone(),
+        sort: args.sort,
+        machine: args.machine.as_deref().map(machine).transpose()?,
+        ..screen
     };
-    write!(out, "{}", summary_for_stderr(&profile))?;
-    Ok(())
+    let profile = Profile::open(&args.profile)?;
+    let text = match (&args.view, args.source) {
+        (_, Some(site)) if site >= profile.sites.len() => {
+            return fail(terminal::source(&profile, &options, site).trim_end());
+        }
+        (_, Some(site)) => terminal::source(&profile, &options, site),
+        (view, _) if view.sites => terminal::sites(&profile, &options),
+        (view, _) if view.types => terminal::types(&profile, &options),
+        (view, _) if view.threads => terminal::threads(&profile, &options),
+        (view, _) if view.edges => terminal::edges(&profile, &options),
+        (view, _) if view.json => json::to_json(&profile, &options),
+        _ => terminal::summary(&profile, &options),
+    };
+    Ok(out.write_all(text.as_bytes())?)
 }
 
-pub(super) fn summary_for_stderr(profile: &Profile) -> String {
-    format!(
-        "{:?}\n{:?}\n{} sites, {} resident\n",
-        profile.run,
-        profile.total,
-        profile.sites.len(),
-        profile.resident.len()
-    )
+/// What is said on standard error at the end of a run.
+pub(super) fn summary(profile: &Profile) -> String {
+    terminal::summary(profile, &options_for(stderr()))
+}
+
+fn options_for(stream: impl IsTerminal + AsFd) -> Options {
+    let is_terminal = stream.is_terminal();
+    let size = tcgetwinsize(&stream)
+        .ok()
+        .filter(|size| is_terminal && size.ws_col > 0);
+    let options = Options::default();
+    Options {
+        width: size.map_or(options.width, |size| size.ws_col.into()),
+        colour: is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        root: env::current_dir().ok(),
+        ..options
+    }
+}
+
+fn machine(path: &Path) -> Result<Machine, CliError> {
+    let read = || {
+        // Opening a pipe may wait for ever.
+        if !fs::metadata(path)?.is_file() {
+            return fail("not a regular file");
+        }
+        let mut text = String::new();
+        File::open(path)?
+            .take(MAX_MACHINE_FILE)
+            .read_to_string(&mut text)?;
+        Ok(Machine::from_json(&text)?)
+    };
+    read().map_err(|error| format!("cannot read machine {}: {error}", path.display()).into())
 }

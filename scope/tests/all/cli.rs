@@ -195,6 +195,151 @@ fn compilers_answer_questions_as_they_do_alone() {
     }
 }
 
+/// The check of a compiler before it is used, on the one that builds this test, and the way of an
+/// instrumented program's accesses into a profile.
+#[test]
+fn cargo_profiles_a_program_and_its_tests() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::create_dir(path.join("src")).unwrap();
+    let manifest = "[package]\nname = \"sum\"\nedition = \"2024\"\n[workspace]\n";
+    fs::write(path.join("Cargo.toml"), manifest).unwrap();
+    let source = "fn main() {
+            let list: Vec<u64> = (0..1000).collect();
+            println!(\"{}\", list.iter().sum::<u64>());
+            std::process::exit(i32::from(cfg!(chosen)) * 9);
+        }
+        #[test]
+        fn boxes() { assert_eq!(*std::hint::black_box(Box::new(7)), 7); }";
+    fs::write(path.join("src/main.rs"), source).unwrap();
+    let cargo = |words: &[&str]| {
+        let mut command = Command::new(CARGO_CCSCOPE);
+        command
+            .arg("ccscope")
+            .args(words)
+            .args(["--offline", "--release"])
+            .current_dir(path);
+        command
+            .env("XDG_CACHE_HOME", path.join("cache"))
+            .env("RUSTFLAGS", "--cfg chosen");
+        // Those that cargo has set for this test.
+        command.env_remove("CARGO_TARGET_DIR").output().unwrap()
+    };
+    let output = cargo(&["run", "-o", "sum.ccscope"]);
+    let err = text(&output.stderr);
+    assert_eq!(
+        (text(&output.stdout).as_str(), output.status.code()),
+        ("499500\n", Some(9)),
+        "{err}"
+    );
+    assert!(
+        err.contains("checking rustc") && err.contains("profile in"),
+        "{err}"
+    );
+    let profile = ccscope::Profile::open(path.join("sum.ccscope")).unwrap();
+    assert!(
+        profile.run.accesses && profile.run.compiler.starts_with("rustc 1."),
+        "{:?}",
+        profile.run
+    );
+    assert_eq!(profile.run.exit, ccscope::profile::Exit::Code(9));
+    let list = profile
+        .sites
+        .iter()
+        .find(|site| site.largest == 8000)
+        .unwrap();
+    assert!(
+        list.writes > 0 && list.reads > 0 && list.touched_bytes == 8000,
+        "{list:?}"
+    );
+
+    let output = cargo(&["test", "-o", "test.ccscope"]);
+    let err = text(&output.stderr);
+    assert!(
+        output.status.success() && text(&output.stdout).contains("1 passed"),
+        "{err}"
+    );
+    assert!(!err.contains("checking rustc"), "{err}");
+    assert!(
+        ccscope::Profile::open(path.join("test.ccscope"))
+            .unwrap()
+            .run
+            .accesses
+    );
+    fs::write(path.join("src/main.rs"), "fn main() { nothing }").unwrap();
+    let output = cargo(&["run"]);
+    assert_eq!(output.status.code(), Some(101));
+    assert!(
+        text(&output.stderr).contains("cannot find value"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn a_c_program_is_instrumented() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let source = "#include <stdlib.h>
+        int main(void) {
+            volatile int *list = malloc(4000);
+            for (int i = 0; i < 1000; i++) list[i] = i;
+            return list[999] == 999 ? 3 : 4;
+        }";
+    fs::write(path.join("a.c"), source).unwrap();
+    for words in [&["cc", "-O2", "-c", "a.c"][..], &["cc", "a.o", "-o", "a"]] {
+        let output = run_in(path, CCSCOPE, words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let output = run_in(path, CCSCOPE, &["run", "-o", "p", "./a"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let profile = ccscope::Profile::open(path.join("p")).unwrap();
+    assert!(
+        profile.run.accesses && profile.run.compiler.contains("GCC"),
+        "{:?}",
+        profile.run
+    );
+    let list = profile
+        .sites
+        .iter()
+        .find(|site| site.largest == 4000)
+        .unwrap();
+    assert_eq!((list.reads, list.writes), (1, 1000));
+    // It also runs without this tool.
+    assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
+    // And is shown.
+    for view in [
+        &[][..],
+        &["--sites"],
+        &["--json"],
+        &["--source", "0"],
+        &["--threads"],
+    ] {
+        let output = run_in(path, CCSCOPE, &[&["show", "p"], view].concat());
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{view:?}"
+        );
+        assert!(
+            output.stderr.is_empty(),
+            "{view:?}: {}",
+            text(&output.stderr)
+        );
+    }
+    let line = refusal(
+        CCSCOPE,
+        &[
+            "show",
+            "--machine=/no/such",
+            path.join("p").to_str().unwrap(),
+        ],
+        1,
+    );
+    assert!(line.contains("/no/such"), "{line}");
+    assert!(refusal(CCSCOPE, &["show", "--filter=size=3", "p"], 2).contains("no filter"));
+    assert!(refusal(CCSCOPE, &["show", "/no/such"], 1).contains("/no/such"));
+}
+
 #[test]
 fn help_manual_pages_and_completions_are_answers() {
     for words in [
