@@ -506,7 +506,9 @@ fn access(site: u32, start: u64, offset: u32, pointer: u64) -> format::Access {
     format::Access {
         address: start + u64::from(offset) | 8 << 48,
         pointer,
+        target: 0,
         site,
+        chunk: 0,
         offset,
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! Lackey runs the same instrumented executable, whose runtime does nothing without the tool. It
 //! sees what libc does with a chunk, too, which the callbacks do not; so only accesses of
-//! instructions in the program's own text count. A block operation (`memset`) is one access for us
-//! and none in the text.
+//! instructions in the program's own text count.
+//!
+//! What remains different, and does not occur in these programs: a block operation is one access for
+//! us and none in the text; a load of a vector wider than a register (`is_sorted` has loads of 128
+//! bytes) is one access for us and one for each register for lackey.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read};
@@ -109,12 +112,12 @@ fn accesses_of_a_linked_list_are_those_of_lackey() {
 
 #[test]
 fn accesses_of_a_tree_are_those_of_lackey() {
-    compare("tree", 786);
+    compare("tree", 774);
 }
 
 #[test]
 fn accesses_of_a_hash_table_are_those_of_lackey() {
-    compare("hash", 378);
+    compare("hash", 435);
 }
 
 #[test]

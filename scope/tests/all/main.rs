@@ -2,6 +2,7 @@
 
 mod capture;
 mod cli;
+mod dhat;
 mod lackey;
 mod programs;
 mod store;

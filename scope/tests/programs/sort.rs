@@ -32,7 +32,11 @@ fn main() {
     let mut random = common::Random::new();
     let mut array: Vec<u32> = (0..2000).map(|_| random.next() as u32).collect();
     sort(&mut array);
-    assert!(array.is_sorted());
+    let mut last = 0;
+    for &value in &array {
+        assert!(last <= value);
+        last = value;
+    }
     common::print_chunk(array.as_ptr(), array.len());
     common::end();
     array.leak();

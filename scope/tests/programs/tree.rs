@@ -3,11 +3,22 @@
 #[path = "common/mod.rs"]
 mod common;
 
-#[derive(Default)]
 struct Node {
     key: u32,
     count: u8,
     children: [Option<Box<Node>>; 2],
+}
+
+/// Stores each field by itself, which the compiler would make one `memset` or `memcpy`.
+fn new(key: u32) -> Box<Node> {
+    let node = Box::into_raw(Box::<Node>::new_uninit()).cast::<Node>();
+    unsafe {
+        (&raw mut (*node).key).write_volatile(key);
+        (&raw mut (*node).count).write_volatile(0);
+        (&raw mut (*node).children[0]).write_volatile(None);
+        (&raw mut (*node).children[1]).write_volatile(None);
+        Box::from_raw(node)
+    }
 }
 
 fn insert(root: &mut Option<Box<Node>>, key: u32) {
@@ -19,7 +30,7 @@ fn insert(root: &mut Option<Box<Node>>, key: u32) {
         }
         at = &mut node.children[usize::from(key > node.key)];
     }
-    *at = Some(Box::new(Node { key, ..Node::default() }));
+    *at = Some(new(key));
 }
 
 fn count(mut at: &Option<Box<Node>>, key: u32) -> u8 {
