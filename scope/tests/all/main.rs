@@ -3,6 +3,9 @@
 mod capture;
 mod cli;
 mod dhat;
+mod ends;
+mod family;
 mod lackey;
 mod programs;
 mod store;
+mod unmodified;
