@@ -16,12 +16,27 @@ fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let out = PathBuf::from(variable("OUT_DIR")).join("libccscope_runtime.so");
     let status = Command::new(variable("RUSTC"))
-        .args(["--edition=2024", "--crate-name=ccscope_runtime", "--crate-type=cdylib"])
-        .args(["-Copt-level=3", "-Cpanic=abort", "-Ccodegen-units=1", "-Cdebuginfo=1"])
+        .args([
+            "--edition=2024",
+            "--crate-name=ccscope_runtime",
+            "--crate-type=cdylib",
+        ])
+        .args([
+            "-Copt-level=3",
+            "-Cpanic=abort",
+            "-Ccodegen-units=1",
+            "-Cdebuginfo=1",
+        ])
         // Stacks are walked from within the runtime.
         .arg("-Cforce-unwind-tables=yes")
-        .args(["-Clink-arg=-nostartfiles", "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined"])
-        .args(["-Clink-arg=-Wl,-soname,libccscope_runtime.so", "-Clink-arg=-lc"])
+        .args([
+            "-Clink-arg=-nostartfiles",
+            "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined",
+        ])
+        .args([
+            "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
+            "-Clink-arg=-lc",
+        ])
         .args(["--target", &variable("TARGET")])
         .arg("-o")
         .arg(&out)

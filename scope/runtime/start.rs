@@ -259,11 +259,12 @@ unsafe extern "C" fn in_child() {
         STATE.store(1, Ordering::Relaxed);
         (*local).window = core::ptr::null_mut();
         windows::forget();
-        unwind::forget();
         MANY.store(false, Ordering::Relaxed);
         let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
         let begun = !socket.is_null() && begin(socket);
-        if !begun {
+        if begun {
+            unwind::report_again(module);
+        } else {
             map_nothing();
         }
         (*local).thread = 0;

@@ -53,10 +53,11 @@ pub fn profile(
     let mut types = Types::default();
     for site in &mut sites {
         site.place = symbols::place(&site.stack, &frames);
-        site.type_id = Some(types.of_stack(&site.stack, &frames, symbols));
+        site.type_id = Some(types.of_stack(&site.stack, &frames));
     }
+    types.complete(symbols);
     let mut total = totals(&header, &sites);
-    total.lost_chunks += lost;
+    total.lost_chunks = total.lost_chunks.saturating_add(lost);
     Ok(Profile {
         run: complete(run, &header, recorded, &total),
         curve: heap.curve(header.total.curve, clock)?,
@@ -271,10 +272,11 @@ fn site(
     })
 }
 
-/// A double that the capture holds as its bits.
+/// A double that the capture holds as its bits. No run comes near the limit, and what live chunks
+/// add stays finite below it.
 fn finite(bits: u64) -> Result<f64, Error> {
     let number = f64::from_bits(bits);
-    if number.is_finite() {
+    if number.abs() < 1e300 {
         Ok(number)
     } else {
         Err(damaged("a sum is not a number"))
@@ -329,15 +331,24 @@ impl Site {
         let size = chunk.size();
         let life = end.saturating_sub(chunk.allocated);
         let (read, written) = (chunk.reads > 0, chunk.writes > 0);
-        site.reads += u64::from(chunk.reads);
-        site.writes += u64::from(chunk.writes);
-        site.touched_bytes += touched;
-        site.useful_bytes += if read && written { touched } else { 0 };
-        site.untouched_chunks += u64::from(chunk.first == 0);
-        site.unread_chunks += u64::from(written && !read);
-        site.unwritten_chunks += u64::from(read && !written);
-        site.shared_chunks += u64::from(chunk.flags & format::flags::SHARED != 0);
-        site.lifetime = site.lifetime.saturating_add(life);
+        let useful = if read && written { touched } else { 0 };
+        let sums = [
+            (&mut site.reads, u64::from(chunk.reads)),
+            (&mut site.writes, u64::from(chunk.writes)),
+            (&mut site.touched_bytes, touched),
+            (&mut site.useful_bytes, useful),
+            (&mut site.untouched_chunks, u64::from(chunk.first == 0)),
+            (&mut site.unread_chunks, u64::from(written && !read)),
+            (&mut site.unwritten_chunks, u64::from(read && !written)),
+            (
+                &mut site.shared_chunks,
+                u64::from(chunk.flags & format::flags::SHARED != 0),
+            ),
+            (&mut site.lifetime, life),
+        ];
+        for (sum, addend) in sums {
+            *sum = sum.saturating_add(addend);
+        }
         site.shortest_life = if self.has_life {
             site.shortest_life.min(life)
         } else {

@@ -17,7 +17,10 @@ pub mod format;
 pub mod profile;
 mod profiled;
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
-#[allow(dead_code, reason = "under test nobody calls the functions that the library exports")]
+#[allow(
+    dead_code,
+    reason = "under test nobody calls the functions that the library exports"
+)]
 #[path = "../runtime/lib.rs"]
 mod runtime;
 #[cfg(feature = "profiles")]

@@ -288,12 +288,20 @@ pub struct Access {
 impl Profile {
     /// Seconds from the start to `time`, by the nearest point of the curve.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "a run does not last 500 years")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a run does not last 500 years"
+    )]
     pub fn seconds(&self, time: u64) -> f64 {
         let at = self.curve.partition_point(|point| point.time <= time);
-        let before = at.checked_sub(1).map_or((1, 0), |i| (self.curve[i].time, self.curve[i].ns));
+        let before = at
+            .checked_sub(1)
+            .map_or((1, 0), |i| (self.curve[i].time, self.curve[i].ns));
         let end = (self.run.end, (self.run.seconds * 1e9) as u64);
-        let after = self.curve.get(at).map_or(end, |point| (point.time, point.ns));
+        let after = self
+            .curve
+            .get(at)
+            .map_or(end, |point| (point.time, point.ns));
         let part = (time - before.0) as f64 / after.0.saturating_sub(before.0).max(1) as f64;
         (before.1 as f64 + part * after.1.saturating_sub(before.1) as f64) / 1e9
     }

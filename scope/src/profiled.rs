@@ -52,7 +52,10 @@ static REALLOCATE: Hook = Hook::new(c"ccscope_reallocate");
 
 impl Hook {
     const fn new(name: &'static CStr) -> Self {
-        Self { name, address: AtomicPtr::new(std::ptr::null_mut()) }
+        Self {
+            name,
+            address: AtomicPtr::new(std::ptr::null_mut()),
+        }
     }
 
     fn find(&self) -> bool {

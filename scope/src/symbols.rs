@@ -226,16 +226,8 @@ fn demangle(name: &str) -> String {
     cpp.unwrap_or_else(|| name.to_owned())
 }
 
-/// Functions that allocate for their caller, and what calls them inside of standard libraries.
-const ALLOCATORS: [&str; 22] = [
-    "alloc::",
-    "core::",
-    "std::",
-    "hashbrown::",
-    "__rust",
-    "__rustc",
-    "__rdl_",
-    "__rg_",
+/// Functions that allocate for their caller.
+const ALLOCATORS: [&str; 19] = [
     "malloc",
     "calloc",
     "realloc",
@@ -246,11 +238,30 @@ const ALLOCATORS: [&str; 22] = [
     "valloc",
     "operator new",
     "void* operator new",
-    "__gnu_cxx::",
-    "__interceptor_",
-    "strdup",
-    "strndup",
+    "__rust_alloc",
+    "__rust_realloc",
+    "__rust_alloc_zeroed",
+    "__rdl_alloc",
+    "__rdl_realloc",
+    "__rdl_alloc_zeroed",
+    "__rg_alloc",
+    "__rg_realloc",
+    "__rg_alloc_zeroed",
 ];
+
+/// Paths of standard libraries and of what is compiled into them.
+const STANDARD: [&str; 7] = [
+    "alloc::",
+    "core::",
+    "std::",
+    "hashbrown::",
+    "__rustc::",
+    "__gnu_cxx::",
+    "__rustc[",
+];
+
+/// Files of standard libraries.
+const STANDARD_FILES: [&str; 3] = ["/rustc/", "/rust/deps/", "library/"];
 
 /// Libraries whose functions are nobody's own.
 const LIBRARIES: [&str; 5] = [
@@ -266,39 +277,38 @@ const LIBRARIES: [&str; 5] = [
 #[must_use]
 pub fn place(stack: &[u32], frames: &[Frame]) -> Option<u32> {
     let frame = |index: &&u32| &frames[**index as usize];
-    let theirs = |index: &&u32| !is_library(frame(index));
+    let others = |index: &&u32| !is_library(frame(index));
     let own = |index: &&u32| {
         let file = &frame(index).file;
-        theirs(index)
-            && !file.is_empty()
-            && !file.contains("/registry/src/")
-            && !file.contains("/git/checkouts/")
+        let package = file.contains("/registry/src/") || file.contains("/git/checkouts/");
+        others(index) && !file.is_empty() && !package
     };
-    let found = stack.iter().find(own).or_else(|| stack.iter().find(theirs));
+    let found = stack.iter().find(own).or_else(|| stack.iter().find(others));
     found.or(stack.first()).copied()
 }
 
-fn is_library(frame: &Frame) -> bool {
-    // `<alloc::vec::Vec<u8>>::push`, and `<T as core::..>` is the user's if `T` is.
-    let function = frame.function.trim_start_matches(['<', '&', '[', '(']);
-    let file = &frame.file;
-    ALLOCATORS
-        .iter()
-        .any(|prefix| starts_with_name(function, prefix))
-        || LIBRARIES
-            .iter()
-            .any(|prefix| frame.module.starts_with(prefix))
-        || file.starts_with("/rustc/")
-        || file.starts_with("library/")
-        || file.contains("/lib/rustlib/src/rust/library/")
+/// Whether the frame is of a function that allocates for its caller.
+pub(crate) fn is_allocator(frame: &Frame) -> bool {
+    let function = frame
+        .function
+        .strip_prefix("__rustc::")
+        .unwrap_or(&frame.function);
+    // C++ names have their parameters.
+    let name = function.split(['(', '[']).next().unwrap_or(function);
+    ALLOCATORS.contains(&name) || frame.module.starts_with("libccscope_runtime")
 }
 
-/// Whether `function` is `name` or, if that ends a path, lies below it.
-fn starts_with_name(function: &str, name: &str) -> bool {
-    let rest = function.strip_prefix(name);
-    rest.is_some_and(|rest| {
-        name.ends_with("::")
-            || name.starts_with("__r")
-            || !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-    })
+/// Whether the frame is of an allocator or a standard library.
+pub(crate) fn is_library(frame: &Frame) -> bool {
+    // The function of a user's type is the user's: `<Node as core::clone::Clone>::clone`.
+    let function = frame.function.trim_start_matches(['<', '&', '[', '(']);
+    is_allocator(frame)
+        || STANDARD.iter().any(|path| function.starts_with(path))
+        || LIBRARIES
+            .iter()
+            .any(|library| frame.module.starts_with(library))
+        || STANDARD_FILES
+            .iter()
+            .any(|folder| frame.file.starts_with(folder))
+        || frame.file.contains("/lib/rustlib/src/rust/library/")
 }

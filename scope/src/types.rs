@@ -1,30 +1,244 @@
-//! What chunks hold, told by the functions and lines in their stacks.
+//! What chunks hold: told by the functions of the standard library in their stacks, which name
+//! the type that they allocate for, and laid out as the debug information says.
+
+mod layout;
+mod names;
 
 use std::collections::HashMap;
 
 use crate::profile::{Frame, Type};
-use crate::symbols::Symbols;
+use crate::symbols::{self, Symbols};
+use names::Name;
 
 /// The types found so far.
 #[derive(Debug, Default)]
 pub struct Types {
     /// Each once; indices into it are `Site::type_id`.
     pub list: Vec<Type>,
+    /// By whole name.
     index_of: HashMap<String, u32>,
+    /// Of each type: its whole name, and that of an element.
+    known: Vec<Holder>,
+}
+
+/// What a function allocates for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Holder {
+    /// With all its modules.
+    name: String,
+    /// Whole name of what the chunk begins with, or is an array of; empty if unknown.
+    element: String,
 }
 
 impl Types {
     /// Index of the type of chunks with this stack.
-    pub fn of_stack(&mut self, stack: &[u32], frames: &[Frame], symbols: &Symbols) -> u32 {
-        let _ = (stack, frames, symbols);
-        let name = String::from("bytes");
-        *self.index_of.entry(name).or_insert_with_key(|name| {
-            self.list.push(Type {
-                name: name.clone(),
-                size: None,
-                fields: Vec::new(),
-            });
-            self.list.len() as u32 - 1
+    pub fn of_stack(&mut self, stack: &[u32], frames: &[Frame]) -> u32 {
+        let frames = stack.iter().map(|&index| &frames[index as usize]);
+        let nobody = || Holder {
+            name: "bytes".into(),
+            element: String::new(),
+        };
+        let holder = holder(frames).unwrap_or_else(nobody);
+        if let Some(&index) = self.index_of.get(&holder.name) {
+            return index;
+        }
+        let index = u32::try_from(self.list.len()).expect("there are fewer types than sites");
+        self.list.push(Type {
+            name: holder.name.clone(),
+            size: None,
+            fields: Vec::new(),
+        });
+        self.index_of.insert(holder.name.clone(), index);
+        self.known.push(holder);
+        index
+    }
+
+    /// Completes the list: lays out the types by the debug information of the modules that
+    /// `symbols` has opened, and shortens names as long as they differ.
+    pub fn complete(&mut self, symbols: &Symbols) {
+        let mut wanted = HashMap::new();
+        for (index, holder) in self.known.iter().enumerate() {
+            if let Some(size) = names::size_of_primitive(&holder.element) {
+                self.list[index].size = Some(size);
+            } else if !holder.element.is_empty() {
+                wanted
+                    .entry(holder.element.clone())
+                    .or_insert_with(Vec::new)
+                    .push(index);
+            }
+        }
+        for path in symbols.debug_files() {
+            if wanted.is_empty() {
+                break;
+            }
+            // Damaged debug information is as good as none.
+            for (name, found) in layout::find(path, &wanted).unwrap_or_default() {
+                for index in wanted.remove(&name).unwrap_or_default() {
+                    self.list[index].size = Some(found.size);
+                    self.list[index].fields.clone_from(&found.fields);
+                }
+            }
+        }
+        let short: Vec<String> = self
+            .known
+            .iter()
+            .map(|holder| names::shorten(&holder.name))
+            .collect();
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for name in &short {
+            *uses.entry(name).or_default() += 1;
+        }
+        for (kind, name) in self.list.iter_mut().zip(&short) {
+            if uses[&**name] == 1 {
+                kind.name.clone_from(name);
+            }
+        }
+    }
+}
+
+/// What the innermost functions of the standard library allocate for.
+///
+/// The innermost type that holds chunks counts; functions around it only say more of it: the
+/// `Vec<u8>` in a `String` is the string, that in a `Vec<Vec<u8>>` that is being cloned is not.
+fn holder<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<Holder> {
+    let mut found: Option<Holder> = None;
+    let library = frames
+        .skip_while(|frame| symbols::is_allocator(frame))
+        .take_while(|frame| symbols::is_library(frame));
+    for frame in library {
+        let Some(name) = names::of_self(&frame.function).or_else(|| names::by_file(frame)) else {
+            continue;
+        };
+        match &mut found {
+            None => found = known(&name),
+            Some(inner) => {
+                if let Some(outer) = around(inner, &name) {
+                    *inner = outer;
+                }
+            }
+        }
+    }
+    found
+}
+
+/// What chunks are that functions of `name` allocate, if it is a type that is known to.
+fn known(name: &Name) -> Option<Holder> {
+    let arg = |index: usize| name.args.get(index).cloned();
+    let holder = |name: String, element: String| Some(Holder { name, element });
+    match &*name.path {
+        "alloc::boxed::Box" => {
+            let inner = arg(0)?;
+            if let Some(known) = names::parse(&inner).as_ref().and_then(known_within_box) {
+                return Some(known);
+            }
+            match names::slice_element(&inner) {
+                Some(element) => holder(format!("alloc::boxed::Box<{inner}>"), element),
+                None => holder(format!("alloc::boxed::Box<{inner}>"), inner),
+            }
+        }
+        "alloc::rc::Rc" | "alloc::sync::Arc" => {
+            let counted = arg(0)?;
+            let unsized_element = counted == "str" || names::slice_element(&counted).is_some();
+            let block = if name.path.ends_with("Rc") {
+                "alloc::rc::RcInner"
+            } else {
+                "alloc::sync::ArcInner"
+            };
+            let element = match unsized_element {
+                true => String::new(),
+                false => format!("{block}<{counted}>"),
+            };
+            holder(format!("{}<{counted}>", name.path), element)
+        }
+        "alloc::raw_vec::RawVec" | "alloc::vec::Vec" => {
+            let element = arg(0)?;
+            holder(format!("alloc::vec::Vec<{element}>"), element)
+        }
+        "alloc::collections::vec_deque::VecDeque"
+        | "alloc::collections::binary_heap::BinaryHeap" => {
+            let element = arg(0)?;
+            holder(format!("{}<{element}>", name.path), element)
+        }
+        "alloc::string::String" => holder(name.path.clone(), "u8".into()),
+        "hashbrown::raw::RawTable" => {
+            let element = arg(0)?;
+            let pair = names::tuple(&element)?;
+            match &pair[..] {
+                [key, value] if value == "()" => {
+                    holder(format!("std::collections::HashSet<{key}>"), element)
+                }
+                [key, value] => holder(
+                    format!("std::collections::HashMap<{key}, {value}>"),
+                    element,
+                ),
+                _ => holder(format!("hashbrown::HashTable<{element}>"), element),
+            }
+        }
+        _ => known_within_box(name),
+    }
+}
+
+/// What a box of the standard library's own is part of.
+fn known_within_box(name: &Name) -> Option<Holder> {
+    let args = &name.args;
+    let holder = match (&*name.path, &args[..]) {
+        ("alloc::rc::RcInner" | "alloc::rc::RcBox", [counted]) => {
+            format!("alloc::rc::Rc<{counted}>")
+        }
+        ("alloc::sync::ArcInner", [counted]) => format!("alloc::sync::Arc<{counted}>"),
+        ("alloc::collections::linked_list::Node", [element]) => {
+            format!("alloc::collections::LinkedList<{element}>")
+        }
+        (
+            "alloc::collections::btree::node::LeafNode"
+            | "alloc::collections::btree::node::InternalNode",
+            [key, value],
+        ) => {
+            if value.ends_with("::SetValZST") {
+                format!("alloc::collections::BTreeSet<{key}>")
+            } else {
+                format!("alloc::collections::BTreeMap<{key}, {value}>")
+            }
+        }
+        _ => return None,
+    };
+    Some(Holder {
+        name: holder,
+        element: format!("{}<{}>", name.path, args.join(", ")),
+    })
+}
+
+/// What `inner` is as part of a type that owns it, if `outer` is such a type.
+fn around(inner: &Holder, outer: &Name) -> Option<Holder> {
+    let named = |name: String| {
+        Some(Holder {
+            name,
+            element: inner.element.clone(),
         })
+    };
+    let array = inner.name.starts_with("alloc::vec::Vec<");
+    let same = outer.args.first() == Some(&inner.element);
+    match &*outer.path {
+        "alloc::collections::vec_deque::VecDeque"
+        | "alloc::collections::binary_heap::BinaryHeap"
+            if array && same =>
+        {
+            named(format!("{}<{}>", outer.path, inner.element))
+        }
+        "alloc::string::String"
+        | "std::path::PathBuf"
+        | "std::ffi::os_str::OsString"
+        | "alloc::ffi::c_str::CString"
+            if inner.element == "u8" && (array || inner.name == "alloc::string::String") =>
+        {
+            named(outer.path.clone())
+        }
+        "str" if array && inner.element == "u8" => named("alloc::string::String".into()),
+        "alloc::rc::Rc" | "alloc::sync::Arc"
+            if outer.args == ["str"] && inner.name == format!("{}<[u8]>", outer.path) =>
+        {
+            named(format!("{}<str>", outer.path))
+        }
+        _ => None,
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Frame {
 /// it is the address of the next instruction plus 1, so that the instruction before each address
 /// is the one that matters.
 ///
-/// `report` gets every loaded module, once. The child of a `fork` knows those of its parent.
+/// `report` gets every loaded module, once.
 #[inline(always)]
 pub(crate) fn stack(into: &mut [u64], report: Report) -> (usize, bool) {
     let (ip, sp, bp);
@@ -69,6 +69,12 @@ pub(crate) fn forget() {
             entry.store(0, Relaxed);
         }
     }
+}
+
+/// Reports all modules again that were reported so far, in the same order: of two in one place the
+/// later one counts. For the child of a `fork`, which need not forget anything.
+pub(crate) fn report_again(report: Report) {
+    modules::report_again(report);
 }
 
 /// Addresses in user space have 47 bits.

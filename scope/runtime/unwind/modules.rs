@@ -22,6 +22,8 @@ pub(crate) type Report = fn(start: u64, end: u64, bias: u64, path: &[u8]);
 
 /// Modules beyond these are unwound by frame pointers.
 const MAX_MODULES: usize = 4096;
+/// Longer paths are cut off.
+const MAX_PATH: usize = 488;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Module {
@@ -33,8 +35,9 @@ pub(super) struct Module {
     pub(super) index: u64,
     pub(super) segment: u64,
     pub(super) segment_len: u64,
-    /// Hash of the path: another library may be loaded to the place of one that was closed.
-    path: u64,
+    /// The start of the path: another library may be loaded to the place of one that was closed.
+    path: [u8; MAX_PATH],
+    path_len: usize,
 }
 
 impl Module {
@@ -45,8 +48,14 @@ impl Module {
         index: 0,
         segment: 0,
         segment_len: 0,
-        path: 0,
+        path: [0; MAX_PATH],
+        path_len: 0,
     };
+
+    fn report(&self, report: Report) {
+        let path = self.path.get(..self.path_len).unwrap_or_default();
+        report(self.start, self.end, self.bias, path);
+    }
 
     fn contains(&self, pc: u64) -> bool {
         self.start <= pc && pc < self.end
@@ -103,13 +112,21 @@ pub(super) fn is_own(pc: u64) -> bool {
     !cfg!(test) && OWN[0].load(Relaxed) <= pc && pc < OWN[1].load(Relaxed)
 }
 
+/// Reports all modules of the table again.
+pub(super) fn report_again(report: Report) {
+    for slot in TABLE.iter().take(LEN.load(Acquire)) {
+        // SAFETY: `LEN` covers the slot, so it is written.
+        unsafe { &*slot.module.get() }.report(report);
+    }
+}
+
 /// Some modules may have been closed.
 pub(super) fn forget() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
 /// Finds the module that contains `pc`.
-pub(super) fn find(pc: u64, report: Report) -> Option<Module> {
+pub(super) fn find(pc: u64, report: Report) -> Option<&'static Module> {
     let known = lookup(pc);
     match linker_finds(pc) {
         Found::Nothing => None,
@@ -125,13 +142,13 @@ pub(super) fn find(pc: u64, report: Report) -> Option<Module> {
     }
 }
 
-fn lookup(pc: u64) -> Option<Module> {
+fn lookup(pc: u64) -> Option<&'static Module> {
     let generation = GENERATION.load(Relaxed);
     for slot in TABLE.iter().take(LEN.load(Acquire)) {
         // SAFETY: `LEN` covers the slot, so it is written.
         let module = unsafe { &*slot.module.get() };
         if module.contains(pc) && slot.seen.load(Relaxed) == generation {
-            return Some(*module);
+            return Some(module);
         }
     }
     None
@@ -285,7 +302,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_i
         // SAFETY: it is a string.
         false => unsafe { CStr::from_ptr(info.name) },
     };
-    let mut executable = [0; 488];
+    let mut executable = [0; MAX_PATH];
     let path = match name.to_bytes() {
         // The program itself, which has no name.
         b"" if first => own_path(&mut executable),
@@ -296,7 +313,7 @@ unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_i
         unsafe { core::slice::from_raw_parts(info.headers, usize::from(info.header_count)) };
     let module = module(info.bias, headers, path);
     if module.contains(module.start) {
-        add(module, scan.generation, path, scan.report);
+        add(&module, scan.generation, scan.report);
     }
     0
 }
@@ -310,9 +327,14 @@ fn module(bias: u64, headers: &[Header], path: &[u8]) -> Module {
     };
     let mut module = Module {
         bias,
-        path: hash(path),
+        path_len: path.len().min(MAX_PATH),
         ..Module::NONE
     };
+    module
+        .path
+        .iter_mut()
+        .zip(path)
+        .for_each(|(to, from)| *to = *from);
     module.start = loaded(EXECUTABLE).map(at).min().unwrap_or(0);
     module.end = loaded(EXECUTABLE)
         .map(|header| at(header).wrapping_add(header.memory_size))
@@ -334,11 +356,11 @@ fn module(bias: u64, headers: &[Header], path: &[u8]) -> Module {
     module
 }
 
-fn add(module: Module, generation: u64, path: &[u8], report: Report) {
+fn add(module: &Module, generation: u64, report: Report) {
     let len = LEN.load(Acquire);
     for slot in TABLE.iter().take(len) {
         // SAFETY: `LEN` covers the slot, so it is written.
-        if unsafe { *slot.module.get() } == module {
+        if unsafe { &*slot.module.get() } == module {
             slot.seen.store(generation, Relaxed);
             return;
         }
@@ -355,10 +377,10 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
     if let Some(slot) = TABLE.get(len) {
         // SAFETY: `LEN` does not cover the slot, so nobody reads it, and `ADDING` keeps others from
         // writing.
-        unsafe { *slot.module.get() = module };
+        unsafe { *slot.module.get() = *module };
         slot.seen.store(generation, Relaxed);
-        report(module.start, module.end, module.bias, path);
-        if module.contains((find as fn(u64, Report) -> Option<Module>) as usize as u64) {
+        module.report(report);
+        if module.contains((find as fn(u64, Report) -> Option<&'static Module>) as usize as u64) {
             OWN[0].store(module.start, Relaxed);
             OWN[1].store(module.end, Relaxed);
         }
@@ -367,7 +389,7 @@ fn add(module: Module, generation: u64, path: &[u8], report: Report) {
     ADDING.store(0, Release);
 }
 
-/// Reads the path of the program into `buffer`. A longer path is cut off.
+/// Reads the path of the program into `buffer`.
 fn own_path(buffer: &mut [u8]) -> &[u8] {
     const READLINK: u64 = 89;
     let arguments = [
@@ -381,11 +403,4 @@ fn own_path(buffer: &mut [u8]) -> &[u8] {
     buffer
         .get(..usize::try_from(len).unwrap_or(0))
         .unwrap_or_default()
-}
-
-/// FNV-1a
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

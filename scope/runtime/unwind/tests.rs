@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, Once};
 
 use quickcheck::{Gen, QuickCheck};
 
 use super::cfi::{self, Rule};
 use super::memory::{Reader, Trust};
-use super::{Frame, forget, modules, stack, walk};
+use super::{Frame, forget, modules, report_again, stack, walk};
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -413,6 +413,15 @@ fn modules_are_reported_once() {
         library.file.as_os_str().as_encoded_bytes(),
         library.plain as usize,
     );
+
+    static AGAIN: AtomicUsize = AtomicUsize::new(0);
+    report_again(|_, _, _, path| {
+        AGAIN.fetch_add(
+            usize::from(path.ends_with(b"/libc.so.6")),
+            Ordering::Relaxed,
+        );
+    });
+    assert_eq!(AGAIN.load(Ordering::Relaxed), 1);
 }
 
 /// Libraries take the place of others that were closed, while threads walk.
@@ -450,7 +459,7 @@ fn closed_libraries_are_forgotten() {
 }
 
 /// The unwind information of this program, copied.
-fn own_segment() -> (Vec<u8>, modules::Module) {
+fn own_segment() -> (Vec<u8>, &'static modules::Module) {
     let here = compare as fn() -> usize as usize as u64;
     let module = modules::find(here, report).expect("this module is loaded");
     let start = std::ptr::with_exposed_provenance(usize::try_from(module.segment).unwrap());

@@ -47,6 +47,10 @@ pub(super) fn run(
             compiler.name()
         ));
     };
+    let target_dir = match target_dir {
+        Some(folder) => folder,
+        None => target_folder(&cargo, &user_args)?,
+    };
     let runtime = runtime::install()?;
     let mut flags = instrumentation;
     if !args.no_debuginfo {
@@ -65,13 +69,9 @@ pub(super) fn run(
         .iter()
         .map(|word| format!("-Clink-arg={}", word.display()))
         .collect();
-    let all = [&flags[..], &link].concat();
+    let all = [&flags[..], &link, &runtime::wrapping()].concat();
     canary::check(&rustc, &compiler, &all, &runtime, err)?;
 
-    let target_dir = match target_dir {
-        Some(folder) => folder,
-        None => target_folder(&cargo, &user_args)?,
-    };
     let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     let mut command = Command::new(&cargo);
     command

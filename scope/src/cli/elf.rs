@@ -19,6 +19,9 @@ pub(super) struct Facts {
     pub(super) is_instrumented: bool,
     /// Whether it has the runtime of `AddressSanitizer` itself.
     pub(super) has_sanitizer: bool,
+    /// Whether it is a Rust program in which nothing is left of the system's allocator, and
+    /// `ccscope::Profiled` is not there. After optimisation by the linker that is no proof.
+    pub(super) may_have_allocator: bool,
     /// What its compilers have left in `.comment`.
     pub(super) compilers: Vec<String>,
 }
@@ -89,6 +92,13 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
             name == b"__asan_init" && symbol.is_definition()
                 || name.starts_with(b"__asan_version_mismatch_check")
         }),
+        may_have_allocator: {
+            let has = |part: &str| {
+                elf.symbols()
+                    .any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
+            };
+            has("__rust_alloc") && !has("__rdl_") && !has("ccscope8profiled")
+        },
         compilers: (comment.unwrap_or_default().split(|&byte| byte == 0))
             .map(|text| String::from_utf8_lossy(text).trim().to_owned())
             .filter(|text| !text.is_empty())

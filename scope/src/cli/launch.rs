@@ -83,6 +83,9 @@ pub(super) struct Recording {
     pub(super) processes: Vec<Process>,
 }
 
+/// A program that maps so much more than it allocates is told how to show its allocator.
+const UNSEEN_BYTES: u64 = 1_000_000;
+
 impl Recording {
     pub(super) fn start(
         mut command: Command,
@@ -319,7 +322,20 @@ impl<'a> Reporter<'a> {
             Some(built) => (built.compiler.clone(), built.flags.clone()),
             None => (from_file.unwrap_or_default(), Vec::new()),
         };
+        let mut caveats = Vec::new();
+        let mapped = header.mapped_peak;
+        if is_main
+            && self.program.facts.may_have_allocator
+            && mapped > header.total.peak_usable + UNSEEN_BYTES
+        {
+            caveats.push(format!(
+                "{} MB were mapped and not by an allocator that is seen: if the program has a \
+                 `#[global_allocator]`, wrap it in `ccscope::Profiled`",
+                mapped / 1_000_000
+            ));
+        }
         let run = Run {
+            caveats,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             parent: self.main,
             compiler,
@@ -334,9 +350,9 @@ impl<'a> Reporter<'a> {
             window_rate: self.record.rate,
             ..Run::default()
         };
-        let mapped = process.finish(run);
+        let finished = process.finish(run);
         let (capture, run, resident) =
-            mapped.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
+            finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
         let profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
         profile.save(&path)?;
         self.paths.push(path.clone());

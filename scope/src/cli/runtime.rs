@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use object::{Object, ObjectSymbol};
 use tempfile::NamedTempFile;
 
 use super::{CliError, fail};
@@ -52,6 +53,25 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
             path.display()
         )),
     }
+}
+
+/// Options of the linker by which calls of the allocators that the runtime knows arrive there: a
+/// wrapper is a function `__wrap_NAME` for `NAME`.
+pub(super) fn wrapping() -> Vec<String> {
+    let Ok(library) = object::File::parse(RUNTIME) else {
+        return Vec::new();
+    };
+    library
+        .dynamic_symbols()
+        .filter_map(|symbol| symbol.name().ok()?.strip_prefix("__wrap_"))
+        .flat_map(|name| {
+            [
+                format!("--wrap={name}"),
+                format!("--export-dynamic-symbol={name}"),
+            ]
+        })
+        .flat_map(|option| ["-Clink-arg=-Xlinker".into(), format!("-Clink-arg={option}")])
+        .collect()
 }
 
 /// Writes a file that others see whole or not at all, and the folders above it.

@@ -1,85 +1,12 @@
-//! Profiles of captures that are built by hand, as the runtime would leave them.
+//! Profiles of captures that are built by hand.
 
 use std::collections::HashMap;
 
-use ccscope::format::{self, Header, Plain, flags, layout, state};
-use ccscope::profile::{Edge, Group, Histogram, Point, Profile, Run};
+use ccscope::format::{self, flags, layout};
+use ccscope::profile::{Edge, Group, Histogram, Point, Run};
 use ccscope::symbols::Symbols;
-use memmap2::MmapMut;
 
-/// A sparse file as large as a capture.
-struct Capture {
-    map: MmapMut,
-    header: Header,
-    used: u64,
-}
-
-/// An entry of which every number is 0.
-fn zero<T: Plain>() -> T {
-    format::read(&vec![0; size_of::<T>()], 0).unwrap()
-}
-
-impl Capture {
-    fn new() -> Capture {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(layout::END).unwrap();
-        // SAFETY: nobody else has the file.
-        let map = unsafe { MmapMut::map_mut(&file) }.unwrap();
-        let header = Header {
-            magic: format::MAGIC,
-            version: format::VERSION,
-            pid: 42,
-            parent: 41,
-            start_ns: 1_000_000,
-            start_tsc: 500,
-            last_ns: 1_002_000,
-            last_tsc: 1500,
-            state: state::EXITED,
-            events: 100,
-            ..zero()
-        };
-        Capture {
-            map,
-            header,
-            used: 0,
-        }
-    }
-
-    fn put<T: Plain>(&mut self, offset: u64, value: T) {
-        let start = usize::try_from(offset).unwrap();
-        // SAFETY: a `Plain` type has no padding, so all its bytes are set.
-        let bytes =
-            unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
-        self.map[start..start + bytes.len()].copy_from_slice(bytes);
-    }
-
-    fn entry<T: Plain>(&mut self, table: u64, index: u64, value: T) {
-        self.put(table + index * size_of::<T>() as u64, value);
-    }
-
-    /// Puts `values` into the heap and tells where.
-    fn heap<T: Plain>(&mut self, values: &[T]) -> u64 {
-        let at = layout::HEAP + self.used;
-        for value in values {
-            self.put(layout::HEAP + self.used, *value);
-            self.used += size_of::<T>() as u64;
-        }
-        at
-    }
-
-    fn profile(&mut self) -> Result<Profile, String> {
-        self.put(
-            layout::HEADER,
-            Header {
-                heap_used: self.used,
-                ..self.header
-            },
-        );
-        let mut symbols = Symbols::default();
-        let made = ccscope::capture::profile(&self.map, Run::default(), Vec::new(), &mut symbols);
-        made.map_err(|error| error.to_string())
-    }
-}
+use crate::building::{Capture, zero};
 
 fn chunk(start: u64, size: u64, site: u32) -> format::Chunk {
     format::Chunk {
@@ -312,6 +239,7 @@ fn two_sites() -> Capture {
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "all these sums are exact")]
 fn live_chunks_are_folded_into_their_sites() {
     let profile = two_sites().profile().unwrap();
     let [one, other] = &profile.sites[..] else {
@@ -504,7 +432,7 @@ fn totals_stacks_threads_and_chunks_are_read() {
 /// A load of `pointer` from a chunk of `site`, or no load of a pointer if that is 0.
 fn access(site: u32, start: u64, offset: u32, pointer: u64) -> format::Access {
     format::Access {
-        address: start + u64::from(offset) | 8 << 48,
+        address: (start + u64::from(offset)) | 8 << 48,
         pointer,
         target: 0,
         site,
@@ -615,7 +543,7 @@ fn damaged_captures_are_errors() {
                         parent: 2,
                         site: 0,
                     },
-                )
+                );
             },
             "a stack leads in a circle",
         ),

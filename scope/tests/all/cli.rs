@@ -10,6 +10,9 @@ use tempfile::TempDir;
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
 
+/// Not the user's.
+const CACHE: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// Runs a tool in a folder of its own, where profiles land.
 fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
     Command::new(tool)
@@ -145,6 +148,7 @@ fn output_and_exit_status_pass_through() {
     command
         .args(["run", "-q", "sh", "-c", script, "--", "-q"])
         .current_dir(folder.path());
+    command.env("XDG_CACHE_HOME", CACHE);
     let input = folder.path().join("input");
     fs::write(&input, "hello\n").unwrap();
     let output = command
@@ -274,6 +278,89 @@ fn cargo_profiles_a_program_and_its_tests() {
         "{}",
         text(&output.stderr)
     );
+}
+
+/// Compilers whose instrumentation counts nothing, that does not compile, and that is too old.
+#[test]
+fn compilers_that_do_not_count_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    fs::create_dir(path.join("src")).unwrap();
+    fs::write(path.join("src/main.rs"), "fn main() {}").unwrap();
+    fs::write(
+        path.join("Cargo.toml"),
+        "[package]\nname = \"none\"\n[workspace]\n",
+    )
+    .unwrap();
+    let silent =
+        "for word; do shift; case $word in -Cpasses=*) ;; *) set -- \"$@\" \"$word\";; esac
+        done; exec rustc \"$@\"";
+    let broken = "case $1 in -vV) exec rustc -vV;; esac; echo error: no such pass >&2; exit 1";
+    let old = "rustc -vV | sed 's/^release: .*/release: 1.80.1/; s/^rustc [^ ]*/rustc 1.80.1/'";
+    for (script, expected) in [
+        (
+            silent,
+            "expected 410654 loads and 153536 stores in a known program, counted 0 and 0",
+        ),
+        (
+            broken,
+            "does not compile with instrumentation: error: no such pass",
+        ),
+        (old, "rustc 1.80.1"),
+    ] {
+        let rustc = executable(path, "rustc", format!("#!/bin/sh\n{script}\n").as_bytes());
+        let mut command = Command::new(CARGO_CCSCOPE);
+        command
+            .args(["ccscope", "run"])
+            .current_dir(path)
+            .env("RUSTC", rustc);
+        let output = command
+            .env("XDG_CACHE_HOME", path.join("cache"))
+            .output()
+            .unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{err}");
+        let last = err.lines().last().unwrap();
+        assert!(
+            last.starts_with("cargo ccscope: rustc 1.") && last.contains(expected),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn processes_have_profiles_of_their_own_also_those_that_live_on() {
+    let folder = TempDir::new().unwrap();
+    // The inner shell lives until this test removes the file, and holds no pipe to it.
+    let script = "sh -c 'touch started; while [ -e started ]; do sleep 0.1; done' <&- >&- 2>&- & \
+        while [ ! -e started ]; do sleep 0.05; done; exit 4";
+    let output = run_in(
+        folder.path(),
+        CCSCOPE,
+        &["run", "-o", "first", "sh", "-c", script],
+    );
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{err}");
+    let first = ccscope::Profile::open(folder.path().join("first")).unwrap();
+    assert_eq!(first.run.exit, ccscope::profile::Exit::Code(4));
+    assert_eq!(first.run.command[..2], ["sh", "-c"]);
+    let others = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let others = others.filter(|path| path.extension().is_some_and(|end| end == "ccscope"));
+    let others: Vec<_> = others
+        .map(|path| ccscope::Profile::open(path).unwrap().run)
+        .collect();
+    assert!(
+        others
+            .iter()
+            .all(|run| run.parent == first.run.pid && run.pid != first.run.pid)
+    );
+    let inner =
+        |run: &&ccscope::profile::Run| run.command.iter().any(|word| word.starts_with("touch"));
+    assert_eq!(others.iter().filter(inner).count(), 1, "{others:?}");
+    assert!(err.contains("other processes"), "{err}");
+    fs::remove_file(folder.path().join("started")).unwrap();
 }
 
 #[test]

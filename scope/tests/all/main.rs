@@ -1,5 +1,6 @@
 //! Integration tests, in one binary: each module is of one part.
 
+mod building;
 mod capture;
 mod cli;
 mod dhat;
@@ -8,4 +9,5 @@ mod family;
 mod lackey;
 mod programs;
 mod store;
+mod types;
 mod unmodified;

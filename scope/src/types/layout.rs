@@ -1,0 +1,338 @@
+//! Sizes and fields of types, from debug information.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, EndianSlice, RunTimeEndian, UnitOffset};
+use object::{Object, ObjectSection};
+
+use super::names;
+use crate::profile::Field;
+
+type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+type Unit<'d> = gimli::Unit<Slice<'d>>;
+type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
+type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
+
+/// How a type lies in memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    pub(super) size: u64,
+    pub(super) fields: Vec<Field>,
+}
+
+/// Types around the user's, whose field of one of these names is shown as its fields.
+const WRAPPERS: [&str; 3] = [
+    "alloc::rc::RcInner<",
+    "alloc::sync::ArcInner<",
+    "alloc::collections::linked_list::Node<",
+];
+const WRAPPED: [&str; 3] = ["value", "data", "element"];
+
+/// How far types are followed that have no size or name of their own.
+const MAX_DEPTH: usize = 4;
+
+/// The layouts of those types in the file at `path` whose names are keys of `wanted`.
+pub(super) fn find<T>(
+    path: &Path,
+    wanted: &HashMap<String, T>,
+) -> Result<HashMap<String, Layout>, Box<dyn std::error::Error>> {
+    let file = File::open(path)?;
+    // SAFETY: nobody is expected to change the executable meanwhile; whoever does ends this
+    // process, as with every other tool that maps executables.
+    let map = unsafe { memmap2::Mmap::map(&file) }?;
+    let object = object::File::parse(&*map)?;
+    let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
+        let section = object.section_by_name(id.name());
+        section.map_or(Ok(Cow::Borrowed(&[][..])), |section| {
+            section.uncompressed_data()
+        })
+    };
+    let sections = gimli::DwarfSections::load(load)?;
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little));
+    let mut found = HashMap::new();
+    let mut units = dwarf.units();
+    while let Some(header) = units.next()? {
+        if found.len() == wanted.len() {
+            break;
+        }
+        let unit = dwarf.unit(header)?;
+        find_in(&dwarf, &unit, wanted, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn find_in<T>(
+    dwarf: &Dwarf<'_>,
+    unit: &Unit<'_>,
+    wanted: &HashMap<String, T>,
+    found: &mut HashMap<String, Layout>,
+) -> gimli::Result<()> {
+    // Names of the entries around the current one, by their depth.
+    let mut around: Vec<(isize, String)> = Vec::new();
+    let mut entries = unit.entries();
+    while let Some(entry) = entries.next_dfs()? {
+        while around
+            .last()
+            .is_some_and(|(depth, _)| *depth >= entry.depth())
+        {
+            around.pop();
+        }
+        let tag = entry.tag();
+        let is_type = matches!(
+            tag,
+            dw::DW_TAG_structure_type
+                | dw::DW_TAG_class_type
+                | dw::DW_TAG_union_type
+                | dw::DW_TAG_enumeration_type
+                | dw::DW_TAG_base_type
+                | dw::DW_TAG_pointer_type
+        );
+        if !is_type && tag != dw::DW_TAG_namespace && tag != dw::DW_TAG_subprogram {
+            continue;
+        }
+        let Some(name) = name_of(dwarf, unit, entry) else {
+            continue;
+        };
+        if is_type {
+            let bare = matches!(tag, dw::DW_TAG_base_type | dw::DW_TAG_pointer_type)
+                || name.starts_with(['&', '(', '[', '*']);
+            let path = around.iter().filter(|_| !bare).map(|(_, name)| name);
+            let mut whole: Vec<&str> = path.map(String::as_str).collect();
+            whole.push(&name);
+            let whole = names::normal(&whole.join("::"));
+            if wanted.contains_key(&whole)
+                && !found.contains_key(&whole)
+                && entry.attr(dw::DW_AT_declaration).is_none()
+            {
+                let wraps = WRAPPERS.iter().any(|wrapper| whole.starts_with(wrapper));
+                found.insert(whole, layout(dwarf, unit, entry.offset(), wraps)?);
+            }
+        }
+        around.push((entry.depth(), name));
+    }
+    Ok(())
+}
+
+fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<String> {
+    let name = dwarf
+        .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
+        .ok()?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+/// The entry of the type that `entry` refers to.
+fn type_of(unit: &Unit<'_>, entry: &Entry<'_>) -> Option<UnitOffset> {
+    match entry.attr_value(dw::DW_AT_type)? {
+        AttributeValue::UnitRef(offset) => Some(offset),
+        AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header),
+        _ => None,
+    }
+}
+
+fn layout(
+    dwarf: &Dwarf<'_>,
+    unit: &Unit<'_>,
+    at: UnitOffset,
+    wraps: bool,
+) -> gimli::Result<Layout> {
+    let size = size(unit, at, MAX_DEPTH)?;
+    let mut fields = Vec::new();
+    members(
+        dwarf,
+        unit,
+        Part {
+            at,
+            prefix: "",
+            start: 0,
+            wraps,
+        },
+        &mut fields,
+    )?;
+    fields.sort_by(|a: &Field, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
+    fields.dedup();
+    Ok(Layout { size, fields })
+}
+
+/// Bytes of the type at `at`.
+fn size(unit: &Unit<'_>, at: UnitOffset, depth: usize) -> gimli::Result<u64> {
+    let mut entries = unit.entries_at_offset(at)?;
+    let Some(entry) = entries.next_dfs()? else {
+        return Ok(0);
+    };
+    let (own, tag, inner) = (
+        entry.attr_value(dw::DW_AT_byte_size),
+        entry.tag(),
+        type_of(unit, entry),
+    );
+    if let Some(size) = own.and_then(|size| size.udata_value()) {
+        return Ok(size);
+    }
+    match (tag, inner) {
+        (dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type, _) => {
+            Ok(u64::from(unit.encoding().address_size))
+        }
+        (dw::DW_TAG_array_type, Some(element)) if depth > 0 => {
+            let mut count = 1_u64;
+            while let Some(range) = entries.next_dfs()? {
+                if range.depth() <= 0 {
+                    break;
+                }
+                let number = |name| range.attr_value(name).and_then(|value| value.udata_value());
+                let upper = || number(dw::DW_AT_upper_bound).map(|last| last.saturating_add(1));
+                let len = number(dw::DW_AT_count).or_else(upper).unwrap_or(0);
+                count = count.saturating_mul(len);
+            }
+            Ok(count.saturating_mul(size(unit, element, depth - 1)?))
+        }
+        // `const`, `typedef` and such.
+        (_, Some(other)) if depth > 0 => size(unit, other, depth - 1),
+        _ => Ok(0),
+    }
+}
+
+/// A type within the one that is laid out.
+#[derive(Clone, Copy)]
+struct Part<'p> {
+    at: UnitOffset,
+    /// Comes before the names of its members.
+    prefix: &'p str,
+    start: u64,
+    /// Whether it is one of [`WRAPPERS`].
+    wraps: bool,
+}
+
+/// Adds the members of a type, and of all its variants.
+fn members(
+    dwarf: &Dwarf<'_>,
+    unit: &Unit<'_>,
+    part: Part<'_>,
+    fields: &mut Vec<Field>,
+) -> gimli::Result<()> {
+    let Part {
+        at,
+        prefix,
+        start,
+        wraps,
+    } = part;
+    let mut entries = unit.entries_at_offset(at)?;
+    let Some(root) = entries.next_dfs()? else {
+        return Ok(());
+    };
+    let root_depth = root.depth();
+    // Depths of the innermost part with variants and of the variant.
+    let mut variant = None;
+    while let Some(entry) = entries.next_dfs()? {
+        let depth = entry.depth() - root_depth;
+        if depth <= 0 {
+            break;
+        }
+        if variant.is_some_and(|around| depth <= around) {
+            variant = None;
+        }
+        if entry.tag() == dw::DW_TAG_variant {
+            variant = Some(depth);
+        }
+        let of_variant = variant.is_some_and(|around| depth == around + 1);
+        // Types that are declared within this one have members of their own.
+        let own = depth == 1 || of_variant;
+        if entry.tag() != dw::DW_TAG_member || !own {
+            continue;
+        }
+        let Some(kind) = type_of(unit, entry) else {
+            continue;
+        };
+        let offset = entry.attr_value(dw::DW_AT_data_member_location);
+        let offset = offset.and_then(|offset| offset.udata_value()).unwrap_or(0);
+        let name = name_of(dwarf, unit, entry).unwrap_or_default();
+        // Those of tuples are written as numbers.
+        let name = name.strip_prefix("__").unwrap_or(&name);
+        let start = start.saturating_add(offset);
+        if of_variant {
+            let prefix = format!("{prefix}{name}.");
+            members(
+                dwarf,
+                unit,
+                Part {
+                    at: kind,
+                    prefix: &prefix,
+                    start,
+                    wraps: false,
+                },
+                fields,
+            )?;
+            continue;
+        }
+        if wraps && WRAPPED.contains(&name) {
+            let before = fields.len();
+            members(
+                dwarf,
+                unit,
+                Part {
+                    at: kind,
+                    prefix,
+                    start,
+                    wraps: false,
+                },
+                fields,
+            )?;
+            if fields.len() > before {
+                continue;
+            }
+        }
+        let type_name = type_name(dwarf, unit, kind, MAX_DEPTH)?;
+        let size = size(unit, kind, MAX_DEPTH)?;
+        if size > 0 {
+            let name = format!("{prefix}{name}");
+            fields.push(Field {
+                name,
+                type_name,
+                offset: start,
+                size,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The name of the type at `at` as its user writes it.
+fn type_name(
+    dwarf: &Dwarf<'_>,
+    unit: &Unit<'_>,
+    at: UnitOffset,
+    depth: usize,
+) -> gimli::Result<String> {
+    let mut entries = unit.entries_at_offset(at)?;
+    let Some(entry) = entries.next_dfs()? else {
+        return Ok(String::new());
+    };
+    if let Some(name) = name_of(dwarf, unit, entry) {
+        return Ok(names::shorten(&names::normal(&name)));
+    }
+    let tag = entry.tag();
+    let inner = match type_of(unit, entry).filter(|_| depth > 0) {
+        Some(inner) => type_name(dwarf, unit, inner, depth - 1)?,
+        None => String::from("void"),
+    };
+    Ok(match tag {
+        dw::DW_TAG_pointer_type => format!("{inner} *"),
+        dw::DW_TAG_array_type => {
+            let each = type_of_array(unit, at)?;
+            let len = size(unit, at, MAX_DEPTH)?.checked_div(each).unwrap_or(0);
+            format!("[{inner}; {len}]")
+        }
+        dw::DW_TAG_const_type => format!("const {inner}"),
+        _ => inner,
+    })
+}
+
+/// Bytes of an element of the array at `at`.
+fn type_of_array(unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<u64> {
+    match type_of(unit, &unit.entry(at)?) {
+        Some(element) => size(unit, element, MAX_DEPTH),
+        None => Ok(0),
+    }
+}
