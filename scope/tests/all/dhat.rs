@@ -42,11 +42,18 @@ fn ours(profile: &Profile) -> Sites {
     let mut sites = Sites::new();
     for site in &profile.sites {
         let function = |site: &Site| {
-            site.stack.iter().find_map(|&at| site_name(&profile.frames[at as usize].function))
+            site.stack
+                .iter()
+                .find_map(|&at| site_name(&profile.frames[at as usize].function))
         };
         let Some(name) = function(site) else { continue };
         let accesses = site.histogram.as_ref().map(|histogram| {
-            histogram.reads.iter().zip(&histogram.writes).map(|(reads, writes)| reads + writes).collect()
+            histogram
+                .reads
+                .iter()
+                .zip(&histogram.writes)
+                .map(|(reads, writes)| reads + writes)
+                .collect()
         });
         let sums = sites.entry(name).or_default();
         sums.blocks += site.allocations;
@@ -65,7 +72,11 @@ fn ours(profile: &Profile) -> Sites {
 fn accesses(runs: &Value) -> Option<Vec<u64>> {
     let mut counts = Vec::new();
     let mut times = 1;
-    for number in runs.as_array()?.iter().map(|number| number.as_i64().unwrap()) {
+    for number in runs
+        .as_array()?
+        .iter()
+        .map(|number| number.as_i64().unwrap())
+    {
         match u64::try_from(number) {
             Ok(count) => {
                 counts.extend(std::iter::repeat_n(count, times));
@@ -81,8 +92,14 @@ fn of_dhat(json: &Value) -> Sites {
     let mut sites = Sites::new();
     for point in json["pps"].as_array().unwrap() {
         let frames = point["fs"].as_array().unwrap().iter();
-        let mut frames = frames.map(|at| json["ftbl"][at.as_u64().unwrap() as usize].as_str().unwrap());
-        let Some(name) = frames.find_map(site_name) else { continue };
+        let mut frames = frames.map(|at| {
+            json["ftbl"][at.as_u64().unwrap() as usize]
+                .as_str()
+                .unwrap()
+        });
+        let Some(name) = frames.find_map(site_name) else {
+            continue;
+        };
         let number = |field: &str| point[field].as_u64().unwrap();
         let sums = sites.entry(name).or_default();
         sums.blocks += number("tbk");
@@ -121,11 +138,18 @@ fn sites_are_those_of_dhat() {
 
     let all = |field: &str| {
         let points = json["pps"].as_array().unwrap().iter();
-        points.map(|point| point[field].as_u64().unwrap()).sum::<u64>()
+        points
+            .map(|point| point[field].as_u64().unwrap())
+            .sum::<u64>()
     };
     let total = &program.profile.total;
     assert_eq!(
-        (total.allocations, total.requested, total.peak_chunks, total.peak_requested),
+        (
+            total.allocations,
+            total.requested,
+            total.peak_chunks,
+            total.peak_requested
+        ),
         (all("tbk"), all("tb"), all("gbk"), all("gb"))
     );
 }

@@ -54,12 +54,21 @@ fn by_lackey(program: &Instrumented) -> Vec<(u64, Counts)> {
         };
         if loads + stores > 0 {
             let counts = Counts { loads, stores };
-            accesses.push(Traced { address: hex(rest).unwrap(), instruction, counts });
+            accesses.push(Traced {
+                address: hex(rest).unwrap(),
+                instruction,
+                counts,
+            });
         }
         line.clear();
     }
     let mut out = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    child
+        .stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut out)
+        .unwrap();
     assert!(child.wait().unwrap().success());
 
     let text = &numbers(&out, "text")[0];
@@ -67,9 +76,14 @@ fn by_lackey(program: &Instrumented) -> Vec<(u64, Counts)> {
     let mut sums = vec![Counts::default(); chunks.len()];
     let mut by_start: Vec<usize> = (0..chunks.len()).collect();
     by_start.sort_by_key(|&i| chunks[i][0]);
-    for traced in accesses.iter().filter(|one| (text[0]..text[1]).contains(&one.instruction)) {
+    for traced in accesses
+        .iter()
+        .filter(|one| (text[0]..text[1]).contains(&one.instruction))
+    {
         let after = by_start.partition_point(|&i| chunks[i][0] <= traced.address);
-        let Some(&i) = after.checked_sub(1).and_then(|at| by_start.get(at)) else { continue };
+        let Some(&i) = after.checked_sub(1).and_then(|at| by_start.get(at)) else {
+            continue;
+        };
         if traced.address < chunks[i][0] + chunks[i][1] {
             sums[i].loads += traced.counts.loads;
             sums[i].stores += traced.counts.stores;
@@ -84,19 +98,31 @@ fn compare(name: &str, count: usize) {
         return;
     }
     let program = cargo_run(name);
-    let known: HashMap<u64, _> =
-        program.profile.chunks.iter().map(|chunk| (chunk.address, chunk)).collect();
+    let known: HashMap<u64, _> = program
+        .profile
+        .chunks
+        .iter()
+        .map(|chunk| (chunk.address, chunk))
+        .collect();
     let ours: Vec<(u64, Counts)> = numbers(&program.out, "chunk")
         .iter()
         .map(|chunk| {
             let known = known[&chunk[0]];
-            let counts = Counts { loads: known.reads.into(), stores: known.writes.into() };
+            let counts = Counts {
+                loads: known.reads.into(),
+                stores: known.writes.into(),
+            };
             (known.size, counts)
         })
         .collect();
     assert_eq!(ours.len(), count);
     let theirs = by_lackey(&program);
-    assert!(theirs.iter().all(|(_, counts)| counts.loads > 0 && counts.stores > 0), "{theirs:?}");
+    assert!(
+        theirs
+            .iter()
+            .all(|(_, counts)| counts.loads > 0 && counts.stores > 0),
+        "{theirs:?}"
+    );
     assert_eq!(ours, theirs);
 }
 

@@ -24,7 +24,11 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 
 fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        text(&output.stderr)
+    );
     output
 }
 
@@ -42,7 +46,14 @@ pub(crate) fn is_installed(name: &str) -> bool {
 pub(crate) fn compile(folder: &Path, compiler: &[&str], source: &str, flags: &[&str]) -> PathBuf {
     let program = folder.join(source.replace('.', "-"));
     let source = Path::new(SOURCES).join(source);
-    succeed(command(compiler[0]).args(&compiler[1..]).arg("-o").arg(&program).arg(source).args(flags));
+    succeed(
+        command(compiler[0])
+            .args(&compiler[1..])
+            .arg("-o")
+            .arg(&program)
+            .arg(source)
+            .args(flags),
+    );
     program
 }
 
@@ -62,7 +73,10 @@ impl Run {
     pub(crate) fn with(words: &[&str], change: impl FnOnce(&mut Command)) -> Run {
         let folder = TempDir::new().unwrap();
         let mut command = command(CCSCOPE);
-        command.args(["run", "-q", "-o", "main.ccscope"]).args(words).current_dir(folder.path());
+        command
+            .args(["run", "-q", "-o", "main.ccscope"])
+            .args(words)
+            .current_dir(folder.path());
         change(&mut command);
         let output = command.output().unwrap();
         Run { output, folder }
@@ -76,13 +90,18 @@ impl Run {
 
     /// Those of other processes.
     pub(crate) fn others(&self) -> Vec<Profile> {
-        let files = fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let files = fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         let mut others: Vec<PathBuf> = files
             .filter(|path| path.extension().is_some_and(|end| end == "ccscope"))
             .filter(|path| !path.ends_with("main.ccscope"))
             .collect();
         others.sort();
-        others.iter().map(|path| Profile::open(path).unwrap()).collect()
+        others
+            .iter()
+            .map(|path| Profile::open(path).unwrap())
+            .collect()
     }
 
     pub(crate) fn out(&self) -> String {
@@ -115,13 +134,23 @@ pub(crate) fn cargo_run(name: &str) -> Instrumented {
     let target = package.join("target");
     let output = succeed(
         command(env!("CARGO_BIN_EXE_cargo-ccscope"))
-            .args(["ccscope", "run", "-q", "-o", "main.ccscope", "--release", "--offline"])
+            .args([
+                "ccscope",
+                "run",
+                "-q",
+                "-o",
+                "main.ccscope",
+                "--release",
+                "--offline",
+            ])
             .arg("--target-dir")
             .arg(&target)
             .current_dir(&package),
     );
     Instrumented {
-        executable: target.join("ccscope/x86_64-unknown-linux-gnu/release").join(name),
+        executable: target
+            .join("ccscope/x86_64-unknown-linux-gnu/release")
+            .join(name),
         out: text(&output.stdout),
         profile: Profile::open(&profile).unwrap(),
     }
@@ -129,6 +158,10 @@ pub(crate) fn cargo_run(name: &str) -> Instrumented {
 
 /// Numbers of the lines of `out` that begin with `word`.
 pub(crate) fn numbers(out: &str, word: &str) -> Vec<Vec<u64>> {
-    let lines = out.lines().filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
-    lines.map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect()).collect()
+    let lines = out
+        .lines()
+        .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+    lines
+        .map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect())
+        .collect()
 }

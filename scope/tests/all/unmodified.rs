@@ -12,7 +12,11 @@ fn same(words: &[&str]) -> Option<Run> {
         return None;
     }
     let folder = TempDir::new().unwrap();
-    let alone = command(words[0]).args(&words[1..]).current_dir(folder.path()).output().unwrap();
+    let alone = command(words[0])
+        .args(&words[1..])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
     let run = Run::of(words);
     assert_eq!(run.out(), text(&alone.stdout), "{words:?}");
     assert_eq!(run.err(), text(&alone.stderr), "{words:?}");
@@ -26,20 +30,37 @@ fn python_is_the_same() {
                   words = {str(n): [n] * 20 for n in range(20000)}\n\
                   print(len(json.dumps(words, sort_keys=True)))\n\
                   sys.stderr.write('to the other\\n')\nsys.exit(9)";
-    let Some(run) = same(&["python3", "-c", script]) else { return };
+    let Some(run) = same(&["python3", "-c", script]) else {
+        return;
+    };
     let total = run.profile().total;
     // Python's own arenas are mappings and not in the heap.
-    assert!(total.allocations > 1000 && total.mapped_peak > 1 << 20, "{total:?}");
-    same(&["python3", "-X", "dev", "-c", "import threading, subprocess, ssl; print(1 / 0)"]);
+    assert!(
+        total.allocations > 1000 && total.mapped_peak > 1 << 20,
+        "{total:?}"
+    );
+    same(&[
+        "python3",
+        "-X",
+        "dev",
+        "-c",
+        "import threading, subprocess, ssl; print(1 / 0)",
+    ]);
 }
 
 #[test]
 fn gcc_is_the_same() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
     let source = source.to_str().unwrap();
-    let Some(run) = same(&["gcc", "-O2", "-S", "-o", "-", source]) else { return };
+    let Some(run) = same(&["gcc", "-O2", "-S", "-o", "-", source]) else {
+        return;
+    };
     // The driver has begun the compiler.
-    assert!(run.others().iter().any(|other| other.total.allocations > 1000));
+    assert!(
+        run.others()
+            .iter()
+            .any(|other| other.total.allocations > 1000)
+    );
     same(&["gcc", "-c", "-o", "-", "no-such-file.c"]);
 }
 
@@ -63,6 +84,8 @@ fn sqlite_is_the_same() {
                   create index i on t(b);\n\
                   select count(*), sum(a), min(b), max(b) from t where b > '00005000';\n\
                   select nonsense;";
-    let Some(run) = same(&["sqlite3", ":memory:", script]) else { return };
+    let Some(run) = same(&["sqlite3", ":memory:", script]) else {
+        return;
+    };
     assert!(run.profile().total.allocations > 1000);
 }

@@ -25,12 +25,15 @@ static void *short_thread(void *unused) {
 
 static volatile int64_t *shared_blocks[2];
 
-// Each thread has a half of the words of each block.
+// Each thread reads its half of one block and writes that of the other. gcc would take a read and a
+// write of one word for one access.
 static void *counting_thread(void *half) {
+    int64_t sum = 0;
     for (int round = 0; round < 1000; round++)
-        for (int block = 0; block < 2; block++)
-            for (int word = 0; word < 8; word++)
-                shared_blocks[block][(intptr_t)half * 8 + word] += 1;
+        for (int word = 0; word < 8; word++) {
+            sum += shared_blocks[0][(intptr_t)half * 8 + word];
+            shared_blocks[1][(intptr_t)half * 8 + word] = sum;
+        }
     return NULL;
 }
 

@@ -21,7 +21,10 @@ fn main() {
     let mut random = common::Random::new();
     let mut list = None;
     for _ in 0..1000 {
-        list = Some(Box::new(Node { value: random.next(), next: list }));
+        list = Some(Box::new(Node {
+            value: random.next(),
+            next: list,
+        }));
     }
     println!("{}", (0..5).map(|_| sum(&list)).sum::<u64>());
     let mut reversed = None;

@@ -7,7 +7,11 @@ const N: usize = 24;
 
 fn main() {
     let mut random = common::Random::new();
-    let mut matrix = || (0..N * N).map(|_| random.next() as f64).collect::<Vec<f64>>();
+    let mut matrix = || {
+        (0..N * N)
+            .map(|_| random.next() as f64)
+            .collect::<Vec<f64>>()
+    };
     let (a, b) = (matrix(), matrix());
     let mut c = vec![0.0; N * N];
     for i in 0..N {

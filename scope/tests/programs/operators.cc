@@ -8,7 +8,7 @@ struct alignas(128) Wide {
 
 struct Throws {
     char bytes[3001];
-    Throws() { throw 1; }
+    __attribute__((noinline)) Throws() { throw 1; }
 };
 
 template <class T> static T *keep(T *block) {

@@ -56,7 +56,12 @@ fn main() {
     for _ in 0..1000 {
         insert(&mut root, random.next() as u32 % 2000);
     }
-    println!("{}", (0..2000).map(|key| u32::from(count(&root, key))).sum::<u32>());
+    println!(
+        "{}",
+        (0..2000)
+            .map(|key| u32::from(count(&root, key)))
+            .sum::<u32>()
+    );
     print(&root);
     common::end();
     std::mem::forget(root);

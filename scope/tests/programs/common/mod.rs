@@ -10,7 +10,10 @@ impl Random {
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 }
@@ -25,5 +28,9 @@ pub(crate) fn end() {
         static __executable_start: u8;
         static etext: u8;
     }
-    println!("text {} {}", (&raw const __executable_start).addr(), (&raw const etext).addr());
+    println!(
+        "text {} {}",
+        (&raw const __executable_start).addr(),
+        (&raw const etext).addr()
+    );
 }
