@@ -84,6 +84,8 @@ pub struct Options {
     pub stacks: bool,
     /// `sites`: keep chunks and sites. Without, only the totals and curves of process and threads.
     pub sites: bool,
+    /// `accesses`: the program is instrumented, so copies by precompiled code count as well.
+    pub accesses: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,
 }
@@ -92,6 +94,7 @@ impl Options {
     pub const DEFAULT: Options = Options {
         stacks: true,
         sites: true,
+        accesses: false,
         rate: 1000,
     };
 }
@@ -145,8 +148,9 @@ pub struct Header {
     pub unknown_frees: u64,
     /// Chunks that could not be recorded.
     pub lost_chunks: u64,
-    /// Accesses to the heap that the windows were chosen from.
-    pub window_candidates: u64,
+    /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read and
+    /// written there, as far as that is seen: by functions of libc.
+    pub foreign_bytes: u64,
 }
 
 /// An executable or a shared library, as loaded.
@@ -221,6 +225,7 @@ pub struct Site {
     pub at_peak_usable: u64,
     pub at_peak_bytes: u64,
     pub at_peak_chunks: u64,
+    pub at_peak_touched: u64,
     pub peak_seen: u64,
     pub smallest: u64,
     pub largest: u64,
@@ -239,6 +244,8 @@ pub struct Site {
     pub last_size: u64,
     /// Bytes of live chunks that were touched.
     pub live_touched: u64,
+    /// Bit `n` is set if thread `n` has allocated here; bit 63 stands for all from 63 on.
+    pub threads: u64,
     /// Offset of the histogram of accesses, or 0: for each byte of a chunk, and one beyond,
     /// the number of reads that begin there less those that ended before; then the same for writes.
     pub hist: u64,
@@ -405,6 +412,6 @@ pub struct Access {
 const _: () = {
     assert!(size_of::<Chunk>() == 64 && size_of::<Node>() == 16 && size_of::<Access>() == 32);
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
-    assert!(size_of::<Site>() == 47 * 8 + 96 * 4 && size_of::<Curve>() == 16);
+    assert!(size_of::<Site>() == 49 * 8 + 96 * 4 && size_of::<Curve>() == 16);
     assert!(size_of::<Header>() as u64 <= layout::MODULES);
 };

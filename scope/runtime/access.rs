@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use super::arena::{at, chunk, header, site};
 use super::local::{Local, local};
 use super::shadow::Page;
-use super::{chunks, shadow, start, windows};
+use super::{chunks, copies, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, MAX_MAPPED_BYTES, flags};
 
 /// Whether a second thread has been started.
@@ -21,7 +21,7 @@ pub(crate) static MANY: AtomicBool = AtomicBool::new(false);
 pub(crate) const QUOTA: u64 = 1 << 16;
 
 #[inline(always)]
-fn add64(counter: *mut u64, amount: u64, many: bool) {
+pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
     // SAFETY: counters are aligned fields of the capture, which is mapped for good.
     let counter = unsafe { AtomicU64::from_ptr(counter) };
     if many {
@@ -479,12 +479,6 @@ sized! {
     __asan_storeN_noabort true;
 }
 
-unsafe extern "C" {
-    fn memcpy(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;
-    fn memmove(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void;
-    fn memset(to: *mut c_void, byte: i32, len: usize) -> *mut c_void;
-}
-
 /// Instead of `memcpy`.
 ///
 /// # Safety
@@ -499,7 +493,7 @@ pub(crate) unsafe extern "C" fn __asan_memcpy(
     block::<false>(from as u64, len as u64);
     block::<true>(to as u64, len as u64);
     // SAFETY: the caller's.
-    unsafe { memcpy(to, from, len) }
+    unsafe { copies::move_bytes(to, from, len) }
 }
 
 /// Instead of `memmove`.
@@ -516,7 +510,7 @@ pub(crate) unsafe extern "C" fn __asan_memmove(
     block::<false>(from as u64, len as u64);
     block::<true>(to as u64, len as u64);
     // SAFETY: the caller's.
-    unsafe { memmove(to, from, len) }
+    unsafe { copies::move_bytes(to, from, len) }
 }
 
 /// Instead of `memset`.
@@ -532,7 +526,7 @@ pub(crate) unsafe extern "C" fn __asan_memset(
 ) -> *mut c_void {
     block::<true>(to as u64, len as u64);
     // SAFETY: the caller's.
-    unsafe { memset(to, byte, len) }
+    unsafe { copies::set_bytes(to, byte, len) }
 }
 
 macro_rules! ignored {

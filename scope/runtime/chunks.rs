@@ -79,7 +79,7 @@ pub(crate) unsafe fn allocated(
                 }
                 retire(old, time, false);
             }
-            (*header()).last_tsc = tsc;
+            tick(tsc);
             if !start::options().sites {
                 grow(total(), new, time);
                 draw(total(), PROCESS_POINTS, (time, tsc), true);
@@ -91,6 +91,7 @@ pub(crate) unsafe fn allocated(
                 UNKNOWN
             };
             grow(site(id), new, time);
+            (*site(id)).threads |= 1 << (*local).thread.min(63);
             draw(site(id), SITE_POINTS, (time, tsc), true);
             // After the site: a peak of the process includes this chunk.
             grow(total(), new, time);
@@ -284,6 +285,23 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
     }
 }
 
+/// Cycles after which the two clocks are compared anew.
+const TICK: u64 = 1 << 22;
+
+/// Keeps the clock by which time stamps are turned into nanoseconds.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn tick(tsc: u64) {
+    // SAFETY: by the lock.
+    unsafe {
+        if tsc.wrapping_sub((*header()).last_tsc) > TICK {
+            ((*header()).last_ns, (*header()).last_tsc) = sys::clocks();
+        }
+    }
+}
+
 /// Adds a new chunk to the sums.
 ///
 /// # Safety
@@ -318,7 +336,6 @@ unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
         };
         sum.longest_run = sum.longest_run.max(sum.run);
         sum.last_size = new.size;
-        sum.sizes[bits(new.size)] += 1;
     }
 }
 
@@ -336,6 +353,7 @@ unsafe fn note_peak(sum: *mut Site) {
             (*sum).at_peak_usable = (*sum).live_usable;
             (*sum).at_peak_bytes = (*sum).live_bytes;
             (*sum).at_peak_chunks = (*sum).live_chunks;
+            (*sum).at_peak_touched = (*sum).live_touched;
         }
     }
 }
@@ -362,6 +380,7 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
         }
         leave_group(site(old.chunk.site), &old.chunk, time);
         let now = (time, sys::tsc());
+        tick(now.1);
         draw(total(), PROCESS_POINTS, now, false);
         draw(site(old.chunk.site), SITE_POINTS, now, false);
         draw_thread(old.chunk.thread(), now, false);
@@ -392,6 +411,7 @@ fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
     sum.shortest_life = sum.shortest_life.min(life);
     sum.longest_life = sum.longest_life.max(life);
     sum.lifetimes[bits(life)] += 1;
+    sum.sizes[bits(old.size())] += 1;
     let bytes = old.size() as f64;
     if old.first == 0 {
         add(&mut sum.drag, bytes * life as f64);

@@ -23,7 +23,7 @@ pub(crate) struct Real {
 
 impl Real {
     /// The function that would be called without this library.
-    const fn new(name: &'static core::ffi::CStr) -> Self {
+    pub(crate) const fn next(name: &'static core::ffi::CStr) -> Self {
         Self {
             name,
             next: true,
@@ -69,7 +69,7 @@ macro_rules! real {
         #[allow(clippy::allow_attributes, reason = "not every name needs it")]
         mod $constant {
             use super::*;
-            pub(crate) static REAL: Real = Real::new($name);
+            pub(crate) static REAL: Real = Real::next($name);
             pub(crate) type Function = unsafe extern "C" fn($($argument),*) -> $result;
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
             pub(crate) fn get() -> Option<Function> {

@@ -5,7 +5,7 @@
 //! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
 //!
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
-//!   [`access`]: callbacks of the instrumentation.
+//!   [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
 //! * [`chunks`]: the books, under one lock; with [`stacks`] and [`curves`].
 //! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
@@ -23,6 +23,7 @@ mod access;
 mod allocators;
 mod arena;
 mod chunks;
+mod copies;
 mod curves;
 mod hooks;
 mod local;

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
-use super::{chunks, sys, unwind, windows};
+use super::{chunks, copies, sys, unwind, windows};
 use crate::format::{
     MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
 };
@@ -15,6 +15,7 @@ use crate::format::{
 static STATE: AtomicU8 = AtomicU8::new(0);
 static STACKS: AtomicBool = AtomicBool::new(true);
 static SITES: AtomicBool = AtomicBool::new(true);
+static ACCESSES: AtomicBool = AtomicBool::new(false);
 static RATE: AtomicU64 = AtomicU64::new(0);
 /// Without the tool: whether the table of pages could not be mapped.
 static NO_TABLE: AtomicBool = AtomicBool::new(false);
@@ -36,6 +37,7 @@ pub(crate) fn options() -> Options {
     Options {
         stacks: STACKS.load(Ordering::Relaxed),
         sites: SITES.load(Ordering::Relaxed),
+        accesses: ACCESSES.load(Ordering::Relaxed),
         rate: RATE.load(Ordering::Relaxed),
     }
 }
@@ -69,6 +71,7 @@ fn first() -> bool {
         map_nothing();
     }
     STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
+    copies::begin();
     if begun {
         // SAFETY: the handlers are functions of this library, which is never unloaded.
         unsafe {
@@ -155,6 +158,7 @@ fn read_options() {
             match key {
                 b"stacks" => STACKS.store(value != 0, Ordering::Relaxed),
                 b"sites" => SITES.store(value != 0, Ordering::Relaxed),
+                b"accesses" => ACCESSES.store(value != 0, Ordering::Relaxed),
                 b"rate" => RATE.store(value.min(1 << 40), Ordering::Relaxed),
                 _ => sys::say(b"an option of the tool is unknown to the runtime"),
             }
@@ -318,7 +322,7 @@ pub(crate) unsafe fn thread(local: *mut Local) {
         }
         let entry = arena::thread(id as u16);
         (*entry).id = id;
-        (*entry).started = events;
+        (*entry).started = events + 1;
         let key = KEY.load(Ordering::Relaxed);
         if key != u32::MAX {
             sys::pthread_setspecific(key, local.cast::<c_void>());

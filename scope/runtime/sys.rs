@@ -18,6 +18,7 @@ pub(crate) const SCM_RIGHTS: c_int = 1;
 pub(crate) const MSG_NOSIGNAL: c_int = 0x4000;
 pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 pub(crate) const CLOCK_REALTIME: c_int = 0;
+pub(crate) const SYS_WRITE: i64 = 1;
 pub(crate) const SYS_MMAP: i64 = 9;
 
 #[repr(C)]
@@ -64,7 +65,6 @@ unsafe extern "C" {
     pub(crate) fn memfd_create(name: *const c_char, flags: u32) -> c_int;
     pub(crate) fn ftruncate(fd: c_int, length: i64) -> c_int;
     pub(crate) fn close(fd: c_int) -> c_int;
-    pub(crate) fn write(fd: c_int, buffer: *const c_void, count: usize) -> isize;
     pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     pub(crate) fn connect(fd: c_int, address: *const UnixAddress, len: u32) -> c_int;
     pub(crate) fn sendmsg(fd: c_int, message: *const Message, flags: c_int) -> isize;
@@ -110,9 +110,9 @@ pub(crate) unsafe fn map(
 pub(crate) fn say(line: &[u8]) {
     // SAFETY: the slice is readable; that the write may fail does not matter.
     unsafe {
-        write(2, b"ccscope: ".as_ptr().cast(), 9);
-        write(2, line.as_ptr().cast(), line.len());
-        write(2, b"\n".as_ptr().cast(), 1);
+        for part in [&b"ccscope: "[..], line, b"\n"] {
+            syscall(SYS_WRITE, 2_i64, part.as_ptr(), part.len());
+        }
     }
 }
 

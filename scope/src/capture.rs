@@ -53,7 +53,11 @@ pub fn profile(
     let mut types = Types::default();
     for site in &mut sites {
         site.place = symbols::place(&site.stack, &frames);
-        site.type_id = Some(types.of_stack(&site.stack, &frames));
+    }
+    let places = sites.iter().filter_map(|site| site.place);
+    types.learn(places.map(|index| &frames[index as usize]), symbols);
+    for site in &mut sites {
+        site.type_id = Some(types.of_stack(&site.stack, site.place, &frames));
     }
     types.complete(symbols);
     let mut total = totals(&header, &sites);
@@ -485,7 +489,9 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         run.seconds = header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9;
     }
     run.end = header.events;
-    let rate = header.window_candidates.checked_div(recorded);
+    let other = total.other_reads + total.other_writes;
+    let all = total.heap_reads.saturating_add(total.heap_writes).saturating_add(other);
+    let rate = all.checked_div(recorded);
     run.window_rate = rate.map_or(0, |rate| rate.max(1));
     if header.state == format::state::STOPPED {
         let stop = "Recording stopped before the process ended: no memory was left for it.";

@@ -1,6 +1,8 @@
-//! What chunks hold: told by the functions of the standard library in their stacks, which name
-//! the type that they allocate for, and laid out as the debug information says.
+//! What chunks hold: told by the functions of the standard library in their stacks, which name the
+//! type that they allocate for, or in C by the variable that is assigned; and laid out as the debug
+//! information says.
 
+mod assignments;
 mod layout;
 mod names;
 
@@ -19,6 +21,8 @@ pub struct Types {
     index_of: HashMap<String, u32>,
     /// Of each type: its whole name, and that of an element.
     known: Vec<Holder>,
+    /// What lines of C allocate for.
+    of_line: HashMap<assignments::Line, Holder>,
 }
 
 /// What a function allocates for.
@@ -31,14 +35,38 @@ struct Holder {
 }
 
 impl Types {
-    /// Index of the type of chunks with this stack.
-    pub fn of_stack(&mut self, stack: &[u32], frames: &[Frame]) -> u32 {
-        let frames = stack.iter().map(|&index| &frames[index as usize]);
+    /// Finds out what lines of C allocate for.
+    ///
+    /// Comes before [`Types::of_stack`]; `places` are the frames where the user allocates.
+    pub fn learn<'f>(&mut self, places: impl Iterator<Item = &'f Frame>, symbols: &Symbols) {
+        let mut wanted = HashMap::new();
+        for frame in places {
+            if let Some(line) = assignments::line_of(frame) {
+                wanted
+                    .entry(line)
+                    .or_insert_with(|| assignments::assigned(frame));
+            }
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        for path in symbols.debug_files() {
+            // Damaged debug information is as good as none.
+            self.of_line
+                .extend(assignments::find(path, &wanted).unwrap_or_default());
+        }
+    }
+
+    /// Index of the type of chunks with this stack, whose user's frame is `place`.
+    pub fn of_stack(&mut self, stack: &[u32], place: Option<u32>, frames: &[Frame]) -> u32 {
+        let whole = stack.iter().map(|&index| &frames[index as usize]);
+        let place = place.map(|index| &frames[index as usize]);
+        let assigned = || self.of_line.get(&assignments::line_of(place?)?).cloned();
         let nobody = || Holder {
             name: "bytes".into(),
             element: String::new(),
         };
-        let holder = holder(frames).unwrap_or_else(nobody);
+        let holder = holder(whole).or_else(assigned).unwrap_or_else(nobody);
         if let Some(&index) = self.index_of.get(&holder.name) {
             return index;
         }

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::analyses::units::{ratio, rounded};
+use crate::analyses::units::{ratio, rounded, sum};
 use crate::profile::{Point, Profile, Resident};
 
 /// A value over time, constant between its steps.
@@ -106,15 +106,14 @@ pub struct Gap {
     pub site: usize,
     /// Usable bytes at the peak of the process.
     pub allocated: u64,
-    /// Those of them that were touched by then.
+    /// Those of them that are touched: by then, as its curve says, or in the end, by its share of
+    /// touched bytes over the whole run. The larger of both, as curves change with allocations and
+    /// not with accesses.
     pub touched: u64,
-    /// Whether the site has no curve, and `touched` is the site's share of touched bytes over the
-    /// whole run instead.
-    pub is_estimate: bool,
 }
 
 /// Where the bytes are that are allocated and not touched at the peak of the process: the sites
-/// with the largest gap first; none without recorded accesses.
+/// with the largest gap first; none without recorded accesses. What is touched later is in no gap.
 #[must_use]
 pub fn gap_at_peak(profile: &Profile) -> Vec<Gap> {
     if !profile.run.accesses {
@@ -125,16 +124,14 @@ pub fn gap_at_peak(profile: &Profile) -> Vec<Gap> {
         let after = it
             .curve
             .partition_point(|point| point.time <= profile.total.peak_time);
-        let point = after.checked_sub(1).map(|i| it.curve[i]);
+        let by_then = after.checked_sub(1).map_or(0, |i| it.curve[i].touched);
         let part = ratio(it.touched_bytes, it.requested).min(1.0);
-        let estimate = || rounded(part * it.at_peak_requested as f64);
+        // Bytes that were not asked for are touched by nobody.
+        let in_the_end = rounded(part * it.at_peak_requested as f64);
         Gap {
             site,
             allocated,
-            touched: point
-                .map_or_else(estimate, |point| point.touched)
-                .min(allocated),
-            is_estimate: point.is_none(),
+            touched: by_then.max(in_the_end).min(allocated),
         }
     };
     let mut gaps: Vec<Gap> = profile.sites.iter().enumerate().map(gap_of).collect();
@@ -174,7 +171,7 @@ pub fn phases(profile: &Profile, parts: u32) -> Vec<Phase> {
             .partition_point(|point| point.ns < end || is_last);
         let points = &profile.curve[first..after.max(first)];
         let before = first.checked_sub(1).map_or(0, |i| profile.curve[i].usable);
-        let allocations = points.iter().map(|point| point.allocations).sum();
+        let allocations = sum(points.iter().map(|point| point.allocations));
         Phase {
             from,
             to,
@@ -226,8 +223,9 @@ mod tests {
         assert!(steps(&[]).integral(second).abs() < 1e-9);
     }
 
-    /// The first site has 400 bytes and a curve that says 100 of them are touched at the peak; the
-    /// second no curve, 1000 bytes, and 3 of 4 requested bytes touched in all.
+    /// The first site has 400 bytes, of which its curve says 100 are touched at the peak and the
+    /// whole run a quarter less; the second no curve, and 3 of 4 of its 800 requested bytes touched
+    /// in all. 200 of its 1,000 bytes were not asked for.
     #[test]
     fn the_gap_at_the_peak_is_explained_by_site() {
         let mut run = profile();
@@ -237,19 +235,22 @@ mod tests {
             panic!("two sites");
         };
         first.at_peak_usable = 400;
+        first.at_peak_requested = 400;
+        (first.touched_bytes, first.requested) = (75, 400);
         first.curve = vec![point(10, 300, 90), point(50, 400, 100), point(60, 400, 400)];
         second.at_peak_usable = 1000;
         second.at_peak_requested = 800;
         second.curve.clear();
         (second.touched_bytes, second.requested) = (3, 4);
-        let gaps = gap_at_peak(&run);
-        let gap = |site, allocated, touched, is_estimate| Gap {
+        let gap = |site, allocated, touched| Gap {
             site,
             allocated,
             touched,
-            is_estimate,
         };
-        assert_eq!(gaps, [gap(1, 1000, 600, true), gap(0, 400, 100, false)]);
+        assert_eq!(gap_at_peak(&run), [gap(1, 1000, 600), gap(0, 400, 100)]);
+        // Touched in the end.
+        run.sites[0].touched_bytes = 400;
+        assert_eq!(gap_at_peak(&run), [gap(1, 1000, 600)]);
         run.run.accesses = false;
         assert_eq!(gap_at_peak(&run), []);
     }

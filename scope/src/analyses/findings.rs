@@ -6,7 +6,7 @@
 //! | kinds | share of |
 //! |---|---|
 //! | never touched, never read, never written, partly used, reserved | bytes at the peak |
-//! | late free, early allocation | bytes times seconds |
+//! | late free, early allocation | bytes times events |
 //! | growth, temporary, moved | time, where an access costs 1, or 1 ns if they were not counted, and a call [`CALL_EVENTS`] |
 //! | false sharing | accesses in the windows |
 
@@ -14,7 +14,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::analyses::curves::{StepFunction, end_ns};
 use crate::analyses::scores::GROWTH_STEPS;
 use crate::analyses::units::{byte_seconds, bytes, count, plural, ratio, rounded, seconds};
 use crate::profile::{Profile, Site};
@@ -156,13 +155,22 @@ struct Search<'a> {
     options: Options,
     /// Of the whole run, in the unit of an access.
     time: f64,
-    byte_seconds: f64,
+    /// Bytes of the process times the events for which they were allocated.
+    byte_events: f64,
     is_rust: bool,
 }
 
 impl Search<'_> {
     fn new(profile: &Profile, options: Options) -> Search<'_> {
-        let curve = StepFunction::allocated(&profile.curve);
+        let ends = profile
+            .curve
+            .iter()
+            .skip(1)
+            .map(|point| point.time)
+            .chain([profile.run.end]);
+        let steps = profile.curve.iter().zip(ends);
+        let areas = steps.map(|(at, end)| at.usable as f64 * end.saturating_sub(at.time) as f64);
+        let byte_events: f64 = areas.sum();
         let moved: f64 = profile
             .sites
             .iter()
@@ -177,7 +185,7 @@ impl Search<'_> {
                 // What else the program does was not counted; an access takes about that long.
                 false => (profile.run.seconds * 1e9).max(1.0),
             },
-            byte_seconds: curve.integral(end_ns(profile)),
+            byte_events,
             is_rust: profile.run.compiler.starts_with("rustc"),
         }
     }
@@ -199,9 +207,9 @@ impl Search<'_> {
             return Vec::new();
         }
         let n = site.allocations;
-        let chunks = |number: u64| match number {
-            _ if number >= n => "all chunks".to_owned(),
-            _ => format!("{} of {} chunks", count(number), count(n)),
+        let of_chunks = |number: u64| match number {
+            _ if number >= n => String::new(),
+            _ => format!(" in {} of {} chunks", count(number), count(n)),
         };
         let at_peak = |part: f64| rounded(site.at_peak_usable as f64 * part.clamp(0.0, 1.0));
         let mut found = Vec::new();
@@ -209,23 +217,27 @@ impl Search<'_> {
             (
                 Kind::NeverTouched,
                 site.untouched_chunks,
-                "never touched: allocate on first use",
+                "never touched",
+                "allocate on first use",
             ),
             (
                 Kind::NeverRead,
                 site.unread_chunks,
-                "written, never read: drop it, unless the system reads it",
+                "written, never read",
+                "drop it, unless the system reads it",
             ),
             (
                 Kind::NeverWritten,
                 site.unwritten_chunks,
-                "read, never written: share it, unless the system writes it",
+                "read, never written",
+                "share it, unless the system writes it",
             ),
         ];
-        for (kind, number, what) in useless {
+        for (kind, number, what, advice) in useless {
             if ratio(number, n) >= MOST_CHUNKS {
                 let unused = at_peak(ratio(number, n));
-                let sentence = format!("{} {what}, {} at the peak", chunks(number), bytes(unused));
+                let (of_chunks, saved) = (of_chunks(number), bytes(unused));
+                let sentence = format!("{what}{of_chunks}: {advice}, {saved} at the peak");
                 let doubt = if kind == Kind::NeverTouched {
                     1.0
                 } else {
@@ -238,7 +250,7 @@ impl Search<'_> {
                 }));
             }
         }
-        if site.untouched_chunks < n {
+        if ratio(site.untouched_chunks, n) < MOST_CHUNKS {
             found.extend(self.partly_used(site));
         }
         found.extend(self.held(site, site.drag, Kind::LateFree));
@@ -291,7 +303,8 @@ impl Search<'_> {
         }
         let second = seconds_per_event(self.profile, site);
         let sum = byte_events * second;
-        let share = sum / self.byte_seconds.max(f64::MIN_POSITIVE);
+        // In events, so that the order is the same in each run.
+        let share = byte_events / self.byte_events.max(f64::MIN_POSITIVE);
         if !(sum > 0.0 && sum.is_finite()) {
             return None;
         }

@@ -9,7 +9,7 @@
 //!
 //! The interval of an estimate goes from all unknown ones hit to all missed, and is widened by the
 //! sampling error between windows (95 %, ratio estimator with Student's factors). It is scaled by
-//! accesses to the heap over those in windows. A recording of all accesses in one window begins with
+//! accesses, of the site or of all, over those in windows. A recording of all accesses in one window begins with
 //! caches that are empty indeed, and has neither error.
 //!
 //! The bounds are strict for a first level with LRU replacement, for which the contents of a set are
@@ -131,35 +131,44 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         sums.add(profile, window, &mut replay);
     }
     let scale = Scale {
-        windows: profile.windows.len(),
-        recorded,
         accesses,
-        squares: sums.squares,
         is_complete,
     };
-    let total: Vec<Interval> = sums.total.iter().map(|sum| scale.interval(sum)).collect();
+    let total: Vec<Interval> = scale.intervals(&sums.total);
     let costs = costs(machine);
     let mut fields = sums.fields(profile);
     let mut sites: Vec<SiteMisses> = Vec::new();
-    for (&site, (of_site, in_windows)) in &sums.sites {
-        let misses: Vec<Interval> = of_site.iter().map(|sum| scale.interval(sum)).collect();
-        let all = *in_windows as f64 * accesses as f64 / recorded as f64;
+    for (&id, sampled) in &sums.sites {
+        let index = usize::try_from(id).ok()?;
+        let site = &profile.sites[index];
+        let accesses = match is_complete {
+            true => sampled.recorded,
+            false => site.reads.saturating_add(site.writes).max(sampled.recorded),
+        };
+        let misses = Scale {
+            accesses,
+            is_complete,
+        }
+        .intervals(sampled);
+        let per_access = |misses: &Interval| misses.map(|it| it * 1000.0 / accesses as f64);
         let part = |(own, total): (&Interval, &Interval)| share(own.estimate, total.estimate);
         let waits = misses
             .iter()
             .zip(&costs)
             .map(|(misses, cost)| misses.estimate * cost);
         sites.push(SiteMisses {
-            site: usize::try_from(site).ok()?,
-            recorded: *in_windows,
-            per_1000: misses
+            site: index,
+            recorded: sampled.recorded,
+            per_1000: misses.iter().map(per_access).collect(),
+            share: misses
                 .iter()
-                .map(|it| it.map(|misses| misses * 1000.0 / all))
+                .zip(&total)
+                .map(part)
+                .map(|part| part.min(1.0))
                 .collect(),
-            share: misses.iter().zip(&total).map(part).collect(),
             wait_ns: waits.sum(),
             wait_share: 0.0,
-            fields: fields.remove(&site).unwrap_or_default(),
+            fields: fields.remove(&id).unwrap_or_default(),
             misses,
         });
     }
@@ -339,31 +348,54 @@ impl Sum {
     }
 }
 
-/// The levels of a site, and its accesses.
-type OfSite = (Vec<Sum>, u64);
+/// What the windows show of a site, or of all.
+#[derive(Clone, Debug)]
+struct Sampled {
+    levels: Vec<Sum>,
+    /// Windows in which it occurs, and its accesses in them: their sum and that of their squares.
+    windows: usize,
+    recorded: u64,
+    squares: f64,
+}
+
+impl Sampled {
+    fn new(levels: usize) -> Sampled {
+        Sampled {
+            levels: vec![Sum::default(); levels],
+            windows: 0,
+            recorded: 0,
+            squares: 0.0,
+        }
+    }
+
+    /// Takes in a window: misses by level, certain and possible, of so many accesses.
+    fn add(&mut self, misses: &[[u64; 2]], accesses: u64) {
+        for (sum, &misses) in self.levels.iter_mut().zip(misses) {
+            sum.add(misses, accesses);
+        }
+        self.windows += 1;
+        self.recorded += accesses;
+        self.squares += (accesses as f64).powi(2);
+    }
+}
 
 struct Sums {
-    levels: usize,
-    total: Vec<Sum>,
-    sites: HashMap<u32, OfSite>,
+    total: Sampled,
+    sites: HashMap<u32, Sampled>,
     fields: HashMap<(u32, u64), FieldMisses>,
-    /// Of the accesses of windows.
-    squares: f64,
 }
 
 impl Sums {
     fn new(levels: usize) -> Sums {
         Sums {
-            levels,
-            total: vec![Sum::default(); levels],
+            total: Sampled::new(levels),
             sites: HashMap::new(),
             fields: HashMap::new(),
-            squares: 0.0,
         }
     }
 
     fn add(&mut self, profile: &Profile, window: &Window, replay: &mut Replay) {
-        let levels = self.levels;
+        let levels = self.total.levels.len();
         let mut of_sites: HashMap<u32, (Vec<[u64; 2]>, u64)> = HashMap::new();
         replay.begin();
         for access in &window.accesses {
@@ -398,24 +430,18 @@ impl Sums {
                 }
             }
         }
-        let accesses = heap_accesses(window);
-        self.squares += (accesses as f64).powi(2);
         let mut total = vec![[0; 2]; levels];
-        for (site, (counts, own)) in of_sites {
-            let (sums, recorded) = self
+        for (site, (counts, accesses)) in of_sites {
+            let sampled = self
                 .sites
                 .entry(site)
-                .or_insert_with(|| (vec![Sum::default(); levels], 0));
-            *recorded += own;
-            for (level, counts) in counts.into_iter().enumerate() {
-                sums[level].add(counts, accesses);
-                total[level][0] += counts[0];
-                total[level][1] += counts[1];
+                .or_insert_with(|| Sampled::new(levels));
+            sampled.add(&counts, accesses);
+            for (all, own) in total.iter_mut().zip(counts) {
+                *all = [all[0] + own[0], all[1] + own[1]];
             }
         }
-        for (sum, counts) in self.total.iter_mut().zip(total) {
-            sum.add(counts, accesses);
-        }
+        self.total.add(&total, heap_accesses(window));
     }
 
     /// By site, ascending in offset.
@@ -455,17 +481,22 @@ fn field_offset(profile: &Profile, access: &Access) -> Option<u64> {
 
 /// From counts in windows to misses of the run.
 struct Scale {
-    windows: usize,
-    recorded: u64,
     accesses: u64,
-    squares: f64,
     is_complete: bool,
 }
 
 impl Scale {
-    fn interval(&self, sum: &Sum) -> Interval {
+    fn intervals(&self, sampled: &Sampled) -> Vec<Interval> {
+        sampled
+            .levels
+            .iter()
+            .map(|sum| self.interval(sampled, sum))
+            .collect()
+    }
+
+    fn interval(&self, sampled: &Sampled, sum: &Sum) -> Interval {
         let [certain, possible] = sum.0.map(|moments| moments.misses as f64);
-        let factor = self.accesses as f64 / self.recorded as f64;
+        let factor = self.accesses as f64 / sampled.recorded.max(1) as f64;
         let estimate = (certain + possible) / 2.0 * factor;
         if self.is_complete {
             return Interval {
@@ -474,7 +505,7 @@ impl Scale {
                 high: possible,
             };
         }
-        let [below, above] = sum.0.map(|moments| self.sampling_error(&moments));
+        let [below, above] = sum.0.map(|moments| self.sampling_error(sampled, &moments));
         Interval {
             // What was seen did happen, and an access misses a level at most once.
             low: (certain * factor - below).max(certain),
@@ -486,18 +517,21 @@ impl Scale {
     /// Half of the 95 % interval of the ratio of misses to accesses, times the accesses of the run:
     /// `t * sqrt((1 - f) * k / (k - 1) * sum of (m - r n)^2) / sum of n`, for `k` windows with `m`
     /// misses in `n` accesses each, which are the part `f` of the run.
-    fn sampling_error(&self, moments: &Moments) -> f64 {
-        let windows = self.windows as f64;
-        if self.windows < 2 {
+    fn sampling_error(&self, sampled: &Sampled, moments: &Moments) -> f64 {
+        let recorded = sampled.recorded as f64;
+        let unseen = 1.0 - recorded / self.accesses as f64;
+        if unseen <= 0.0 {
+            return 0.0;
+        }
+        if sampled.windows < 2 {
             return f64::INFINITY;
         }
-        let recorded = self.recorded as f64;
+        let windows = sampled.windows as f64;
         let ratio = moments.misses as f64 / recorded;
         let residues =
-            moments.squares - 2.0 * ratio * moments.products + ratio * ratio * self.squares;
-        let unseen = 1.0 - recorded / self.accesses as f64;
+            moments.squares - 2.0 * ratio * moments.products + ratio * ratio * sampled.squares;
         let variance = unseen * windows / (windows - 1.0) * residues.max(0.0);
-        student(self.windows - 1) * variance.sqrt() / recorded * self.accesses as f64
+        student(sampled.windows - 1) * variance.sqrt() / recorded * self.accesses as f64
     }
 }
 

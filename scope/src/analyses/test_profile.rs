@@ -50,6 +50,8 @@ fn frame(function: &str, file: &str, line: u32) -> Frame {
 pub(crate) fn profile() -> Profile {
     let mut reads = vec![0; 400];
     reads[..4].fill(1000);
+    let mut writes = vec![0; 400];
+    writes[..100].fill(1000);
     let record = Site {
         stack: vec![0, 1, 5],
         place: Some(1),
@@ -70,18 +72,15 @@ pub(crate) fn profile() -> Profile {
         last_time: 10_000,
         reads: 1000,
         writes: 100_000,
-        touched_bytes: 400_000,
-        useful_bytes: 400_000,
+        touched_bytes: 100_000,
+        useful_bytes: 100_000,
         lifetime: 500_000_000,
         shortest_life: 400_000,
         longest_life: 600_000,
         active_ratio: 900.0,
-        histogram: Some(Histogram {
-            reads,
-            writes: vec![250; 400],
-        }),
+        histogram: Some(Histogram { reads, writes }),
         groups: vec![group(1, 10_000, 1000, 500_000_000, 600_000)],
-        curve: vec![point(10_000, 400_000, 10_000), point(600_000, 0, 0)],
+        curve: vec![point(10_000, 400_000, 0), point(600_000, 0, 0)],
         ..Site::default()
     };
     let vector = Site {
@@ -242,8 +241,8 @@ pub(crate) fn profile() -> Profile {
         curve: vec![
             point(1, 400, 100),
             point(10_000, 400_000, 100_000),
-            point(200_000, 1_000_000, 600_000),
-            point(600_000, 600_000, 500_000),
+            point(200_000, 1_000_000, 690_000),
+            point(600_000, 600_000, 590_000),
             point(920_000, 300_000, 290_000),
         ],
         resident: vec![

@@ -5,6 +5,11 @@ pub(crate) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
+/// A sum that stops at the largest number: a damaged profile must not end the tool.
+pub(crate) fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
 /// A number of things, to the nearest; numbers that are too large, negative or none are cut.
 #[expect(
     clippy::cast_possible_truncation,

@@ -98,12 +98,14 @@ impl Recording {
         mut command: Command,
         runtime: &Path,
         record: &RecordArgs,
+        instrumented: bool,
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},rate={}",
+            "stacks={},sites={},accesses={},rate={}",
             u8::from(!record.no_stacks),
             u8::from(!record.counters_only),
+            u8::from(instrumented),
             record.rate
         );
         command
@@ -295,7 +297,7 @@ impl<'a> Reporter<'a> {
     fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         for process in processes {
             let is_main = process.exit != Exit::Unknown;
-            let (pid, name) = (process.pid, process.name.clone());
+            let (pid, name) = (process.pid, process.name());
             let is_empty = process
                 .header()
                 .is_none_or(|header| header.total.allocations == 0);
@@ -403,10 +405,8 @@ impl<'a> Reporter<'a> {
                 .map(|built| built.folder.clone())
                 .unwrap_or_default(),
         };
-        let name = match process.name.as_str() {
-            "" => "process",
-            name => name,
-        };
+        let name = Some(process.name()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "process".to_owned());
         let mut path = folder.join(format!("{name}.{}.ccscope", process.pid));
         let mut number = 2;
         while self.paths.contains(&path) {

@@ -18,8 +18,8 @@ use crate::profile::{Exit, Resident, Run};
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// File name of the program.
-    pub(super) name: String,
+    /// File name of what it runs now, if it is still there.
+    program: String,
     pub(super) command: Vec<String>,
     pub(super) exit: Exit,
     capture: File,
@@ -38,13 +38,10 @@ impl Process {
                 .trim_end_matches('\0')
                 .to_owned()
         });
-        let name = program
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let name = name.or_else(|| first_module(&capture)).unwrap_or_default();
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
         Process {
             pid,
-            name: name.trim_end_matches(" (deleted)").to_owned(),
+            program: name.trim_end_matches(" (deleted)").to_owned(),
             command: secrets::hide(&words.collect::<Vec<_>>()),
             exit: Exit::Unknown,
             capture,
@@ -78,6 +75,13 @@ impl Process {
             ns,
             bytes,
         });
+    }
+
+    /// File name of the program. A process may have started another one since, so the runtime knows
+    /// better than the kernel.
+    pub(super) fn name(&self) -> String {
+        let seen = first_module(&self.capture).filter(|name| !name.is_empty());
+        seen.unwrap_or_else(|| self.program.clone())
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -246,9 +250,8 @@ mod tests {
         process.sample();
         assert_eq!(process.resident.len(), 1);
         assert!(
-            !process.has_ended() && process.name.starts_with("ccscope-"),
-            "{}",
-            process.name
+            !process.has_ended() && process.name().starts_with("ccscope-"),
+            "{process:?}"
         );
         assert!(!process.command.is_empty());
     }

@@ -8,21 +8,35 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use libc::{c_int, c_void, siginfo_t};
 
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
+/// A signal that has come and is not handed on yet.
+static COME: AtomicI32 = AtomicI32::new(0);
 
 extern "C" fn hand_on(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
-    let program = PROGRAM.load(Ordering::Relaxed);
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler with `SA_SIGINFO`.
     let from_process = unsafe { (*info).si_code } <= 0;
-    if program > 0 && from_process {
-        // SAFETY: `kill` may be called in a handler; it changes only `errno`, which the calls that
-        // this one interrupts are retried for.
-        unsafe { libc::kill(program, signal) };
+    if from_process {
+        COME.store(signal, Ordering::SeqCst);
+        pass();
     }
 }
 
-/// Hands signals on to the process `program` from now on; called again when that is known.
+/// Sends the program what has come, once that is known. This and the handler, in whatever order,
+/// leave no signal behind.
+fn pass() {
+    let program = PROGRAM.load(Ordering::SeqCst);
+    if program > 0 {
+        let signal = COME.swap(0, Ordering::SeqCst);
+        if signal != 0 {
+            // SAFETY: `kill` may be called in a handler. It takes no pointers.
+            unsafe { libc::kill(program, signal) };
+        }
+    }
+}
+
+/// Hands signals on to the process `program` from now on, also one that has come before.
 pub(super) fn hand_on_to(program: u32) {
-    PROGRAM.store(program.try_into().unwrap_or(0), Ordering::Relaxed);
+    PROGRAM.store(program.try_into().unwrap_or(0), Ordering::SeqCst);
+    pass();
 }
 
 /// Keeps this process alive when it is interrupted. Programs that are started later have the

@@ -12,10 +12,10 @@ use object::{Object, ObjectSection};
 use super::names;
 use crate::profile::Field;
 
-type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-type Unit<'d> = gimli::Unit<Slice<'d>>;
-type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
-type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+pub(super) type Unit<'d> = gimli::Unit<Slice<'d>>;
+pub(super) type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
+pub(super) type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 
 /// How a type lies in memory.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +40,19 @@ pub(super) fn find<T>(
     path: &Path,
     wanted: &HashMap<String, T>,
 ) -> Result<HashMap<String, Layout>, Box<dyn std::error::Error>> {
+    let mut found = HashMap::new();
+    each_unit(path, |dwarf, unit| {
+        find_in(dwarf, unit, wanted, &mut found)?;
+        Ok(found.len() < wanted.len())
+    })?;
+    Ok(found)
+}
+
+/// Calls `visit` for each unit in the file at `path`, until it returns false.
+pub(super) fn each_unit(
+    path: &Path,
+    mut visit: impl FnMut(&Dwarf<'_>, &Unit<'_>) -> gimli::Result<bool>,
+) -> Result<(), Box<dyn std::error::Error>> {
     let file = File::open(path)?;
     // SAFETY: nobody is expected to change the executable meanwhile; whoever does ends this
     // process, as with every other tool that maps executables.
@@ -53,16 +66,32 @@ pub(super) fn find<T>(
     };
     let sections = gimli::DwarfSections::load(load)?;
     let dwarf = sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little));
-    let mut found = HashMap::new();
     let mut units = dwarf.units();
     while let Some(header) = units.next()? {
-        if found.len() == wanted.len() {
+        let unit = dwarf.unit(header)?;
+        if !visit(&dwarf, &unit)? {
             break;
         }
-        let unit = dwarf.unit(header)?;
-        find_in(&dwarf, &unit, wanted, &mut found)?;
     }
-    Ok(found)
+    Ok(())
+}
+
+/// The type at `at` without `const` and such and, if `all`, without names that stand for it.
+pub(super) fn strip(unit: &Unit<'_>, at: UnitOffset, all: bool) -> gimli::Result<UnitOffset> {
+    let mut at = at;
+    for _ in 0..MAX_DEPTH {
+        let entry = unit.entry(at)?;
+        let through = match entry.tag() {
+            dw::DW_TAG_const_type | dw::DW_TAG_volatile_type | dw::DW_TAG_restrict_type => true,
+            dw::DW_TAG_typedef => all,
+            _ => false,
+        };
+        match type_of(unit, &entry).filter(|_| through) {
+            Some(inner) => at = inner,
+            None => break,
+        }
+    }
+    Ok(at)
 }
 
 fn find_in<T>(
@@ -89,6 +118,7 @@ fn find_in<T>(
                 | dw::DW_TAG_union_type
                 | dw::DW_TAG_enumeration_type
                 | dw::DW_TAG_base_type
+                | dw::DW_TAG_typedef
                 | dw::DW_TAG_pointer_type
         );
         if !is_type && tag != dw::DW_TAG_namespace && tag != dw::DW_TAG_subprogram {
@@ -117,7 +147,7 @@ fn find_in<T>(
     Ok(())
 }
 
-fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<String> {
+pub(super) fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<String> {
     let name = dwarf
         .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
         .ok()?;
@@ -125,7 +155,7 @@ fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<Stri
 }
 
 /// The entry of the type that `entry` refers to.
-fn type_of(unit: &Unit<'_>, entry: &Entry<'_>) -> Option<UnitOffset> {
+pub(super) fn type_of(unit: &Unit<'_>, entry: &Entry<'_>) -> Option<UnitOffset> {
     match entry.attr_value(dw::DW_AT_type)? {
         AttributeValue::UnitRef(offset) => Some(offset),
         AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&unit.header),
@@ -139,6 +169,7 @@ fn layout(
     at: UnitOffset,
     wraps: bool,
 ) -> gimli::Result<Layout> {
+    let at = strip(unit, at, true)?;
     let size = size(unit, at, MAX_DEPTH)?;
     let mut fields = Vec::new();
     members(

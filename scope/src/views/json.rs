@@ -39,7 +39,7 @@ pub const SCHEMA: &str = "ccscope-1";
 /// Phases of the run.
 const PHASES: u32 = 10;
 
-/// The JSON, indented, with a line break at its end.
+/// The JSON, in one line: profiles have thousands of sites.
 #[must_use]
 pub fn to_json(profile: &Profile, options: &Options) -> String {
     let results = Results::new(profile, options);
@@ -80,7 +80,7 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "gap": value(&gap_at_peak(profile)),
         "misses": value(&results.misses),
     });
-    format!("{all:#}\n")
+    format!("{all}\n")
 }
 
 /// Numbers and strings of a profile are always JSON; numbers that are none become `null`.

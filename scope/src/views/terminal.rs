@@ -12,7 +12,7 @@ use crate::analyses::misses::{Interval, SiteMisses};
 use crate::analyses::scores::{Pattern, Spread, global};
 use crate::analyses::types::{by_type, field_at, type_name};
 use crate::analyses::units::{
-    byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count,
+    byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count, sum,
 };
 use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
 use crate::views::text::{Table, bars, escape, fit, fit_path, line, short_path, wrap};
@@ -250,7 +250,7 @@ impl<'a> View<'a> {
         }
         let _infallible = write!(memory, ", {} at the end", bytes(total.end_usable));
 
-        let temporary: u64 = self.profile.sites.iter().map(|site| site.temporary).sum();
+        let temporary = sum(self.profile.sites.iter().map(|site| site.temporary));
         let allocations = format!(
             "{}, {} in all, {} temporary, from {}",
             plural(total.allocations, "chunk"),
@@ -418,7 +418,7 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     view.out
 }
 
-/// The sites with their scores and all their findings' first sentence, and their sum.
+/// The sites with their scores, each with its most saving finding, and how many there are.
 #[must_use]
 pub fn sites(profile: &Profile, options: &Options) -> String {
     let mut view = View::new(profile, options);

@@ -304,8 +304,8 @@ fn orders_are_kept() {
     assert_eq!(by("accesses"), [1, 2, 0, 3]);
     // Only two are in the windows.
     assert_eq!(by("misses"), [0, 1, 3, 2]);
-    // Usage 0.967, 0.983, 1, 1
-    assert_eq!(by("usage"), [3, 1, 0, 2]);
+    // 0.25, 0.967, 0.983, 1
+    assert_eq!(by("usage"), [0, 3, 1, 2]);
     assert_eq!(by("severity"), [2, 1, 3, 0]);
 }
 
@@ -374,4 +374,58 @@ fn a_profile_of_nothing_has_a_summary() {
     assert_eq!(edges(&run, &options(80)).lines().count(), 1);
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
     assert_eq!(all["sites"].as_array().map(Vec::len), Some(0));
+}
+
+/// Calls `change` with each number in a value, by its place.
+fn numbers(value: &mut Value, change: &mut impl FnMut(&mut Value)) {
+    match value {
+        Value::Number(_) => change(value),
+        Value::Array(all) => all.iter_mut().for_each(|it| numbers(it, change)),
+        Value::Object(all) => all.values_mut().for_each(|it| numbers(it, change)),
+        _ => {}
+    }
+}
+
+/// Each number of a small profile in turn becomes one that no run has.
+#[test]
+fn no_number_stops_a_view() {
+    let mut small = run();
+    small.windows = vec![
+        window(1, 0, vec![access(0x1000, 0, 0), access(u64::MAX, 1, 8)]),
+        window(2, 0, vec![access(0x1000, 3, 300_000)]),
+    ];
+    small.sites[0].histogram = Some(crate::profile::Histogram {
+        reads: vec![1, 0],
+        writes: vec![1],
+    });
+    let options = Options {
+        machine: Machine::preset("thesis").ok(),
+        ..options(80)
+    };
+    let whole = serde_json::to_value(&small).expect("a value");
+    let mut count = 0;
+    numbers(&mut whole.clone(), &mut |_| count += 1);
+    let mut tried = 0;
+    for place in 0..count {
+        for extreme in [0, u64::MAX, u64::from(u32::MAX)] {
+            let (mut changed, mut at) = (whole.clone(), 0);
+            numbers(&mut changed, &mut |number| {
+                if at == place {
+                    *number = extreme.into();
+                }
+                at += 1;
+            });
+            // Not all fit their field.
+            let Ok(damaged) = serde_json::from_value::<Profile>(changed) else {
+                continue;
+            };
+            tried += 1;
+            for view in [summary, threads, edges] {
+                assert!(view(&damaged, &options).contains('\n'));
+            }
+            assert!(source(&damaged, &options, 0).contains("type"));
+            assert!(json::to_json(&damaged, &options).starts_with('{'));
+        }
+    }
+    assert!(tried > count, "{tried} of {count}");
 }

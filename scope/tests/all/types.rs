@@ -274,3 +274,25 @@ fn without_debug_information_the_symbol_table_names_functions() {
     assert!(place.function.starts_with("program+0x"), "{place:?}");
     assert_eq!(names(&profile, &labels, "vec"), ["bytes"]);
 }
+
+#[test]
+fn c_types_are_those_of_the_variables_assigned() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile("gcc", "types.c", &["-g", "-O1"], folder.path());
+    let (profile, labels) = profile(&program);
+    assert_eq!(names(&profile, &labels, "declared"), ["struct node"]);
+    assert_eq!(names(&profile, &labels, "assigned"), ["point"]);
+    assert_eq!(names(&profile, &labels, "member"), ["bytes"]);
+    let kind =
+        |label: &str| &profile.types[profile.sites[labels[label][0]].type_id.unwrap() as usize];
+    assert_eq!(
+        (kind("declared").size, kind("assigned").size),
+        (Some(16), Some(8))
+    );
+    let fields = kind("declared").fields.iter();
+    let fields: Vec<_> = fields
+        .map(|field| (&*field.name, &*field.type_name, field.offset))
+        .collect();
+    assert_eq!(fields, [("key", "long int", 0), ("next", "node *", 8)]);
+    assert_eq!(kind("assigned").fields.len(), 2);
+}

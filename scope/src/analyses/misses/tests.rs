@@ -51,6 +51,10 @@ fn run(all: &[Access], windows: Vec<Window>) -> Profile {
     let mut run = profile();
     run.total.heap_reads = all.len() as u64;
     run.total.heap_writes = 0;
+    for (index, site) in (0..).zip(&mut run.sites) {
+        site.reads = all.iter().filter(|access| access.site == index).count() as u64;
+        site.writes = 0;
+    }
     run.windows = windows;
     run
 }
@@ -164,6 +168,7 @@ fn first_accesses_are_unknown_until_the_set_is_full() {
         vec![window(1, 0, lines.clone()), window(2, 0, lines.clone())],
     );
     run.total.heap_reads = 8;
+    run.sites[0].reads = 8;
     let found = misses(&run, &machine()).expect("windows");
     // All accesses were seen, in two windows: no sampling error, but two cold starts.
     let l1 = found.total[0];
