@@ -169,8 +169,7 @@ fn threads(
     // Whether the count takes in entry 0 or not, all entries are seen: unused ones are zero.
     for index in 0..=header.threads.min(layout::MAX_THREADS - 1) as u32 {
         let raw: format::Thread = entry(capture, layout::THREADS, u64::from(index))?;
-        // The first thread starts at 0.
-        if raw.id == 0 {
+        if raw.started == 0 {
             continue;
         }
         index_of.insert(index, index_32(threads.len()));

@@ -82,7 +82,7 @@ fn count(
     };
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
-    let mut recording = Recording::start(command, runtime, &record)?;
+    let mut recording = Recording::start(command, runtime, &record, true)?;
     let status = recording.end()?;
     let Some(process) = recording.processes.pop().filter(|_| status.success()) else {
         return fail(format!(

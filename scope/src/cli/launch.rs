@@ -41,7 +41,12 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     let runtime = runtime::install()?;
     let mut command = Command::new(&program.path);
     command.arg0(name).args(rest);
-    let mut recording = Recording::start(command, &runtime, &args.record)?;
+    let mut recording = Recording::start(
+        command,
+        &runtime,
+        &args.record,
+        program.facts.is_instrumented,
+    )?;
     let words = args
         .command
         .iter()
