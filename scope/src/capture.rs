@@ -489,7 +489,10 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
     }
     run.end = header.events;
     let other = total.other_reads + total.other_writes;
-    let all = total.heap_reads.saturating_add(total.heap_writes).saturating_add(other);
+    let all = total
+        .heap_reads
+        .saturating_add(total.heap_writes)
+        .saturating_add(other);
     let rate = all.checked_div(recorded);
     run.window_rate = rate.map_or(0, |rate| rate.max(1));
     if header.state == format::state::STOPPED {

@@ -302,7 +302,8 @@ impl Profile {
             .curve
             .get(at)
             .map_or(end, |point| (point.time, point.ns));
-        let part = time.saturating_sub(before.0) as f64 / after.0.saturating_sub(before.0).max(1) as f64;
+        let part =
+            time.saturating_sub(before.0) as f64 / after.0.saturating_sub(before.0).max(1) as f64;
         (before.1 as f64 + part * after.1.saturating_sub(before.1) as f64) / 1e9
     }
 }

@@ -475,7 +475,7 @@ fn edges_are_told_by_what_is_accessed_next() {
         capture.entry(layout::WINDOWS, index, window);
     }
     capture.header.windows = 3;
-    capture.header.window_candidates = 26_000;
+    capture.header.other_reads = 26_000;
     let profile = capture.profile().unwrap();
     let [first, second] = &profile.windows[..] else {
         panic!("{:?}", profile.windows)
