@@ -406,6 +406,7 @@ unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the caller's.
     unsafe {
         if !start::active() {
+            start::require_table();
             (*local).limit = u64::MAX;
             return;
         }

@@ -17,6 +17,8 @@ static STACKS: AtomicBool = AtomicBool::new(true);
 static SITES: AtomicBool = AtomicBool::new(true);
 static ACCESSES: AtomicBool = AtomicBool::new(false);
 static RATE: AtomicU64 = AtomicU64::new(0);
+/// Without the tool: whether the table of pages could not be mapped.
+static NO_TABLE: AtomicBool = AtomicBool::new(false);
 /// Key of the destructor that ends threads.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -115,8 +117,15 @@ fn map_nothing() {
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     let len = layout::GRANULES - layout::PAGES;
     // SAFETY: nobody else uses these addresses, far from where the kernel puts things.
-    if !unsafe { sys::map(BASE + layout::PAGES, len, sys::PROT_READ, flags, -1) } {
-        sys::die(b"no room for the table of pages: the process needs 1.5 TiB of address space");
+    let mapped = unsafe { sys::map(BASE + layout::PAGES, len, sys::PROT_READ, flags, -1) };
+    NO_TABLE.store(!mapped, Ordering::Relaxed);
+}
+
+/// Ends the process if accesses cannot be looked up. Only an instrumented program makes them: any
+/// other runs on without the table.
+pub(crate) fn require_table() {
+    if NO_TABLE.load(Ordering::Relaxed) {
+        sys::die(b"this instrumented program needs 128 GiB of address space (see `ulimit -v`)");
     }
 }
 

@@ -276,6 +276,8 @@ pub struct Chunk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     pub time: u64,
+    /// Whether these are the process's first accesses. Others are at random times.
+    pub from_start: bool,
     pub thread: u32,
     pub accesses: Vec<Access>,
 }

@@ -285,6 +285,7 @@ pub(crate) fn access(address: u64, site: u32, offset: u32) -> Access {
 pub(crate) fn window(time: u64, thread: u32, accesses: Vec<Access>) -> Window {
     Window {
         time,
+        from_start: false,
         thread,
         accesses,
     }

@@ -34,6 +34,7 @@ pub(super) fn read(
             let thread = thread_of.get(&part.thread).copied().unwrap_or(u32::MAX);
             windows.push(Window {
                 time: part.time,
+                from_start: part.burst == 0,
                 thread,
                 accesses: Vec::new(),
             });

@@ -20,7 +20,7 @@ use super::process::Process;
 use super::program::{self, Program};
 use super::progress::Progress;
 use super::socket::Listener;
-use super::{CliError, fail, runtime, show, signals};
+use super::{CliError, fail, runtime, secrets, show, signals};
 use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::symbols::Symbols;
@@ -47,6 +47,11 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
         &args.record,
         program.facts.is_instrumented,
     )?;
+    let words = args
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    recording.words = secrets::hide(&words.collect::<Vec<_>>());
     let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
     // The program's status counts more than lines that nobody can read.
@@ -82,6 +87,8 @@ fn exit_code(status: ExitStatus) -> u8 {
 pub(super) struct Recording {
     listener: Listener,
     child: Child,
+    /// What the child was started as: it may have ended before it can be asked.
+    words: Vec<String>,
     end: OwnedFd,
     started: Instant,
     progress: Progress,
@@ -138,6 +145,7 @@ impl Recording {
         Ok(Recording {
             listener,
             child,
+            words: Vec::new(),
             end,
             started,
             progress,
@@ -207,8 +215,15 @@ impl Recording {
     }
 
     fn accept(&mut self) {
-        self.processes
-            .extend(std::iter::from_fn(|| self.listener.accept()).map(Process::new));
+        while let Some(arrival) = self.listener.accept() {
+            let mut process = Process::new(arrival);
+            let is_child = |process: &Process| process.pid == self.child.id();
+            let is_first = is_child(&process) && !self.processes.iter().any(is_child);
+            if is_first && process.command.is_empty() {
+                process.command.clone_from(&self.words);
+            }
+            self.processes.push(process);
+        }
     }
 }
 
@@ -261,10 +276,11 @@ impl<'a> Reporter<'a> {
     /// Reports the processes that are left, and the first one's end last.
     fn finish(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         let is_main = |process: &Process| process.exit != Exit::Unknown;
-        let (main, others) = processes.into_iter().partition(is_main);
+        let (main, others): (Vec<_>, _) = processes.into_iter().partition(is_main);
+        let has_come = !main.is_empty();
         self.report(others, err)?;
         self.report(main, err)?;
-        if self.paths.is_empty() {
+        if self.paths.is_empty() && !has_come {
             writeln!(
                 err,
                 "ccscope: no profile: the runtime did not start in the program"
@@ -320,15 +336,6 @@ impl<'a> Reporter<'a> {
             return fail("it ended before the runtime was ready");
         };
         let path = self.path_for(&process, is_main);
-        let other = header.other_reads.saturating_add(header.other_writes);
-        let heap = header.total.reads.saturating_add(header.total.writes);
-        let accesses = is_main && self.program.facts.is_instrumented || heap > 0 || other > 0;
-        let from_file = self.program.facts.compilers.first().cloned();
-        let (compiler, flags) = match &self.built {
-            _ if !accesses => Default::default(),
-            Some(built) => (built.compiler.clone(), built.flags.clone()),
-            None => (from_file.unwrap_or_default(), Vec::new()),
-        };
         let mut caveats = Vec::new();
         let mapped = header.mapped_peak;
         if is_main
@@ -345,25 +352,46 @@ impl<'a> Reporter<'a> {
             caveats,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             parent: self.main,
-            compiler,
-            flags,
             machine: Topology::this().cpu_name.value,
             started_ns: header.start_ns,
             seconds: match is_main {
                 true => self.seconds,
                 false => header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9,
             },
-            accesses,
             window_rate: self.record.rate,
             ..Run::default()
         };
         let finished = process.finish(run);
         let (capture, run, resident) =
             finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
-        let profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
+        let mut profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
+        self.name_compiler(&mut profile, is_main);
         profile.save(&path)?;
         self.paths.push(path.clone());
         Ok((profile, path))
+    }
+
+    /// Says whether loads and stores were seen, and by which compiler's code.
+    fn name_compiler(&self, profile: &mut Profile, is_main: bool) {
+        let (facts, total) = (&self.program.facts, &profile.total);
+        let counts = [
+            total.heap_reads,
+            total.heap_writes,
+            total.other_reads,
+            total.other_writes,
+        ];
+        // What chunks that are alive have counted is in none of the capture's sums.
+        profile.run.accesses = is_main && facts.is_instrumented || counts.iter().any(|&n| n > 0);
+        if !profile.run.accesses {
+            return;
+        }
+        (profile.run.compiler, profile.run.flags) = match &self.built {
+            Some(built) => (built.compiler.clone(), built.flags.clone()),
+            None => (
+                facts.compilers.first().cloned().unwrap_or_default(),
+                Vec::new(),
+            ),
+        };
     }
 
     fn path_for(&self, process: &Process, is_main: bool) -> PathBuf {

@@ -498,7 +498,10 @@ fn edges_are_told_by_what_is_accessed_next() {
     // 26 of all accesses were recorded.
     let total = &profile.total;
     let all = total.other_reads + total.other_writes + total.heap_reads + total.heap_writes;
-    assert_eq!((profile.run.window_rate, total.other_reads), (all / 26, 26_000));
+    assert_eq!(
+        (profile.run.window_rate, total.other_reads),
+        (all / 26, 26_000)
+    );
     let [load, .., store] = &first.accesses[..] else {
         panic!()
     };

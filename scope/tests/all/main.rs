@@ -3,5 +3,11 @@
 mod building;
 mod capture;
 mod cli;
+mod dhat;
+mod ends;
+mod family;
+mod lackey;
+mod programs;
 mod store;
 mod types;
+mod unmodified;

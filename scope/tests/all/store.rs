@@ -190,6 +190,7 @@ impl Arbitrary for AnyProfile {
             },
             windows: some(g, 3, |g| Window {
                 time: number(g),
+                from_start: bool::arbitrary(g),
                 thread: u32::MAX,
                 accesses: some(g, 20_000, |g| access(g, sites.len())),
             }),
@@ -307,6 +308,7 @@ fn small() -> Profile {
         }],
         windows: vec![Window {
             time: 3,
+            from_start: true,
             thread: 0,
             accesses: vec![access; 2],
         }],

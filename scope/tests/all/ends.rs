@@ -1,0 +1,350 @@
+//! Programs that end badly, start others, have many threads or none of their descriptors: each has
+//! its profile, and its output and status are what they are without the tool.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use ccscope::Profile;
+use ccscope::profile::Exit;
+use tempfile::TempDir;
+
+use super::programs::{CCSCOPE, Run, command, compile, text};
+
+/// `ends.c`, instrumented.
+static ENDS: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let program = compile(
+        folder.path(),
+        &[CCSCOPE, "cc"],
+        "ends.c",
+        &["-O1", "-pthread"],
+    );
+    (folder, program)
+});
+
+fn ends() -> &'static str {
+    ENDS.1.to_str().unwrap()
+}
+
+/// Blocks of this size that were allocated.
+pub(crate) fn blocks(profile: &Profile, size: u64) -> u64 {
+    let sites = profile
+        .sites
+        .iter()
+        .filter(|site| site.smallest == size && site.largest == size);
+    sites.map(|site| site.allocations).sum()
+}
+
+/// What a program that nobody watches does.
+fn alone(words: &[&str]) -> Output {
+    command(words[0]).args(&words[1..]).output().unwrap()
+}
+
+/// Runs under the tool; nothing that the program does is to be different, but for the status of a
+/// signal, which is as in a shell.
+fn same(words: &[&str]) -> Run {
+    let (run, alone) = (Run::of(words), alone(words));
+    assert_eq!(run.out(), text(&alone.stdout), "{words:?}");
+    assert_eq!(run.err(), text(&alone.stderr), "{words:?}");
+    assert_eq!(run.output.status.code(), Some(code(&alone)), "{words:?}");
+    run
+}
+
+fn code(output: &Output) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+    let signal = || 128 + output.status.signal().unwrap();
+    output.status.code().unwrap_or_else(signal)
+}
+
+#[test]
+fn however_a_program_ends_it_has_a_profile() {
+    for (how, exit) in [
+        ("return", Exit::Code(0)),
+        ("_exit", Exit::Code(4)),
+        ("abort", Exit::Signal(libc::SIGABRT)),
+        ("segv", Exit::Signal(libc::SIGSEGV)),
+        ("kill", Exit::Signal(libc::SIGKILL)),
+    ] {
+        let profile = same(&[ends(), how]).profile();
+        assert_eq!(profile.run.exit, exit, "{how}");
+        assert_eq!(profile.run.command, [ends(), how]);
+        // Before `main`, and in it.
+        assert_eq!(
+            (blocks(&profile, 111), blocks(&profile, 12345)),
+            (1, 1),
+            "{how}"
+        );
+        assert!(
+            profile.run.accesses && profile.total.heap_writes >= 2,
+            "{how}"
+        );
+    }
+}
+
+#[test]
+fn a_program_killed_from_outside_has_a_profile() {
+    let folder = TempDir::new().unwrap();
+    let script = "import sys, time\nblocks = [bytes(4000) for _ in range(1000)]\n\
+                  print('ready', flush=True)\ntime.sleep(100)";
+    let mut tool = command(CCSCOPE)
+        .args(["run", "-q", "-o", "main.ccscope", "python3", "-c", script])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(tool.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "ready\n");
+    let children = format!("/proc/{0}/task/{0}/children", tool.id());
+    let child = fs::read_to_string(children).unwrap();
+    assert!(
+        Command::new("kill")
+            .args(["-9", child.trim()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(tool.wait().unwrap().code(), Some(137));
+    let profile = Profile::open(&folder.path().join("main.ccscope")).unwrap();
+    assert_eq!(profile.run.exit, Exit::Signal(libc::SIGKILL));
+    assert!(profile.total.end_usable > 4_000_000, "{:?}", profile.total);
+}
+
+#[test]
+fn handlers_of_exit_are_seen() {
+    assert_eq!(blocks(&same(&[ends(), "atexit"]).profile(), 999), 1);
+}
+
+#[test]
+fn a_child_process_has_a_profile_beside() {
+    let run = same(&[ends(), "fork"]);
+    let main = run.profile();
+    assert_eq!([222, 444, 12345].map(|size| blocks(&main, size)), [0, 1, 1]);
+    let [child] = &run.others()[..] else {
+        panic!("one child: {}", run.err())
+    };
+    assert_eq!([222, 444, 12345].map(|size| blocks(child, size)), [1, 0, 0]);
+    assert_eq!(child.run.parent, main.run.pid);
+    assert!(child.run.accesses);
+}
+
+#[test]
+fn a_program_that_replaces_itself_has_two_profiles() {
+    let run = same(&[ends(), "exec"]);
+    let mut both = run.others();
+    both.push(run.profile());
+    assert_eq!(both.len(), 2);
+    assert_eq!(
+        both.iter()
+            .map(|profile| blocks(profile, 12345))
+            .sum::<u64>(),
+        2
+    );
+    // That of the program's end is the one that was asked for.
+    let last = both.last().unwrap();
+    assert_eq!((last.run.exit, blocks(last, 999)), (Exit::Code(0), 1));
+}
+
+#[test]
+fn ten_thousand_short_threads_are_counted() {
+    let profile = same(&[ends(), "thousands"]).profile();
+    assert_eq!(blocks(&profile, 333), 10_000);
+    let site = profile
+        .sites
+        .iter()
+        .find(|site| site.smallest == 333)
+        .unwrap();
+    assert_eq!(
+        (site.frees, site.writes, site.temporary),
+        (10_000, 10_000, 10_000)
+    );
+    assert_eq!(profile.total.lost_chunks, 0);
+    assert_eq!(profile.threads.len(), 10_001);
+    let of_threads: u64 = profile
+        .threads
+        .iter()
+        .map(|thread| thread.allocations)
+        .sum();
+    assert_eq!(of_threads, profile.total.allocations);
+}
+
+#[test]
+fn counts_of_two_threads_at_once_are_exact() {
+    let profile = same(&[ends(), "counting"]).profile();
+    let sites = profile
+        .sites
+        .iter()
+        .filter(|site| site.smallest == 128 && site.largest == 128);
+    let (mut reads, mut writes) = (vec![0; 128], vec![0; 128]);
+    for site in sites.clone() {
+        let histogram = site.histogram.as_ref().unwrap();
+        let add = |sums: &mut Vec<u64>, counts: &[u64]| {
+            sums.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        };
+        add(&mut reads, &histogram.reads);
+        add(&mut writes, &histogram.writes);
+    }
+    assert_eq!(sites.clone().map(|site| site.allocations).sum::<u64>(), 2);
+    assert_eq!(sites.clone().map(|site| site.shared_chunks).sum::<u64>(), 2);
+    assert_eq!(sites.clone().map(|site| site.reads).sum::<u64>(), 16_000);
+    assert_eq!(sites.map(|site| site.writes).sum::<u64>(), 16_000);
+    assert_eq!((reads, writes), (vec![1000; 128], vec![1000; 128]));
+}
+
+#[test]
+fn a_stack_ten_thousand_deep_is_one_site() {
+    let profile = same(&[ends(), "deep"]).profile();
+    assert_eq!(blocks(&profile, 777), 10_001);
+    // Recursion is folded.
+    let sites = profile
+        .sites
+        .iter()
+        .filter(|site| site.smallest == 777)
+        .count();
+    assert!(sites < 10, "{sites}");
+}
+
+#[test]
+fn libraries_that_come_later_are_seen() {
+    let folder = TempDir::new().unwrap();
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let library = compile(folder.path(), &[CCSCOPE, "cc"], "library.c", &flags);
+    let profile = same(&[ends(), "dlopen", library.to_str().unwrap()]).profile();
+    assert_eq!((blocks(&profile, 888), blocks(&profile, 555)), (1, 1));
+    let site = profile
+        .sites
+        .iter()
+        .find(|site| site.smallest == 888)
+        .unwrap();
+    let place = &profile.frames[site.stack[0] as usize];
+    assert_eq!(
+        (place.function.as_str(), place.module.as_str()),
+        ("make", "library-c")
+    );
+    assert_eq!(site.writes, 1);
+}
+
+#[test]
+fn a_program_may_close_all_descriptors() {
+    let profile = same(&[ends(), "close"]).profile();
+    assert_eq!(blocks(&profile, 666), 1);
+}
+
+#[test]
+fn a_closed_standard_error_does_no_harm() {
+    let run = Run::of(&["sh", "-c", "exec 2>&-; echo still here; exit 6"]);
+    assert_eq!(
+        (run.out().as_str(), run.output.status.code()),
+        ("still here\n", Some(6))
+    );
+    let folder = TempDir::new().unwrap();
+    let script = format!("exec 2>&-; {CCSCOPE} run -o main.ccscope {} _exit", ends());
+    let output = command("sh")
+        .args(["-c", &script])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(output.stdout.is_empty());
+    let profile = Profile::open(&folder.path().join("main.ccscope")).unwrap();
+    assert_eq!(blocks(&profile, 12345), 1);
+}
+
+#[test]
+fn a_full_disk_costs_the_profile_and_one_line() {
+    let folder = TempDir::new().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("full")).unwrap();
+    for file in ["full", "/dev/full"] {
+        let output = command(CCSCOPE)
+            .args(["run", "-q", "-o", file, ends(), "_exit"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{err}");
+        assert!(
+            err.starts_with("ccscope: no profile of ") && err.lines().count() == 1,
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn too_small_an_address_space_is_told_in_one_line() {
+    // The limit is the program's alone.
+    let script = format!("ulimit -v 4000000; exec {} _exit", ends());
+    let run = Run::of(&["sh", "-c", &script]);
+    assert_eq!(run.output.status.code(), Some(127), "{}", run.err());
+    assert!(
+        run.err().contains("address space") && run.err().lines().count() <= 2,
+        "{}",
+        run.err()
+    );
+    // An unmodified program does without.
+    let run = Run::of(&["sh", "-c", "ulimit -v 4000000; exec echo 1"]);
+    assert_eq!(
+        (run.out().as_str(), run.output.status.code()),
+        ("1\n", Some(0))
+    );
+    assert!(
+        run.err().contains("ulimit -v") && run.err().lines().count() == 1,
+        "{}",
+        run.err()
+    );
+}
+
+#[test]
+fn a_library_that_the_user_preloads_stays() {
+    let folder = TempDir::new().unwrap();
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let library = compile(folder.path(), &["cc"], "preloaded.c", &flags);
+    let run = Run::with(&["cat", "/dev/null"], |command| {
+        command.env("LD_PRELOAD", &library);
+    });
+    // In the tool, too.
+    assert_eq!(
+        (run.out().as_str(), run.err().as_str()),
+        ("preloaded\npreloaded\n", "")
+    );
+    assert_eq!(blocks(&run.profile(), 4321), 1);
+}
+
+#[test]
+fn a_panic_while_a_value_is_dropped_passes_through() {
+    let folder = TempDir::new().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/panics.rs");
+    let program = folder.path().join("panics");
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let status = Command::new(rustc)
+        .args(["--edition=2024", "-Copt-level=1", "-o"])
+        .arg(&program)
+        .arg(source)
+        .status();
+    assert!(status.unwrap().success());
+    for (how, expected) in [("once", 101), ("twice", 134)] {
+        let words = [program.to_str().unwrap(), how];
+        let (run, alone) = (Run::of(&words), alone(&words));
+        assert_eq!(run.output.status.code(), Some(code(&alone)), "{how}");
+        assert_eq!(code(&alone), expected);
+        // But for the number of the thread.
+        let lines = |text: String| {
+            text.lines()
+                .filter(|line| !line.starts_with("thread"))
+                .count()
+        };
+        assert_eq!(
+            lines(run.err()),
+            lines(text(&alone.stderr)),
+            "{}",
+            run.err()
+        );
+        assert_eq!(blocks(&run.profile(), 4567), 2, "{how}");
+    }
+}

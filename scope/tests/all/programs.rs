@@ -1,0 +1,167 @@
+//! Builds the programs of `tests/programs`, runs them under the tool and opens what it has written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ccscope::Profile;
+use tempfile::TempDir;
+
+pub(crate) const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// A command whose cache is that of the tests.
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = Command::new(program);
+    command.env("XDG_CACHE_HOME", Path::new(SCRATCH).join("cache"));
+    command
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        text(&output.stderr)
+    );
+    output
+}
+
+/// Whether a command can be started. Those that only compare are skipped where their rival is not
+/// installed; CI installs all.
+pub(crate) fn is_installed(name: &str) -> bool {
+    let found = Command::new(name).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: {name} is not installed");
+    }
+    found
+}
+
+/// Compiles a program of C or C++ by `compiler`, which gets the flags too.
+pub(crate) fn compile(folder: &Path, compiler: &[&str], source: &str, flags: &[&str]) -> PathBuf {
+    let program = folder.join(source.replace('.', "-"));
+    let source = Path::new(SOURCES).join(source);
+    succeed(
+        command(compiler[0])
+            .args(&compiler[1..])
+            .arg("-o")
+            .arg(&program)
+            .arg(source)
+            .args(flags),
+    );
+    program
+}
+
+/// A finished run under the tool.
+pub(crate) struct Run {
+    pub(crate) output: Output,
+    pub(crate) folder: TempDir,
+}
+
+impl Run {
+    /// `ccscope run -q -o main.ccscope`, with more options and the program's words.
+    pub(crate) fn of(words: &[&str]) -> Run {
+        Run::with(words, |_| ())
+    }
+
+    /// The same with changes to the command.
+    pub(crate) fn with(words: &[&str], change: impl FnOnce(&mut Command)) -> Run {
+        let folder = TempDir::new().unwrap();
+        let mut command = command(CCSCOPE);
+        command
+            .args(["run", "-q", "-o", "main.ccscope"])
+            .args(words)
+            .current_dir(folder.path());
+        change(&mut command);
+        let output = command.output().unwrap();
+        Run { output, folder }
+    }
+
+    /// Of the first process.
+    pub(crate) fn profile(&self) -> Profile {
+        let path = self.folder.path().join("main.ccscope");
+        Profile::open(&path).unwrap_or_else(|error| panic!("{error}: {}", self.err()))
+    }
+
+    /// Those of other processes.
+    pub(crate) fn others(&self) -> Vec<Profile> {
+        let files = fs::read_dir(self.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let mut others: Vec<PathBuf> = files
+            .filter(|path| path.extension().is_some_and(|end| end == "ccscope"))
+            .filter(|path| !path.ends_with("main.ccscope"))
+            .collect();
+        others.sort();
+        others
+            .iter()
+            .map(|path| Profile::open(path).unwrap())
+            .collect()
+    }
+
+    pub(crate) fn out(&self) -> String {
+        text(&self.output.stdout)
+    }
+
+    pub(crate) fn err(&self) -> String {
+        text(&self.output.stderr)
+    }
+}
+
+/// A program in Rust, instrumented by `cargo ccscope run`.
+pub(crate) struct Instrumented {
+    pub(crate) executable: PathBuf,
+    pub(crate) out: String,
+    pub(crate) profile: Profile,
+}
+
+/// Builds and runs a program in Rust as users do.
+pub(crate) fn cargo_run(name: &str) -> Instrumented {
+    let package = Path::new(SCRATCH).join("programs").join(name);
+    fs::create_dir_all(&package).unwrap();
+    let source = Path::new(SOURCES).join(format!("{name}.rs"));
+    let manifest = format!(
+        "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
+         [[bin]]\nname = {name:?}\npath = {source:?}\n"
+    );
+    fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    let profile = package.join("main.ccscope");
+    let target = package.join("target");
+    let output = succeed(
+        command(env!("CARGO_BIN_EXE_cargo-ccscope"))
+            .args([
+                "ccscope",
+                "run",
+                "-q",
+                "-o",
+                "main.ccscope",
+                "--release",
+                "--offline",
+            ])
+            .arg("--target-dir")
+            .arg(&target)
+            .current_dir(&package),
+    );
+    Instrumented {
+        executable: target
+            .join("ccscope/x86_64-unknown-linux-gnu/release")
+            .join(name),
+        out: text(&output.stdout),
+        profile: Profile::open(&profile).unwrap(),
+    }
+}
+
+/// Numbers of the lines of `out` that begin with `word`.
+pub(crate) fn numbers(out: &str, word: &str) -> Vec<Vec<u64>> {
+    let lines = out
+        .lines()
+        .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
+    lines
+        .map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect())
+        .collect()
+}

@@ -1,0 +1,111 @@
+// Allocates, and ends or goes on in the way that its first argument names.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// One function for the blocks that tests look for, by size.
+__attribute__((noinline)) static void *keep(size_t size) {
+    char *block = malloc(size);
+    *(volatile char *)block = 1;
+    return block;
+}
+
+static void *short_thread(void *unused) {
+    free(keep(333));
+    return unused;
+}
+
+static volatile int64_t *shared_blocks[2];
+
+// Each thread reads its half of one block and writes that of the other. gcc would take a read and a
+// write of one word for one access.
+static void *counting_thread(void *half) {
+    int64_t sum = 0;
+    for (int round = 0; round < 1000; round++)
+        for (int word = 0; word < 8; word++) {
+            sum += shared_blocks[0][(intptr_t)half * 8 + word];
+            shared_blocks[1][(intptr_t)half * 8 + word] = sum;
+        }
+    return NULL;
+}
+
+static size_t deep(int depth) {
+    volatile char *block = keep(777);
+    size_t sum = depth > 0 ? deep(depth - 1) : 0;
+    return sum + block[0];
+}
+
+__attribute__((constructor)) static void before_main(void) {
+    keep(111);
+}
+
+static void at_exit(void) {
+    keep(999);
+}
+
+int main(int argc, char **argv) {
+    const char *how = argc > 1 ? argv[1] : "return";
+    keep(12345);
+    if (!strcmp(how, "fork")) {
+        pid_t child = fork();
+        if (child == 0) {
+            keep(222);
+            exit(3);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        keep(444);
+        printf("child ended with %d\n", WEXITSTATUS(status));
+    } else if (!strcmp(how, "exec")) {
+        execl(argv[0], argv[0], "atexit", NULL);
+    } else if (!strcmp(how, "atexit")) {
+        atexit(at_exit);
+    } else if (!strcmp(how, "_exit")) {
+        _exit(4);
+    } else if (!strcmp(how, "abort")) {
+        abort();
+    } else if (!strcmp(how, "segv")) {
+        *(volatile int *)0 = 1;
+    } else if (!strcmp(how, "kill")) {
+        kill(getpid(), SIGKILL);
+    } else if (!strcmp(how, "thousands")) {
+        for (int round = 0; round < 2500; round++) {
+            pthread_t threads[4];
+            for (int i = 0; i < 4; i++)
+                if (pthread_create(&threads[i], NULL, short_thread, NULL) != 0)
+                    return 1;
+            for (int i = 0; i < 4; i++)
+                pthread_join(threads[i], NULL);
+        }
+    } else if (!strcmp(how, "counting")) {
+        for (int block = 0; block < 2; block++)
+            shared_blocks[block] = calloc(16, 8);
+        pthread_t threads[2];
+        for (intptr_t half = 0; half < 2; half++)
+            pthread_create(&threads[half], NULL, counting_thread, (void *)half);
+        for (int half = 0; half < 2; half++)
+            pthread_join(threads[half], NULL);
+    } else if (!strcmp(how, "deep")) {
+        printf("%zu\n", deep(10000));
+    } else if (!strcmp(how, "dlopen")) {
+        void *library = dlopen(argv[2], RTLD_NOW);
+        void *(*make)(void) = (void *(*)(void))dlsym(library, "make");
+        make();
+        dlclose(library);
+        keep(555);
+    } else if (!strcmp(how, "close")) {
+        for (int fd = 0; fd < 1024; fd++)
+            close(fd);
+        keep(666);
+        return 5;
+    }
+    return 0;
+}
