@@ -37,7 +37,8 @@ pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
 /// One access of `size` bytes, which the program makes next.
 ///
 /// This is the common case without a call and without saved registers: nothing is due, and the
-/// address is outside the heap or in a page of one chunk that was touched before, by the only thread.
+/// address is outside the heap or in a page of one chunk that was touched before, by the only
+/// thread.
 #[inline(always)]
 pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
@@ -308,8 +309,8 @@ unsafe fn filled(start: u64, map: *mut u64, index: u64) {
         if index > 0 && *map.add(index as usize - 1) == u64::MAX {
             shadow::fill(from);
         }
-        // The last page of a chunk is not wholly the chunk's, and `fill` leaves it as it is; the word
-        // after the last is of the same piece of memory or another's, and read as it is.
+        // The last page of a chunk is not wholly the chunk's, and `fill` leaves it as it is; the
+        // word after the last is of the same piece of memory or another's, and read as it is.
         if shadow::whole(from + 4096) && *map.add(index as usize + 1) == u64::MAX {
             shadow::fill(from + 4096);
         }
