@@ -279,6 +279,8 @@ pub struct Site {
 pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
+    /// All of its bytes were touched, and its map need not be looked at. Not set for each that was.
+    pub const TOUCHED: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.

@@ -474,7 +474,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     const EAGAIN: c_int = 11;
     MANY.store(true, Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };

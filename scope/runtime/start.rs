@@ -267,9 +267,9 @@ unsafe extern "C" fn in_child() {
             map_nothing();
         }
         (*local).thread = 0;
-        (*local).alone = 0;
+        (*local).alone = false;
         (*local).now = 0;
-        (*local).limit = 0;
+        (*local).set_limit(0);
         (*local).synced = 0;
         (*local).other = [0; 2];
         STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
@@ -293,15 +293,11 @@ pub(crate) unsafe fn thread(local: *mut Local) {
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
-        (*local).alone = if MANY.load(Ordering::Relaxed) {
-            0
-        } else {
-            id as u16
-        };
+        (*local).alone = !MANY.load(Ordering::Relaxed);
         let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
         (*local).synced = events;
         (*local).now = events;
-        (*local).limit = events;
+        (*local).set_limit(events);
         (*local).gap = 0;
         if id > 1 {
             windows::wait(local);
