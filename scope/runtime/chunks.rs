@@ -64,7 +64,6 @@ pub(crate) unsafe fn allocated(
     mut from: Option<Detached>,
 ) {
     let hash = stacks::hash(new.stack);
-    let tsc = sys::tsc();
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -79,10 +78,9 @@ pub(crate) unsafe fn allocated(
                 }
                 retire(old, time, false);
             }
-            (*header()).last_tsc = tsc;
             if !start::options().sites {
                 grow(total(), new, time);
-                draw(total(), PROCESS_POINTS, (time, tsc), true);
+                draw_process(time, true);
                 return;
             }
             let id = if start::options().stacks {
@@ -91,15 +89,15 @@ pub(crate) unsafe fn allocated(
                 UNKNOWN
             };
             grow(site(id), new, time);
-            draw(site(id), SITE_POINTS, (time, tsc), true);
+            draw(site(id), SITE_POINTS, time, true);
             // After the site: a peak of the process includes this chunk.
             grow(total(), new, time);
-            draw(total(), PROCESS_POINTS, (time, tsc), true);
+            draw_process(time, true);
             let of_thread = thread((*local).thread);
             (*of_thread).allocations += 1;
             (*of_thread).live += new.usable;
             (*of_thread).peak = (*of_thread).peak.max((*of_thread).live);
-            draw_thread((*local).thread, (time, tsc), true);
+            draw_thread((*local).thread, time, true);
             (*local).last_allocated = time;
             let entry = books.take_entry();
             if entry == 0 || !shadow::set(new.start, new.size, entry) {
@@ -152,7 +150,7 @@ pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
                 sum.frees += 1;
                 sum.live_chunks = sum.live_chunks.saturating_sub(1);
                 sum.live_usable = sum.live_usable.saturating_sub(usable);
-                draw(total(), PROCESS_POINTS, (time, sys::tsc()), false);
+                draw_process(time, false);
                 return;
             }
             let Some(old) = detach(start, usable) else {
@@ -357,10 +355,9 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
             (*sum).temporary += u64::from(temporary);
         }
         leave_group(site(old.chunk.site), &old.chunk, time);
-        let now = (time, sys::tsc());
-        draw(total(), PROCESS_POINTS, now, false);
-        draw(site(old.chunk.site), SITE_POINTS, now, false);
-        draw_thread(old.chunk.thread(), now, false);
+        draw_process(time, false);
+        draw(site(old.chunk.site), SITE_POINTS, time, false);
+        draw_thread(old.chunk.thread(), time, false);
     }
 }
 
@@ -421,12 +418,26 @@ unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
     }
 }
 
-/// Adds a point to the curve of the process or of a site.
+/// Adds a point to the curve of the process.
 ///
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
+unsafe fn draw_process(time: u64, allocated: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        if draw(total(), PROCESS_POINTS, time, allocated) {
+            ((*header()).last_ns, (*header()).last_tsc) = sys::clocks();
+        }
+    }
+}
+
+/// Adds a point to the curve of the process or of a site; returns whether it is a new one.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn draw(sum: *mut Site, room: u32, time: u64, allocated: bool) -> bool {
     // SAFETY: by the lock.
     unsafe {
         let level = Level {
@@ -434,14 +445,14 @@ unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
             requested: (*sum).live_bytes,
             touched: AtomicU64::from_ptr(&raw mut (*sum).live_touched).load(Ordering::Relaxed),
         };
-        curves::add(&mut (*sum).curve, room, now, level, allocated);
+        curves::add(&mut (*sum).curve, room, time, level, allocated)
     }
 }
 
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
+unsafe fn draw_thread(id: u16, time: u64, allocated: bool) {
     // SAFETY: by the lock.
     unsafe {
         let live = (*thread(id)).live;
@@ -453,7 +464,7 @@ unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
         curves::add(
             &mut (*thread(id)).curve,
             THREAD_POINTS,
-            now,
+            time,
             level,
             allocated,
         );

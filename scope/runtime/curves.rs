@@ -4,6 +4,7 @@
 //! the room is used up, twice as many events share a point; its peak is kept.
 
 use super::arena::{at, give, take};
+use super::sys;
 use crate::format::{Curve, Point};
 
 /// What a curve shows.
@@ -21,7 +22,8 @@ fn bytes(room: u32) -> u64 {
     (size_of::<Curve>() + room as usize * size_of::<Point>()) as u64
 }
 
-/// Adds a change to the curve at `offset`, which is made if that is 0.
+/// Adds a change to the curve at `offset`, which is made if that is 0. Returns whether it has a new
+/// point: only then is the time-stamp counter read, which takes as long as the rest.
 ///
 /// # Safety
 ///
@@ -29,16 +31,16 @@ fn bytes(room: u32) -> u64 {
 pub(crate) unsafe fn add(
     offset: &mut u64,
     max_room: u32,
-    (time, tsc): (u64, u64),
+    time: u64,
     level: Level,
     allocated: bool,
-) {
+) -> bool {
     // SAFETY: by the lock; `room` points follow the header of the curve.
     unsafe {
         if *offset == 0 {
             *offset = take(bytes(FIRST_ROOM));
             if *offset == 0 {
-                return;
+                return false;
             }
             (*at::<Curve>(*offset)).room = FIRST_ROOM;
         }
@@ -48,7 +50,7 @@ pub(crate) unsafe fn add(
             let last = points(curve).add((*curve).len as usize - 1);
             if (*last).time >> (*curve).shift == time >> (*curve).shift {
                 merge(last, level, allocated);
-                return;
+                return false;
             }
         }
         if (*curve).len == (*curve).room {
@@ -56,7 +58,7 @@ pub(crate) unsafe fn add(
                 let room = (*curve).room * 2;
                 let new = take(bytes(room));
                 if new == 0 {
-                    return;
+                    return false;
                 }
                 let old = bytes((*curve).room);
                 at::<u8>(new).copy_from_nonoverlapping(at::<u8>(*offset), old as usize);
@@ -71,7 +73,7 @@ pub(crate) unsafe fn add(
         let new = points(curve).add((*curve).len as usize);
         *new = Point {
             time,
-            tsc,
+            tsc: sys::tsc(),
             usable: level.usable,
             peak: level.usable,
             requested: level.requested,
@@ -79,6 +81,7 @@ pub(crate) unsafe fn add(
             allocations: u64::from(allocated),
         };
         (*curve).len += 1;
+        true
     }
 }
 
