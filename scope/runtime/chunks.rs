@@ -629,6 +629,9 @@ unsafe fn give_map(old: &Chunk) {
 ///
 /// The chunk's map is allocated.
 pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
+    if old.first == 0 {
+        return 0;
+    }
     let size = old.size();
     let words = map_bytes(size) / 8;
     if words == 0 {

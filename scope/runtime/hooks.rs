@@ -167,7 +167,9 @@ fn record(
     let mut frames = [const { core::mem::MaybeUninit::<u64>::uninit() }; MAX_FRAMES];
     // SAFETY: the walker writes the frames that it returns, and reads none.
     let frames = unsafe { &mut *(&raw mut frames).cast::<[u64; MAX_FRAMES]>() };
-    let found = if start::options().stacks {
+    let options = start::options();
+    // Without sites nobody asks for the stack.
+    let found = if options.stacks && options.sites {
         unwind::stack(frames, start::module).0
     } else {
         0
