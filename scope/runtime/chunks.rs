@@ -561,7 +561,12 @@ unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
     unsafe {
         let groups =
             core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);
-        let after = groups.partition_point(|group| group.first_allocated <= old.allocated);
+        let began = |group: &Group| group.first_allocated <= old.allocated;
+        // Most chunks die young, and a search in thousands of groups misses the cache.
+        let after = match groups.last() {
+            Some(last) if began(last) => groups.len(),
+            _ => groups.partition_point(began),
+        };
         if let Some(group) = groups[..after].last_mut() {
             group.lifetimes += time - old.allocated;
             group.last_freed = group.last_freed.max(time);
