@@ -28,6 +28,7 @@ fn bytes(room: u32) -> u64 {
 /// # Safety
 ///
 /// The caller holds the lock; `offset` is this curve's alone.
+#[inline(always)]
 pub(crate) unsafe fn add(
     offset: &mut u64,
     max_room: u32,
@@ -37,6 +38,38 @@ pub(crate) unsafe fn add(
 ) -> bool {
     // SAFETY: by the lock; `room` points follow the header of the curve.
     unsafe {
+        if *offset != 0 {
+            let curve: *mut Curve = at(*offset);
+            // A curve has a point as soon as it is made.
+            let last = points(curve).add((*curve).len as usize - 1);
+            if (*last).time >> (*curve).shift == time >> (*curve).shift {
+                merge(last, level, allocated);
+                return false;
+            }
+        }
+        extend(offset, max_room, time, level, allocated)
+    }
+}
+
+fn points(curve: *mut Curve) -> *mut Point {
+    curve.wrapping_add(1).cast()
+}
+
+/// [`add`] with a new point.
+///
+/// # Safety
+///
+/// As for [`add`].
+#[inline(never)]
+unsafe fn extend(
+    offset: &mut u64,
+    max_room: u32,
+    time: u64,
+    level: Level,
+    allocated: bool,
+) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
         if *offset == 0 {
             *offset = take(bytes(FIRST_ROOM));
             if *offset == 0 {
@@ -45,14 +78,6 @@ pub(crate) unsafe fn add(
             (*at::<Curve>(*offset)).room = FIRST_ROOM;
         }
         let mut curve: *mut Curve = at(*offset);
-        let points = |curve: *mut Curve| curve.add(1).cast::<Point>();
-        if (*curve).len > 0 {
-            let last = points(curve).add((*curve).len as usize - 1);
-            if (*last).time >> (*curve).shift == time >> (*curve).shift {
-                merge(last, level, allocated);
-                return false;
-            }
-        }
         if (*curve).len == (*curve).room {
             if (*curve).room < max_room {
                 let room = (*curve).room * 2;
@@ -88,6 +113,7 @@ pub(crate) unsafe fn add(
 /// # Safety
 ///
 /// As for [`add`].
+#[inline(always)]
 unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
     // SAFETY: the caller's.
     unsafe {
