@@ -7,6 +7,7 @@ mod dhat;
 mod ends;
 mod family;
 mod lackey;
+mod misses;
 mod programs;
 mod store;
 mod types;
