@@ -14,6 +14,7 @@ macro_rules! wrapped {
     ($($wrapper:ident of $name:literal ($($argument:ident: $type:ty),*)
         $kind:ident($($what:expr),*);)*) => {$(
         /// Wraps a function of an allocator.
+        #[allow(non_snake_case, reason = "the linker's name")]
         ///
         /// # Safety
         ///
@@ -39,10 +40,16 @@ fn unknown(_: *mut c_void) -> u64 {
     0
 }
 
+/// # Safety
+///
+/// `work` allocates `size` bytes.
 unsafe fn new(size: usize, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
     allocate(size, unknown, work)
 }
 
+/// # Safety
+///
+/// `work` frees `old`, which nobody uses any more.
 unsafe fn gone(old: *mut c_void, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
     // SAFETY: the caller's.
     unsafe {
@@ -53,6 +60,9 @@ unsafe fn gone(old: *mut c_void, work: impl FnOnce() -> *mut c_void) -> *mut c_v
     core::ptr::null_mut()
 }
 
+/// # Safety
+///
+/// `work` resizes `old`, which nobody else uses meanwhile.
 unsafe fn moved(old: *mut c_void, size: usize, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
     if old.is_null() {
         return allocate(size, unknown, work);

@@ -246,7 +246,9 @@ fn record(
     // recorded; the memory is new.
     unsafe {
         let frames = &mut (*local).frames;
-        let found = if start::options().stacks {
+        let options = start::options();
+        // Without sites nobody asks for the stack.
+        let found = if options.stacks && options.sites {
             unwind::stack(frames, start::module).0
         } else {
             0
@@ -315,8 +317,8 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         if !new.is_null() {
             // SAFETY: both have so many bytes.
             unsafe {
-                new.cast::<u8>()
-                    .copy_from(old.cast(), size.min(early::size(old)))
+                let len = size.min(early::size(old));
+                new.cast::<u8>().copy_from(old.cast(), len);
             };
         }
         return new;
@@ -532,7 +534,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     const EAGAIN: c_int = 11;
     MANY.store(true, Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };

@@ -10,7 +10,8 @@ pub(crate) const MAP_FIXED: c_int = 0x10;
 pub(crate) const MAP_ANONYMOUS: c_int = 0x20;
 pub(crate) const MAP_NORESERVE: c_int = 0x4000;
 pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
-pub(crate) const MFD_CLOEXEC: u32 = 1;
+/// Closed by `exec`, and the tool may forbid changes once the process has ended.
+pub(crate) const MFD_CLOEXEC_SEALABLE: u32 = 1 | 2;
 pub(crate) const AF_UNIX: c_int = 1;
 pub(crate) const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
 pub(crate) const SOL_SOCKET: c_int = 1;

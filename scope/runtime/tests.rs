@@ -109,8 +109,8 @@ fn accesses_are_counted_where_they_fall() {
     );
     assert_eq!(f64::from_bits(sum.drag).to_bits(), 48.0_f64.to_bits());
     assert_eq!(f64::from_bits(sum.wait).to_bits(), 24.0_f64.to_bits());
-    // SAFETY: as above.
     assert_eq!(
+        // SAFETY: as above.
         unsafe { (*local()).other },
         [0, 0],
         "freeing has added up what was counted"
@@ -152,8 +152,8 @@ fn histograms_count_each_byte_while_sizes_agree() {
             .collect::<Vec<_>>()
     );
     allocate(HEAP + 128, 32, &[1]);
-    // SAFETY: the capture is mapped.
     assert_eq!(
+        // SAFETY: the capture is mapped.
         unsafe { ((*site(2)).hist, (*site(2)).hist_size) },
         (0, SIZES_DIFFER)
     );
@@ -177,7 +177,7 @@ fn large_chunks_are_touched_by_blocks_and_then_by_pages() {
     }
     assert_eq!(live(), 10_000);
     assert!(matches!(shadow::page(HEAP + 0x1800), shadow::Page::Full(_)));
-    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other));
+    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other(_)));
     let before = of(HEAP + 0x10).reads;
     access::<false>(HEAP + 0x1800, 8);
     assert_eq!(of(HEAP + 0x10).reads, before + 1);
@@ -359,7 +359,7 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     access::<true>(HEAP, 8);
     super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -42,7 +42,7 @@ pub fn profile(
         capture, &header, &mut heap, &mut sites, &site_of, &thread_of,
     )?;
     let (windows, recorded) = windows::read(capture, &header, &site_of, &thread_of)?;
-    let edges = edges::find(&windows, &chunks);
+    let edges = edges::find(&windows);
     let mut sites: Vec<profile::Site> = sites.into_iter().map(|site| site.folded).collect();
     let mut stacks = Stacks::new(capture, &header, symbols)?;
     for (raw, new) in &site_of {
@@ -243,6 +243,8 @@ fn site(
         at_peak_usable: at_peak(raw.at_peak_usable, raw.live_usable),
         at_peak_requested: at_peak(raw.at_peak_bytes, raw.live_bytes),
         at_peak_chunks: at_peak(raw.at_peak_chunks, raw.live_chunks),
+        at_peak_touched: at_peak(raw.at_peak_touched, raw.live_touched),
+        threads: raw.threads,
         end_usable: raw.live_usable,
         end_chunks: raw.live_chunks,
         smallest: raw.smallest,
@@ -473,6 +475,7 @@ fn totals(header: &Header, sites: &[profile::Site]) -> Totals {
         other_reads: header.other_reads,
         other_writes: header.other_writes,
         block_bytes: header.block_bytes,
+        foreign_bytes: header.foreign_bytes,
         mapped_peak: header.mapped_peak,
         unknown_frees: header.unknown_frees,
         lost_chunks: header.lost_chunks,

@@ -82,7 +82,10 @@ pub struct Totals {
     /// Stack and global variables.
     pub other_reads: u64,
     pub other_writes: u64,
+    /// Bytes that instrumented code has copied or filled by `memcpy` and the like, each as one access.
     pub block_bytes: u64,
+    /// The same by code without instrumentation and the kernel, as far as functions of libc show it.
+    pub foreign_bytes: u64,
     pub mapped_peak: u64,
     pub unknown_frees: u64,
     pub lost_chunks: u64,
@@ -143,6 +146,11 @@ pub struct Site {
     pub at_peak_usable: u64,
     pub at_peak_requested: u64,
     pub at_peak_chunks: u64,
+    /// Of chunks of more than 1024 bytes in blocks of 64 bytes.
+    pub at_peak_touched: u64,
+    /// Bit `n` is set if thread `n` (by [`Thread::id`]) has allocated here; bit 63 stands for all
+    /// from 63 on.
+    pub threads: u64,
     pub end_usable: u64,
     pub end_chunks: u64,
     pub smallest: u64,
@@ -268,6 +276,8 @@ pub struct Chunk {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     pub time: u64,
+    /// Whether these are the process's first accesses. Others are at random times.
+    pub from_start: bool,
     pub thread: u32,
     pub accesses: Vec<Access>,
 }
@@ -281,8 +291,9 @@ pub struct Access {
     pub site: u32,
     /// From the start of the chunk.
     pub offset: u32,
-    /// The loaded word if it is the address of a chunk, or 0.
+    /// The loaded word if it leads into a chunk, or 0; and the site of that chunk, or `u32::MAX`.
     pub pointer: u64,
+    pub target: u32,
 }
 
 impl Profile {

@@ -86,6 +86,10 @@ fn look() -> bool {
 }
 
 /// Calls `work`, a closure that is called once and does not unwind, through C.
+///
+/// # Safety
+///
+/// `work` points to an `F` that nobody else uses meanwhile.
 unsafe extern "C" fn call<F: FnMut() -> *mut u8>(work: *mut c_void) -> *mut c_void {
     // SAFETY: `work` is the closure that the caller of the hook lent.
     unsafe { (*work.cast::<F>())().cast() }
@@ -96,6 +100,9 @@ fn with<F: FnMut() -> *mut u8>(work: &mut F) -> (Work, *mut c_void) {
 }
 
 impl<A: GlobalAlloc> Profiled<A> {
+    /// # Safety
+    ///
+    /// `work` allocates `size` bytes.
     #[cold]
     unsafe fn allocate(&self, size: usize, mut work: impl FnMut() -> *mut u8) -> *mut u8 {
         type Function = unsafe extern "C" fn(usize, Work, *mut c_void) -> *mut c_void;

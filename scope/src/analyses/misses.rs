@@ -9,8 +9,9 @@
 //!
 //! The interval of an estimate goes from all unknown ones hit to all missed, and is widened by the
 //! sampling error between windows (95 %, ratio estimator with Student's factors). It is scaled by
-//! accesses, of the site or of all, over those in windows. A recording of all accesses in one window begins with
-//! caches that are empty indeed, and has neither error.
+//! accesses, of the site or of all, over those in windows. The process's first window begins with
+//! caches that are empty indeed, so nothing is unknown there; if it holds all accesses, there is no
+//! sampling error either.
 //!
 //! The bounds are strict for a first level with LRU replacement, for which the contents of a set are
 //! its last accesses. Below it, and with other policies, they are those of LRU. Addresses are taken
@@ -109,7 +110,7 @@ const MAX_FIELD_OFFSET: u64 = 1024;
 #[must_use]
 pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
     let hierarchy = machine.hierarchy.as_ref()?;
-    let recorded: u64 = profile.windows.iter().map(heap_accesses).sum();
+    let recorded: u64 = used(&profile.windows).map(heap_accesses).sum();
     if recorded == 0 {
         return None;
     }
@@ -123,11 +124,11 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         simulator: Simulator::new(hierarchy, Frames::Identity),
         caches: levels_of(hierarchy),
         tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
-        is_complete,
+        begins_empty: false,
     };
     let levels = replay.caches.len() + replay.tlbs.len();
     let mut sums = Sums::new(levels);
-    for window in &profile.windows {
+    for window in used(&profile.windows) {
         sums.add(profile, window, &mut replay);
     }
     let scale = Scale {
@@ -181,13 +182,23 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
     Some(Misses {
         machine: machine.name.clone(),
         levels: names.map(|level| level.name.clone()).collect(),
-        windows: profile.windows.len(),
+        windows: used(&profile.windows).count(),
         recorded,
         accesses,
         is_complete,
         total,
         sites,
     })
+}
+
+/// Windows at random times stand for the run; while they are few, its beginning helps.
+const ENOUGH_WINDOWS: usize = 8;
+
+fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
+    let random = windows.iter().filter(|window| !window.from_start).count();
+    windows
+        .iter()
+        .filter(move |window| !window.from_start || random < ENOUGH_WINDOWS)
 }
 
 fn share(part: f64, whole: f64) -> f64 {
@@ -280,11 +291,13 @@ struct Replay {
     simulator: Simulator,
     caches: Vec<Level>,
     tlbs: Vec<Level>,
-    is_complete: bool,
+    /// The caches held nothing of the program when the window began.
+    begins_empty: bool,
 }
 
 impl Replay {
-    fn begin(&mut self) {
+    fn begin(&mut self, window: &Window) {
+        self.begins_empty = window.from_start;
         self.simulator.flush();
         self.caches
             .iter_mut()
@@ -318,7 +331,7 @@ impl Replay {
                     if before[i] == after[i] {
                         break;
                     }
-                    see(first + i, is_certain || self.is_complete);
+                    see(first + i, is_certain || self.begins_empty);
                 }
             }
         }
@@ -397,7 +410,7 @@ impl Sums {
     fn add(&mut self, profile: &Profile, window: &Window, replay: &mut Replay) {
         let levels = self.total.levels.len();
         let mut of_sites: HashMap<u32, (Vec<[u64; 2]>, u64)> = HashMap::new();
-        replay.begin();
+        replay.begin(window);
         for access in &window.accesses {
             let mut missed: Vec<(usize, bool)> = Vec::new();
             replay.access(access, |level, is_certain| missed.push((level, is_certain)));

@@ -278,12 +278,14 @@ pub(crate) fn access(address: u64, site: u32, offset: u32) -> Access {
         site,
         offset,
         pointer: 0,
+        target: u32::MAX,
     }
 }
 
 pub(crate) fn window(time: u64, thread: u32, accesses: Vec<Access>) -> Window {
     Window {
         time,
+        from_start: false,
         thread,
         accesses,
     }

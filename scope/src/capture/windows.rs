@@ -34,6 +34,7 @@ pub(super) fn read(
             let thread = thread_of.get(&part.thread).copied().unwrap_or(u32::MAX);
             windows.push(Window {
                 time: part.time,
+                from_start: part.burst == 0,
                 thread,
                 accesses: Vec::new(),
             });
@@ -48,12 +49,14 @@ pub(super) fn read(
 }
 
 fn read_access(raw: &format::Access, site_of: &Renumbered) -> Access {
+    let site_of = |site| site_of.get(&site).copied().unwrap_or(u32::MAX);
     Access {
         address: raw.address & ((1 << 48) - 1),
         size: (raw.address >> 48 & 0xff) as u8,
         write: raw.address >> 56 & 1 != 0,
-        site: site_of.get(&raw.site).copied().unwrap_or(u32::MAX),
+        site: site_of(raw.site),
         offset: raw.offset,
         pointer: raw.pointer,
+        target: site_of(raw.target),
     }
 }

@@ -104,7 +104,7 @@ impl Limits {
             && window
                 .accesses
                 .iter()
-                .all(|access| there(access.site, self.sites));
+                .all(|access| there(access.site, self.sites) && there(access.target, self.sites));
         if all {
             Ok(())
         } else {

@@ -29,6 +29,7 @@ const PART_LEN: usize = format::WINDOW_LEN;
 struct WindowPart<'p> {
     continues: bool,
     time: u64,
+    from_start: bool,
     thread: u32,
     accesses: std::borrow::Cow<'p, [Access]>,
 }

@@ -283,6 +283,7 @@ impl<R: Read + Seek> Windows<'_, R> {
             let accesses = part.accesses.into_owned();
             let next = Window {
                 time: part.time,
+                from_start: part.from_start,
                 thread: part.thread,
                 accesses,
             };

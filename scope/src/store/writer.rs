@@ -72,6 +72,7 @@ pub fn write(profile: &Profile, mut out: impl Write) -> Result<(), Error> {
             .map(move |(continues, part)| WindowPart {
                 continues,
                 time,
+                from_start: window.from_start,
                 thread,
                 accesses: part.into(),
             })

@@ -429,12 +429,12 @@ fn totals_stacks_threads_and_chunks_are_read() {
     assert!(profile.chunks[0].shared);
 }
 
-/// A load of `pointer` from a chunk of `site`, or no load of a pointer if that is 0.
-fn access(site: u32, start: u64, offset: u32, pointer: u64) -> format::Access {
+/// A load from a chunk of `site` of a pointer and the site that it leads to, 0 if there is none.
+fn access(site: u32, start: u64, offset: u32, (pointer, target): (u64, u32)) -> format::Access {
     format::Access {
         address: (start + u64::from(offset)) | 8 << 48,
         pointer,
-        target: 0,
+        target,
         site,
         chunk: 0,
         offset,
@@ -445,28 +445,35 @@ fn access(site: u32, start: u64, offset: u32, pointer: u64) -> format::Access {
 fn edges_are_told_by_what_is_accessed_next() {
     let mut capture = two_sites();
     let mut recorded = Vec::new();
+    let none = (0, 0);
     // To `c`, accessed next; to `c` from outside of the heap.
-    recorded.extend([access(1, 0x7000, 8, 0x9000), access(3, 0x9000, 0, 0)]);
-    recorded.push(access(0, 0x10, 0, 0x9000));
-    // To `d`, which nobody accesses; to what cannot be known.
     recorded.extend([
-        access(1, 0x7000, 8, 0xa000),
-        access(1, 0x7000, 8, 0xdead_0000),
+        access(1, 0x7000, 8, (0x9000, 3)),
+        access(3, 0x9000, 0, none),
     ]);
-    // To a chunk that was freed: accessed 17 accesses later, and from then on known.
-    recorded.push(access(3, 0x9000, 16, 0xc000));
-    recorded.extend([access(0, 0x10, 0, 0); 16]);
-    recorded.extend([access(1, 0xc000, 8, 0), access(3, 0x9000, 16, 0xc000)]);
+    recorded.push(access(0, 0x10, 0, (0x9000, 3)));
+    // To `d`, which nobody accesses; to a site that is left out.
+    recorded.extend([
+        access(1, 0x7000, 8, (0xa000, 3)),
+        access(1, 0x7000, 8, (0xdead_0000, 2)),
+    ]);
+    // Accessed 17 accesses later, and at the end of the window.
+    recorded.push(access(3, 0x9000, 16, (0xc000, 1)));
+    recorded.extend([access(0, 0x10, 0, none); 16]);
+    recorded.extend([
+        access(1, 0xc000, 8, none),
+        access(3, 0x9000, 16, (0xc000, 1)),
+    ]);
     let write = 1 << 56;
     recorded.push(format::Access {
         address: 0x7000 | 8 << 48 | write,
-        ..access(1, 0, 0, 0)
+        ..access(1, 0, 0, none)
     });
     // In two parts, with another thread's between.
     let mut window: format::Window = zero();
     for (index, thread, burst, part) in [
         (0, 1, 7, &recorded[..1]),
-        (1, 9, 7, &[access(0, 0x20, 0, 0)]),
+        (1, 9, 7, &[access(0, 0x20, 0, none)]),
         (2, 1, 7, &recorded[1..]),
     ] {
         (window.time, window.thread, window.burst) = (30 + index, thread, burst);
@@ -488,7 +495,13 @@ fn edges_are_told_by_what_is_accessed_next() {
         (second.time, second.thread, second.accesses.len()),
         (31, u32::MAX, 1)
     );
-    assert_eq!(profile.run.window_rate, 1000);
+    // 26 of all accesses were recorded.
+    let total = &profile.total;
+    let all = total.other_reads + total.other_writes + total.heap_reads + total.heap_writes;
+    assert_eq!(
+        (profile.run.window_rate, total.other_reads),
+        (all / 26, 26_000)
+    );
     let [load, .., store] = &first.accesses[..] else {
         panic!()
     };

@@ -96,6 +96,7 @@ fn access(g: &mut Gen, sites: usize) -> Access {
         site: if outside { u32::MAX } else { index(g, sites) },
         offset: u32::arbitrary(g),
         pointer: number(g),
+        target: u32::MAX,
     }
 }
 
@@ -189,6 +190,7 @@ impl Arbitrary for AnyProfile {
             },
             windows: some(g, 3, |g| Window {
                 time: number(g),
+                from_start: bool::arbitrary(g),
                 thread: u32::MAX,
                 accesses: some(g, 20_000, |g| access(g, sites.len())),
             }),
@@ -234,6 +236,7 @@ fn small() -> Profile {
         site: 0,
         offset: 8,
         pointer: 8192,
+        target: 0,
     };
     Profile {
         run: Run {
@@ -305,6 +308,7 @@ fn small() -> Profile {
         }],
         windows: vec![Window {
             time: 3,
+            from_start: true,
             thread: 0,
             accesses: vec![access; 2],
         }],
