@@ -8,6 +8,7 @@ mod ends;
 mod family;
 mod full;
 mod lackey;
+mod misses;
 mod programs;
 mod store;
 mod types;
