@@ -43,6 +43,9 @@ pub mod layout {
     pub const HEAP: u64 = 320 * GIB;
     pub const HEAP_END: u64 = 576 * GIB;
     pub const WINDOWS: u64 = 576 * GIB;
+    /// A ring of [`Dead`](super::Dead) chunks that the tool empties; only with `full`.
+    pub const DEAD: u64 = 704 * GIB;
+    pub const DEAD_LEN: u64 = 1 << 18;
     /// Read by nobody but the runtime: which chunk an address belongs to.
     pub const PAGES: u64 = 1024 * GIB;
     pub const GRANULES: u64 = 1152 * GIB;
@@ -65,7 +68,7 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, u64
+    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, Dead, u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -86,6 +89,8 @@ pub struct Options {
     pub sites: bool,
     /// `accesses`: the program is instrumented, so copies by precompiled code count as well.
     pub accesses: bool,
+    /// `full`: hand each chunk that dies to the tool.
+    pub full: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,
 }
@@ -95,6 +100,7 @@ impl Options {
         stacks: true,
         sites: true,
         accesses: false,
+        full: false,
         rate: 1000,
     };
 }
@@ -151,6 +157,11 @@ pub struct Header {
     /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read
     /// and written there, as far as that is seen: by functions of libc.
     pub foreign_bytes: u64,
+    /// Chunks that were put into the ring and taken out of it, and those for which the tool left no
+    /// room in time.
+    pub dead_put: u64,
+    pub dead_taken: u64,
+    pub dead_lost: u64,
 }
 
 /// An executable or a shared library, as loaded.
@@ -286,6 +297,8 @@ pub struct Site {
 pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
+    /// All of its bytes were touched, and its map need not be looked at. Not set for each that was.
+    pub const TOUCHED: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.
@@ -330,6 +343,15 @@ impl Chunk {
     pub fn thread(&self) -> u16 {
         (self.size_and_thread >> 48) as u16
     }
+}
+
+/// A chunk that is freed.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Dead {
+    /// `touched` is the number of bytes.
+    pub chunk: Chunk,
+    pub freed: u64,
 }
 
 /// Chunks of a site that were allocated close together: each less than the threshold after
@@ -410,7 +432,12 @@ pub struct Access {
 }
 
 const _: () = {
-    assert!(size_of::<Chunk>() == 64 && size_of::<Node>() == 16 && size_of::<Access>() == 32);
+    assert!(
+        size_of::<Chunk>() == 64
+            && size_of::<Dead>() == 72
+            && size_of::<Node>() == 16
+            && size_of::<Access>() == 32
+    );
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
     assert!(size_of::<Site>() == 49 * 8 + 96 * 4 && size_of::<Curve>() == 16);
     assert!(size_of::<Header>() as u64 <= layout::MODULES);

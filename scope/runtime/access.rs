@@ -6,7 +6,7 @@
 //! several threads access at once may be those of either.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::arena::{at, chunk, header, site};
 use super::local::{Local, local};
@@ -36,9 +36,8 @@ pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
 
 /// One access of `size` bytes, which the program makes next.
 ///
-/// This is the common case without a call and without saved registers: nothing is due, and the
-/// address is outside the heap or in a page of one chunk that was touched before, by the only
-/// thread.
+/// This is the common case without a call and without saved registers: nothing is due, there is one
+/// thread, and the address is outside the heap or in a page of one chunk that was touched before.
 #[inline(always)]
 pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
@@ -46,34 +45,65 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     // shifts times by some events.
     unsafe {
         let now = (*local).now + 1;
-        if now > (*local).limit {
-            return rare::<WRITE>(address, size);
+        if now > (*local).alone_limit {
+            return crowded::<WRITE>(address, size);
         }
         match shadow::page(address) {
-            Page::Nobody => (*local).other[usize::from(WRITE)] += 1,
             Page::Full(id) => {
                 let entry = chunk(id);
-                if (*entry).toucher != (*local).alone {
-                    return apart::<WRITE>(address, size);
-                }
                 (*entry).last = now;
                 (*local).now = now;
-                return add_one::<WRITE, false>(entry);
+                add_one::<WRITE, false>(entry);
             }
-            Page::Other => return apart::<WRITE>(address, size),
+            Page::Nobody => {
+                (*local).other[usize::from(WRITE)] += 1;
+                (*local).now = now;
+            }
+            Page::Other(word) => apart::<WRITE>(address, size, word),
         }
-        (*local).now = now;
     }
 }
 
-/// [`access`] where the bytes were touched before and this thread was the last to access the chunk.
+/// [`access`] of the only thread in a page of several chunks, where the bytes were touched before.
 /// Everything else is left to [`rare`], with nothing counted yet.
 #[inline(never)]
-fn apart<const WRITE: bool>(address: u64, size: u64) {
+fn apart<const WRITE: bool>(address: u64, size: u64, word: u32) {
     let local = local();
     // SAFETY: as for `access`.
     unsafe {
         let now = (*local).now + 1;
+        let id = shadow::in_page(word, address);
+        if id == 0 {
+            (*local).other[usize::from(WRITE)] += 1;
+            (*local).now = now;
+            return;
+        }
+        let entry = chunk(id);
+        let offset = address.wrapping_sub((*entry).start);
+        let (all, flags) = ((*entry).size(), (*entry).flags);
+        if flags & flags::TOUCHED == 0 && !touched(entry, offset, size, all) {
+            return rare::<WRITE>(address, size);
+        }
+        if flags & flags::HISTOGRAM != 0 {
+            tally::<WRITE, false>(entry, offset, size, all);
+        }
+        (*entry).last = now;
+        (*local).now = now;
+        add_one::<WRITE, false>(entry);
+    }
+}
+
+/// [`access`] when there were several threads, where the bytes were touched before and this thread
+/// was the last to access the chunk. Everything else is left to [`rare`].
+#[inline(never)]
+fn crowded<const WRITE: bool>(address: u64, size: u64) {
+    let local = local();
+    // SAFETY: as for `access`.
+    unsafe {
+        let now = (*local).now + 1;
+        if now > (*local).limit {
+            return rare::<WRITE>(address, size);
+        }
         let (id, full) = shadow::look_up(address);
         if id == 0 {
             (*local).other[usize::from(WRITE)] += 1;
@@ -81,27 +111,22 @@ fn apart<const WRITE: bool>(address: u64, size: u64) {
             return;
         }
         let entry = chunk(id);
-        let many = (*local).alone == 0;
         if (*entry).toucher != (*local).thread {
             return rare::<WRITE>(address, size);
         }
         if !full {
             let offset = address.wrapping_sub((*entry).start);
-            let all = (*entry).size();
-            if !touched(entry, offset, size, all) {
+            let (all, flags) = ((*entry).size(), (*entry).flags);
+            if flags & flags::TOUCHED == 0 && !touched(entry, offset, size, all) {
                 return rare::<WRITE>(address, size);
             }
-            if (*entry).flags & flags::HISTOGRAM != 0 {
-                tally::<WRITE>(entry, offset, size, all, many);
+            if flags & flags::HISTOGRAM != 0 {
+                tally::<WRITE, true>(entry, offset, size, all);
             }
         }
         (*entry).last = now;
         (*local).now = now;
-        if many {
-            add_one::<WRITE, true>(entry);
-        } else {
-            add_one::<WRITE, false>(entry);
-        }
+        add_one::<WRITE, true>(entry);
     }
 }
 
@@ -143,7 +168,7 @@ unsafe fn add_one<const WRITE: bool, const MANY: bool>(entry: *mut Chunk) {
 unsafe fn spill<const WRITE: bool>(entry: *mut Chunk) {
     // SAFETY: the caller's.
     unsafe {
-        (*entry).flags |= flags::SPILLED;
+        set_flag(entry, flags::SPILLED);
         for sum in [site((*entry).site), &raw mut (*header()).total] {
             let sum = if WRITE {
                 &raw mut (*sum).writes
@@ -153,6 +178,14 @@ unsafe fn spill<const WRITE: bool>(entry: *mut Chunk) {
             add64(sum, 1 << 32, true);
         }
     }
+}
+
+/// # Safety
+///
+/// As for [`add_one`].
+unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
+    // SAFETY: the caller's.
+    unsafe { AtomicU8::from_ptr(&raw mut (*entry).flags).fetch_or(flag, Ordering::Relaxed) };
 }
 
 /// Whether these bytes were touched before, if that can be said at once.
@@ -190,20 +223,19 @@ unsafe fn touched(entry: *mut Chunk, offset: u64, size: u64, all: u64) -> bool {
 ///
 /// As for [`add_one`], with `local` the calling thread's.
 #[inline(always)]
-unsafe fn tally<const WRITE: bool>(
+unsafe fn tally<const WRITE: bool, const MANY: bool>(
     entry: *mut Chunk,
     offset: u64,
     size: u64,
     all: u64,
-    many: bool,
 ) {
     // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and one more.
     unsafe {
         let hist = (*site((*entry).site)).hist;
         if hist != 0 && offset + size <= all {
             let row: *mut u64 = at(hist + if WRITE { (all + 1) * 8 } else { 0 });
-            add64(row.add(offset as usize), 1, many);
-            add64(row.add((offset + size) as usize), u64::MAX, many);
+            add64(row.add(offset as usize), 1, MANY);
+            add64(row.add((offset + size) as usize), u64::MAX, MANY);
         }
     }
 }
@@ -231,7 +263,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
             if (*entry).first == 0 {
                 (*entry).first = now;
             } else {
-                (*entry).flags |= flags::SHARED;
+                set_flag(entry, flags::SHARED);
             }
             (*entry).toucher = (*local).thread;
         }
@@ -241,7 +273,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         if !full {
             touch(entry, offset, size);
             if (*entry).flags & flags::HISTOGRAM != 0 {
-                tally::<WRITE>(entry, offset, size, (*entry).size(), true);
+                tally::<WRITE, true>(entry, offset, size, (*entry).size());
             }
         }
     }
@@ -288,8 +320,28 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
             // Frees subtract under the lock while others add without it, hence atomics.
             add64(&raw mut (*site((*entry).site)).live_touched, new, true);
             add64(&raw mut (*header()).total.live_touched, new, true);
+            if is_complete(map, all.div_ceil(unit)) {
+                set_flag(entry, flags::TOUCHED);
+            }
         }
     }
+}
+
+/// Whether `bits` bits from `map` on are all set; false for large maps, whose chunks have pages
+/// that say so.
+///
+/// # Safety
+///
+/// The map has that many bits.
+unsafe fn is_complete(map: *mut u64, bits: u64) -> bool {
+    let words = bits.div_ceil(64);
+    // SAFETY: the caller's.
+    let word = |index: u64| unsafe { AtomicU64::from_ptr(map.add(index as usize)) };
+    let is_full = |index| {
+        let mask = u64::MAX >> ((64 - bits.min(index * 64 + 64) % 64) % 64);
+        word(index).load(Ordering::Relaxed) == mask
+    };
+    words <= MAX_MAPPED_BYTES / 64 && (0..words).all(is_full)
 }
 
 /// The 4 KiB of a large chunk that the word `index` of its map stands for are touched. Pages that
@@ -382,7 +434,7 @@ pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
         let events = AtomicU64::from_ptr(&raw mut (*header()).events);
         let time = events.fetch_add(mine, Ordering::Relaxed) + mine;
         // What other threads have added meanwhile does not count as accesses of this one.
-        (*local).limit += time - (*local).now;
+        (*local).set_limit((*local).limit + time - (*local).now);
         (*local).now = time;
         (*local).synced = time;
         let of_thread = super::arena::thread((*local).thread);
@@ -408,7 +460,8 @@ unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     unsafe {
         if !start::active() {
             start::require_table();
-            (*local).limit = u64::MAX;
+            (*local).alone = true;
+            (*local).set_limit(u64::MAX);
             return;
         }
         if (*local).thread == 0 {

@@ -10,7 +10,7 @@ use super::local::Local;
 use super::stacks::{self, Stacks, UNKNOWN};
 use super::{access, shadow, start, sys};
 use crate::format::{
-    BLOCK, Chunk, Group, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
+    BLOCK, Chunk, Dead, Group, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
 };
 
 const PROCESS_POINTS: u32 = 2048;
@@ -64,7 +64,6 @@ pub(crate) unsafe fn allocated(
     mut from: Option<Detached>,
 ) {
     let hash = stacks::hash(new.stack);
-    let tsc = sys::tsc();
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -79,10 +78,9 @@ pub(crate) unsafe fn allocated(
                 }
                 retire(old, time, false);
             }
-            tick(tsc);
             if !start::options().sites {
                 grow(total(), new, time);
-                draw(total(), PROCESS_POINTS, (time, tsc), true);
+                draw_process(time, true);
                 return;
             }
             let id = if start::options().stacks {
@@ -92,15 +90,15 @@ pub(crate) unsafe fn allocated(
             };
             grow(site(id), new, time);
             (*site(id)).threads |= 1 << (*local).thread.min(63);
-            draw(site(id), SITE_POINTS, (time, tsc), true);
+            draw(site(id), SITE_POINTS, time, true);
             // After the site: a peak of the process includes this chunk.
             grow(total(), new, time);
-            draw(total(), PROCESS_POINTS, (time, tsc), true);
+            draw_process(time, true);
             let of_thread = thread((*local).thread);
             (*of_thread).allocations += 1;
             (*of_thread).live += new.usable;
             (*of_thread).peak = (*of_thread).peak.max((*of_thread).live);
-            draw_thread((*local).thread, (time, tsc), true);
+            draw_thread((*local).thread, time, true);
             (*local).last_allocated = time;
             let entry = books.take_entry();
             if entry == 0 || !shadow::set(new.start, new.size, entry) {
@@ -153,7 +151,7 @@ pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
                 sum.frees += 1;
                 sum.live_chunks = sum.live_chunks.saturating_sub(1);
                 sum.live_usable = sum.live_usable.saturating_sub(usable);
-                draw(total(), PROCESS_POINTS, (time, sys::tsc()), false);
+                draw_process(time, false);
                 return;
             }
             let Some(old) = detach(start, usable) else {
@@ -285,23 +283,6 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
     }
 }
 
-/// Cycles after which the two clocks are compared anew.
-const TICK: u64 = 1 << 22;
-
-/// Keeps the clock by which time stamps are turned into nanoseconds.
-///
-/// # Safety
-///
-/// The caller holds the lock and the capture is mapped.
-unsafe fn tick(tsc: u64) {
-    // SAFETY: by the lock.
-    unsafe {
-        if tsc.wrapping_sub((*header()).last_tsc) > TICK {
-            ((*header()).last_ns, (*header()).last_tsc) = sys::clocks();
-        }
-    }
-}
-
 /// Adds a new chunk to the sums.
 ///
 /// # Safety
@@ -379,11 +360,48 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
             (*sum).temporary += u64::from(temporary);
         }
         leave_group(site(old.chunk.site), &old.chunk, time);
-        let now = (time, sys::tsc());
-        tick(now.1);
-        draw(total(), PROCESS_POINTS, now, false);
-        draw(site(old.chunk.site), SITE_POINTS, now, false);
-        draw_thread(old.chunk.thread(), now, false);
+        if start::options().full {
+            put(Dead {
+                chunk: Chunk {
+                    touched,
+                    ..old.chunk
+                },
+                freed: time,
+            });
+        }
+        draw_process(time, false);
+        draw(site(old.chunk.site), SITE_POINTS, time, false);
+        draw_thread(old.chunk.thread(), time, false);
+    }
+}
+
+/// Turns in which the tool may make room before a dead chunk is given up.
+const PATIENCE: u32 = 1 << 20;
+
+/// Puts a dead chunk into the ring that the tool empties.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn put(dead: Dead) {
+    // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's
+    // length.
+    unsafe {
+        let header = header();
+        let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
+        let mut turns = 0;
+        while (*header).dead_put - taken.load(Ordering::Acquire) >= layout::DEAD_LEN {
+            turns += 1;
+            if turns > PATIENCE {
+                (*header).dead_lost += 1;
+                return;
+            }
+            sys::sched_yield();
+        }
+        let index = (*header).dead_put % layout::DEAD_LEN;
+        *at::<Dead>(layout::DEAD + index * size_of::<Dead>() as u64) = dead;
+        AtomicU64::from_ptr(&raw mut (*header).dead_put)
+            .store((*header).dead_put + 1, Ordering::Release);
     }
 }
 
@@ -445,12 +463,26 @@ unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
     }
 }
 
-/// Adds a point to the curve of the process or of a site.
+/// Adds a point to the curve of the process.
 ///
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
+unsafe fn draw_process(time: u64, allocated: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        if draw(total(), PROCESS_POINTS, time, allocated) {
+            ((*header()).last_ns, (*header()).last_tsc) = sys::clocks();
+        }
+    }
+}
+
+/// Adds a point to the curve of the process or of a site; returns whether it is a new one.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn draw(sum: *mut Site, room: u32, time: u64, allocated: bool) -> bool {
     // SAFETY: by the lock.
     unsafe {
         let level = Level {
@@ -458,14 +490,14 @@ unsafe fn draw(sum: *mut Site, room: u32, now: (u64, u64), allocated: bool) {
             requested: (*sum).live_bytes,
             touched: AtomicU64::from_ptr(&raw mut (*sum).live_touched).load(Ordering::Relaxed),
         };
-        curves::add(&mut (*sum).curve, room, now, level, allocated);
+        curves::add(&mut (*sum).curve, room, time, level, allocated)
     }
 }
 
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
+unsafe fn draw_thread(id: u16, time: u64, allocated: bool) {
     // SAFETY: by the lock.
     unsafe {
         let live = (*thread(id)).live;
@@ -477,7 +509,7 @@ unsafe fn draw_thread(id: u16, now: (u64, u64), allocated: bool) {
         curves::add(
             &mut (*thread(id)).curve,
             THREAD_POINTS,
-            now,
+            time,
             level,
             allocated,
         );
@@ -574,7 +606,12 @@ unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
     unsafe {
         let groups =
             core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);
-        let after = groups.partition_point(|group| group.first_allocated <= old.allocated);
+        let began = |group: &Group| group.first_allocated <= old.allocated;
+        // Most chunks die young, and a search in thousands of groups misses the cache.
+        let after = match groups.last() {
+            Some(last) if began(last) => groups.len(),
+            _ => groups.partition_point(began),
+        };
         if let Some(group) = groups[..after].last_mut() {
             group.lifetimes += time - old.allocated;
             group.last_freed = group.last_freed.max(time);
@@ -642,6 +679,9 @@ unsafe fn give_map(old: &Chunk) {
 ///
 /// The chunk's map is allocated.
 pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
+    if old.first == 0 {
+        return 0;
+    }
     let size = old.size();
     let words = map_bytes(size) / 8;
     if words == 0 {

@@ -4,6 +4,7 @@
 //! the room is used up, twice as many events share a point; its peak is kept.
 
 use super::arena::{at, give, take};
+use super::sys;
 use crate::format::{Curve, Point};
 
 /// What a curve shows.
@@ -21,42 +22,68 @@ fn bytes(room: u32) -> u64 {
     (size_of::<Curve>() + room as usize * size_of::<Point>()) as u64
 }
 
-/// Adds a change to the curve at `offset`, which is made if that is 0.
+/// Adds a change to the curve at `offset`, which is made if that is 0. Returns whether it has a new
+/// point: only then is the time-stamp counter read, which takes as long as the rest.
 ///
 /// # Safety
 ///
 /// The caller holds the lock; `offset` is this curve's alone.
+#[inline(always)]
 pub(crate) unsafe fn add(
     offset: &mut u64,
     max_room: u32,
-    (time, tsc): (u64, u64),
+    time: u64,
     level: Level,
     allocated: bool,
-) {
+) -> bool {
     // SAFETY: by the lock; `room` points follow the header of the curve.
+    unsafe {
+        if *offset != 0 {
+            let curve: *mut Curve = at(*offset);
+            // A curve has a point as soon as it is made.
+            let last = points(curve).add((*curve).len as usize - 1);
+            if (*last).time >> (*curve).shift == time >> (*curve).shift {
+                merge(last, level, allocated);
+                return false;
+            }
+        }
+        extend(offset, max_room, time, level, allocated)
+    }
+}
+
+fn points(curve: *mut Curve) -> *mut Point {
+    curve.wrapping_add(1).cast()
+}
+
+/// [`add`] with a new point.
+///
+/// # Safety
+///
+/// As for [`add`].
+#[inline(never)]
+unsafe fn extend(
+    offset: &mut u64,
+    max_room: u32,
+    time: u64,
+    level: Level,
+    allocated: bool,
+) -> bool {
+    // SAFETY: the caller's.
     unsafe {
         if *offset == 0 {
             *offset = take(bytes(FIRST_ROOM));
             if *offset == 0 {
-                return;
+                return false;
             }
             (*at::<Curve>(*offset)).room = FIRST_ROOM;
         }
         let mut curve: *mut Curve = at(*offset);
-        let points = |curve: *mut Curve| curve.add(1).cast::<Point>();
-        if (*curve).len > 0 {
-            let last = points(curve).add((*curve).len as usize - 1);
-            if (*last).time >> (*curve).shift == time >> (*curve).shift {
-                merge(last, level, allocated);
-                return;
-            }
-        }
         if (*curve).len == (*curve).room {
             if (*curve).room < max_room {
                 let room = (*curve).room * 2;
                 let new = take(bytes(room));
                 if new == 0 {
-                    return;
+                    return false;
                 }
                 let old = bytes((*curve).room);
                 at::<u8>(new).copy_from_nonoverlapping(at::<u8>(*offset), old as usize);
@@ -71,7 +98,7 @@ pub(crate) unsafe fn add(
         let new = points(curve).add((*curve).len as usize);
         *new = Point {
             time,
-            tsc,
+            tsc: sys::tsc(),
             usable: level.usable,
             peak: level.usable,
             requested: level.requested,
@@ -79,12 +106,14 @@ pub(crate) unsafe fn add(
             allocations: u64::from(allocated),
         };
         (*curve).len += 1;
+        true
     }
 }
 
 /// # Safety
 ///
 /// As for [`add`].
+#[inline(always)]
 unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
     // SAFETY: the caller's.
     unsafe {

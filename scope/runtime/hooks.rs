@@ -247,7 +247,9 @@ fn record(
     // recorded; the memory is new.
     unsafe {
         let frames = &mut (*local).frames;
-        let found = if start::options().stacks {
+        let options = start::options();
+        // Without sites nobody asks for the stack.
+        let found = if options.stacks && options.sites {
             unwind::stack(frames, start::module).0
         } else {
             0
@@ -533,7 +535,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     const EAGAIN: c_int = 11;
     MANY.store(true, Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };

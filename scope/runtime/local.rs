@@ -13,17 +13,19 @@ pub(crate) struct Local {
     pub(crate) now: u64,
     /// An access beyond this time calls `access::pause`.
     pub(crate) limit: u64,
+    /// The same while this is the only thread, else 0: no access is as early.
+    pub(crate) alone_limit: u64,
     /// Time when the thread last added its events to the capture's.
     pub(crate) synced: u64,
     /// Its number, from 1 on; 0 before its first event.
     pub(crate) thread: u16,
-    /// The same while it is the only thread, else 0: no chunk was touched by that.
-    pub(crate) alone: u16,
+    /// Whether it is the only thread that there was.
+    pub(crate) alone: bool,
     /// Set while the runtime works, so that its own calls are passed on unseen.
     pub(crate) busy: bool,
     /// Set while `dlsym` looks for `calloc`, which it calls itself.
     pub(crate) resolving: bool,
-    pub(crate) _pad: [u8; 2],
+    pub(crate) _pad: [u8; 3],
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
     pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.
@@ -40,6 +42,19 @@ pub(crate) struct Local {
 
 /// Frames of a stack that are kept; the outermost of deeper ones are cut off.
 pub(crate) const MAX_FRAMES: usize = 256;
+
+impl Local {
+    pub(crate) fn set_limit(&mut self, limit: u64) {
+        self.limit = limit;
+        self.alone_limit = if self.alone { limit } else { 0 };
+    }
+
+    /// Another thread begins: from here on counts are atomic.
+    pub(crate) fn is_one_of_many(&mut self) {
+        self.alone = false;
+        self.alone_limit = 0;
+    }
+}
 
 core::arch::global_asm!(
     ".pushsection .tbss.ccscope_local,\"awT\",@nobits",

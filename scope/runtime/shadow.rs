@@ -42,7 +42,8 @@ pub(crate) enum Page {
     Nobody,
     /// It lies within this chunk, and was touched everywhere.
     Full(u32),
-    Other,
+    /// Anything else: what [`in_page`] takes.
+    Other(u32),
 }
 
 #[inline(always)]
@@ -54,7 +55,17 @@ pub(crate) fn page(address: u64) -> Page {
     } else if word == 0 {
         Page::Nobody
     } else {
-        Page::Other
+        Page::Other(word)
+    }
+}
+
+/// The entry in the table of chunks, 0 if `address` is in none; `word` is its page's.
+#[inline(always)]
+pub(crate) fn in_page(word: u32, address: u64) -> u32 {
+    if word & WHOLE != 0 {
+        word & !(WHOLE | FULL)
+    } else {
+        granule_word(word, address >> GRANULE_BITS).load(Ordering::Relaxed)
     }
 }
 
@@ -67,16 +78,10 @@ pub(crate) fn look_up(address: u64) -> (u32, bool) {
         return (0, false);
     }
     let word = page_word(page).load(Ordering::Relaxed);
-    if word & WHOLE != 0 {
-        return (word & !(WHOLE | FULL), word & FULL != 0);
-    }
     if word == 0 {
         return (0, false);
     }
-    (
-        granule_word(word, address >> GRANULE_BITS).load(Ordering::Relaxed),
-        false,
-    )
+    (in_page(word, address), word & FULL != 0)
 }
 
 /// The entry in the table of chunks; 0 if `address` is in none.

@@ -16,6 +16,7 @@ static STATE: AtomicU8 = AtomicU8::new(0);
 static STACKS: AtomicBool = AtomicBool::new(true);
 static SITES: AtomicBool = AtomicBool::new(true);
 static ACCESSES: AtomicBool = AtomicBool::new(false);
+pub(crate) static FULL: AtomicBool = AtomicBool::new(false);
 static RATE: AtomicU64 = AtomicU64::new(0);
 /// Without the tool: whether the table of pages could not be mapped.
 static NO_TABLE: AtomicBool = AtomicBool::new(false);
@@ -38,6 +39,7 @@ pub(crate) fn options() -> Options {
         stacks: STACKS.load(Ordering::Relaxed),
         sites: SITES.load(Ordering::Relaxed),
         accesses: ACCESSES.load(Ordering::Relaxed),
+        full: FULL.load(Ordering::Relaxed),
         rate: RATE.load(Ordering::Relaxed),
     }
 }
@@ -159,6 +161,7 @@ fn read_options() {
                 b"stacks" => STACKS.store(value != 0, Ordering::Relaxed),
                 b"sites" => SITES.store(value != 0, Ordering::Relaxed),
                 b"accesses" => ACCESSES.store(value != 0, Ordering::Relaxed),
+                b"full" => FULL.store(value != 0, Ordering::Relaxed),
                 b"rate" => RATE.store(value.min(1 << 40), Ordering::Relaxed),
                 _ => sys::say(b"an option of the tool is unknown to the runtime"),
             }
@@ -281,9 +284,9 @@ unsafe extern "C" fn in_child() {
             map_nothing();
         }
         (*local).thread = 0;
-        (*local).alone = 0;
+        (*local).alone = false;
         (*local).now = 0;
-        (*local).limit = 0;
+        (*local).set_limit(0);
         (*local).synced = 0;
         (*local).other = [0; 2];
         STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
@@ -307,15 +310,11 @@ pub(crate) unsafe fn thread(local: *mut Local) {
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
-        (*local).alone = if MANY.load(Ordering::Relaxed) {
-            0
-        } else {
-            id as u16
-        };
+        (*local).alone = !MANY.load(Ordering::Relaxed);
         let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
         (*local).synced = events;
         (*local).now = events;
-        (*local).limit = events;
+        (*local).set_limit(events);
         (*local).gap = 0;
         if id > 1 {
             windows::wait(local);

@@ -177,7 +177,7 @@ fn large_chunks_are_touched_by_blocks_and_then_by_pages() {
     }
     assert_eq!(live(), 10_000);
     assert!(matches!(shadow::page(HEAP + 0x1800), shadow::Page::Full(_)));
-    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other));
+    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other(_)));
     let before = of(HEAP + 0x10).reads;
     access::<false>(HEAP + 0x1800, 8);
     assert_eq!(of(HEAP + 0x10).reads, before + 1);
@@ -359,7 +359,7 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     access::<true>(HEAP, 8);
     super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

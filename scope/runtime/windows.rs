@@ -44,7 +44,7 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
             }
         }
         record(local, address, size, write);
-        (*local).limit = (*local).now;
+        (*local).set_limit((*local).now);
         if (*(*local).window).len as usize == WINDOW_LEN {
             next(local);
         }
@@ -61,7 +61,7 @@ unsafe fn idle(local: *mut Local) {
     unsafe {
         let quota = (*local).gap.min(QUOTA);
         (*local).gap -= quota;
-        (*local).limit = (*local).now + quota;
+        (*local).set_limit((*local).now + quota);
     }
 }
 

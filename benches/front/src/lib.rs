@@ -28,6 +28,7 @@ pub const SUITES: &[(&str, &str)] = &[
     ("model", "predictions against the clock"),
     ("olden", "the Olden programs over allocators and placements"),
     ("scaling", "two threads, and structures of growing size"),
+    ("scope", "programs under ccscope, against the same without; Linux on x86-64"),
     ("apps", "applications of published crates; needs --features apps"),
 ];
 
@@ -135,6 +136,11 @@ pub const WORKLOADS: &[Workload] = &[
     workload("scaling", "mt_2_threads_scaling", &["mt_2_threads_ns"], &[]),
     workload("scaling", "map_reads_2_threads_scaling", &["map_reads_2_threads_ns"], &[]),
     workload("scaling", "lookup", &[], &[]),
+    workload("scope", "scope_heap",
+        &["scope_alloc_geomean", "scope_alloc_of", "scope_counters_only", "scope_memory_geomean"],
+        &[]),
+    workload("scope", "scope_alloc_bound", &["scope_vs_dhat"], &[]),
+    workload("scope", "scope_open_1gb", &[], &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

@@ -8,6 +8,7 @@ mod ctree;
 pub mod olden;
 mod predictions;
 mod scaling;
+mod scope;
 
 use std::time::Duration;
 
@@ -60,6 +61,9 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "mt_2_threads_scaling" => scaling::allocator_threads,
         "map_reads_2_threads_scaling" => scaling::map_threads,
         "lookup" => scaling::lookup,
+        "scope_heap" => scope::programs,
+        "scope_alloc_bound" => scope::allocations,
+        "scope_open_1gb" => scope::open,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
         name if name.starts_with("olden_") => olden::of_program,

@@ -9,8 +9,10 @@
 //! 128 bytes) is one access for us and one for each register for lackey.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::process::Stdio;
+
+use ccmodel::simulator::{TraceKind, TraceRecord, read_trace};
 
 use super::programs::{Instrumented, cargo_run, command, is_installed, numbers};
 
@@ -20,76 +22,61 @@ struct Counts {
     stores: u64,
 }
 
-struct Traced {
-    address: u64,
-    instruction: u64,
-    counts: Counts,
+/// What lackey has seen of a program.
+pub(crate) struct Trace {
+    /// Address and size, in the order in which the program prints them.
+    pub(crate) chunks: Vec<(u64, u64)>,
+    /// Loads and stores of its own text.
+    pub(crate) accesses: Vec<TraceRecord>,
 }
 
-/// Chunks in the order in which the program prints them, with the counts of each.
-fn by_lackey(program: &Instrumented) -> Vec<(u64, Counts)> {
+pub(crate) fn trace(executable: &str, words: &[&str]) -> Trace {
+    // A file: nobody would empty a pipe while the trace is read.
+    let mut file = tempfile::tempfile().unwrap();
     let mut child = command("valgrind")
-        .args(["--tool=lackey", "--trace-mem=yes"])
-        .arg(&program.executable)
-        .stdout(Stdio::piped())
+        .args(["--tool=lackey", "--trace-mem=yes", executable])
+        .args(words)
+        .stdout(file.try_clone().unwrap())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut accesses = Vec::new();
-    let mut instruction = 0;
-    let mut trace = BufReader::with_capacity(1 << 20, child.stderr.take().unwrap());
-    let mut line = String::new();
-    while trace.read_line(&mut line).unwrap() > 0 {
-        let hex = |text: &str| u64::from_str_radix(text.split(',').next().unwrap().trim(), 16);
-        let (kind, rest) = line.trim_end().split_at(line.len().min(3));
-        let (loads, stores) = match kind {
-            "I  " => {
-                instruction = hex(rest).unwrap();
-                (0, 0)
-            }
-            " L " => (1, 0),
-            " S " => (0, 1),
-            " M " => (1, 1),
-            _ => (0, 0),
-        };
-        if loads + stores > 0 {
-            let counts = Counts { loads, stores };
-            accesses.push(Traced {
-                address: hex(rest).unwrap(),
-                instruction,
-                counts,
-            });
-        }
-        line.clear();
-    }
-    let mut out = String::new();
-    child
-        .stdout
-        .take()
-        .unwrap()
-        .read_to_string(&mut out)
-        .unwrap();
+    let log = BufReader::with_capacity(1 << 20, child.stderr.take().unwrap());
+    let (mut all, mut instruction) = (Vec::new(), 0);
+    read_trace(log, |record| match record.kind {
+        TraceKind::Instruction => instruction = record.address,
+        _ => all.push((instruction, record)),
+    })
+    .unwrap();
     assert!(child.wait().unwrap().success());
-
+    let mut out = String::new();
+    file.rewind().unwrap();
+    file.read_to_string(&mut out).unwrap();
     let text = &numbers(&out, "text")[0];
-    let chunks = numbers(&out, "chunk");
+    all.retain(|(instruction, _)| (text[0]..text[1]).contains(instruction));
+    let chunks = numbers(&out, "chunk").into_iter();
+    Trace {
+        chunks: chunks.map(|chunk| (chunk[0], chunk[1])).collect(),
+        accesses: all.into_iter().map(|(_, record)| record).collect(),
+    }
+}
+
+/// Sizes of chunks and the counts of each.
+fn by_lackey(program: &Instrumented) -> Vec<(u64, Counts)> {
+    let Trace { chunks, accesses } = trace(program.executable.to_str().unwrap(), &[]);
     let mut sums = vec![Counts::default(); chunks.len()];
     let mut by_start: Vec<usize> = (0..chunks.len()).collect();
-    by_start.sort_by_key(|&i| chunks[i][0]);
-    for traced in accesses
-        .iter()
-        .filter(|one| (text[0]..text[1]).contains(&one.instruction))
-    {
-        let after = by_start.partition_point(|&i| chunks[i][0] <= traced.address);
+    by_start.sort_by_key(|&i| chunks[i].0);
+    for access in accesses {
+        let after = by_start.partition_point(|&i| chunks[i].0 <= access.address);
         let Some(&i) = after.checked_sub(1).and_then(|at| by_start.get(at)) else {
             continue;
         };
-        if traced.address < chunks[i][0] + chunks[i][1] {
-            sums[i].loads += traced.counts.loads;
-            sums[i].stores += traced.counts.stores;
+        if access.address < chunks[i].0 + chunks[i].1 {
+            sums[i].loads += u64::from(access.kind != TraceKind::Store);
+            sums[i].stores += u64::from(access.kind != TraceKind::Load);
         }
     }
-    chunks.iter().map(|chunk| chunk[1]).zip(sums).collect()
+    chunks.into_iter().map(|(_, size)| size).zip(sums).collect()
 }
 
 /// Compares a program's chunks, of which there are `count`.
