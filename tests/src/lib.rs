@@ -20,6 +20,7 @@ documents! {
     ccmorph_derive_readme: "../../ccmorph/derive/README.md",
     model_guide: "../../docs/model.md",
     model_readme: "../../model/README.md",
+    scope_readme: "../../scope/README.md",
     ctree_guide: "../../docs/ctree.md",
     ctree_files_guide: "../../docs/ctree-files.md",
     ctree_frozen_guide: "../../docs/ctree-frozen.md",

@@ -232,9 +232,7 @@ impl Recording {
     fn accept(&mut self) {
         while let Some(arrival) = self.listener.accept() {
             let mut process = Process::new(arrival, self.full);
-            let is_child = |process: &Process| process.pid == self.child.id();
-            let is_first = is_child(&process) && !self.processes.iter().any(is_child);
-            if is_first && process.command.is_empty() {
+            if process.pid == self.child.id() && process.command.is_empty() {
                 process.command.clone_from(&self.words);
             }
             self.processes.push(process);
