@@ -1,8 +1,8 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 //!
-//! Most users need the commands `cargo ccscope` and `ccscope` only; the README has them. The library
-//! is for programs that read profiles, and [`Profiled`] for programs whose allocator is written in
-//! Rust.
+//! Most users need the commands `cargo ccscope` and `ccscope` only; the README has them. The
+//! library is for programs that read profiles, and [`Profiled`] for programs whose allocator is
+//! written in Rust.
 //!
 //! * A **site** is an allocation point: one call stack. A **chunk** is one allocation.
 //! * **Time** is a count of events: accesses, allocations and frees. `Profile::seconds` converts it.

@@ -104,6 +104,7 @@ pub struct Frame {
     pub line: u32,
     /// File name of the executable or library.
     pub module: String,
+    /// The return address within the module's file.
     pub address: u64,
     /// Whether the compiler inlined it into the next frame.
     pub inlined: bool,
@@ -184,7 +185,8 @@ pub struct Site {
     /// access.
     pub drag: f64,
     pub wait: f64,
-    /// Chunks by the number of bits of their size, and of their lifetime.
+    /// Chunks by the number of bits of their size in bytes, and of their lifetime in events: 48
+    /// entries each, the last with all that are larger.
     pub sizes: Vec<u32>,
     pub lifetimes: Vec<u32>,
     /// Reads and writes of each byte, when all chunks have one size of at most 1024 bytes.
@@ -262,6 +264,7 @@ pub struct Chunk {
     pub site: u32,
     pub address: u64,
     pub size: u64,
+    /// Index into the profile's threads of the one that allocated it, or `u16::MAX` if unknown.
     pub thread: u16,
     pub shared: bool,
     pub allocated: u64,
@@ -281,6 +284,7 @@ pub struct Window {
     pub time: u64,
     /// Whether these are the process's first accesses. Others are at random times.
     pub from_start: bool,
+    /// Index into the profile's threads, or `u32::MAX` if unknown.
     pub thread: u32,
     pub accesses: Vec<Access>,
 }
