@@ -5,7 +5,8 @@
 //! written in Rust.
 //!
 //! * A **site** is an allocation point: one call stack. A **chunk** is one allocation.
-//! * **Time** is a count of events: accesses, allocations and frees. `Profile::seconds` converts it.
+//! * **Time** is a count of events: accesses, allocations and frees; `Profile::seconds` converts
+//!   it.
 //! * **Drag** is the time from a chunk's last access to its free.
 //! * A **window** is a burst of complete access records.
 //!
