@@ -110,7 +110,7 @@ fn a_program_killed_from_outside_has_a_profile() {
             .success()
     );
     assert_eq!(tool.wait().unwrap().code(), Some(137));
-    let profile = Profile::open(&folder.path().join("main.ccscope")).unwrap();
+    let profile = Profile::open(folder.path().join("main.ccscope")).unwrap();
     assert_eq!(profile.run.exit, Exit::Signal(libc::SIGKILL));
     assert!(profile.total.end_usable > 4_000_000, "{:?}", profile.total);
 }
@@ -253,7 +253,7 @@ fn a_closed_standard_error_does_no_harm() {
         .unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert!(output.stdout.is_empty());
-    let profile = Profile::open(&folder.path().join("main.ccscope")).unwrap();
+    let profile = Profile::open(folder.path().join("main.ccscope")).unwrap();
     assert_eq!(blocks(&profile, 12345), 1);
 }
 

@@ -89,7 +89,10 @@ fn exact(misses: u64) -> Interval {
 #[test]
 fn a_whole_trace_gives_what_the_simulator_gives() {
     let all = trace(20_000, 1);
-    let whole = Window { from_start: true, ..window(1, 0, all.clone()) };
+    let whole = Window {
+        from_start: true,
+        ..window(1, 0, all.clone())
+    };
     let run = run(&all, vec![whole]);
     let found = misses(&run, &machine()).expect("windows");
     assert!(found.is_complete);
