@@ -81,13 +81,13 @@ impl ProcessorTime {
 
 /// Bytes of memory that this process has now; its peak, where the system does not tell.
 pub fn resident_bytes() -> u64 {
-    status("VmRSS:").unwrap_or_else(peak_resident_bytes)
+    status("self", "VmRSS:").unwrap_or_else(peak_resident_bytes)
 }
 
 /// The most memory that this process ever had, in bytes.
 pub fn peak_resident_bytes() -> u64 {
     // Not `getrusage` on Linux, where a child begins with the peak of its parent.
-    status("VmHWM:").unwrap_or_else(|| {
+    status("self", "VmHWM:").unwrap_or_else(|| {
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
         // SAFETY: getrusage fills the structure that it is given.
         let status = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
@@ -103,8 +103,13 @@ pub fn peak_resident_bytes() -> u64 {
     })
 }
 
-fn status(name: &str) -> Option<u64> {
-    let text = read_to_string("/proc/self/status").ok()?;
+/// That of another process, while it runs.
+pub fn peak_of(process: u32) -> Option<u64> {
+    status(&process.to_string(), "VmHWM:")
+}
+
+fn status(process: &str, name: &str) -> Option<u64> {
+    let text = read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kib << 10)

@@ -327,8 +327,8 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
     }
 }
 
-/// Whether `bits` bits from `map` on are all set; false for large maps, whose chunks have pages that
-/// say so.
+/// Whether `bits` bits from `map` on are all set; false for large maps, whose chunks have pages
+/// that say so.
 ///
 /// # Safety
 ///

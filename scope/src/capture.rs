@@ -33,6 +33,51 @@ pub fn profile(
     resident: Vec<Resident>,
     symbols: &mut Symbols,
 ) -> Result<Profile, Error> {
+    profile_and_numbers(capture, run, resident, symbols).map(|(profile, _)| profile)
+}
+
+/// What the profile calls the sites and threads of the capture.
+#[derive(Debug)]
+pub struct Numbers {
+    sites: Renumbered,
+    threads: Renumbered,
+}
+
+impl Numbers {
+    /// A chunk that was freed; `None` if its site is not in the profile.
+    #[must_use]
+    pub fn chunk(&self, dead: &format::Dead) -> Option<profile::Chunk> {
+        let raw = &dead.chunk;
+        Some(profile::Chunk {
+            site: *self.sites.get(&raw.site)?,
+            address: raw.start,
+            size: raw.size(),
+            thread: (self.threads.get(&u32::from(raw.thread())))
+                .and_then(|&thread| u16::try_from(thread).ok())
+                .unwrap_or(u16::MAX),
+            shared: raw.flags & format::flags::SHARED != 0,
+            allocated: raw.allocated,
+            first: raw.first,
+            last: raw.last,
+            freed: dead.freed,
+            reads: raw.reads,
+            writes: raw.writes,
+            touched: raw.touched,
+        })
+    }
+}
+
+/// [`profile`], and how to name chunks that the capture has handed over before.
+///
+/// # Errors
+///
+/// As for [`profile`].
+pub fn profile_and_numbers(
+    capture: &[u8],
+    run: Run,
+    resident: Vec<Resident>,
+    symbols: &mut Symbols,
+) -> Result<(Profile, Numbers), Error> {
     let header = header(capture)?;
     let clock = Clock::new(&header);
     let mut heap = Heap::new(capture, header.heap_used)?;
@@ -62,7 +107,7 @@ pub fn profile(
     types.complete(symbols);
     let mut total = totals(&header, &sites);
     total.lost_chunks = total.lost_chunks.saturating_add(lost);
-    Ok(Profile {
+    let profile = Profile {
         run: complete(run, &header, recorded, &total),
         curve: heap.curve(header.total.curve, clock)?,
         total,
@@ -74,7 +119,14 @@ pub fn profile(
         edges,
         chunks,
         windows,
-    })
+    };
+    Ok((
+        profile,
+        Numbers {
+            sites: site_of,
+            threads: thread_of,
+        },
+    ))
 }
 
 fn damaged(what: &str) -> Error {
@@ -501,6 +553,12 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
     if header.state == format::state::STOPPED {
         let stop = "Recording stopped before the process ended: no memory was left for it.";
         run.caveats.push(stop.into());
+    }
+    if header.dead_lost > 0 {
+        run.caveats.push(format!(
+            "{} freed chunks are in sums only.",
+            header.dead_lost
+        ));
     }
     if total.lost_chunks > 0 {
         run.caveats.push(format!(

@@ -3,15 +3,18 @@
 //! Times are the processor's, for all threads of a program and without the tool beside it: other
 //! programs have no part in them. Overheads, in `x`, are held against the largest allowed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use ccscope::profile::{Chunk, Profile};
 
 use crate::programs::Scale;
 use crate::rng::Rng;
 use crate::rounds::Rounds;
-use crate::timing::{timed, turns};
+use crate::sys::peak_of;
+use crate::timing::turns;
 use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, agree};
 
 /// The programs, and how many rounds of each a quick and a full run take.
@@ -58,30 +61,23 @@ impl Built {
         let target = folder.parent().ok_or("no target folder")?;
         let profile = std::env::temp_dir().join(format!("report-{}.ccscope", std::process::id()));
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-        let mut plain = Command::new(cargo);
-        plain.args([
-            "build",
-            "--quiet",
-            "--release",
-            "-p",
-            "ccscope",
-            "-p",
-            "subjects",
-        ]);
-        plain
-            .args(["--features", "subjects/dhat", "--target-dir"])
-            .arg(target);
-        let mut instrumented = Command::new(folder.join("cargo-ccscope"));
-        instrumented
-            .args(["ccscope", "run", "--quiet", "--output"])
-            .arg(&profile);
-        instrumented.args(["--release", "-p", "subjects", "--bin", "subjects"]);
-        instrumented
-            .arg("--target-dir")
-            .arg(target)
-            .args(["--", "tree_sum", "1", "1"]);
+        let command = |program: &Path, words: &str| {
+            let words = words.split(' ').map(|word| match word {
+                "TARGET" => target.as_os_str(),
+                "PROFILE" => profile.as_os_str(),
+                _ => word.as_ref(),
+            });
+            let mut command = Command::new(program);
+            command.args(words).current_dir(env!("CARGO_MANIFEST_DIR"));
+            command
+        };
+        let plain = "build --quiet --release --target-dir TARGET -p ccscope -p subjects \
+                     --features subjects/dhat";
+        let instrumented = "ccscope run --quiet --output PROFILE --release --quiet \
+                            --target-dir TARGET -p subjects --bin subjects -- tree_sum 1 1";
+        let mut plain = command(Path::new(&cargo), plain);
+        let mut instrumented = command(&folder.join("cargo-ccscope"), instrumented);
         for command in [&mut plain, &mut instrumented] {
-            command.current_dir(env!("CARGO_MANIFEST_DIR"));
             let output = command.stderr(Stdio::inherit()).output()?;
             if !output.status.success() {
                 return Err(format!("{command:?}: {}", output.status).into());
@@ -90,46 +86,29 @@ impl Built {
         Ok(Built { folder, profile })
     }
 
-    fn way(&self, words: &[&str], program: &str) -> Way {
-        let words = words.iter().map(|&word| match word {
-            "ccscope" => self.folder.join(word).display().to_string(),
+    /// `program` after `words`.
+    fn way(&self, words: &str, program: &str) -> Way {
+        let words = words.split_whitespace().map(|word| match word {
+            "PROFILER" => self.folder.join("ccscope").display().to_string(),
             "PROFILE" => self.profile.display().to_string(),
             _ => word.to_owned(),
         });
-        words
-            .chain([self.folder.join(program).display().to_string()])
-            .collect()
+        let program = self.folder.join(program).display().to_string();
+        words.chain([program]).collect()
     }
 
-    fn plain(&self) -> Way {
-        self.way(&[], "subjects")
-    }
-
-    fn instrumented(&self) -> Way {
-        let program = "../ccscope/x86_64-unknown-linux-gnu/release/subjects";
-        self.way(
-            &["ccscope", "run", "--quiet", "--output", "PROFILE"],
-            program,
-        )
-    }
-
-    fn allocations(&self) -> Way {
-        self.way(
-            &["ccscope", "run", "--quiet", "--output", "PROFILE"],
-            "subjects",
-        )
-    }
-
-    fn counters(&self) -> Way {
-        let words = [
-            "ccscope",
-            "run",
-            "--quiet",
-            "--counters-only",
-            "--output",
-            "PROFILE",
-        ];
-        self.way(&words, "subjects")
+    /// Without a profiler, instrumented, with allocations only, and with totals only.
+    fn ways(&self) -> [Way; 4] {
+        let instrumented = "../ccscope/x86_64-unknown-linux-gnu/release/subjects";
+        [
+            self.way("", "subjects"),
+            self.way("PROFILER run --quiet --output PROFILE", instrumented),
+            self.way("PROFILER run --quiet --output PROFILE", "subjects"),
+            self.way(
+                "PROFILER run --quiet --output PROFILE --counters-only",
+                "subjects",
+            ),
+        ]
     }
 }
 
@@ -193,12 +172,7 @@ fn floor(name: &str, unit: &str, ours: &Rounds, largest: f64) -> Comparison {
 /// All programs with one thread and two: accesses, allocations with stacks, and totals only.
 pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
     let built = Built::new()?;
-    let ways = [
-        built.plain(),
-        built.instrumented(),
-        built.allocations(),
-        built.counters(),
-    ];
+    let ways = built.ways();
     let (mut rows, mut overheads) = (Vec::new(), [const { Vec::new() }; 4]);
     let count = effort.scale.pick(1, effort.process_rounds);
     for (program, [quick, full]) in PROGRAMS {
@@ -236,29 +210,19 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
 /// in a process of its own, too. DHAT sees accesses, as the instrumented program does.
 pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
     let built = Built::new()?;
-    let valgrind = [
-        "valgrind",
-        "--quiet",
-        "--tool=dhat",
-        "--dhat-out-file=/dev/null",
-    ];
-    let heaptrack = ["heaptrack", "--output", "PROFILE"];
-    let mut ways = vec![
-        built.plain(),
-        built.allocations(),
-        built.instrumented(),
-        built.way(&[], "subjects-dhat"),
-    ];
+    let [plain, instrumented, allocations, _] = built.ways();
+    let dhat_rs = built.way("", "subjects-dhat");
+    let mut ways = vec![plain, instrumented, allocations, dhat_rs];
+    let heaptrack = built.way("heaptrack --output PROFILE", "subjects");
+    let dhat = "valgrind --quiet --tool=dhat --dhat-out-file=/dev/null";
+    let dhat = built.way(dhat, "subjects");
     let installed = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
-    ways.extend(installed("heaptrack").then(|| built.way(&heaptrack, "subjects")));
-    ways.extend(installed("valgrind").then(|| built.way(&valgrind, "subjects")));
-    let runs = measure(
-        &ways,
-        ("alloc", 1, 1),
-        effort.scale.pick(1, effort.process_rounds),
-    )?;
+    let others = [heaptrack, dhat].into_iter();
+    ways.extend(others.filter(|way| installed(&way[0])));
+    let count = effort.scale.pick(1, effort.process_rounds);
+    let runs = measure(&ways, ("alloc", 1, 1), count)?;
     let of = |way: usize, figure| overhead(&runs[way], &runs[0], figure);
-    let ours = of(1, PROCESSOR);
+    let [ours, dhat_rs] = [2, 3].map(|way| of(way, PROCESSOR));
     let mut rows = vec![floor(workload.name, "x", &ours, 2.0)];
     let name = |rival: &str| format!("{}_vs_{rival}", workload.name);
     rows.push(Comparison::new(
@@ -266,16 +230,16 @@ pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
         "dhat-rs",
         "x",
         &ours,
-        &of(3, PROCESSOR),
+        &dhat_rs,
     ));
     for (way, command) in ways.iter().enumerate().skip(4) {
         rows.push(match &*command[0] {
             "heaptrack" => {
                 let name = name("heaptrack");
-                Comparison::new(name, "heaptrack", "x", &of(1, WALL), &of(way, WALL))
+                Comparison::new(name, "heaptrack", "x", &of(2, WALL), &of(way, WALL))
             }
             _ => {
-                let [ours, theirs] = [2, way].map(|way| rounds(&runs[way], PROCESSOR));
+                let [ours, theirs] = [1, way].map(|way| rounds(&runs[way], PROCESSOR));
                 Comparison::new(workload.also[0], "valgrind DHAT", "ms", &ours, &theirs)
             }
         });
@@ -292,11 +256,7 @@ pub(super) fn open(workload: &Workload, effort: &Effort) -> Rows {
     let built = Built::new()?;
     let mut profile = Profile::open(&built.profile)?;
     let mut random = Rng::new(SEED);
-    let chunk = profile
-        .chunks
-        .first()
-        .copied()
-        .ok_or("a profile without chunks")?;
+    let chunk = *profile.chunks.first().ok_or("no chunk")?;
     // Seven numbers of nine or ten bytes.
     profile.chunks.resize_with(15_000_000, || Chunk {
         address: random.next_u64(),
@@ -314,20 +274,20 @@ pub(super) fn open(workload: &Workload, effort: &Effort) -> Rows {
     for _ in 0..effort.process_rounds {
         let mut show = Command::new(built.folder.join("ccscope"));
         show.arg("show").arg(&built.profile).stdout(Stdio::null());
-        // SAFETY: numbers may be 0.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        let (time, status) = timed(|| {
-            let child = show.spawn()?;
-            let mut status = 0;
-            // SAFETY: the child is this process's, and nobody else waits for it.
-            unsafe { libc::wait4(child.id().cast_signed(), &raw mut status, 0, &raw mut usage) };
-            Ok::<_, Failure>(status)
-        });
-        if status? != 0 {
-            return Err(format!("{show:?} fails").into());
+        let (started, mut peak, mut child) = (Instant::now(), 0, show.spawn()?);
+        // Not `wait4`, by which a child begins with the peak of its parent.
+        let status = loop {
+            peak = peak_of(child.id()).unwrap_or(peak);
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            sleep(Duration::from_millis(1));
+        };
+        if !status.success() {
+            return Err(format!("{show:?}: {status}").into());
         }
-        times.push(time.as_secs_f64() * 1e3);
-        peaks.push(usage.ru_maxrss as f64 / 1024.0);
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+        peaks.push(peak as f64 / f64::from(1 << 20));
     }
     let [times, peaks] = [times, peaks].map(Rounds::new);
     let memory = format!("{}_memory", workload.name);

@@ -311,12 +311,14 @@ impl Search<'_> {
         let (idle, sum_text) = (seconds(idle * second), byte_seconds(sum));
         let sentence = match kind {
             Kind::LateFree if site.end_chunks >= site.allocations => {
-                format!("last used {idle} before the end, never freed: drop it then, {sum_text}")
+                format!(
+                    "never freed, unused for its last {idle}: drop it then if possible, {sum_text}"
+                )
             }
             Kind::LateFree => {
-                format!("freed {idle} after its last use: drop it earlier, {sum_text}")
+                format!("unused for its last {idle}: drop it then if possible, {sum_text}")
             }
-            _ => format!("allocated {idle} before its first use: allocate it later, {sum_text}"),
+            _ => format!("unused for its first {idle}: allocate it later, {sum_text}"),
         };
         Some(Finding {
             site: 0,

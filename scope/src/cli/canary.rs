@@ -78,6 +78,7 @@ fn count(
         rate: 0,
         no_stacks: true,
         counters_only: false,
+        full: false,
         quiet: true,
     };
     let mut command = Command::new(program);

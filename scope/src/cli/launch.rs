@@ -20,11 +20,14 @@ use super::process::Process;
 use super::program::{self, Program};
 use super::progress::Progress;
 use super::socket::Listener;
+use super::spool::Spool;
 use super::{CliError, fail, runtime, secrets, show, signals};
 use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::symbols::Symbols;
 
+/// With `--full` the ring of dead chunks is emptied so often.
+const FULL_INTERVAL: Duration = Duration::from_millis(2);
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 /// A run has so many samples of its resident memory, and as many again for each factor of e.
 const SAMPLES: u32 = 500;
@@ -92,6 +95,7 @@ pub(super) struct Recording {
     end: OwnedFd,
     started: Instant,
     progress: Progress,
+    full: bool,
     pub(super) processes: Vec<Process>,
 }
 
@@ -107,10 +111,11 @@ impl Recording {
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},accesses={},rate={}",
+            "stacks={},sites={},accesses={},full={},rate={}",
             u8::from(!record.no_stacks),
             u8::from(!record.counters_only),
             u8::from(instrumented),
+            u8::from(record.full),
             record.rate
         );
         command
@@ -149,6 +154,7 @@ impl Recording {
             end,
             started,
             progress,
+            full: record.full,
             processes: Vec::new(),
         })
     }
@@ -160,8 +166,17 @@ impl Recording {
         err: &mut dyn Write,
     ) -> Result<ExitStatus, CliError> {
         let mut next = Instant::now();
-        while !self.wait(next.saturating_duration_since(Instant::now())) {
+        let longest = if self.full {
+            FULL_INTERVAL
+        } else {
+            Duration::MAX
+        };
+        while !self.wait(next.saturating_duration_since(Instant::now()).min(longest)) {
             self.accept();
+            for process in &mut self.processes {
+                // What is lost is told by the capture.
+                drop(process.drain());
+            }
             if Instant::now() >= next {
                 self.processes.iter_mut().for_each(Process::sample);
                 let main = self
@@ -216,7 +231,7 @@ impl Recording {
 
     fn accept(&mut self) {
         while let Some(arrival) = self.listener.accept() {
-            let mut process = Process::new(arrival);
+            let mut process = Process::new(arrival, self.full);
             let is_child = |process: &Process| process.pid == self.child.id();
             let is_first = is_child(&process) && !self.processes.iter().any(is_child);
             if is_first && process.command.is_empty() {
@@ -362,11 +377,24 @@ impl<'a> Reporter<'a> {
             ..Run::default()
         };
         let finished = process.finish(run);
-        let (capture, run, resident) =
+        let (capture, run, resident, dead) =
             finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
-        let mut profile = crate::capture::profile(&capture, run, resident, &mut self.symbols)?;
+        let (mut profile, numbers) =
+            crate::capture::profile_and_numbers(&capture, run, resident, &mut self.symbols)?;
         self.name_compiler(&mut profile, is_main);
-        profile.save(&path)?;
+        let mut failed = None;
+        let dead = dead
+            .map(Spool::read)
+            .transpose()
+            .map_err(|error| error.to_string())?;
+        let dead = dead.into_iter().flatten();
+        let dead = dead.map_while(|dead| dead.map_err(|error| failed = Some(error)).ok());
+        profile.save_with(dead.filter_map(|dead| numbers.chunk(&dead)), &path)?;
+        if let Some(error) = failed {
+            return fail(format!(
+                "the chunks that were freed cannot be read back: {error}"
+            ));
+        }
         self.paths.push(path.clone());
         Ok((profile, path))
     }

@@ -35,6 +35,7 @@ mod secrets;
 mod show;
 mod signals;
 mod socket;
+mod spool;
 
 use args::{Args, CargoArgs, CargoCommand, Command};
 

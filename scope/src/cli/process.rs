@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::secrets;
 use super::socket::Arrival;
+use super::spool::Spool;
 use crate::format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
 
@@ -24,10 +25,13 @@ pub(super) struct Process {
     pub(super) exit: Exit,
     capture: File,
     resident: Vec<Resident>,
+    /// With `--full`.
+    dead: Option<Spool>,
 }
 
 impl Process {
-    pub(super) fn new(arrival: Arrival) -> Process {
+    /// `full` keeps the chunks that die.
+    pub(super) fn new(arrival: Arrival, full: bool) -> Process {
         let Arrival { pid, capture } = arrival;
         // Both are empty for a process that has ended and been waited for.
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -46,6 +50,15 @@ impl Process {
             exit: Exit::Unknown,
             capture,
             resident: Vec::new(),
+            dead: full.then(Spool::new).and_then(Result::ok),
+        }
+    }
+
+    /// Takes the chunks that have died since.
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        match (self.header(), &mut self.dead) {
+            (Some(header), Some(spool)) => spool.drain(&self.capture, &header),
+            _ => Ok(()),
         }
     }
 
@@ -93,13 +106,18 @@ impl Process {
     }
 
     /// The capture and what is known about the run, to make a profile of.
-    pub(super) fn finish(self, run: Run) -> io::Result<(Mmap, Run, Vec<Resident>)> {
+    pub(super) fn finish(
+        mut self,
+        run: Run,
+    ) -> io::Result<(Mmap, Run, Vec<Resident>, Option<Spool>)> {
+        self.drain()?;
         let Process {
             pid,
             command,
             exit,
             capture,
             resident,
+            dead,
             ..
         } = self;
         Ok((
@@ -111,6 +129,7 @@ impl Process {
                 ..run
             },
             resident,
+            dead,
         ))
     }
 }
@@ -242,10 +261,13 @@ mod tests {
 
     #[test]
     fn a_process_is_named_and_its_header_read() {
-        let mut process = Process::new(Arrival {
-            pid: std::process::id(),
-            capture: capture(),
-        });
+        let mut process = Process::new(
+            Arrival {
+                pid: std::process::id(),
+                capture: capture(),
+            },
+            false,
+        );
         assert_eq!(process.header().unwrap().events, 0);
         process.sample();
         assert_eq!(process.resident.len(), 1);

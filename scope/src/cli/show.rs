@@ -4,7 +4,7 @@ use std::env;
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write, stderr, stdout};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ccmodel::Machine;
 use rustix::termios::tcgetwinsize;
@@ -62,9 +62,16 @@ fn options_for(stream: impl IsTerminal + AsFd) -> Options {
     Options {
         width: size.map_or(options.width, |size| size.ws_col.into()),
         colour: is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        root: env::current_dir().ok(),
+        root: env::current_dir().ok().map(workspace),
         ..options
     }
+}
+
+/// The folder that the compiler's paths begin with: cargo's workspace, or else where we are.
+fn workspace(here: PathBuf) -> PathBuf {
+    let has_lock = |folder: &&Path| folder.join("Cargo.lock").is_file();
+    let found = here.ancestors().find(has_lock).map(Path::to_owned);
+    found.unwrap_or(here)
 }
 
 fn machine(path: &Path) -> Result<Machine, CliError> {

@@ -18,7 +18,7 @@ use std::path::Path;
 pub use reader::{Chunks, Reader, Windows};
 pub use writer::write;
 
-use crate::profile::{Access, Profile};
+use crate::profile::{Access, Chunk, Profile};
 use crate::{Error, format};
 
 /// Most accesses in one item of the section of windows.
@@ -50,6 +50,19 @@ impl Profile {
     ///
     /// If the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        writer::save(self, path.as_ref())
+        self.save_with(std::iter::empty(), path)
+    }
+
+    /// Writes the profile with `chunks` after its own, which need not be in memory at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`save`](Self::save).
+    pub fn save_with(
+        &self,
+        chunks: impl IntoIterator<Item = Chunk>,
+        path: impl AsRef<Path>,
+    ) -> Result<(), Error> {
+        writer::save(self, chunks, path.as_ref())
     }
 }

@@ -10,10 +10,14 @@ use serde::Serialize;
 use super::section::{self, Kind, TARGET_CONTENT};
 use super::{PART_LEN, WindowPart};
 use crate::Error;
-use crate::profile::Profile;
+use crate::profile::{Chunk, Profile};
 
 /// Puts the profile at `path` when it is complete.
-pub(super) fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
+pub(super) fn save(
+    profile: &Profile,
+    chunks: impl IntoIterator<Item = Chunk>,
+    path: &Path,
+) -> Result<(), Error> {
     let failed = |why: &dyn std::fmt::Display| {
         Error::new(format!(
             "the profile cannot be written to {}: {why}",
@@ -26,7 +30,7 @@ pub(super) fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
             .write(true)
             .open(path)
             .map_err(|e| failed(&e))?;
-        return write(profile, BufWriter::new(file)).map_err(|e| failed(&e));
+        return write_with(profile, chunks, BufWriter::new(file)).map_err(|e| failed(&e));
     }
     let folder = path
         .parent()
@@ -36,7 +40,7 @@ pub(super) fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(|e| failed(&e))?;
-    write(profile, BufWriter::new(&file)).map_err(|e| failed(&e))?;
+    write_with(profile, chunks, BufWriter::new(&file)).map_err(|e| failed(&e))?;
     file.persist(path).map_err(|e| failed(&e.error))?;
     Ok(())
 }
@@ -46,7 +50,15 @@ pub(super) fn save(profile: &Profile, path: &Path) -> Result<(), Error> {
 /// # Errors
 ///
 /// If `out` cannot take them, or a single item is larger than a section may be.
-pub fn write(profile: &Profile, mut out: impl Write) -> Result<(), Error> {
+pub fn write(profile: &Profile, out: impl Write) -> Result<(), Error> {
+    write_with(profile, std::iter::empty(), out)
+}
+
+fn write_with(
+    profile: &Profile,
+    chunks: impl IntoIterator<Item = Chunk>,
+    mut out: impl Write,
+) -> Result<(), Error> {
     put(&mut out, &section::file_header())?;
     let mut sections = Sections { out, count: 0 };
     sections.items(Kind::RUN, [&profile.run])?;
@@ -78,7 +90,7 @@ pub fn write(profile: &Profile, mut out: impl Write) -> Result<(), Error> {
             })
     });
     sections.items(Kind::WINDOWS, parts)?;
-    sections.items(Kind::CHUNKS, &profile.chunks)?;
+    sections.items(Kind::CHUNKS, profile.chunks.iter().copied().chain(chunks))?;
     let count = sections.count;
     sections.put(Kind::END, count, &[])?;
     sections.out.flush().map_err(|e| Error::new(e.to_string()))

@@ -15,7 +15,9 @@ use crate::analyses::units::{
     byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count, sum,
 };
 use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
-use crate::views::text::{Table, bars, escape, fit, fit_path, line, short_path, wrap};
+use crate::views::text::{
+    Table, bars, escape, fit, fit_middle, fit_path, line, short_function, short_path, wrap,
+};
 use crate::views::{Results, stack};
 
 pub use crate::views::{Filter, Options, Sort};
@@ -30,8 +32,8 @@ const SUMMARY_MISSES: usize = 3;
 const UNTOUCHED_PART: f64 = 0.1;
 /// Columns of the labels before a line of the summary.
 const LABEL: usize = 13;
-/// Columns of paths in tables.
-const MAX_PATH: usize = 40;
+/// Paths in tables take this part of the columns.
+const PATH_PART: usize = 3;
 /// Lines of source before and after the place of a site.
 const AROUND: usize = 3;
 /// A file of source that is larger is none.
@@ -86,18 +88,27 @@ impl<'a> View<'a> {
         self.results.scores[site].colour().map(|step| COLOURS[step])
     }
 
-    /// `src/main.rs:12 demo::main`, without the first folders of a long path.
+    /// `src/main.rs:12 Table::load`, without the first folders of a long path.
     fn place(&self, index: usize) -> String {
         let site = &self.profile.sites[index];
         let place = site
             .place
             .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
         let frame = place.or_else(|| stack(self.profile, site).next());
-        frame.map_or_else(|| "unknown".to_owned(), |frame| self.frame(frame, MAX_PATH))
+        frame.map_or_else(
+            || "unknown".to_owned(),
+            |frame| {
+                self.frame(
+                    frame,
+                    &short_function(&frame.function),
+                    self.width / PATH_PART,
+                )
+            },
+        )
     }
 
-    fn frame(&self, frame: &Frame, max_path: usize) -> String {
-        let function = match &*frame.function {
+    fn frame(&self, frame: &Frame, function: &str, max_path: usize) -> String {
+        let function = match function {
             "" => format!("{:#x}", frame.address),
             name => escape(name),
         };
@@ -236,7 +247,7 @@ impl<'a> View<'a> {
         let threads = plural(self.profile.threads.len() as u64, "thread");
         let tail = format!(": {exit} after {}, {threads}", seconds(run.seconds));
         let room = self.width.saturating_sub(tail.len());
-        let title = format!("{}{tail}", fit(&command.join(" "), room));
+        let title = format!("{}{tail}", fit_middle(&command.join(" "), room));
 
         let peak_at = self.profile.seconds(total.peak_time.max(1));
         let mut memory = format!("peak {} at {}", bytes(total.peak_usable), seconds(peak_at));
@@ -285,6 +296,28 @@ impl<'a> View<'a> {
                 "scores",
                 &format!("{} (means; 1 is best)", scores.join(", ")),
             );
+        }
+    }
+
+    /// What is missing from the profile, as far as the screen has room; a line at least.
+    fn notes(&mut self, caveats: &[String]) {
+        for (i, caveat) in caveats.iter().enumerate() {
+            let others = caveats.len() - i - 1;
+            let text = format!("{:LABEL$}{}", "note", escape(caveat));
+            let lines = wrap(&text, self.width, LABEL);
+            let room = SCREEN.saturating_sub(self.out.lines().count());
+            // Those that come after need a line.
+            if lines.len() + usize::from(others > 0) <= room {
+                lines.iter().for_each(|text| self.line(text));
+                continue;
+            }
+            let more = match others {
+                0 => String::new(),
+                others => format!(" (and {others} more in --json)"),
+            };
+            let columns = self.width.saturating_sub(more.len());
+            self.line(&format!("{}{more}", fit(&text, columns)));
+            return;
         }
     }
 
@@ -406,15 +439,7 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
         None => "no site wastes much".to_owned(),
     };
     view.labelled("first", &first);
-    if let Some((caveat, others)) = profile.run.caveats.split_first() {
-        let more = match others.len() {
-            0 => String::new(),
-            others => format!(" (and {others} more)"),
-        };
-        let room = view.width.saturating_sub(LABEL + more.len());
-        let text = fit(&escape(caveat), room);
-        view.line(&format!("{:LABEL$}{text}{more}", "note"));
-    }
+    view.notes(&profile.run.caveats);
     view.out
 }
 
@@ -551,7 +576,7 @@ pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
     view.fields(site);
     view.line("");
     for frame in stack(profile, it) {
-        let text = format!("  {}", view.frame(frame, usize::MAX));
+        let text = format!("  {}", view.frame(frame, &frame.function, usize::MAX));
         view.line(&text);
     }
     view.lines_around(it);

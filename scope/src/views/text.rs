@@ -41,6 +41,90 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// Cuts a text in its middle so that it takes at most `width` columns: a third of them is its start.
+pub(crate) fn fit_middle(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let start = fit(text, width / 3);
+    let mut left = width.saturating_sub(start.width());
+    let mut end = text.len();
+    for (at, char) in text.char_indices().rev() {
+        let columns = char.width().unwrap_or(0);
+        if columns > left {
+            break;
+        }
+        left -= columns;
+        end = at;
+    }
+    start + &text[end..]
+}
+
+/// The last two names of a function's path, without generic arguments: `Work::read_dir` of
+/// `<ignore::walk::Work<T> as Iterator>::read_dir`.
+pub(crate) fn short_function(name: &str) -> String {
+    // The type whose method it is stands for the angle brackets around it.
+    if let Some(rest) = name.strip_prefix('<')
+        && let Some(end) = closing(rest)
+    {
+        let own = rest[..end]
+            .split_once(" as ")
+            .map_or(&rest[..end], |it| it.0);
+        // A slice, a tuple or a pointer has no path.
+        if own.starts_with(|char: char| char.is_alphabetic() || char == '_' || char == '<') {
+            let own = without_arguments(own);
+            let last = own.rsplit("::").next().unwrap_or(&own).to_owned();
+            return last + &without_arguments(&rest[end + 1..]);
+        }
+    }
+    let short = without_arguments(name);
+    // A method of a slice.
+    let name = if short.starts_with("::") {
+        name
+    } else {
+        &short
+    };
+    let mut parts: Vec<&str> = name.split("::").collect();
+    // A closure says nothing without its function.
+    let named = { parts.iter() }
+        .rposition(|part| !part.starts_with('{'))
+        .unwrap_or(0);
+    parts.drain(..named.saturating_sub(1));
+    parts.join("::")
+}
+
+/// Where the bracket closes that was opened before `text`.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    let mut before = ' ';
+    for (at, char) in text.char_indices() {
+        match char {
+            '<' => depth += 1,
+            // Not that of an arrow.
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        before = char;
+    }
+    None
+}
+
+fn without_arguments(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before.strip_suffix("::").unwrap_or(before));
+        match closing(after) {
+            Some(end) => rest = &after[end + 1..],
+            None => return name.to_owned(),
+        }
+    }
+    text + rest
+}
+
 /// Cuts a path at its start, between folders, so that it takes at most `width` columns; the last
 /// part stays.
 pub(crate) fn fit_path(path: &str, width: usize) -> String {
@@ -234,12 +318,40 @@ mod tests {
         // Two columns each.
         assert_eq!(fit("日本語", 4), "日…");
         assert_eq!(fit("abc", 0), "");
+        assert_eq!(fit_middle("abcdefghi", 9), "abcdefghi");
+        assert_eq!(fit_middle("abcdefghij", 9), "ab…efghij");
+        assert_eq!(fit_middle("日本語日本語", 9), "日…日本語");
+        assert_eq!(fit_middle("abc", 0), "");
         assert_eq!(
             wrap("label one two three", 12, 6),
             ["label one", "      two", "      three"]
         );
         assert_eq!(wrap("abcdefgh", 4, 2), ["abc…"]);
         assert_eq!(wrap("", 4, 2), [""]);
+    }
+
+    #[test]
+    fn functions_keep_two_names() {
+        let cases = [
+            ("demo::record::Record::new", "Record::new"),
+            ("<ignore::walk::Work>::read_dir", "Work::read_dir"),
+            (
+                "<rg::search::Worker<a::Buffer> as core::clone::Clone>::clone",
+                "Worker::clone",
+            ),
+            (
+                "rg::search_parallel::{closure#0}",
+                "rg::search_parallel::{closure#0}",
+            ),
+            ("demo::map::<u32, fn(u8) -> u8>", "demo::map"),
+            ("<[u8]>::to_vec", "<[u8]>::to_vec"),
+            ("main", "main"),
+            ("operator<", "operator<"),
+            ("", ""),
+        ];
+        for (name, text) in cases {
+            assert_eq!(short_function(name), text);
+        }
     }
 
     #[test]

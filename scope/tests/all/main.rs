@@ -6,6 +6,7 @@ mod cli;
 mod dhat;
 mod ends;
 mod family;
+mod full;
 mod lackey;
 mod misses;
 mod programs;

@@ -43,7 +43,7 @@ fn each_waste_is_found_and_ordered_by_what_it_saves() {
             (
                 3,
                 Kind::LateFree,
-                "last used 1.62 s before the end, never freed: drop it then, 486 kB*s"
+                "never freed, unused for its last 1.62 s: drop it then if possible, 486 kB*s"
             ),
             (
                 2,
@@ -137,7 +137,7 @@ fn late_frees_and_early_allocations_are_told() {
     });
     assert_eq!(
         late,
-        ["freed 800 ms after its last use: drop it earlier, 320 kB*s"]
+        ["unused for its last 800 ms: drop it then if possible, 320 kB*s"]
     );
     let early = at_first(|site| {
         site.histogram = None;
@@ -145,7 +145,7 @@ fn late_frees_and_early_allocations_are_told() {
     });
     assert_eq!(
         early,
-        ["allocated 800 ms before its first use: allocate it later, 320 kB*s"]
+        ["unused for its first 800 ms: allocate it later, 320 kB*s"]
     );
     let short = at_first(|site| {
         site.histogram = None;
