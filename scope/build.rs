@@ -1,7 +1,7 @@
 //! Compiles the runtime: a library of its own with a C interface, which the tool carries as bytes.
 //!
-//! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file serves
-//! programs of any compiler.
+//! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file
+//! serves programs of any compiler.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -154,8 +154,8 @@ pub struct Header {
     pub unknown_frees: u64,
     /// Chunks that could not be recorded.
     pub lost_chunks: u64,
-    /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read and
-    /// written there, as far as that is seen: by functions of libc.
+    /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read
+    /// and written there, as far as that is seen: by functions of libc.
     pub foreign_bytes: u64,
     /// Chunks that were put into the ring and taken out of it, and those for which the tool left no
     /// room in time.
@@ -395,8 +395,8 @@ pub struct Point {
 }
 
 pub const WINDOW_LEN: usize = 8192;
-/// The first [`FIRST_WINDOWS`] windows are the first accesses of the process, burst 0, as far as one
-/// thread made them. The others are bursts of [`BURST_WINDOWS`] at random times; when there are
+/// The first [`FIRST_WINDOWS`] windows are the first accesses of the process, burst 0, as far as
+/// one thread made them. The others are bursts of [`BURST_WINDOWS`] at random times; when there are
 /// more than fit, each has the same chance to be kept.
 pub const FIRST_WINDOWS: u64 = 32;
 pub const BURST_WINDOWS: u64 = 4;

@@ -361,8 +361,8 @@ unsafe fn filled(start: u64, map: *mut u64, index: u64) {
         if index > 0 && *map.add(index as usize - 1) == u64::MAX {
             shadow::fill(from);
         }
-        // The last page of a chunk is not wholly the chunk's, and `fill` leaves it as it is; the word
-        // after the last is of the same piece of memory or another's, and read as it is.
+        // The last page of a chunk is not wholly the chunk's, and `fill` leaves it as it is; the
+        // word after the last is of the same piece of memory or another's, and read as it is.
         if shadow::whole(from + 4096) && *map.add(index as usize + 1) == u64::MAX {
             shadow::fill(from + 4096);
         }

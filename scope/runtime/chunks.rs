@@ -16,8 +16,8 @@ use crate::format::{
 const PROCESS_POINTS: u32 = 2048;
 const SITE_POINTS: u32 = 128;
 const THREAD_POINTS: u32 = 64;
-/// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no more
-/// gaps that long.
+/// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no
+/// more gaps that long.
 const MAX_GROUPS: u64 = 4096;
 
 /// What the lock guards beside the capture.
@@ -384,7 +384,8 @@ const PATIENCE: u32 = 1 << 20;
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn put(dead: Dead) {
-    // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's length.
+    // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's
+    // length.
     unsafe {
         let header = header();
         let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
@@ -626,8 +627,8 @@ unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
-    // SAFETY: by the lock. Accesses of chunks that live read `hist` without it, and write only if it
-    // is not 0; the memory of a dropped one is not used again, so that they do no harm.
+    // SAFETY: by the lock. Accesses of chunks that live read `hist` without it, and write only if
+    // it is not 0; the memory of a dropped one is not used again, so that they do no harm.
     unsafe {
         let sum = &mut *sum;
         if sum.hist_size == 0 && sum.allocations == 1 && (1..=MAX_MAPPED_BYTES).contains(&size) {

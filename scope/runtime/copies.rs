@@ -1,6 +1,7 @@
-//! Copies by code that is not instrumented: the precompiled part of Rust's `std`, libraries, and the
-//! kernel. They are seen where they pass through one of the functions of libc below; each counts as
-//! one access of all its bytes. What such code does with loads and stores of its own is not seen.
+//! Copies by code that is not instrumented: the precompiled part of Rust's `std`, libraries, and
+//! the kernel. They are seen where they pass through one of the functions of libc below; each
+//! counts as one access of all its bytes. What such code does with loads and stores of its own is
+//! not seen.
 //!
 //! In a program that is not instrumented nothing is counted: a few copies would tell nothing.
 

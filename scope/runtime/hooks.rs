@@ -92,7 +92,8 @@ real! {
     real_usable_size c"malloc_usable_size" fn(*mut c_void) -> usize;
     real_mmap c"mmap" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
     real_munmap c"munmap" fn(*mut c_void, usize) -> c_int;
-    real_pthread_create c"pthread_create" fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
+    real_pthread_create c"pthread_create"
+        fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 

@@ -1,8 +1,8 @@
 //! Which site a call stack is.
 //!
 //! A stack is a path in a tree of frames. Recursion is folded: a frame that already is on the path
-//! leads back to it, so that a recursive program has few stacks. A small cache in front, by the hash
-//! of the whole stack, answers most lookups with one comparison.
+//! leads back to it, so that a recursive program has few stacks. A small cache in front, by the
+//! hash of the whole stack, answers most lookups with one comparison.
 
 use super::arena::{at, header, node, site, take};
 use crate::format::{Node, Site, layout};

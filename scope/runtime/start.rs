@@ -348,7 +348,8 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
 
 /// Notes a loaded module in the capture.
 pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
-    // SAFETY: the unwinder calls this for one module at a time; entries beyond the count are nobody's.
+    // SAFETY: the unwinder calls this for one module at a time; entries beyond the count are
+    // nobody's.
     unsafe {
         let modules = AtomicU64::from_ptr(&raw mut (*header()).modules);
         let index = modules.load(Ordering::Relaxed);

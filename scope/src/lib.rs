@@ -1,5 +1,8 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 
+// Modules, lowest first: `format`, `profile`, `error`, `profiled`, `runtime`, `symbols`, `types`,
+// `capture`, `store`, `analyses`, `views`, `cli`.
+
 #[cfg(feature = "profiles")]
 pub mod analyses;
 #[cfg(feature = "profiles")]

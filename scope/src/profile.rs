@@ -82,9 +82,11 @@ pub struct Totals {
     /// Stack and global variables.
     pub other_reads: u64,
     pub other_writes: u64,
-    /// Bytes that instrumented code has copied or filled by `memcpy` and the like, each as one access.
+    /// Bytes that instrumented code has copied or filled by `memcpy` and the like, each as one
+    /// access.
     pub block_bytes: u64,
-    /// The same by code without instrumentation and the kernel, as far as functions of libc show it.
+    /// The same by code without instrumentation and the kernel, as far as functions of libc show
+    /// it.
     pub foreign_bytes: u64,
     pub mapped_peak: u64,
     pub unknown_frees: u64,
@@ -162,7 +164,8 @@ pub struct Site {
     pub longest_chain: u64,
     pub temporary: u64,
     pub longest_run: u64,
-    /// The fields from here on take in chunks alive at the end, with the end as their time of death.
+    /// The fields from here on take in chunks alive at the end, with the end as their time of
+    /// death.
     pub reads: u64,
     pub writes: u64,
     pub touched_bytes: u64,

@@ -1,7 +1,7 @@
 //! Curves as step functions, what explains them, and how fast memory is allocated.
 //!
-//! A sample holds until the next one: seed 001 (`VampirTrace`), where a counter is written only when
-//! it changes. There is no line between two samples, and before the first one the value is 0.
+//! A sample holds until the next one: seed 001 (`VampirTrace`), where a counter is written only
+//! when it changes. There is no line between two samples, and before the first one the value is 0.
 
 use serde::Serialize;
 

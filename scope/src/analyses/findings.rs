@@ -7,8 +7,11 @@
 //! |---|---|
 //! | never touched, never read, never written, partly used, reserved | bytes at the peak |
 //! | late free, early allocation | bytes times events |
-//! | growth, temporary, moved | time, where an access costs 1, or 1 ns if they were not counted, and a call [`CALL_EVENTS`] |
+//! | growth, temporary, moved | time, in accesses |
 //! | false sharing | accesses in the windows |
+//!
+//! A call of the allocator takes the time of [`CALL_EVENTS`] accesses. Where accesses were not
+//! counted, one takes 1 ns.
 
 use std::collections::HashMap;
 
@@ -462,7 +465,8 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
             site,
             kind: Kind::FalseSharing,
             sentence: format!(
-                "shared by {threads} threads {blocks}: give each thread {LINE_BYTES} bytes of its own"
+                "shared by {threads} threads {blocks}: give each thread {LINE_BYTES} bytes of \
+                 its own"
             ),
             amount: Amount::Accesses(accesses),
             share: ratio(accesses, total),

@@ -13,9 +13,9 @@
 //! caches that are empty indeed, so nothing is unknown there; if it holds all accesses, there is no
 //! sampling error either.
 //!
-//! The bounds are strict for a first level with LRU replacement, for which the contents of a set are
-//! its last accesses. Below it, and with other policies, they are those of LRU. Addresses are taken
-//! as physical ones, threads as having caches of their own.
+//! The bounds are strict for a first level with LRU replacement, for which the contents of a set
+//! are its last accesses. Below it, and with other policies, they are those of LRU. Addresses are
+//! taken as physical ones, threads as having caches of their own.
 
 use std::collections::{HashMap, HashSet};
 

@@ -20,7 +20,8 @@ pub struct Options {
     /// stores groups and not chunks.
     pub group_threshold: f64,
     /// Groups whose chunks live longer than this part of the run on average are not of "short
-    /// lifetime chunks", and score 1. `None`, the default, is the paper's formula: all groups count.
+    /// lifetime chunks", and score 1. `None`, the default, is the paper's formula: all groups
+    /// count.
     pub short: Option<f64>,
 }
 
@@ -133,8 +134,8 @@ pub fn usage(site: &Site) -> Option<f64> {
     (site.requested > 0).then(|| ratio(site.useful_bytes, site.requested).min(1.0))
 }
 
-/// 003, 4.1.3: `S_ul = (sum of active life / C_l) / |C|`, where the active life of a chunk goes from
-/// its first to its last access and `C_l` is its lifetime. `None` without chunks.
+/// 003, 4.1.3: `S_ul = (sum of active life / C_l) / |C|`, where the active life of a chunk goes
+/// from its first to its last access and `C_l` is its lifetime. `None` without chunks.
 #[must_use]
 pub fn useful_lifetime(site: &Site) -> Option<f64> {
     let chunks = site.allocations as f64;

@@ -1,15 +1,15 @@
 //! The results of all analyses as JSON, for other programs.
 //!
-//! Keys are added within a schema, and never change or go; what cannot be known is `null`. Bytes are
-//! usable bytes unless a key says `requested`. Times are in seconds or, where the key says `_events`,
-//! in events. Strings are as in the profile: whoever prints them escapes them.
+//! Keys are added within a schema, and never change or go; what cannot be known is `null`. Bytes
+//! are usable bytes unless a key says `requested`. Times are in seconds or, where the key says
+//! `_events`, in events. Strings are as in the profile: whoever prints them escapes them.
 //!
 //! | key | what |
 //! |---|---|
 //! | `schema` | `"ccscope-1"` |
 //! | `run` | as [`Run`](crate::profile::Run): `command`, `pid`, `seconds`, `end`, `exit`, ... |
 //! | `total` | as [`Totals`](crate::profile::Totals) |
-//! | `scores` | `lifetime`, `usage`, `useful_lifetime`: [`Spread`](crate::analyses::scores::Spread) over all sites |
+//! | `scores` | a [`Spread`](crate::analyses::scores::Spread) for each: `lifetime`, `usage`, ... |
 //! | `findings` | [`Finding`](crate::analyses::findings::Finding)s, the most saving first |
 //! | `sites` | those that the filters admit, in the order asked for; see below |
 //! | `types` | [`TypeSums`] of these sites |
@@ -21,8 +21,8 @@
 //! | `gap` | [`Gap`](crate::analyses::curves::Gap) at the peak by site |
 //! | `misses` | [`Misses`](crate::analyses::misses::Misses), or `null` without windows |
 //!
-//! A site has `id`, which findings, edges and misses name it by; `function`, `file`, `line`, `type`,
-//! `stack` (of `function`, `file`, `line`, innermost first); the counts of
+//! A site has `id`, which findings, edges and misses name it by; `function`, `file`, `line`,
+//! `type`, `stack` (of `function`, `file`, `line`, innermost first); the counts of
 //! [`Site`](crate::profile::Site) under the same names; `scores` and `severity`; `inferences`.
 
 use serde::Serialize;
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use crate::analyses::curves::{gap_at_peak, phases};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
-use crate::profile::{Frame, Profile, Site};
+use crate::profile::{Frame, Profile, Resident, Site};
 use crate::views::{Options, Results, stack};
 
 /// Changes when a key changes or goes.
@@ -63,7 +63,8 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
             "requested": point.requested, "touched": point.touched,
         })
     };
-    let resident = |sample: &crate::profile::Resident| json!({ "seconds": sample.ns as f64 / 1e9, "bytes": sample.bytes });
+    let resident =
+        |sample: &Resident| json!({ "seconds": sample.ns as f64 / 1e9, "bytes": sample.bytes });
     let all = json!({
         "schema": SCHEMA,
         "run": value(&profile.run),

@@ -138,7 +138,8 @@ impl FromStr for Filter {
     fn from_str(text: &str) -> Result<Filter, String> {
         let wrong = || {
             format!(
-                "{text:?} is no filter: function=TEXT, type=TEXT, thread=ID or time=FROM..TO in seconds"
+                "{text:?} is no filter: function=TEXT, type=TEXT, thread=ID or time=FROM..TO in \
+                 seconds"
             )
         };
         let (kind, value) = text.split_once('=').ok_or_else(wrong)?;

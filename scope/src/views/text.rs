@@ -5,8 +5,8 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A name as it may be printed: characters that move the cursor, are invisible or turn the direction
-/// of text are escaped as Rust does.
+/// A name as it may be printed: characters that move the cursor, are invisible or turn the
+/// direction of text are escaped as Rust does.
 pub(crate) fn escape(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for char in name.chars() {
@@ -41,7 +41,8 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
-/// Cuts a text in its middle so that it takes at most `width` columns: a third of them is its start.
+/// Cuts a text in its middle so that it takes at most `width` columns: a third of them is its
+/// start.
 pub(crate) fn fit_middle(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

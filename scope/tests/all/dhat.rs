@@ -1,10 +1,10 @@
-//! Blocks, bytes, peaks and accesses by byte of each site, compared with valgrind's tool DHAT, which
-//! runs the same instrumented executable.
+//! Blocks, bytes, peaks and accesses by byte of each site, compared with valgrind's tool DHAT,
+//! which runs the same instrumented executable.
 //!
 //! DHAT counts the instructions' own accesses to each byte, those in libc too, and `realloc`
 //! keeps the block; so the program calls neither `memcpy` nor `realloc`. Its lifetimes are in
-//! instructions and ours in events: only their sums' order could be compared. Its peak is the largest
-//! sum of requested bytes, ours of usable ones; here they are at the same time.
+//! instructions and ours in events: only their sums' order could be compared. Its peak is the
+//! largest sum of requested bytes, ours of usable ones; here they are at the same time.
 
 use std::collections::BTreeMap;
 

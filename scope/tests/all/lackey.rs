@@ -4,9 +4,9 @@
 //! sees what libc does with a chunk, too, which the callbacks do not; so only accesses of
 //! instructions in the program's own text count.
 //!
-//! What remains different, and does not occur in these programs: a block operation is one access for
-//! us and none in the text; a load of a vector wider than a register (`is_sorted` has loads of 128
-//! bytes) is one access for us and one for each register for lackey.
+//! What remains different, and does not occur in these programs: a block operation is one access
+//! for us and none in the text; a load of a vector wider than a register (`is_sorted` has loads of
+//! 128 bytes) is one access for us and one for each register for lackey.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek};

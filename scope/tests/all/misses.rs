@@ -1,5 +1,5 @@
-//! Misses that are simulated from the windows of a profile, compared with those of the same simulator
-//! on lackey's whole trace.
+//! Misses that are simulated from the windows of a profile, compared with those of the same
+//! simulator on lackey's whole trace.
 
 use ccmodel::{
     CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, SearchCosts,

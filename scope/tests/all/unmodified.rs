@@ -67,9 +67,12 @@ fn gcc_is_the_same() {
 #[test]
 fn git_is_the_same() {
     let script = "git init -q . && git config user.email a@b && git config user.name a \
-                  && export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z GIT_AUTHOR_DATE=2020-01-01T00:00:00Z \
-                  && for n in 1 2 3; do seq $n 5000 >file && git add file && git commit -qm $n; done \
-                  && git log --stat && git show HEAD~1 | tail -3 && git gc -q && git fsck && git nonsense";
+                  && export GIT_COMMITTER_DATE=2020-01-01T00:00:00Z \
+                  && export GIT_AUTHOR_DATE=2020-01-01T00:00:00Z \
+                  && for n in 1 2 3; do \
+                  seq $n 5000 >file && git add file && git commit -qm $n; done \
+                  && git log --stat && git show HEAD~1 | tail -3 && git gc -q && git fsck \
+                  && git nonsense";
     if is_installed("git") {
         let run = same(&["sh", "-c", script]).unwrap();
         assert!(run.others().len() > 10);

@@ -1,5 +1,5 @@
-//! Follows a list of 4,096 nodes in random order, and reads an array of 4 KiB four times, as often as
-//! the first argument says.
+//! Follows a list of 4,096 nodes in random order, and reads an array of 4 KiB four times, as often
+//! as the first argument says.
 
 #[path = "common/mod.rs"]
 mod common;

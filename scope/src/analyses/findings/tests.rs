@@ -100,7 +100,8 @@ fn useless_chunks_are_told() {
     assert_eq!(
         write_only,
         [
-            "written, never read in 750 of 1,000 chunks: drop it, unless the system reads it, 300 kB at the peak"
+            "written, never read in 750 of 1,000 chunks: drop it, unless the system reads it, \
+             300 kB at the peak"
         ]
     );
     let read_only = at_first(|site| {
