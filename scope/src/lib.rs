@@ -1,4 +1,17 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
+//!
+//! Most users need the commands `cargo ccscope` and `ccscope` only; the README has them. The library
+//! is for programs that read profiles, and [`Profiled`] for programs whose allocator is written in
+//! Rust.
+//!
+//! * A **site** is an allocation point: one call stack. A **chunk** is one allocation.
+//! * **Time** is a count of events: accesses, allocations and frees. `Profile::seconds` converts it.
+//! * **Drag** is the time from a chunk's last access to its free.
+//! * A **window** is a burst of complete access records.
+//!
+//! `Profile::open` reads a file. `analyses` says what is wrong at a site and what to try; `views`
+//! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
+//! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `format`, `profile`, `error`, `profiled`, `runtime`, `symbols`, `types`,
 // `capture`, `store`, `analyses`, `views`, `cli`.
