@@ -94,6 +94,7 @@ real! {
     real_munmap c"munmap" fn(*mut c_void, usize) -> c_int;
     real_pthread_create c"pthread_create"
         fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
+    real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 
@@ -533,14 +534,38 @@ pub(crate) unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     const EAGAIN: c_int = 11;
-    MANY.store(true, Ordering::Relaxed);
-    // SAFETY: the block is this thread's.
-    unsafe { (*local()).is_one_of_many() };
+    begin_many();
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };
     // SAFETY: the caller's.
     unsafe { real(thread, attributes, start, argument) }
+}
+
+/// `thrd_create`, which does not pass through `pthread_create`.
+///
+/// # Safety
+///
+/// As for `thrd_create`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn thrd_create(
+    thread: *mut c_void,
+    start: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    const THRD_ERROR: c_int = 2;
+    begin_many();
+    let Some(real) = real_thrd_create::get() else {
+        return THRD_ERROR;
+    };
+    // SAFETY: the caller's.
+    unsafe { real(thread, start, argument) }
+}
+
+fn begin_many() {
+    MANY.store(true, Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).is_one_of_many() };
 }
 
 /// `dlclose`: what was known of the library's code is forgotten.

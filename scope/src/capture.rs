@@ -67,11 +67,11 @@ impl Numbers {
     }
 }
 
-/// [`profile`], and how to name chunks that the capture has handed over before.
+/// [`profile()`], and how to name chunks that the capture has handed over before.
 ///
 /// # Errors
 ///
-/// As for [`profile`].
+/// As for [`profile()`].
 pub fn profile_and_numbers(
     capture: &[u8],
     run: Run,

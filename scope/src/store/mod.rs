@@ -5,7 +5,7 @@
 //! program's run is at hand at once, whatever the size of the file.
 //!
 //! Files come from strangers. No length is believed before the file is seen to be as long; a
-//! section unpacks to at most [`section::MAX_CONTENT`] bytes and to [`section::MAX_RATIO`] times
+//! section unpacks to at most `section::MAX_CONTENT` bytes and to `section::MAX_RATIO` times
 //! its stored size. Of a file that was cut short, what is whole is read, and the profile says so.
 
 mod check;

@@ -23,7 +23,7 @@
 //!
 //! A site has `id`, which findings, edges and misses name it by; `function`, `file`, `line`,
 //! `type`, `stack` (of `function`, `file`, `line`, innermost first); the counts of
-//! [`Site`](crate::profile::Site) under the same names; `scores` and `severity`; `inferences`.
+//! [`crate::profile::Site`] under the same names; `scores` and `severity`; `inferences`.
 
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -125,8 +125,8 @@ pub enum Filter {
     Function(String),
     /// The type's name contains the text.
     Type(String),
-    /// A chunk that the profile keeps was allocated by the thread, or a window shows an access by
-    /// it. Unless the profile keeps all chunks, this knows those that were alive at the end.
+    /// The thread has allocated there, or a window shows an access by it. From the 63rd thread on,
+    /// all are taken for one.
     Thread(u64),
     /// A chunk was alive between these seconds after the start.
     Time(f64, f64),
@@ -183,11 +183,11 @@ impl Filter {
             Filter::Thread(id) => {
                 let thread = profile.threads.iter().position(|thread| thread.id == *id);
                 let is_it = |index: u64| thread.is_some_and(|it| it as u64 == index);
-                let chunks = profile.chunks.iter().filter(|it| is_it(it.thread.into()));
                 let windows = profile.windows.iter().filter(|it| is_it(it.thread.into()));
                 let accesses = windows.flat_map(|window| &window.accesses);
-                let mut admitted = vec![false; profile.sites.len()];
-                for site in chunks.map(|it| it.site).chain(accesses.map(|it| it.site)) {
+                let bit = 1 << (*id).min(63);
+                let mut admitted: Vec<bool> = sites.map(|site| site.threads & bit != 0).collect();
+                for site in accesses.map(|it| it.site) {
                     let found = usize::try_from(site)
                         .ok()
                         .and_then(|it| admitted.get_mut(it));

@@ -4,7 +4,7 @@ use serde_json::Value;
 use super::terminal::{edges, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
 use crate::analyses::test_profile::{access, group, profile, window};
-use crate::profile::{Chunk, Profile};
+use crate::profile::Profile;
 
 /// The hand-made profile with windows, on a machine that does not depend on where tests run.
 fn run() -> Profile {
@@ -216,20 +216,7 @@ fn filters_choose_sites() {
     // Thread 42 is the first; its windows show sites 0 and 1.
     assert_eq!(filtered(&run, &["thread=42"]), [0, 1]);
     assert_eq!(filtered(&run, &["thread=43"]), [0u64; 0]);
-    run.chunks.push(Chunk {
-        site: 3,
-        address: 0x5000,
-        size: 300_000,
-        thread: 0,
-        shared: false,
-        allocated: 100_000,
-        first: 0,
-        last: 0,
-        freed: 0,
-        reads: 0,
-        writes: 0,
-        touched: 0,
-    });
+    run.sites[3].threads = 1 << 42;
     assert_eq!(filtered(&run, &["thread=42"]), [0, 1, 3]);
     // Site 2 lives from 0.6 s to 1.8 s, site 0 until 1.2 s.
     assert_eq!(filtered(&run, &["time=1.9..2"]), [3]);

@@ -87,15 +87,15 @@ fn misses_of_windows_are_those_of_the_whole_trace() {
         assert_eq!(all, is_complete);
         for (ours, theirs) in ours.iter().zip(theirs) {
             let theirs = theirs as f64;
+            // Lackey sees the precompiled code of `std`, too, which takes some lines of the caches.
+            let slack = theirs * 1e-3;
             assert!(
-                ours.low <= theirs && theirs <= ours.high,
-                "{ours:?} {theirs}"
-            );
-            // An interval that says something.
-            assert!(
-                ours.high - ours.low < 5000.0 + theirs / 2.0,
+                ours.low - slack <= theirs && theirs <= ours.high + slack,
                 "{ours:?} {theirs}"
             );
         }
+        // Of the second level, which holds more than a window touches, little is known.
+        let first = ours[0];
+        assert!(first.high - first.low < theirs[0] as f64 / 2.0, "{first:?}");
     }
 }
