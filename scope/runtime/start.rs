@@ -369,3 +369,5 @@ pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
 }
 
 const _: () = assert!(layout::MAX_THREADS - 2 < NO_THREAD as u64);
+            // A handler's accesses must not begin what is ended here.
+            (*local).pausing = true;
