@@ -109,6 +109,8 @@ mod early {
     unsafe impl Sync for Memory {}
 
     static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
+    real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
+    real_mlockall c"mlockall" fn(c_int) -> c_int;
     static USED: AtomicUsize = AtomicUsize::new(0);
 
     pub(crate) fn take(bytes: usize) -> *mut c_void {
@@ -517,7 +519,45 @@ fn map_total(change: i64) {
     leave(local);
 }
 
-/// `pthread_create`: from here on counts are atomic.
+/// Before a second thread: from here on counts are atomic.
+fn count_threads() {
+    MANY.store(true, Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).alone = 0 };
+}
+
+/// `thrd_create`, within which libc calls its own `pthread_create`.
+///
+/// # Safety
+///
+/// As for `thrd_create`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn thrd_create(
+    thread: *mut c_void,
+    start: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    const ERROR: c_int = 2;
+    count_threads();
+    let Some(real) = real_thrd_create::get() else {
+        return ERROR;
+    };
+    // SAFETY: the caller's.
+    unsafe { real(thread, start, argument) }
+}
+
+/// `mlockall`: pages are locked once they are there, or the kernel would fill all of the capture.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn mlockall(flags: c_int) -> c_int {
+    const MCL_ONFAULT: c_int = 4;
+    let Some(real) = real_mlockall::get() else {
+        return -1;
+    };
+    // SAFETY: any flags may be passed.
+    unsafe { real(flags | MCL_ONFAULT) }
+}
+
+/// `pthread_create`.
 ///
 /// # Safety
 ///
@@ -530,9 +570,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     const EAGAIN: c_int = 11;
-    MANY.store(true, Ordering::Relaxed);
-    // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    count_threads();
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };
