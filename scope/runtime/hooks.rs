@@ -5,7 +5,7 @@
 //! on unseen.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::access::MANY;
 use super::arena::header;
@@ -59,7 +59,23 @@ impl Real {
 }
 
 macro_rules! real {
-    ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {$(
+    ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
+        /// Looks up all functions, once and for all at the start. Later `dlsym` could wait for a
+        /// lock of the dynamic linker that is held until our caller goes on, and it would forget
+        /// what the program's `dlerror` is to tell.
+        pub(crate) fn find_all() {
+            $($constant::REAL.address();)*
+            super::copies::find_all();
+            // SAFETY: `dladdr` fills in what it finds.
+            let library = |function: &Real| unsafe {
+                let mut symbol = core::mem::zeroed::<sys::Symbol>();
+                sys::dladdr(function.address(), &raw mut symbol);
+                symbol.base
+            };
+            let tells = library(&real_usable_size::REAL) == library(&real_malloc::REAL);
+            TELLS.store(tells, Ordering::Relaxed);
+        }
+        $(
         /// The function that would have been called without us.
         ///
         /// # Safety
@@ -93,6 +109,8 @@ real! {
     real_mmap c"mmap" fn(*mut c_void, usize, c_int, c_int, c_int, i64) -> *mut c_void;
     real_munmap c"munmap" fn(*mut c_void, usize) -> c_int;
     real_pthread_create c"pthread_create" fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
+    real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
+    real_mlockall c"mlockall" fn(c_int) -> c_int;
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 
@@ -109,8 +127,6 @@ mod early {
     unsafe impl Sync for Memory {}
 
     static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
-    real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
-    real_mlockall c"mlockall" fn(c_int) -> c_int;
     static USED: AtomicUsize = AtomicUsize::new(0);
 
     pub(crate) fn take(bytes: usize) -> *mut c_void {
@@ -169,7 +185,14 @@ fn leave(local: *mut Local) {
 /// Bytes that the allocator gave for a chunk, or 0 if it does not tell.
 pub(crate) type Usable = fn(*mut c_void) -> u64;
 
+/// Whether `malloc_usable_size` is of the library that `malloc` is of. An allocator without it would
+/// have its chunks looked at by libc's, which takes what lies before them for sizes.
+static TELLS: AtomicBool = AtomicBool::new(false);
+
 fn usable(address: *mut c_void) -> u64 {
+    if !TELLS.load(Ordering::Relaxed) {
+        return 0;
+    }
     // SAFETY: the allocator has given this address.
     real_usable_size::get().map_or(0, |function| unsafe { function(address) as u64 })
 }

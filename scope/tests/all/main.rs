@@ -6,6 +6,7 @@ mod cli;
 mod dhat;
 mod ends;
 mod family;
+mod hostile;
 mod lackey;
 mod programs;
 mod store;
