@@ -386,7 +386,9 @@ fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
     // SAFETY: the block is this thread's.
     unsafe { (*local()).alone = 0 };
     // Its time begins with what this thread has added up so far: one event.
-    std::thread::scope(|scope| _ = scope.spawn(|| access::<true>(HEAP, 8)));
+    std::thread::scope(|scope| {
+        scope.spawn(|| access::<true>(HEAP, 8));
+    });
     let chunk = of(HEAP);
     assert!(chunk.last < chunk.first, "{chunk:?}");
     free(HEAP, 64);
