@@ -322,6 +322,10 @@ unsafe fn send(path: *const c_char, file: c_int) -> bool {
 }
 
 /// In a child of `fork`.
+///
+/// # Safety
+///
+/// The process has one thread.
 unsafe extern "C" fn in_child() {
     if !CLEARED.load(Ordering::Relaxed) {
         STATE.0.store(0, Ordering::Relaxed);
