@@ -199,7 +199,9 @@ unsafe fn touched(entry: *mut Chunk, offset: u64, size: u64, all: u64) -> bool {
     unsafe {
         let map = (*entry).touched;
         if all <= 64 {
-            return offset + size <= 64 && (!map << (64 - size - offset)) >> (64 - size) == 0;
+            return size <= 64
+                && offset <= 64 - size
+                && (!map << (64 - size - offset)) >> (64 - size) == 0;
         }
         if map == 0 {
             return false;
@@ -209,7 +211,7 @@ unsafe fn touched(entry: *mut Chunk, offset: u64, size: u64, all: u64) -> bool {
         } else {
             (offset, size)
         };
-        if offset + size > all || unit % 64 + len > 64 {
+        if size > all || offset > all - size || unit % 64 + len > 64 {
             return false;
         }
         let word: *mut u64 = at(map + unit / 64 * 8);
@@ -232,7 +234,9 @@ unsafe fn tally<const WRITE: bool, const MANY: bool>(
     // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and one more.
     unsafe {
         let hist = (*site((*entry).site)).hist;
-        if hist != 0 && offset + size <= all {
+        // An allocator for bytes may put chunks into one granule, of which the last is found: the
+        // offset of another's byte wraps.
+        if hist != 0 && size <= all && offset <= all - size {
             let row: *mut u64 = at(hist + if WRITE { (all + 1) * 8 } else { 0 });
             add64(row.add(offset as usize), 1, MANY);
             add64(row.add((offset + size) as usize), u64::MAX, MANY);

@@ -436,7 +436,8 @@ fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
     } else {
         add(
             &mut sum.active_ratio,
-            (old.last - old.first) as f64 / life.max(1) as f64,
+            // Times of two threads differ until these add up their events.
+            old.last.saturating_sub(old.first) as f64 / life.max(1) as f64,
         );
         add(&mut sum.drag, bytes * time.saturating_sub(old.last) as f64);
         add(

@@ -149,7 +149,16 @@ pub(crate) unsafe extern "C" fn memset(to: *mut c_void, byte: c_int, len: usize)
 /// Functions that return how many bytes they have moved, or less than 0.
 macro_rules! transfers {
     ($($function:ident $name:literal $write:literal
-        ($($argument:ident: $type:ty),*) $buffer:ident;)*) => {$(
+        ($($argument:ident: $type:ty),*) $buffer:ident;)*) => {
+        /// Looks them up.
+        pub(crate) fn find_all() {
+            $($function::REAL.address();)*
+        }
+        $(
+        mod $function {
+            pub(super) static REAL: super::Real = super::Real::next($name);
+        }
+
         /// The function of libc, of whose bytes those in the heap are counted.
         ///
         /// # Safety
@@ -158,11 +167,10 @@ macro_rules! transfers {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub(crate) unsafe extern "C" fn $function($($argument: $type),*) -> isize {
             type Function = unsafe extern "C" fn($($type),*) -> isize;
-            static REAL: Real = Real::next($name);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
             // SAFETY: the function of this name has this type, and null is `None`.
             let real = unsafe {
-                core::mem::transmute::<*mut c_void, Option<Function>>(REAL.address())
+                core::mem::transmute::<*mut c_void, Option<Function>>($function::REAL.address())
             };
             let Some(real) = real else { return -1 };
             // SAFETY: the caller's.

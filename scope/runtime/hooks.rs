@@ -5,7 +5,7 @@
 //! on unseen.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use super::access::MANY;
 use super::arena::header;
@@ -59,7 +59,23 @@ impl Real {
 }
 
 macro_rules! real {
-    ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {$(
+    ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
+        /// Looks up all functions, once and for all at the start. Later `dlsym` could wait for a
+        /// lock of the dynamic linker that is held until our caller goes on, and it would forget
+        /// what the program's `dlerror` is to tell.
+        pub(crate) fn find_all() {
+            $($constant::REAL.address();)*
+            super::copies::find_all();
+            // SAFETY: `dladdr` fills in what it finds.
+            let library = |function: &Real| unsafe {
+                let mut symbol = core::mem::zeroed::<sys::Symbol>();
+                sys::dladdr(function.address(), &raw mut symbol);
+                symbol.base
+            };
+            let tells = library(&real_usable_size::REAL) == library(&real_malloc::REAL);
+            TELLS.store(tells, Ordering::Relaxed);
+        }
+        $(
         /// The function that would have been called without us.
         ///
         /// # Safety
@@ -95,6 +111,7 @@ real! {
     real_pthread_create c"pthread_create"
         fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
     real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
+    real_mlockall c"mlockall" fn(c_int) -> c_int;
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 
@@ -169,7 +186,14 @@ fn leave(local: *mut Local) {
 /// Bytes that the allocator gave for a chunk, or 0 if it does not tell.
 pub(crate) type Usable = fn(*mut c_void) -> u64;
 
+/// Whether `malloc_usable_size` is of the library that `malloc` is of. An allocator without it would
+/// have its chunks looked at by libc's, which takes what lies before them for sizes.
+static TELLS: AtomicBool = AtomicBool::new(false);
+
 fn usable(address: *mut c_void) -> u64 {
+    if !TELLS.load(Ordering::Relaxed) {
+        return 0;
+    }
     // SAFETY: the allocator has given this address.
     real_usable_size::get().map_or(0, |function| unsafe { function(address) as u64 })
 }
@@ -521,7 +545,45 @@ fn map_total(change: i64) {
     leave(local);
 }
 
-/// `pthread_create`: from here on counts are atomic.
+/// Before a second thread: from here on counts are atomic.
+fn count_threads() {
+    MANY.store(true, Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).is_one_of_many() };
+}
+
+/// `thrd_create`, within which libc calls its own `pthread_create`.
+///
+/// # Safety
+///
+/// As for `thrd_create`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn thrd_create(
+    thread: *mut c_void,
+    start: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    const ERROR: c_int = 2;
+    count_threads();
+    let Some(real) = real_thrd_create::get() else {
+        return ERROR;
+    };
+    // SAFETY: the caller's.
+    unsafe { real(thread, start, argument) }
+}
+
+/// `mlockall`: pages are locked once they are there, or the kernel would fill all of the capture.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn mlockall(flags: c_int) -> c_int {
+    const MCL_ONFAULT: c_int = 4;
+    let Some(real) = real_mlockall::get() else {
+        return -1;
+    };
+    // SAFETY: any flags may be passed.
+    unsafe { real(flags | MCL_ONFAULT) }
+}
+
+/// `pthread_create`.
 ///
 /// # Safety
 ///
@@ -534,38 +596,12 @@ pub(crate) unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     const EAGAIN: c_int = 11;
-    begin_many();
+    count_threads();
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };
     // SAFETY: the caller's.
     unsafe { real(thread, attributes, start, argument) }
-}
-
-/// `thrd_create`, which does not pass through `pthread_create`.
-///
-/// # Safety
-///
-/// As for `thrd_create`.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub(crate) unsafe extern "C" fn thrd_create(
-    thread: *mut c_void,
-    start: *const c_void,
-    argument: *mut c_void,
-) -> c_int {
-    const THRD_ERROR: c_int = 2;
-    begin_many();
-    let Some(real) = real_thrd_create::get() else {
-        return THRD_ERROR;
-    };
-    // SAFETY: the caller's.
-    unsafe { real(thread, start, argument) }
-}
-
-fn begin_many() {
-    MANY.store(true, Ordering::Relaxed);
-    // SAFETY: the block is this thread's.
-    unsafe { (*local()).is_one_of_many() };
 }
 
 /// `dlclose`: what was known of the library's code is forgotten.

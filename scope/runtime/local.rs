@@ -25,7 +25,9 @@ pub(crate) struct Local {
     pub(crate) busy: bool,
     /// Set while `dlsym` looks for `calloc`, which it calls itself.
     pub(crate) resolving: bool,
-    pub(crate) _pad: [u8; 3],
+    /// Set while `windows::pause` works: what a signal handler accesses meanwhile is only counted.
+    pub(crate) pausing: bool,
+    pub(crate) _pad: u8,
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
     pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.

@@ -6,13 +6,17 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
-use super::{chunks, copies, sys, unwind, windows};
+use super::{chunks, copies, hooks, sys, unwind, windows};
 use crate::format::{
     MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
 };
 
 /// 0 before the first call, 1 while it is decided, 2 without the tool, 3 recording.
-static STATE: AtomicU8 = AtomicU8::new(0);
+///
+/// In a page of its own, which the kernel clears in a child of `fork`: whatever the child calls
+/// first, be it a handler of `fork` before ours, begins a capture instead of writing into that of
+/// its parent.
+static STATE: Page = Page(AtomicU8::new(0));
 static STACKS: AtomicBool = AtomicBool::new(true);
 static SITES: AtomicBool = AtomicBool::new(true);
 static ACCESSES: AtomicBool = AtomicBool::new(false);
@@ -20,13 +24,20 @@ pub(crate) static FULL: AtomicBool = AtomicBool::new(false);
 static RATE: AtomicU64 = AtomicU64::new(0);
 /// Without the tool: whether the table of pages could not be mapped.
 static NO_TABLE: AtomicBool = AtomicBool::new(false);
+/// Whether this process or the one that it was forked from has begun.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+/// Whether the kernel clears the page of `STATE`.
+static CLEARED: AtomicBool = AtomicBool::new(false);
 /// Key of the destructor that ends threads.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+#[repr(align(4096))]
+struct Page(AtomicU8);
 
 /// Whether this process is recorded. The first call begins.
 #[inline(always)]
 pub(crate) fn active() -> bool {
-    match STATE.load(Ordering::Acquire) {
+    match STATE.0.load(Ordering::Acquire) {
         3 => true,
         2 | 1 => false,
         _ => first(),
@@ -58,23 +69,30 @@ extern "C" fn at_start() {
 #[cold]
 fn first() -> bool {
     if STATE
+        .0
         .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
         .is_err()
     {
-        return STATE.load(Ordering::Acquire) == 3;
+        return STATE.0.load(Ordering::Acquire) == 3;
+    }
+    if BEGUN.load(Ordering::Relaxed) {
+        // SAFETY: this is a child of `fork`, and has one thread.
+        return unsafe { begin_child() };
     }
     // SAFETY: the names end with 0.
     let socket = unsafe { sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast()) };
     let begun = !socket.is_null() && {
         read_options();
-        begin(socket)
+        begin(socket, false)
     };
     if !begun {
-        map_nothing();
+        map_nothing(false);
     }
-    STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
+    hooks::find_all();
+    STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
     copies::begin();
     if begun {
+        BEGUN.store(true, Ordering::Relaxed);
         // SAFETY: the handlers are functions of this library, which is never unloaded.
         unsafe {
             sys::__register_atfork(None, None, Some(in_child), core::ptr::null());
@@ -82,6 +100,9 @@ fn first() -> bool {
             if sys::pthread_key_create(&raw mut key, Some(thread_ends)) == 0 {
                 KEY.store(key, Ordering::Relaxed);
             }
+            let page = (&raw const STATE).cast_mut().cast();
+            let cleared = sys::madvise(page, size_of::<Page>(), sys::MADV_WIPEONFORK) == 0;
+            CLEARED.store(cleared, Ordering::Relaxed);
         }
     }
     begun
@@ -104,7 +125,7 @@ pub(crate) fn for_test(rate: u64) {
         (*local()).busy = true;
         thread(local());
     }
-    STATE.store(3, Ordering::Release);
+    STATE.0.store(3, Ordering::Release);
 }
 
 /// A name with a 0 at its end.
@@ -115,11 +136,11 @@ fn name(text: &str) -> [u8; 64] {
 }
 
 /// Without the tool no page belongs to a chunk: reading the table of pages gives 0.
-fn map_nothing() {
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+fn map_nothing(over: bool) {
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
     let len = layout::GRANULES - layout::PAGES;
     // SAFETY: nobody else uses these addresses, far from where the kernel puts things.
-    let mapped = unsafe { sys::map(BASE + layout::PAGES, len, sys::PROT_READ, flags, -1) };
+    let mapped = unsafe { sys::map_at(BASE + layout::PAGES, len, sys::PROT_READ, flags, -1, over) };
     NO_TABLE.store(!mapped, Ordering::Relaxed);
 }
 
@@ -169,19 +190,60 @@ fn read_options() {
     }
 }
 
+/// Gives the capture its length, for which a limit of the size of files must not hold: the kernel
+/// would end the process.
+fn lengthen(file: c_int) -> bool {
+    let mut limit = sys::Limit { now: 0, most: 0 };
+    // SAFETY: the limits are where they are said to be, and the descriptor is ours.
+    unsafe {
+        sys::getrlimit(sys::RLIMIT_FSIZE, &raw mut limit);
+        let raised = sys::Limit {
+            now: limit.most,
+            ..limit
+        };
+        if raised.now < layout::END {
+            return false;
+        }
+        if limit.now < layout::END {
+            sys::setrlimit(sys::RLIMIT_FSIZE, &raw const raised);
+        }
+        let done = sys::ftruncate(file, layout::END.cast_signed()) == 0;
+        if limit.now < layout::END {
+            sys::setrlimit(sys::RLIMIT_FSIZE, &raw const limit);
+        }
+        done
+    }
+}
+
 /// Makes the capture, maps it and hands it to the tool.
-fn begin(socket: *const c_char) -> bool {
+///
+/// A child process says nothing: its standard error may be anything by then.
+fn begin(socket: *const c_char, is_child: bool) -> bool {
+    let say = |line| {
+        if !is_child {
+            sys::say(line);
+        }
+    };
     // SAFETY: the name ends with 0.
     let file = unsafe { sys::memfd_create(c"ccscope".as_ptr(), sys::MFD_CLOEXEC_SEALABLE) };
-    // SAFETY: the descriptor is ours.
-    if file < 0 || unsafe { sys::ftruncate(file, layout::END.cast_signed()) } != 0 {
-        sys::say(b"no memory file for the capture: the program runs without being recorded");
+    if file < 0 {
+        say(b"no memory file for the capture: the program runs without being recorded");
         return false;
     }
-    let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    let flags = sys::MAP_SHARED | sys::MAP_NORESERVE;
+    let protection = sys::PROT_READ_WRITE;
+    let problem: &[u8] = if !lengthen(file) {
+        b"files of 1.3 TiB must be allowed (see `ulimit -f`): nothing is recorded"
     // SAFETY: nobody else uses these addresses. A capture of the parent process is replaced.
-    if !unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, file) } {
-        sys::say(b"1.3 TiB of address space are needed (see `ulimit -v`): nothing is recorded");
+    } else if !unsafe { sys::map_at(BASE, layout::END, protection, flags, file, is_child) } {
+        b"1.3 TiB of address space are needed (see `ulimit -v`): nothing is recorded"
+    } else {
+        b""
+    };
+    if !problem.is_empty() {
+        say(problem);
+        // SAFETY: the descriptor is ours.
+        unsafe { sys::close(file) };
         return false;
     }
     let (ns, tsc) = sys::clocks();
@@ -202,7 +264,7 @@ fn begin(socket: *const c_char) -> bool {
         let sent = send(socket, file);
         sys::close(file);
         if !sent {
-            sys::say(b"the tool does not answer: the program runs without being recorded");
+            say(b"the tool does not answer: the program runs without being recorded");
         }
         sent
     }
@@ -262,26 +324,37 @@ unsafe fn send(path: *const c_char, file: c_int) -> bool {
     }
 }
 
+/// In a child of `fork`.
+///
+/// # Safety
+///
+/// The process has one thread.
+unsafe extern "C" fn in_child() {
+    if !CLEARED.load(Ordering::Relaxed) {
+        STATE.0.store(0, Ordering::Relaxed);
+    }
+    active();
+}
+
 /// In a child of `fork`: a capture of its own. What it inherited is not known to it.
 ///
 /// # Safety
 ///
-/// The capture is mapped.
-unsafe extern "C" fn in_child() {
+/// The process has one thread, and `STATE` is 1.
+unsafe fn begin_child() -> bool {
     let local = local();
     // SAFETY: the child has one thread, this one.
     unsafe {
-        (*local).busy = true;
-        STATE.store(1, Ordering::Relaxed);
+        let busy = core::mem::replace(&mut (*local).busy, true);
         (*local).window = core::ptr::null_mut();
         windows::forget();
         MANY.store(false, Ordering::Relaxed);
         let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
-        let begun = !socket.is_null() && begin(socket);
+        let begun = !socket.is_null() && begin(socket, true);
         if begun {
             unwind::report_again(module);
         } else {
-            map_nothing();
+            map_nothing(true);
         }
         (*local).thread = 0;
         (*local).alone = false;
@@ -289,8 +362,9 @@ unsafe extern "C" fn in_child() {
         (*local).set_limit(0);
         (*local).synced = 0;
         (*local).other = [0; 2];
-        STATE.store(if begun { 3 } else { 2 }, Ordering::Release);
-        (*local).busy = false;
+        STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
+        (*local).busy = busy;
+        begun
     }
 }
 
@@ -339,8 +413,11 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     // SAFETY: the block is this thread's.
     unsafe {
         if active() && (*local).thread != 0 {
+            // A handler's accesses must not begin what is ended here.
+            (*local).pausing = true;
             let time = super::access::sync(local);
             windows::end(local);
+            (*local).pausing = false;
             (*arena::thread((*local).thread)).ended = time;
         }
     }

@@ -10,6 +10,9 @@ pub(crate) const MAP_FIXED: c_int = 0x10;
 pub(crate) const MAP_ANONYMOUS: c_int = 0x20;
 pub(crate) const MAP_NORESERVE: c_int = 0x4000;
 pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
+pub(crate) const MADV_DONTDUMP: c_int = 16;
+pub(crate) const MADV_WIPEONFORK: c_int = 18;
+pub(crate) const RLIMIT_FSIZE: c_int = 1;
 /// Closed by `exec`, and the tool may forbid changes once the process has ended.
 pub(crate) const MFD_CLOEXEC_SEALABLE: u32 = 1 | 2;
 pub(crate) const AF_UNIX: c_int = 1;
@@ -26,6 +29,22 @@ pub(crate) const SYS_MMAP: i64 = 9;
 pub(crate) struct Time {
     pub(crate) seconds: i64,
     pub(crate) nanoseconds: i64,
+}
+
+#[repr(C)]
+pub(crate) struct Limit {
+    pub(crate) now: u64,
+    pub(crate) most: u64,
+}
+
+/// What `dladdr` tells.
+#[repr(C)]
+pub(crate) struct Symbol {
+    pub(crate) file: *const c_char,
+    /// Where the library lies.
+    pub(crate) base: *const c_void,
+    pub(crate) name: *const c_char,
+    pub(crate) address: *const c_void,
 }
 
 #[repr(C)]
@@ -65,6 +84,9 @@ unsafe extern "C" {
     pub(crate) fn syscall(number: i64, ...) -> i64;
     pub(crate) fn memfd_create(name: *const c_char, flags: u32) -> c_int;
     pub(crate) fn ftruncate(fd: c_int, length: i64) -> c_int;
+    pub(crate) fn getrlimit(what: c_int, limit: *mut Limit) -> c_int;
+    pub(crate) fn setrlimit(what: c_int, limit: *const Limit) -> c_int;
+    pub(crate) fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int;
     pub(crate) fn close(fd: c_int) -> c_int;
     pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
     pub(crate) fn connect(fd: c_int, address: *const UnixAddress, len: u32) -> c_int;
@@ -76,6 +98,7 @@ unsafe extern "C" {
     pub(crate) fn sched_yield() -> c_int;
     pub(crate) fn _exit(status: c_int) -> !;
     pub(crate) fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub(crate) fn dladdr(address: *const c_void, symbol: *mut Symbol) -> c_int;
     pub(crate) fn pthread_key_create(
         key: *mut u32,
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -105,6 +128,31 @@ pub(crate) unsafe fn map(
     // SAFETY: the caller's.
     let mapped = unsafe { syscall(SYS_MMAP, address, len, protection, flags, fd, 0_i64) };
     mapped == address.cast_signed()
+}
+
+/// Maps memory at a place that nobody else has; in a child of `fork`, over what its parent has there.
+/// It is left out of core files: the kernel would fill every page of a memory file first.
+///
+/// # Safety
+///
+/// As for `mmap`.
+pub(crate) unsafe fn map_at(
+    address: u64,
+    len: u64,
+    protection: c_int,
+    flags: c_int,
+    fd: c_int,
+    over: bool,
+) -> bool {
+    let fixed = if over { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
+    // SAFETY: the caller's; advice changes no content.
+    unsafe {
+        let place = core::ptr::with_exposed_provenance_mut(address as usize);
+        map(address, len, protection, flags | fixed, fd) && {
+            madvise(place, len as usize, MADV_DONTDUMP);
+            true
+        }
+    }
 }
 
 /// Writes one line to standard error.

@@ -375,6 +375,53 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
 }
 
 #[test]
+fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
+    let _turn = begin();
+    allocate(HEAP, 64, &[1]);
+    for _ in 0..1000 {
+        access::<false>(HEAP - 0x10_0000, 8);
+    }
+    access::<true>(HEAP, 8);
+    super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe { (*local()).alone = 0 };
+    // Its time begins with what this thread has added up so far: one event.
+    std::thread::scope(|scope| {
+        scope.spawn(|| access::<true>(HEAP, 8));
+    });
+    let chunk = of(HEAP);
+    assert!(chunk.last < chunk.first, "{chunk:?}");
+    free(HEAP, 64);
+    // SAFETY: the capture is mapped.
+    let sum = unsafe { *site(2) };
+    assert_eq!(
+        (sum.frees, f64::from_bits(sum.active_ratio).to_bits()),
+        (1, 0)
+    );
+}
+
+#[test]
+fn bytes_of_two_chunks_in_one_granule_stay_within_the_histogram() {
+    let _turn = begin();
+    allocate(HEAP + 4, 4, &[1]);
+    // SAFETY: the site has a histogram of chunks of 4 bytes; before it is another's memory.
+    let around = || unsafe {
+        let counts: *const u64 = at((*site(2)).hist);
+        std::slice::from_raw_parts(counts.sub(8), 18).to_vec()
+    };
+    let before = around();
+    access::<true>(HEAP + 4, 4);
+    let after = around();
+    assert_eq!(after[8 + 5], before[8 + 5] + 1);
+    // Those of a chunk before it.
+    for size in [1, 4, 8] {
+        access::<true>(HEAP, size);
+        access::<false>(HEAP, size);
+    }
+    assert_eq!(around(), after);
+}
+
+#[test]
 fn a_window_records_every_access() {
     let turn = begin();
     start::for_test(1000);

@@ -5,7 +5,7 @@
 //! gap, so that on average one access in `rate` is recorded. When the capture is full, a burst
 //! replaces a random one with the chance that gives all bursts the same (reservoir sampling).
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
 use super::access::{self, QUOTA};
 use super::arena::{chunk, header, window};
@@ -37,13 +37,35 @@ pub(crate) fn forget() {
 pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the caller's.
     unsafe {
+        if (*local).pausing {
+            return;
+        }
+        // The program reads these bytes next. If it cannot, its handler of that signal may never
+        // return here, so nothing is begun yet.
+        let due = !(*local).window.is_null() || (*local).gap == 0 && start::options().rate > 0;
+        let word = (due && size == 8 && !write)
+            .then(|| core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned());
+        (*local).pausing = true;
+        compiler_fence(Ordering::SeqCst);
+        work(local, address, size, write, word);
+        compiler_fence(Ordering::SeqCst);
+        (*local).pausing = false;
+    }
+}
+
+/// # Safety
+///
+/// As for [`pause`].
+unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Option<u64>) {
+    // SAFETY: the caller's.
+    unsafe {
         if (*local).window.is_null() {
             access::sync(local);
             if (*local).gap > 0 || !begin(local) {
                 return idle(local);
             }
         }
-        record(local, address, size, write);
+        record(local, address, size, write, word);
         (*local).set_limit((*local).now);
         if (*(*local).window).len as usize == WINDOW_LEN {
             next(local);
@@ -200,7 +222,7 @@ unsafe fn random(local: *mut Local) -> u64 {
 /// # Safety
 ///
 /// As for [`pause`].
-unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool) {
+unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool, word: Option<u64>) {
     // SAFETY: the window has room for one access at least; the chunk's entry is valid.
     unsafe {
         let open = (*local).window;
@@ -211,9 +233,7 @@ unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool) {
             ((*chunk(id)).site, (*chunk(id)).start)
         };
         let (mut pointer, mut target) = (0, 0);
-        if size == 8 && !write {
-            // The program reads these bytes next.
-            let word = core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned();
+        if let Some(word) = word {
             let other = shadow::find(word);
             if other != 0 {
                 (pointer, target) = (word, (*chunk(other)).site);

@@ -543,7 +543,7 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         run.seconds = header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9;
     }
     run.end = header.events;
-    let other = total.other_reads + total.other_writes;
+    let other = total.other_reads.saturating_add(total.other_writes);
     let all = total
         .heap_reads
         .saturating_add(total.heap_writes)

@@ -353,7 +353,7 @@ impl<'a> Reporter<'a> {
         let mapped = header.mapped_peak;
         if is_main
             && self.program.facts.may_have_allocator
-            && mapped > header.total.peak_usable + UNSEEN_BYTES
+            && mapped > header.total.peak_usable.saturating_add(UNSEEN_BYTES)
         {
             caveats.push(format!(
                 "{} MB were mapped and not by an allocator that is seen: if the program has a \

@@ -45,7 +45,7 @@ fn alone(words: &[&str]) -> Output {
 
 /// Runs under the tool; nothing that the program does is to be different, but for the status of a
 /// signal, which is as in a shell.
-fn same(words: &[&str]) -> Run {
+pub(crate) fn same(words: &[&str]) -> Run {
     let (run, alone) = (Run::of(words), alone(words));
     assert_eq!(run.out(), text(&alone.stdout), "{words:?}");
     assert_eq!(run.err(), text(&alone.stderr), "{words:?}");

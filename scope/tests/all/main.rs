@@ -7,6 +7,7 @@ mod dhat;
 mod ends;
 mod family;
 mod full;
+mod hostile;
 mod lackey;
 mod misses;
 mod programs;

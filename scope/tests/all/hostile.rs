@@ -1,0 +1,130 @@
+//! Programs that do what is allowed and what a tool easily forgets.
+
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use tempfile::TempDir;
+
+use super::ends::{blocks, same};
+use super::programs::{CCSCOPE, Run, compile};
+
+const FLAGS: [&str; 2] = ["-O1", "-pthread"];
+
+/// `hostile.c`, instrumented.
+static INSTRUMENTED: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), &[CCSCOPE, "cc"], "hostile.c", &FLAGS);
+    (folder, program)
+});
+
+/// `hostile.c`, not instrumented.
+static PLAIN: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), &["cc"], "hostile.c", &FLAGS);
+    (folder, program)
+});
+
+fn plain() -> &'static str {
+    PLAIN.1.to_str().unwrap()
+}
+
+/// `hostile-library.c` of one kind, and `hostile.c` linked with it.
+fn with_library(flags: &[&str]) -> (TempDir, [String; 2]) {
+    let folder = TempDir::new().unwrap();
+    let all = [&["-O1", "-shared", "-fPIC"], flags].concat();
+    let library = compile(folder.path(), &["cc"], "hostile-library.c", &all);
+    let library = library.to_str().unwrap().to_owned();
+    let all = [&["-Wl,--no-as-needed", &library], &FLAGS[..]].concat();
+    let program = compile(folder.path(), &["cc"], "hostile.c", &all);
+    (folder, [library, program.to_str().unwrap().to_owned()])
+}
+
+#[test]
+fn core_files_leave_the_capture_out() {
+    assert_eq!(same(&[plain(), "dump"]).out(), "dumped: 0\n");
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_does_no_harm() {
+    let script = |limit: &str| format!("ulimit {limit} 1000; {} dlerror; ulimit {limit}", plain());
+    // The hard limit leaves the program unrecorded, with a line on standard error.
+    let run = Run::of(&["sh", "-c", &script("-f")]);
+    assert!(
+        run.out().starts_with("failed: /nonexistent.so"),
+        "{}",
+        run.out()
+    );
+    let run = same(&["sh", "-c", &script("-S -f")]);
+    assert_eq!(
+        run.others()
+            .iter()
+            .map(|other| blocks(other, 12345))
+            .sum::<u64>(),
+        1
+    );
+}
+
+#[test]
+fn the_dynamic_linker_is_not_asked_later() {
+    let run = same(&[plain(), "dlerror"]);
+    assert!(
+        run.out().starts_with("failed: /nonexistent.so"),
+        "{}",
+        run.out()
+    );
+    let (_folder, [library, _]) = with_library(&["-DWAITS"]);
+    let run = same(&[plain(), "dlopen", &library]);
+    assert_eq!(run.out(), "thread\nloaded\n");
+}
+
+#[test]
+fn an_allocator_without_usable_sizes_is_not_asked_for_them() {
+    let (_folder, [_, program]) = with_library(&["-DALLOCATOR"]);
+    assert_eq!(blocks(&same(&[&program]).profile(), 12345), 1);
+}
+
+#[test]
+fn handlers_of_fork_before_ours_write_into_the_capture_of_the_child() {
+    let (_folder, [_, program]) = with_library(&["-DATFORK"]);
+    let run = same(&[&program, "forks"]);
+    assert_eq!(blocks(&run.profile(), 7777), 0);
+    let others = run.others();
+    assert_eq!(others.len(), 40);
+    assert!(others.iter().all(|other| blocks(other, 7777) == 20));
+}
+
+#[test]
+fn what_lies_where_the_capture_goes_stays() {
+    let high = ["-DWAITS", "-Wl,-Ttext-segment=0x100000000000"];
+    let (_folder, [_, program]) = with_library(&high);
+    let run = Run::of(&[&program]);
+    assert_eq!(
+        (run.out().as_str(), run.output.status.code()),
+        ("thread\n", Some(0))
+    );
+}
+
+#[test]
+fn threads_of_c11_are_counted_exactly() {
+    let profile = same(&[INSTRUMENTED.1.to_str().unwrap(), "thrd"]).profile();
+    let site = profile
+        .sites
+        .iter()
+        .find(|site| site.smallest == 128)
+        .unwrap();
+    assert_eq!(site.writes, 2_000_000);
+}
+
+#[test]
+fn a_signal_may_come_while_a_window_is_written() {
+    // Its handler ends the burst that the interrupted access was recorded in.
+    let profile = same(&[INSTRUMENTED.1.to_str().unwrap(), "signals"]).profile();
+    let site = profile.sites.iter().find(|site| site.smallest == 128);
+    assert!(site.is_some_and(|site| site.writes > 6_000_000));
+}
+
+#[test]
+fn memory_may_be_locked() {
+    // What is locked is what is there, not 1.3 TiB.
+    same(&[plain(), "mlockall"]);
+}
