@@ -384,7 +384,7 @@ fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
     access::<true>(HEAP, 8);
     super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).alone = 0 };
+    unsafe { (*local()).is_one_of_many() };
     // Its time begins with what this thread has added up so far: one event.
     std::thread::scope(|scope| {
         scope.spawn(|| access::<true>(HEAP, 8));
