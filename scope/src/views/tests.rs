@@ -73,7 +73,7 @@ fn a_site_with_its_source() {
     assert_golden(&format!("{answer}\n"), "source-100");
     let first = include_str!("../lib.rs").lines().next().expect("a line");
     assert!(
-        lines.starts_with(&format!("     1  {first}\n      2\n")),
+        lines.starts_with(&format!("     1  {first}\n      2  //!\n")),
         "{lines}"
     );
     assert_eq!(lines.lines().count(), 4);
