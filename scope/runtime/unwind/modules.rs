@@ -367,7 +367,7 @@ fn add(module: &Module, generation: u64, report: Report) {
     }
     const GETPID: u64 = 39;
     // SAFETY: the call has no arguments.
-    let process = unsafe { system_call(GETPID, [0; 4]) }.cast_unsigned();
+    let process = unsafe { system_call(GETPID, [0; 6]) }.cast_unsigned();
     // Only a signal handler that interrupts an addition finds this taken, and does without.
     if ADDING.swap(process, Acquire) == process {
         return;
@@ -396,6 +396,8 @@ fn own_path(buffer: &mut [u8]) -> &[u8] {
         c"/proc/self/exe".as_ptr().expose_provenance() as u64,
         buffer.as_mut_ptr().expose_provenance() as u64,
         buffer.len() as u64,
+        0,
+        0,
         0,
     ];
     // SAFETY: the call writes at most the length of the buffer.
