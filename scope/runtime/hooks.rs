@@ -186,8 +186,8 @@ fn leave(local: *mut Local) {
 /// Bytes that the allocator gave for a chunk, or 0 if it does not tell.
 pub(crate) type Usable = fn(*mut c_void) -> u64;
 
-/// Whether `malloc_usable_size` is of the library that `malloc` is of. An allocator without it would
-/// have its chunks looked at by libc's, which takes what lies before them for sizes.
+/// Whether `malloc_usable_size` is of the library that `malloc` is of. An allocator without it
+/// would have its chunks looked at by libc's, which takes what lies before them for sizes.
 static TELLS: AtomicBool = AtomicBool::new(false);
 
 fn usable(address: *mut c_void) -> u64 {

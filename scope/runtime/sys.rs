@@ -130,8 +130,8 @@ pub(crate) unsafe fn map(
     mapped == address.cast_signed()
 }
 
-/// Maps memory at a place that nobody else has; in a child of `fork`, over what its parent has there.
-/// It is left out of core files: the kernel would fill every page of a memory file first.
+/// Maps memory at a place that nobody else has; in a child of `fork`, over what its parent has
+/// there. It is left out of core files: the kernel would fill every page of a memory file first.
 ///
 /// # Safety
 ///

@@ -1,8 +1,8 @@
 //! Reads words of the stack, and only where there is memory.
 //!
-//! A wrong rule leads anywhere. So a page is asked for before the first read, and pages known to be
-//! readable are kept in a small table. What only a guess led to is read by the kernel: it may be the
-//! stack of a thread that ends just now.
+//! A wrong rule leads anywhere. So a page is asked for before the first read, and pages known to
+//! be readable are kept in a small table. What only a guess led to is read by the kernel: it may
+//! be the stack of a thread that ends just now.
 
 use core::arch::asm;
 use core::sync::atomic::AtomicU64;
