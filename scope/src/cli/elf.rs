@@ -17,7 +17,7 @@ pub(super) struct Facts {
     pub(super) interpreter: Option<String>,
     /// Whether it calls the runtime for its accesses.
     pub(super) is_instrumented: bool,
-    /// Whether it has the runtime of `AddressSanitizer` itself.
+    /// Whether it has the runtime of a sanitizer itself.
     pub(super) has_sanitizer: bool,
     /// Whether it is a Rust program in which nothing is left of the system's allocator, and
     /// `ccscope::Profiled` is not there. After optimisation by the linker that is no proof.
@@ -89,7 +89,8 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         interpreter,
         is_instrumented: symbols().any(|(name, symbol)| symbol.is_undefined() && callback(name)),
         has_sanitizer: symbols().any(|(name, symbol)| {
-            name == b"__asan_init" && symbol.is_definition()
+            name == b"__tsan_init"
+                || name == b"__asan_init" && symbol.is_definition()
                 || name.starts_with(b"__asan_version_mismatch_check")
         }),
         may_have_allocator: {

@@ -120,7 +120,7 @@ fn check_elf(path: &Path, facts: &Facts) -> Result<(), CliError> {
              x86_64-unknown-linux-gnu)"
         )),
         Some(_) if facts.has_sanitizer => fail(format!(
-            "{shown} is built with AddressSanitizer, whose runtime takes the place of ours"
+            "{shown} is built with a sanitizer of its own, whose runtime takes the place of ours"
         )),
         Some(_) => Ok(()),
     }
