@@ -14,6 +14,11 @@ fn main() {
         return;
     }
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
+    let target = variable("TARGET");
+    assert!(
+        target == "x86_64-unknown-linux-gnu",
+        "ccscope profiles on x86_64-unknown-linux-gnu only, not on {target}"
+    );
     let out = PathBuf::from(variable("OUT_DIR")).join("libccscope_runtime.so");
     let status = Command::new(variable("RUSTC"))
         .args([
@@ -37,7 +42,7 @@ fn main() {
             "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
             "-Clink-arg=-lc",
         ])
-        .args(["--target", &variable("TARGET")])
+        .args(["--target", &target])
         .arg("-o")
         .arg(&out)
         .arg("runtime/lib.rs")
