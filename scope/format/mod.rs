@@ -43,7 +43,7 @@ pub mod layout {
     pub const HEAP: u64 = 320 * GIB;
     pub const HEAP_END: u64 = 576 * GIB;
     pub const WINDOWS: u64 = 576 * GIB;
-    /// A ring of [`Dead`](super::Dead) chunks that the tool empties; only with `full`.
+    /// A ring of [`Dead`](super::Dead) chunks that the tool empties.
     pub const DEAD: u64 = 704 * GIB;
     pub const DEAD_LEN: u64 = 1 << 18;
     /// Read by nobody but the runtime: which chunk an address belongs to.
@@ -89,7 +89,7 @@ pub struct Options {
     pub sites: bool,
     /// `accesses`: the program is instrumented, so copies by precompiled code count as well.
     pub accesses: bool,
-    /// `full`: hand each chunk that dies to the tool.
+    /// `full`: hand each chunk that dies to the tool, and not just some of each site.
     pub full: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,

@@ -360,14 +360,13 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
             (*sum).temporary += u64::from(temporary);
         }
         leave_group(site(old.chunk.site), &old.chunk, time);
-        if start::options().full {
-            put(Dead {
-                chunk: Chunk {
-                    touched,
-                    ..old.chunk
-                },
-                freed: time,
-            });
+        let full = start::options().full;
+        if full || is_sampled((*site(old.chunk.site)).frees) {
+            let chunk = Chunk {
+                touched,
+                ..old.chunk
+            };
+            put(Dead { chunk, freed: time }, full);
         }
         draw_process(time, false);
         draw(site(old.chunk.site), SITE_POINTS, time, false);
@@ -375,15 +374,21 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
     }
 }
 
+/// Whether the `nth` chunk of a site to be freed is kept: the first 31, and 16 for each doubling.
+fn is_sampled(nth: u64) -> bool {
+    nth.trailing_zeros() as usize + 5 >= bits(nth)
+}
+
 /// Turns in which the tool may make room before a dead chunk is given up.
 const PATIENCE: u32 = 1 << 20;
 
-/// Puts a dead chunk into the ring that the tool empties.
+/// Puts a dead chunk into the ring that the tool empties. Without `full`, a chunk for which there
+/// is no room is left out of the sample.
 ///
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn put(dead: Dead) {
+unsafe fn put(dead: Dead, full: bool) {
     // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's
     // length.
     unsafe {
@@ -391,6 +396,9 @@ unsafe fn put(dead: Dead) {
         let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
         let mut turns = 0;
         while (*header).dead_put - taken.load(Ordering::Acquire) >= layout::DEAD_LEN {
+            if !full {
+                return;
+            }
             turns += 1;
             if turns > PATIENCE {
                 (*header).dead_lost += 1;

@@ -21,7 +21,8 @@ pub struct Profile {
     pub resident: Vec<Resident>,
     /// Pointers from chunks of one site to chunks of another, most used first.
     pub edges: Vec<Edge>,
-    /// Chunks that were alive at the end; with `--full`, all.
+    /// Chunks that were alive at the end, and of those freed the first 31 of each site and 16 more
+    /// for each time their number doubles; with `--full`, all.
     pub chunks: Vec<Chunk>,
     pub windows: Vec<Window>,
 }

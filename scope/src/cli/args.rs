@@ -80,8 +80,8 @@ pub(super) struct RecordArgs {
     /// Record only the totals and curves of the process and its threads
     #[arg(long, conflicts_with = "no_stacks")]
     pub(super) counters_only: bool,
-    /// Keep every chunk, not only those alive at the end and sums: some ten bytes each in the
-    /// profile
+    /// Keep every chunk, not only those alive at the end, a sample of others, and sums: some ten
+    /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
     /// Print neither progress nor the summary, only problems

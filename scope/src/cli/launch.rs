@@ -231,7 +231,7 @@ impl Recording {
 
     fn accept(&mut self) {
         while let Some(arrival) = self.listener.accept() {
-            let mut process = Process::new(arrival, self.full);
+            let mut process = Process::new(arrival);
             if process.pid == self.child.id() && process.command.is_empty() {
                 process.command.clone_from(&self.words);
             }

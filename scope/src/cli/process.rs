@@ -25,13 +25,12 @@ pub(super) struct Process {
     pub(super) exit: Exit,
     capture: File,
     resident: Vec<Resident>,
-    /// With `--full`.
+    /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
 }
 
 impl Process {
-    /// `full` keeps the chunks that die.
-    pub(super) fn new(arrival: Arrival, full: bool) -> Process {
+    pub(super) fn new(arrival: Arrival) -> Process {
         let Arrival { pid, capture } = arrival;
         // Both are empty for a process that has ended and been waited for.
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -50,7 +49,7 @@ impl Process {
             exit: Exit::Unknown,
             capture,
             resident: Vec::new(),
-            dead: full.then(Spool::new).and_then(Result::ok),
+            dead: Spool::new().ok(),
         }
     }
 
@@ -261,13 +260,10 @@ mod tests {
 
     #[test]
     fn a_process_is_named_and_its_header_read() {
-        let mut process = Process::new(
-            Arrival {
-                pid: std::process::id(),
-                capture: capture(),
-            },
-            false,
-        );
+        let mut process = Process::new(Arrival {
+            pid: std::process::id(),
+            capture: capture(),
+        });
         assert_eq!(process.header().unwrap().events, 0);
         process.sample();
         assert_eq!(process.resident.len(), 1);
