@@ -5,10 +5,13 @@
 //!
 //! | kinds | share of |
 //! |---|---|
-//! | never touched, never read, never written, partly used, reserved | bytes at the peak |
-//! | late free, early allocation | bytes times events |
+//! | never touched, never read, never written, partly used, reserved | the process's memory |
+//! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, moved | time, in accesses |
 //! | false sharing | accesses in the windows |
+//!
+//! The memory is what was resident or allocated at most: a heap of 100 kB in a process of 8 MB is
+//! not worth the reader's time, whatever is wrong with it.
 //!
 //! A call of the allocator takes the time of [`CALL_EVENTS`] accesses. Where accesses were not
 //! counted, one takes 1 ns.
@@ -25,7 +28,9 @@ use crate::profile::{Profile, Site};
 pub const MIN_SHARE: f64 = 0.01;
 /// Less than a page saves nothing that the system could use otherwise.
 pub const MIN_BYTES: u64 = 4096;
-/// Fewer allocations take less than a tenth of a millisecond.
+/// A process has as much without a heap.
+pub const MIN_MEMORY: u64 = 1_000_000;
+/// Fewer allocations, and copies of that time, take less than a tenth of a millisecond.
 pub const MIN_CALLS: u64 = 1000;
 /// Chunks count as partly used when less than half of their bytes is used: a vector that doubles
 /// its capacity uses at least half.
@@ -158,22 +163,14 @@ struct Search<'a> {
     options: Options,
     /// Of the whole run, in the unit of an access.
     time: f64,
-    /// Bytes of the process times the events for which they were allocated.
-    byte_events: f64,
+    /// Bytes of the process at its peak, whether of its heap or not.
+    memory: u64,
     is_rust: bool,
 }
 
 impl Search<'_> {
     fn new(profile: &Profile, options: Options) -> Search<'_> {
-        let ends = profile
-            .curve
-            .iter()
-            .skip(1)
-            .map(|point| point.time)
-            .chain([profile.run.end]);
-        let steps = profile.curve.iter().zip(ends);
-        let areas = steps.map(|(at, end)| at.usable as f64 * end.saturating_sub(at.time) as f64);
-        let byte_events: f64 = areas.sum();
+        let resident = profile.resident.iter().map(|sample| sample.bytes).max();
         let moved: f64 = profile
             .sites
             .iter()
@@ -188,7 +185,9 @@ impl Search<'_> {
                 // What else the program does was not counted; an access takes about that long.
                 false => (profile.run.seconds * 1e9).max(1.0),
             },
-            byte_events,
+            memory: { profile.total.peak_usable }
+                .max(resident.unwrap_or(0))
+                .max(MIN_MEMORY),
             is_rust: profile.run.compiler.starts_with("rustc"),
         }
     }
@@ -200,7 +199,7 @@ impl Search<'_> {
             kind,
             sentence,
             amount: Amount::Bytes(bytes),
-            share: ratio(bytes, self.profile.total.peak_usable).min(1.0),
+            share: ratio(bytes, self.memory).min(1.0),
         })
     }
 
@@ -307,7 +306,7 @@ impl Search<'_> {
         let second = seconds_per_event(self.profile, site);
         let sum = byte_events * second;
         // In events, so that the order is the same in each run.
-        let share = byte_events / self.byte_events.max(f64::MIN_POSITIVE);
+        let share = byte_events / (self.memory as f64 * self.profile.run.end.max(1) as f64);
         if !(sum > 0.0 && sum.is_finite()) {
             return None;
         }
@@ -342,11 +341,13 @@ impl Search<'_> {
             share: (events / self.time).min(1.0),
         };
         let mut found = Vec::new();
+        let is_short = |events: f64| events < self.options.min_calls as f64 * CALL_EVENTS;
         let copies = site.moved_bytes as f64 / COPY_BYTES;
         let grows = site.longest_chain >= GROWTH_STEPS;
         let is_moved = site.moved_bytes >= self.options.min_bytes;
         let moved = format!("moved {} by `realloc`", bytes(site.moved_bytes));
-        if grows {
+        let growth = site.reallocs as f64 * CALL_EVENTS + copies;
+        if grows && !is_short(growth) {
             let advice = match self.is_rust {
                 true => "`with_capacity`",
                 false => "ask for the final size first",
@@ -360,14 +361,14 @@ impl Search<'_> {
             found.push(of_time(
                 Kind::Growth,
                 Amount::Allocations(site.reallocs),
-                site.reallocs as f64 * CALL_EVENTS + copies,
+                growth,
                 format!(
                     "grown {times} times{moved}: {advice}, up to {}",
                     bytes(site.largest)
                 ),
             ));
         }
-        if !grows && is_moved {
+        if !grows && is_moved && !is_short(copies) {
             found.push(of_time(
                 Kind::Moved,
                 Amount::Bytes(site.moved_bytes),

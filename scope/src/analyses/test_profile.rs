@@ -101,7 +101,7 @@ pub(crate) fn profile() -> Profile {
         first_time: 20_000,
         last_time: 200_000,
         reallocs: 14,
-        moved_bytes: 300_000,
+        moved_bytes: 600_000,
         longest_chain: 14,
         reads: 200_000,
         writes: 80_000,
@@ -236,7 +236,7 @@ pub(crate) fn profile() -> Profile {
             peak: 1_000_000,
             end_live: 300_000,
             events: 1_000_000,
-            curve: Vec::new(),
+            curve: vec![point(1, 400, 0), point(250_000, 0, 0)],
         }],
         curve: vec![
             point(1, 400, 100),
@@ -254,7 +254,7 @@ pub(crate) fn profile() -> Profile {
             Resident {
                 time: 400_000,
                 ns: 800_000_000,
-                bytes: 1_500_000,
+                bytes: 1_000_000,
             },
         ],
         edges: vec![Edge {
