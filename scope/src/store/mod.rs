@@ -66,3 +66,19 @@ impl Profile {
         writer::save(self, chunks, path.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::analyses::test_profile::profile;
+
+    /// Where this fails, what a section holds has changed, or only `test_profile`: in the first
+    /// case, older files must be refused, by a new [`VERSION`](super::section::VERSION).
+    #[test]
+    fn a_change_of_the_layout_changes_the_version() {
+        let bytes = postcard::to_allocvec(&profile()).unwrap();
+        assert_eq!(
+            (super::section::VERSION, crc32fast::hash(&bytes)),
+            (1, 424_323_358)
+        );
+    }
+}

@@ -42,6 +42,13 @@ fn damaged(what: &str) -> Error {
     Error::new(format!("the profile is damaged: {what}"))
 }
 
+/// The checksums are right, so that everything is as somebody has written it.
+fn foreign(what: &str) -> Error {
+    Error::new(format!(
+        "the profile is of another version of ccscope: {what}"
+    ))
+}
+
 fn unreadable(why: std::io::Error) -> Error {
     Error::new(format!("the profile cannot be read: {why}"))
 }
@@ -208,15 +215,15 @@ impl<R: Read + Seek> Reader<R> {
         let content = header.unpack(stored)?;
         let mut rest = &*content;
         for _ in 0..header.items {
-            let (item, after) = postcard::take_from_bytes(rest)
-                .map_err(|e| damaged(&format!("an item cannot be read: {e}")))?;
+            let (item, after) =
+                postcard::take_from_bytes(rest).map_err(|_| foreign("an item cannot be read"))?;
             items.push(item);
             rest = after;
         }
         if rest.is_empty() {
             Ok(())
         } else {
-            Err(damaged("a section has more than its items"))
+            Err(foreign("a section has more than its items"))
         }
     }
 }
