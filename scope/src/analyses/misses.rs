@@ -16,6 +16,9 @@
 //! The bounds are strict for a first level with LRU replacement, for which the contents of a set
 //! are its last accesses. Below it, and with other policies, they are those of LRU. Addresses are
 //! taken as physical ones, threads as having caches of their own.
+//!
+//! A cache of twice the process's memory keeps whatever it has held, so that a block misses at most
+//! once in the run: there, a site has at most as many misses as blocks that it touches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +26,8 @@ use ccmodel::{CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, Page
 use serde::Serialize;
 
 use crate::analyses::types::field_at;
-use crate::profile::{Access, Profile, Type, Window};
+use crate::analyses::units::sum;
+use crate::profile::{Access, Profile, Site, Type, Window};
 
 /// A number that lies between two others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -37,6 +41,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The same, as no more than `limit` are possible.
+    fn at_most(self, limit: f64) -> Interval {
+        let high = self.high.min(limit.max(self.low));
+        Interval {
+            estimate: self.estimate.min((self.low + high) / 2.0),
+            high,
+            ..self
+        }
+    }
+
     fn map(self, change: impl Fn(f64) -> f64) -> Interval {
         Interval {
             low: change(self.low),
@@ -103,6 +117,8 @@ pub struct FieldMisses {
     pub possible: Vec<u64>,
 }
 
+/// Of larger chunks, touched bytes are counted in blocks.
+const MAX_MAPPED: u64 = 1024;
 /// Elements without a known type have fields if they are not larger.
 const MAX_FIELD_OFFSET: u64 = 1024;
 
@@ -135,7 +151,30 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         accesses,
         is_complete,
     };
-    let total: Vec<Interval> = scale.intervals(&sums.total);
+    let resident = profile.resident.iter().map(|sample| sample.bytes).max();
+    let memory = resident.map(|bytes| bytes.max(profile.total.peak_usable).saturating_mul(2));
+    let limit = |intervals: &mut [Interval], blocks_of: &dyn Fn(u64) -> u64| {
+        for (misses, cache) in intervals.iter_mut().zip(hierarchy.caches()) {
+            let geometry = cache.geometry;
+            if memory.is_some_and(|memory| geometry.blocks() * geometry.block_bytes() >= memory) {
+                *misses = misses.at_most(blocks_of(geometry.block_bytes()) as f64);
+            }
+        }
+    };
+    let blocks = |site: &Site, block: u64| {
+        // Of small chunks, single bytes are counted, which may lie in any block.
+        let bytes = match site.smallest > MAX_MAPPED {
+            true => site.touched_bytes,
+            false => site.requested,
+        };
+        // A chunk begins and ends within a block.
+        let ends = site.allocations.saturating_mul(2);
+        (bytes / block).saturating_add(ends).min(site.touched_bytes)
+    };
+    let mut total: Vec<Interval> = scale.intervals(&sums.total);
+    limit(&mut total, &|block| {
+        sum(profile.sites.iter().map(|site| blocks(site, block)))
+    });
     let costs = costs(machine);
     let mut fields = sums.fields(profile);
     let mut sites: Vec<SiteMisses> = Vec::new();
@@ -146,11 +185,12 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
             true => sampled.recorded,
             false => site.reads.saturating_add(site.writes).max(sampled.recorded),
         };
-        let misses = Scale {
+        let mut misses = Scale {
             accesses,
             is_complete,
         }
         .intervals(sampled);
+        limit(&mut misses, &|block| blocks(site, block));
         let per_access = |misses: &Interval| misses.map(|it| it * 1000.0 / accesses as f64);
         let part = |(own, total): (&Interval, &Interval)| share(own.estimate, total.estimate);
         let waits = misses

@@ -242,3 +242,31 @@ fn a_victim_cache_forgets_later() {
     assert_eq!([certain(2), certain(3)], [[0.0, 0.0], [1.0, 0.0]]);
     assert_eq!([certain(6), certain(7)], [[4.0, 0.0], [5.0, 1.0]]);
 }
+
+/// L2 has 4 KiB, and the process 1,500 bytes.
+#[test]
+fn a_block_misses_once_where_the_whole_process_fits() {
+    let all = trace(3000, 5);
+    let windows = [0, 1000, 2000].map(|at| window(at as u64, 0, all[at..at + 500].to_vec()));
+    let mut run = run(&all, windows.to_vec());
+    let unlimited = misses(&run, &machine()).expect("windows");
+    run.total.peak_usable = 1500;
+    run.resident = vec![run.resident[0]];
+    run.resident[0].bytes = 1500;
+    (run.sites[0].touched_bytes, run.sites[0].smallest) = (6400, 2000);
+    run.sites[0].allocations = 3;
+    let limited = misses(&run, &machine()).expect("windows");
+    let of_first = |misses: &Misses| {
+        let site = misses
+            .sites
+            .iter()
+            .find(|it| it.site == 0)
+            .expect("the site");
+        site.misses.clone()
+    };
+    let (before, after) = (of_first(&unlimited), of_first(&limited));
+    assert_eq!(before[0], after[0]);
+    let limit = before[1].low.max(106.0);
+    assert!(before[1].high > limit + 1.0, "{before:?}");
+    assert!((after[1].high - limit).abs() < 1e-9, "{after:?}");
+}
