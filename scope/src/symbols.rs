@@ -298,6 +298,13 @@ pub(crate) fn is_allocator(frame: &Frame) -> bool {
     ALLOCATORS.contains(&name) || frame.module.starts_with("libccscope_runtime")
 }
 
+/// Whether the frame is of the library of C.
+pub(crate) fn is_libc(frame: &Frame) -> bool {
+    ["libc.so", "libc-", "ld-linux"]
+        .iter()
+        .any(|name| frame.module.starts_with(name))
+}
+
 /// Whether the frame is of an allocator or a standard library.
 pub(crate) fn is_library(frame: &Frame) -> bool {
     // The function of a user's type is the user's: `<Node as core::clone::Clone>::clone`.

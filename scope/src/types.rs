@@ -44,7 +44,7 @@ impl Types {
             if let Some(line) = assignments::line_of(frame) {
                 wanted
                     .entry(line)
-                    .or_insert_with(|| assignments::assigned(frame));
+                    .or_insert_with(|| assignments::told(frame));
             }
         }
         if wanted.is_empty() {
@@ -124,6 +124,20 @@ impl Types {
     }
 }
 
+/// What functions of libc allocate for, by a part of their names.
+const LIBC: [(&str, &str); 10] = [
+    ("alloc_dir", "DIR"),
+    ("opendir", "DIR"),
+    ("allocate_dtv", "thread-local storage"),
+    ("dl_allocate_tls", "thread-local storage"),
+    ("thread_atexit", "thread-local storage"),
+    ("pthread_create", "thread-local storage"),
+    ("file_doallocate", "FILE"),
+    ("fopen", "FILE"),
+    ("strdup", "char"),
+    ("getdelim", "char"),
+];
+
 /// What the innermost functions of the standard library allocate for.
 ///
 /// The innermost type that holds chunks counts; functions around it only say more of it: the
@@ -134,7 +148,13 @@ fn holder<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<Holder> {
         .skip_while(|frame| symbols::is_allocator(frame))
         .take_while(|frame| symbols::is_library(frame));
     for frame in library {
-        let Some(name) = names::of_self(&frame.function).or_else(|| names::by_file(frame)) else {
+        let own = LIBC.iter().find(|(part, _)| frame.function.contains(part));
+        if let Some((_, name)) = own.filter(|_| found.is_none() && symbols::is_libc(frame)) {
+            let (name, element) = ((*name).to_owned(), String::new());
+            return Some(Holder { name, element });
+        }
+        let name = names::of_self(&frame.function).or_else(|| names::of_cxx(&frame.function));
+        let Some(name) = name.or_else(|| names::by_file(frame)) else {
             continue;
         };
         match &mut found {
@@ -188,6 +208,7 @@ fn known(name: &Name) -> Option<Holder> {
             holder(format!("{}<{element}>", name.path), element)
         }
         "alloc::string::String" => holder(name.path.clone(), "u8".into()),
+        "std::__new_allocator" | "__gnu_cxx::new_allocator" => holder(arg(0)?, arg(0)?),
         "hashbrown::raw::RawTable" => {
             let element = arg(0)?;
             let pair = names::tuple(&element)?;
@@ -261,6 +282,8 @@ fn around(inner: &Holder, outer: &Name) -> Option<Holder> {
         {
             named(outer.path.clone())
         }
+        "std::vector" | "std::deque" if same => named(format!("{}<{}>", outer.path, inner.element)),
+        "std::__cxx11::basic_string" if same => named("std::string".into()),
         "str" if array && inner.element == "u8" => named("alloc::string::String".into()),
         "alloc::rc::Rc" | "alloc::sync::Arc"
             if outer.args == ["str"] && inner.name == format!("{}<[u8]>", outer.path) =>

@@ -110,6 +110,14 @@ pub(super) fn of_self(function: &str) -> Option<Name> {
     parse(&inner[..end])
 }
 
+/// The type whose function this is in C++: `std::vector<T, std::allocator<T> >::function`.
+pub(super) fn of_cxx(function: &str) -> Option<Name> {
+    let start = function.find('<').filter(|_| !function.starts_with('<'))?;
+    let (_, rest) = bracket(&function[start..])?;
+    rest.starts_with("::")
+        .then(|| parse(&function[..function.len() - rest.len()]))?
+}
+
 /// With line tables only, inlined functions are named `push<u32, alloc::alloc::Global>`: their
 /// file tells the type, whose arguments come first.
 pub(super) fn by_file(frame: &Frame) -> Option<Name> {
@@ -260,6 +268,17 @@ mod tests {
         ] {
             assert_eq!(of_self(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn functions_of_cxx_tell_their_type() {
+        let function = "std::vector<a::B, std::allocator<a::B> >::push_back(a::B&&)";
+        assert_eq!(
+            of_cxx(function),
+            name("std::vector", &["a::B", "std::allocator<a::B>"])
+        );
+        assert_eq!(of_cxx("std::max<int>(int, int)"), None);
+        assert_eq!(of_cxx("main"), None);
     }
 
     #[test]

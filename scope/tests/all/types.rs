@@ -282,7 +282,7 @@ fn c_types_are_those_of_the_variables_assigned() {
     let (profile, labels) = profile(&program);
     assert_eq!(names(&profile, &labels, "declared"), ["struct node"]);
     assert_eq!(names(&profile, &labels, "assigned"), ["point"]);
-    assert_eq!(names(&profile, &labels, "member"), ["bytes"]);
+    assert_eq!(names(&profile, &labels, "member"), ["struct node"]);
     let kind =
         |label: &str| &profile.types[profile.sites[labels[label][0]].type_id.unwrap() as usize];
     assert_eq!(
