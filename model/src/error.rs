@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Error(String);
 
 impl Error {
-    pub(crate) fn new(what: impl Into<String>) -> Error {
+    /// The error of these words. `ccscope` has no other type of its own.
+    pub fn new(what: impl Into<String>) -> Error {
         Error(what.into())
     }
 }

@@ -14,7 +14,7 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `format`, `profile`, `error`, `profiled`, `runtime`, `symbols`, `types`,
+// Modules, lowest first: `format`, `profile`, `profiled`, `runtime`, `symbols`, `types`,
 // `capture`, `store`, `analyses`, `views`, `cli`.
 
 #[cfg(feature = "profiles")]
@@ -23,8 +23,6 @@ pub mod analyses;
 pub mod capture;
 #[cfg(feature = "cli")]
 pub mod cli;
-#[cfg(feature = "profiles")]
-mod error;
 #[cfg(any(feature = "profiles", test))]
 #[path = "../format/mod.rs"]
 #[allow(missing_docs, reason = "fields say what they are")]
@@ -50,7 +48,7 @@ pub mod types;
 pub mod views;
 
 #[cfg(feature = "profiles")]
-pub use error::Error;
+pub use ccmodel::Error;
 #[cfg(feature = "profiles")]
 pub use profile::Profile;
 pub use profiled::Profiled;
