@@ -1,29 +1,7 @@
 //! The results of all analyses as JSON, for other programs.
 //!
-//! Keys are added within a schema, and never change or go; what cannot be known is `null`. Bytes
-//! are usable bytes unless a key says `requested`. Times are in seconds or, where the key says
-//! `_events`, in events. Strings are as in the profile: whoever prints them escapes them.
-//!
-//! | key | what |
-//! |---|---|
-//! | `schema` | `"ccscope-1"` |
-//! | `run` | as [`Run`](crate::profile::Run): `command`, `pid`, `seconds`, `end`, `exit`, ... |
-//! | `total` | as [`Totals`](crate::profile::Totals) |
-//! | `scores` | a [`Spread`](crate::analyses::scores::Spread) for each: `lifetime`, `usage`, ... |
-//! | `findings` | [`Finding`](crate::analyses::findings::Finding)s, the most saving first |
-//! | `sites` | those that the filters admit, in the order asked for; see below |
-//! | `types` | [`TypeSums`] of these sites |
-//! | `threads` | `id`, `from`, `to`, `allocations`, `peak`, `end_live`, `events` |
-//! | `edges` | as [`Edge`](crate::profile::Edge) |
-//! | `curve` | `seconds`, `allocated`, `requested`, `touched`, a step for each point |
-//! | `resident` | `seconds`, `bytes` |
-//! | `phases` | [`Phase`](crate::analyses::curves::Phase)s: ten of the run |
-//! | `gap` | [`Gap`](crate::analyses::curves::Gap) at the peak by site |
-//! | `misses` | [`Misses`](crate::analyses::misses::Misses), or `null` without windows |
-//!
-//! A site has `id`, which findings, edges and misses name it by; `function`, `file`, `line`,
-//! `type`, `stack` (of `function`, `file`, `line`, innermost first); the counts of
-//! [`crate::profile::Site`] under the same names; `scores` and `severity`; `inferences`.
+//! `docs/scope-format.md` has the keys of [`SCHEMA`]. Keys are added within a schema, and never
+//! change or go. Strings are as in the profile: whoever prints them escapes them.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -31,7 +9,7 @@ use serde_json::{Value, json};
 use crate::analyses::curves::{gap_at_peak, phases};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
-use crate::profile::{Frame, Profile, Resident, Site};
+use crate::profile::{Frame, Point, Profile, Resident, Site, Thread};
 use crate::views::{Options, Results, stack};
 
 /// Changes when a key changes or goes.
@@ -50,17 +28,11 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         .map(|&id| site(profile, &results, id))
         .collect();
     let seconds = |time: u64| profile.seconds(time.max(1));
-    let thread = |thread: &crate::profile::Thread| {
+    let thread = |thread: &Thread| {
         json!({
             "id": thread.id, "from": seconds(thread.started), "to": seconds(thread.ended),
             "allocations": thread.allocations, "peak": thread.peak, "end_live": thread.end_live,
-            "events": thread.events,
-        })
-    };
-    let point = |point: &crate::profile::Point| {
-        json!({
-            "seconds": point.ns as f64 / 1e9, "allocated": point.usable,
-            "requested": point.requested, "touched": point.touched,
+            "events": thread.events, "curve": curve(&thread.curve),
         })
     };
     let resident =
@@ -75,7 +47,7 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "types": value(&types),
         "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
         "edges": value(&profile.edges),
-        "curve": profile.curve.iter().map(point).collect::<Vec<Value>>(),
+        "curve": curve(&profile.curve),
         "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
         "phases": value(&phases(profile, PHASES)),
         "gap": value(&gap_at_peak(profile)),
@@ -89,6 +61,17 @@ fn value(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or(Value::Null)
 }
 
+/// A step for each point.
+fn curve(points: &[Point]) -> Vec<Value> {
+    let point = |point: &Point| {
+        json!({
+            "seconds": point.ns as f64 / 1e9, "allocated": point.usable,
+            "requested": point.requested, "touched": point.touched,
+        })
+    };
+    points.iter().map(point).collect()
+}
+
 fn frame(frame: &Frame) -> Value {
     json!({ "function": frame.function, "file": frame.file, "line": frame.line })
 }
@@ -98,7 +81,6 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
     let place = it
         .place
         .and_then(|place| profile.frames.get(usize::try_from(place).ok()?));
-    // Sites have curves and groups by the thousand: the profile itself is the place for them.
     let counts = value(&Site {
         stack: Vec::new(),
         groups: Vec::new(),
@@ -115,6 +97,7 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
         "scores": value(&results.scores[id]),
         "severity": results.scores[id].severity(),
         "inferences": value(&results.inferences[id]),
+        "curve": curve(&it.curve),
     });
     if let (Value::Object(object), Value::Object(counts)) = (&mut object, counts) {
         let left_out = ["stack", "place", "type_id", "groups", "curve"];

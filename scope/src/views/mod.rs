@@ -118,7 +118,7 @@ impl FromStr for Sort {
     }
 }
 
-/// Which sites are shown; as text, `function=TEXT`, `type=TEXT`, `thread=ID` or `time=FROM..TO`.
+/// Which sites are shown; as text, `function=TEXT`, `type=TEXT`, `thread=ID` or `time=FROM..TO`. The first thread is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// A function of the stack contains the text.
@@ -142,7 +142,9 @@ impl FromStr for Filter {
                  seconds"
             )
         };
-        let (kind, value) = text.split_once('=').ok_or_else(wrong)?;
+        let (kind, value) = { text.split_once('=') }
+            .filter(|(_, value)| !value.is_empty())
+            .ok_or_else(wrong)?;
         let bound = |text: &str, open: f64| match text.trim() {
             "" => Ok(open),
             number => number

@@ -4,23 +4,22 @@
 //! No line is wider than [`Options::width`].
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use crate::analyses::curves::{Gap, StepFunction, end_ns, gap_at_peak, phases};
-use crate::analyses::findings::seconds_per_event;
 use crate::analyses::misses::{Interval, SiteMisses};
-use crate::analyses::scores::{Pattern, Spread, global};
+use crate::analyses::scores::{Spread, global};
 use crate::analyses::types::{by_type, field_at, type_name};
-use crate::analyses::units::{
-    byte_seconds, bytes, count, plural, ratio, rounded, seconds, short_count, sum,
-};
-use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
+use crate::analyses::units::{bytes, plural, ratio, rounded, seconds, short_count, sum};
+use crate::profile::{Exit, Frame, Profile, Thread, Type};
 use crate::views::text::{
     Table, bars, escape, fit, fit_middle, fit_path, line, short_function, short_path, wrap,
 };
 use crate::views::{Results, stack};
 
 pub use crate::views::{Filter, Options, Sort};
+pub use site::source;
+
+mod site;
 
 /// Lines of the summary.
 pub const SCREEN: usize = 40;
@@ -30,14 +29,24 @@ const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
 /// A smaller part of the peak that is not touched needs no line.
 const UNTOUCHED_PART: f64 = 0.1;
+/// Instead of an empty table.
+const NO_SITE: &str = "no site passes the filters";
 /// Columns of the labels before a line of the summary.
 const LABEL: usize = 13;
 /// Paths in tables take this part of the columns.
 const PATH_PART: usize = 3;
-/// Lines of source before and after the place of a site.
-const AROUND: usize = 3;
-/// A file of source that is larger is none.
-const MAX_SOURCE_BYTES: u64 = 16 << 20;
+/// Those by which programs crash or are ended.
+const SIGNALS: [(i32, &str); 9] = [
+    (2, "SIGINT"),
+    (4, "SIGILL"),
+    (5, "SIGTRAP"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (15, "SIGTERM"),
+];
 /// From red over yellow and green to blue, as seed 003 has it (4.2.1).
 const COLOURS: [u8; 12] = [196, 202, 208, 214, 220, 226, 190, 118, 46, 48, 39, 27];
 
@@ -240,7 +249,10 @@ impl<'a> View<'a> {
         let (run, total) = (&self.profile.run, &self.profile.total);
         let exit = match run.exit {
             Exit::Code(code) => format!("exit {code}"),
-            Exit::Signal(signal) => format!("signal {signal}"),
+            Exit::Signal(signal) => match SIGNALS.iter().find(|it| it.0 == signal) {
+                Some((_, name)) => format!("ended by signal {signal} ({name})"),
+                None => format!("ended by signal {signal}"),
+            },
             Exit::Unknown => "end not seen".to_owned(),
         };
         let command: Vec<String> = run.command.iter().map(|word| escape(word)).collect();
@@ -436,7 +448,11 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
             let place = fit(&view.place(it.site), view.width - LABEL - 8);
             format!("#{} {place}: {}", it.site, it.sentence)
         }
-        None => "no site wastes much".to_owned(),
+        None if view.results.shown.is_empty() && !options.filters.is_empty() => NO_SITE.to_owned(),
+        None => format!(
+            "nothing stands out: no site wastes {} of the process's memory or time",
+            percent(options.findings.min_share)
+        ),
     };
     view.labelled("first", &first);
     view.notes(&profile.run.caveats);
@@ -447,11 +463,11 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
 #[must_use]
 pub fn sites(profile: &Profile, options: &Options) -> String {
     let mut view = View::new(profile, options);
-    let shown: Vec<usize> = view
-        .results
-        .shown
-        .iter()
-        .copied()
+    if view.results.shown.is_empty() && !options.filters.is_empty() {
+        view.line(NO_SITE);
+        return view.out;
+    }
+    let shown: Vec<usize> = { view.results.shown.iter().copied() }
         .take(options.rows)
         .collect();
     let table = view.sites_table(&shown);
@@ -556,33 +572,6 @@ pub fn edges(profile: &Profile, options: &Options) -> String {
     view.out
 }
 
-/// Everything about a site, and the lines of source around it, if the file is there. One line if
-/// there is no such site.
-#[must_use]
-pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
-    // All its findings, whatever the filters say.
-    let all = Options {
-        filters: Vec::new(),
-        ..options.clone()
-    };
-    let mut view = View::new(profile, &all);
-    let Some(it) = profile.sites.get(site) else {
-        let last = plural(profile.sites.len() as u64, "site");
-        return format!("no site #{site}: the profile has {last}, from #0 on\n");
-    };
-    view.head(&format!("#{site} {}", view.place(site)));
-    view.numbers(site, it);
-    view.bytes(site);
-    view.fields(site);
-    view.line("");
-    for frame in stack(profile, it) {
-        let text = format!("  {}", view.frame(frame, &frame.function, usize::MAX));
-        view.line(&text);
-    }
-    view.lines_around(it);
-    view.out
-}
-
 impl View<'_> {
     fn name(&self, site: usize) -> String {
         let name = type_name(self.profile, self.profile.sites[site].type_id);
@@ -602,229 +591,5 @@ impl View<'_> {
     fn element(&self, site: usize) -> Option<&Type> {
         let id = self.profile.sites[site].type_id?;
         self.profile.types.get(usize::try_from(id).ok()?)
-    }
-
-    /// Which bytes of a chunk are read and written: neighbours with the same counts are one row.
-    fn bytes(&mut self, index: usize) {
-        let Some(histogram) = &self.profile.sites[index].histogram else {
-            return;
-        };
-        let counts: Vec<(u64, u64)> = histogram
-            .reads
-            .iter()
-            .copied()
-            .zip(histogram.writes.iter().copied())
-            .collect();
-        let mut table = Table::new(&[">bytes", ">reads", ">writes", "field"]);
-        let mut first = 0;
-        for run in counts.chunk_by(|a, b| a == b).take(self.options.rows) {
-            let [from, to] = [first, first + run.len() - 1];
-            let last = if from == to {
-                String::new()
-            } else {
-                format!("-{to}")
-            };
-            let cells = vec![
-                format!("{from}{last}"),
-                short_count(run[0].0),
-                short_count(run[0].1),
-                self.field(index, from as u64),
-            ];
-            table.row(cells, None, None);
-            first += run.len();
-        }
-        if !table.is_empty() {
-            self.line("");
-            self.table(&table);
-        }
-    }
-
-    fn numbers(&mut self, index: usize, site: &Site) {
-        let scores = self.results.scores[index];
-        let sizes = match site.smallest == site.largest {
-            true => bytes(site.largest),
-            false => format!("{} to {}", bytes(site.smallest), bytes(site.largest)),
-        };
-        let at_peak = self.profile.seconds(site.peak_time.max(1));
-        let mean_life = ratio(site.lifetime, site.allocations);
-        let lines = [
-            ("type", self.name(index)),
-            (
-                "chunks",
-                format!(
-                    "{} of {sizes}, {} at most at a time, {} at the end",
-                    count(site.allocations),
-                    count(site.peak_chunks),
-                    count(site.end_chunks)
-                ),
-            ),
-            (
-                "bytes",
-                format!(
-                    "{} in all ({} asked for), peak {} at {}, {} at the program's peak",
-                    bytes(site.usable),
-                    bytes(site.requested),
-                    bytes(site.peak_usable),
-                    seconds(at_peak),
-                    bytes(site.at_peak_usable)
-                ),
-            ),
-            (
-                "life",
-                format!(
-                    "{} to {} events, {} on average; {} temporary",
-                    short_count(site.shortest_life),
-                    short_count(site.longest_life),
-                    short_count(rounded(mean_life)),
-                    count(site.temporary)
-                ),
-            ),
-            (
-                "scores",
-                format!(
-                    "lifetime {}, usage {}, useful lifetime {}; severity {}",
-                    score(scores.lifetime),
-                    score(scores.usage),
-                    score(scores.useful_lifetime),
-                    score(scores.severity())
-                ),
-            ),
-        ];
-        for (label, text) in lines {
-            self.labelled(label, &text);
-        }
-        if self.profile.run.accesses {
-            let text = format!(
-                "{} reads, {} writes; {} of {} touched",
-                short_count(site.reads),
-                short_count(site.writes),
-                bytes(site.touched_bytes),
-                bytes(site.requested)
-            );
-            self.labelled("accesses", &text);
-        }
-        let inferred = &self.results.inferences[index];
-        let pattern = |pattern: &Pattern| match pattern {
-            Pattern::Loop => "allocated in a loop".to_owned(),
-            Pattern::Growth => "grows".to_owned(),
-            Pattern::ShortUse => "short use in a long life".to_owned(),
-        };
-        let mut marks: Vec<String> = inferred.patterns.iter().map(pattern).collect();
-        let told = [
-            (inferred.most_bytes, "in the top tenth of sites by bytes"),
-            (inferred.most_chunks, "in the top tenth of sites by chunks"),
-        ];
-        marks.extend(
-            told.iter()
-                .filter(|(is, _)| *is)
-                .map(|(_, text)| (*text).to_owned()),
-        );
-        let counted = [
-            (inferred.read_only_chunks, "only read"),
-            (inferred.write_only_chunks, "only written"),
-        ];
-        for (chunks, what) in counted.into_iter().filter(|(chunks, _)| *chunks > 0) {
-            marks.push(format!("{} {what}", plural(chunks, "chunk")));
-        }
-        if inferred.is_growing {
-            marks.push(format!(
-                "{} sizes in a row grow",
-                count(inferred.longest_run)
-            ));
-        }
-        if !marks.is_empty() {
-            self.labelled("seen", &marks.join(", "));
-        }
-        let gaps = gap_at_peak(self.profile);
-        if let Some(gap) = gaps.iter().find(|gap| gap.site == index) {
-            let untouched = bytes(gap.allocated - gap.touched);
-            self.labelled(
-                "gap",
-                &format!("{untouched} not touched at the program's peak"),
-            );
-        }
-        if site.drag > 0.0 {
-            let second = seconds_per_event(self.profile, site);
-            self.labelled("drag", &byte_seconds(site.drag * second));
-        }
-        let found: Vec<String> = self
-            .results
-            .of_site(index)
-            .map(|finding| finding.sentence.clone())
-            .collect();
-        for sentence in found {
-            self.labelled("try", &sentence);
-        }
-    }
-
-    /// Misses by field, where there are windows and fields.
-    fn fields(&mut self, site: usize) {
-        let Some(misses) = &self.results.misses else {
-            return;
-        };
-        let Some(own) = misses.sites.iter().find(|it| it.site == site) else {
-            return;
-        };
-        let mut table = Table::new(&[">offset", ">accesses", ">misses", "field"]);
-        // One field is the site itself.
-        for field in own
-            .fields
-            .iter()
-            .take(self.options.rows)
-            .filter(|_| own.fields.len() > 1)
-        {
-            let [certain, possible] = [&field.certain, &field.possible]
-                .map(|levels| levels.first().copied().unwrap_or(0) as f64);
-            let interval = Interval {
-                low: certain,
-                estimate: certain,
-                high: possible,
-            };
-            let name = field.field.as_deref().map_or_else(String::new, escape);
-            let cells = vec![
-                field.offset.to_string(),
-                short_count(field.recorded),
-                range(&interval),
-                name,
-            ];
-            table.row(cells, None, None);
-        }
-        if let Some(machine) = self.machine_line().filter(|_| !table.is_empty()) {
-            self.line("");
-            self.line(&format!("first-level misses: {machine}"));
-            self.table(&table);
-        }
-    }
-
-    fn lines_around(&mut self, site: &Site) {
-        let place = site
-            .place
-            .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
-        let Some(frame) = place.filter(|frame| frame.line > 0) else {
-            return;
-        };
-        let path = match &self.options.root {
-            Some(root) => root.join(&frame.file),
-            None => Path::new(&frame.file).to_owned(),
-        };
-        // A profile may name a device or a pipe.
-        let is_file = std::fs::metadata(&path)
-            .is_ok_and(|data| data.is_file() && data.len() <= MAX_SOURCE_BYTES);
-        let Some(text) = is_file.then(|| std::fs::read(&path).ok()).flatten() else {
-            return;
-        };
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let at = usize::try_from(frame.line).unwrap_or(usize::MAX);
-        let first = at.saturating_sub(AROUND).max(1);
-        self.line("");
-        for (number, source) in (1..)
-            .zip(text.lines())
-            .skip(first - 1)
-            .take(at - first + AROUND + 1)
-        {
-            let mark = if number == at { ">" } else { " " };
-            let source = escape(&source.replace('\t', "    "));
-            self.line(&format!("{mark} {number:>5}  {source}"));
-        }
     }
 }

@@ -216,6 +216,12 @@ fn filters_choose_sites() {
     // Thread 42 is the first; its windows show sites 0 and 1.
     assert_eq!(filtered(&run, &["thread=42"]), [0, 1]);
     assert_eq!(filtered(&run, &["thread=43"]), [0u64; 0]);
+    let nobody = Options {
+        filters: vec![Filter::Thread(43)],
+        ..options(80)
+    };
+    assert_eq!(sites(&run, &nobody), "no site passes the filters\n");
+    assert!(summary(&run, &nobody).contains("first        no site passes the filters\n"));
     run.sites[3].threads = 1 << 42;
     assert_eq!(filtered(&run, &["thread=42"]), [0, 1, 3]);
     // Site 2 lives from 0.6 s to 1.8 s, site 0 until 1.2 s.
@@ -246,6 +252,7 @@ fn bad_filters_and_orders_are_told() {
     for text in [
         "",
         "type",
+        "type=",
         "size=3",
         "thread=x",
         "time=1",
@@ -281,7 +288,7 @@ fn orders_are_kept() {
             },
         )
     };
-    assert_eq!(by("saving"), [0, 3, 2, 1]);
+    assert_eq!(by("saving"), [0, 2, 3, 1]);
     assert_eq!(by("bytes"), [1, 2, 0, 3]);
     assert_eq!(by("allocations"), [2, 0, 1, 3]);
     // 0, 0.07, 0.83, 1
@@ -300,14 +307,31 @@ fn orders_are_kept() {
 fn json_has_the_documented_keys() {
     let run = run();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    let keys: Vec<&String> = all.as_object().expect("an object").keys().collect();
-    let documented: Vec<&str> = { include_str!("json.rs").lines() }
-        .filter_map(|line| line.strip_prefix("//! | `")?.split_once('`'))
-        .map(|(key, _)| key)
-        .collect();
-    let mut sorted = documented.clone();
-    sorted.sort_unstable();
-    assert_eq!(keys, sorted);
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scope-format.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, tables) = page.split_once("\n## JSON\n").expect("a chapter");
+    let rows = tables.lines().filter_map(|line| {
+        let (place, keys) = line.strip_prefix("| `")?.split_once("` | `")?;
+        Some((
+            place,
+            keys.split('`')
+                .step_by(2)
+                .filter(|key| !key.is_empty())
+                .collect::<Vec<_>>(),
+        ))
+    });
+    let mut objects = 0;
+    for (place, mut documented) in rows {
+        let object = all
+            .pointer(place.trim_end_matches('.'))
+            .unwrap_or_else(|| panic!("{place}"));
+        let keys: Vec<&String> = object.as_object().expect(place).keys().collect();
+        documented.sort_unstable();
+        assert_eq!(keys, documented, "{place}");
+        objects += 1;
+    }
+    assert_eq!(objects, 24);
+    assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
     assert_eq!(all["findings"][0]["kind"], "partly-used");
     assert_eq!(all["findings"][0]["amount"]["bytes"], 396_000);
@@ -351,7 +375,7 @@ fn a_profile_of_nothing_has_a_summary() {
     run.total = crate::profile::Totals::default();
     let text = summary(&run, &options(80));
     assert!(
-        text.contains("\nfirst        no site wastes much\n"),
+        text.contains("\nfirst        nothing stands out: no site wastes 1 %"),
         "{text}"
     );
     assert_eq!(
