@@ -80,7 +80,10 @@ pub(super) fn run(
         .arg(target_dir.join("ccscope"));
     command.args([
         "--config",
-        &config("rustflags", &[user_flags(&cargo), all].concat()),
+        &config(
+            "rustflags",
+            &[user_flags(&cargo, &user_args, err)?, all].concat(),
+        ),
     ]);
     command.args(["--config", &config("runner", &runner(args, &here)?)]);
     if args.record.quiet {
@@ -164,36 +167,38 @@ fn take_target(args: &[OsString]) -> Result<(Vec<OsString>, Option<PathBuf>), Cl
 fn target_folder(cargo: &OsStr, args: &[OsString]) -> Result<PathBuf, CliError> {
     let mut command = Command::new(cargo);
     command.args(["metadata", "--no-deps", "--format-version=1"]);
-    let mut words = args.iter();
-    while let Some(word) = words.next() {
-        if is_one_of(
-            word,
-            &[
-                "--manifest-path",
-                "--config",
-                "--offline",
-                "--locked",
-                "--frozen",
-            ],
-        ) {
-            command.arg(word);
-            let has_value = word.as_encoded_bytes().contains(&b'=');
-            if is_one_of(word, &["--manifest-path", "--config"]) && !has_value {
-                command.args(words.next());
-            }
-        }
-    }
+    const NAMES: [&str; 5] = [
+        "--manifest-path",
+        "--config",
+        "--offline",
+        "--locked",
+        "--frozen",
+    ];
+    command.args(chosen(args, &NAMES));
     let output = output(&mut command)?;
     if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-        return fail(text.split_whitespace().collect::<Vec<_>>().join(" "));
+        return fail(one_line(&String::from_utf8_lossy(&output.stderr)));
     }
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     match metadata["target_directory"].as_str() {
         Some(folder) => Ok(folder.into()),
         None => fail("cargo metadata does not tell the target folder"),
     }
+}
+
+/// The options of these names, with their values.
+fn chosen<'a>(args: &'a [OsString], names: &[&str]) -> Vec<&'a OsString> {
+    let (mut chosen, mut words) = (Vec::new(), args.iter());
+    while let Some(word) = words.next() {
+        if is_one_of(word, names) {
+            chosen.push(word);
+            let has_value = word.as_encoded_bytes().contains(&b'=');
+            if is_one_of(word, &["--manifest-path", "--config"]) && !has_value {
+                chosen.extend(words.next());
+            }
+        }
+    }
+    chosen
 }
 
 fn output(command: &mut Command) -> Result<Output, CliError> {
@@ -204,7 +209,11 @@ fn output(command: &mut Command) -> Result<Output, CliError> {
 
 /// The flags that cargo would use, as far as ours would take their place: of the environment, or
 /// `build.rustflags`. Those of `target.*.rustflags` are added by cargo itself.
-fn user_flags(cargo: &OsStr) -> Vec<String> {
+fn user_flags(
+    cargo: &OsStr,
+    args: &[OsString],
+    err: &mut dyn Write,
+) -> Result<Vec<String>, CliError> {
     let words = |text: &str, mark: char| {
         text.split(mark)
             .filter(|word| !word.is_empty())
@@ -212,10 +221,10 @@ fn user_flags(cargo: &OsStr) -> Vec<String> {
             .collect()
     };
     if let Ok(text) = env::var("CARGO_ENCODED_RUSTFLAGS") {
-        return words(&text, '\x1f');
+        return Ok(words(&text, '\x1f'));
     }
     if let Ok(text) = env::var("RUSTFLAGS") {
-        return words(&text, ' ');
+        return Ok(words(&text, ' '));
     }
     // Cargo can say what its files hold, but not yet without this variable.
     let mut command = Command::new(cargo);
@@ -226,19 +235,34 @@ fn user_flags(cargo: &OsStr) -> Vec<String> {
         "--format=json-value",
         "build.rustflags",
     ]);
+    command.args(chosen(args, &["--config"]));
     command.env("RUSTC_BOOTSTRAP", "1");
-    let value = output(&mut command)
-        .ok()
-        .filter(|output| output.status.success());
-    let value = value.and_then(|output| serde_json::from_slice(&output.stdout).ok());
-    match value {
-        Some(serde_json::Value::String(text)) => words(&text, ' '),
-        Some(serde_json::Value::Array(list)) => list
-            .iter()
-            .filter_map(|word| word.as_str().map(str::to_owned))
-            .collect(),
-        _ => Vec::new(),
+    let output = output(&mut command)?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        if !why.contains("is not set") {
+            let why = one_line(&why);
+            writeln!(
+                err,
+                "ccscope: flags of `build.rustflags` are left out: {why}"
+            )?;
+        }
+        return Ok(Vec::new());
     }
+    Ok(match serde_json::from_slice(&output.stdout)? {
+        serde_json::Value::String(text) => words(&text, ' '),
+        serde_json::Value::Array(list) => {
+            let text = |word: &serde_json::Value| word.as_str().map(str::to_owned);
+            list.iter().filter_map(text).collect()
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// What cargo says of an error.
+fn one_line(text: &str) -> String {
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The command that cargo puts before each program.

@@ -183,7 +183,9 @@ impl Recording {
                     .processes
                     .iter()
                     .rfind(|process| process.pid == self.child.id());
-                self.progress.show(main.and_then(Process::header));
+                if let Some(main) = main {
+                    self.progress.show(main);
+                }
                 next = Instant::now() + FIRST_INTERVAL.max(self.started.elapsed() / SAMPLES);
             }
             if self.processes.len() > MAX_HELD {
@@ -232,7 +234,10 @@ impl Recording {
     fn accept(&mut self) {
         while let Some(arrival) = self.listener.accept() {
             let mut process = Process::new(arrival);
-            if process.pid == self.child.id() && process.command.is_empty() {
+            // After an `exec` they are those of another program.
+            let is_first = { self.processes.iter() }.all(|other| other.pid != process.pid);
+            let is_known = !is_first && process.executable().is_some();
+            if process.pid == self.child.id() && process.command.is_empty() && !is_known {
                 process.command.clone_from(&self.words);
             }
             self.processes.push(process);
@@ -349,6 +354,7 @@ impl<'a> Reporter<'a> {
             return fail("it ended before the runtime was ready");
         };
         let path = self.path_for(&process, is_main);
+        let name = process.name();
         let mut caveats = Vec::new();
         let mapped = header.mapped_peak;
         if is_main
@@ -380,6 +386,12 @@ impl<'a> Reporter<'a> {
         let (mut profile, numbers) =
             crate::capture::profile_and_numbers(&capture, run, resident, &mut self.symbols)?;
         self.name_compiler(&mut profile, is_main);
+        if lacks_lines(&profile, &name) {
+            profile.run.caveats.push(format!(
+                "{name} has no debug information, so that its sites have no lines: set `debug = \
+                 \"line-tables-only\"` in Cargo.toml, or `-g` for C"
+            ));
+        }
         let mut failed = None;
         let dead = dead
             .map(Spool::read)
@@ -446,6 +458,16 @@ impl<'a> Reporter<'a> {
         }
         path
     }
+}
+
+/// Whether stacks go through the executable and no line of it is known.
+fn lacks_lines(profile: &Profile, name: &str) -> bool {
+    let mut own = profile
+        .frames
+        .iter()
+        .filter(|frame| frame.module == name)
+        .peekable();
+    own.peek().is_some() && own.all(|frame| frame.line == 0)
 }
 
 #[cfg(test)]

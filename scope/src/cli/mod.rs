@@ -83,7 +83,7 @@ pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) 
         .position(|word| word == "--")
         .unwrap_or(args.len());
     let rest = args.split_off(end);
-    let result = match CargoArgs::try_parse_from(args) {
+    let result = match CargoArgs::try_parse_from(args::ours_first(args)) {
         Ok(args) => match &args.command {
             CargoCommand::Run(args) => cargo::run("run", args, &rest, err),
             CargoCommand::Test(args) => cargo::run("test", args, &rest, err),

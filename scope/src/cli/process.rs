@@ -2,8 +2,8 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use memmap2::{Mmap, MmapOptions};
@@ -15,6 +15,20 @@ use super::socket::Arrival;
 use super::spool::Spool;
 use crate::format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
+
+/// What an access takes of the runtime, and what an allocation with its free takes besides, with
+/// warm caches: measured in loops of C, with and without the tool, on a virtual EPYC.
+const EVENT_NS: f64 = 1.8;
+const CALL_NS: f64 = 115.0;
+
+/// What the profiler takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Overhead {
+    /// At least this part of the process's processor time; unknown at first.
+    pub(super) time: Option<f64>,
+    /// Of the capture.
+    pub(super) bytes: u64,
+}
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -92,12 +106,39 @@ impl Process {
     /// File name of the program. A process may have started another one since, so the runtime knows
     /// better than the kernel.
     pub(super) fn name(&self) -> String {
-        let seen = first_module(&self.capture).filter(|name| !name.is_empty());
-        seen.unwrap_or_else(|| self.program.clone())
+        let seen = self.executable();
+        let name = seen.as_deref().and_then(Path::file_name);
+        name.map_or_else(
+            || self.program.clone(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
+    /// What the profiler takes of the process so far.
+    pub(super) fn overhead(&self, header: &Header) -> Overhead {
+        let own = header.events as f64 * EVENT_NS + header.total.allocations as f64 * CALL_NS;
+        let used = processor_ns(self.pid).filter(|&used| used > 0.0);
+        let blocks = self.capture.metadata().map_or(0, |file| file.blocks());
+        Overhead {
+            time: used.map(|used| own / used),
+            bytes: blocks * 512,
+        }
     }
 
     pub(super) fn has_ended(&self) -> bool {
         Status::of(self.pid).is_none_or(|status| status.is_zombie)
+    }
+
+    /// The executable as the runtime has seen it, if it has come so far.
+    pub(super) fn executable(&self) -> Option<PathBuf> {
+        let mut bytes = [0; size_of::<Module>()];
+        self.capture
+            .read_exact_at(&mut bytes, layout::MODULES)
+            .ok()?;
+        let module = format::read::<Module>(&bytes, 0)?;
+        let path = module.path.split(|&byte| byte == 0).next()?;
+        let path = String::from_utf8_lossy(path).into_owned();
+        Some(PathBuf::from(path)).filter(|path| path.file_name().is_some())
     }
 
     pub(super) fn capture(&self) -> &File {
@@ -110,6 +151,11 @@ impl Process {
         run: Run,
     ) -> io::Result<(Mmap, Run, Vec<Resident>, Option<Spool>)> {
         self.drain()?;
+        if self.command.is_empty() {
+            // It has ended or started another program before it could be asked.
+            let program = self.executable().unwrap_or_default();
+            self.command = vec![program.to_string_lossy().into_owned()];
+        }
         let Process {
             pid,
             command,
@@ -131,16 +177,6 @@ impl Process {
             dead,
         ))
     }
-}
-
-/// File name of the executable as the runtime has seen it.
-fn first_module(capture: &File) -> Option<String> {
-    let mut bytes = [0; size_of::<Module>()];
-    capture.read_exact_at(&mut bytes, layout::MODULES).ok()?;
-    let module = format::read::<Module>(&bytes, 0)?;
-    let path = module.path.split(|&byte| byte == 0).next()?;
-    let path = PathBuf::from(String::from_utf8_lossy(path).into_owned());
-    Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
 /// Lines of `/proc/PID/status`.
@@ -168,6 +204,17 @@ impl Status {
             is_zombie: value("State:").is_some_and(|state| state.starts_with(['Z', 'X'])),
         })
     }
+}
+
+/// The time for which the threads of a process have run, in their own code and the kernel's.
+fn processor_ns(pid: u32) -> Option<f64> {
+    /// Linux counts in these for programs, whatever it does itself.
+    const NS_OF_TICK: f64 = 1e7;
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name, in brackets.
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some((next()? + next()?) * NS_OF_TICK)
 }
 
 pub(super) fn nanoseconds_now() -> u64 {
@@ -255,6 +302,7 @@ mod tests {
     fn own_memory_is_resident() {
         let status = Status::of(std::process::id()).unwrap();
         assert!(status.resident.unwrap() > 100 << 10 && !status.is_zombie);
+        assert!(processor_ns(std::process::id()).is_some());
         assert!(Status::of(u32::MAX).is_none());
     }
 

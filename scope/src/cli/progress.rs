@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
 
-use crate::format::Header;
+use super::process::Process;
 
 /// Shorter runs get no line.
 const QUIET_TIME: Duration = Duration::from_secs(2);
@@ -33,18 +33,23 @@ impl Progress {
         }
     }
 
-    pub(super) fn show(&mut self, header: Option<Header>) {
+    pub(super) fn show(&mut self, process: &Process) {
         let now = Instant::now();
-        let Some(header) = header.filter(|_| now >= self.next) else {
+        let Some(header) = process.header().filter(|_| now >= self.next) else {
             return;
         };
         self.next = now + INTERVAL;
+        let overhead = process.overhead(&header);
+        let time = overhead.time.map_or_else(String::new, |part| {
+            format!("at least {:.0} % of its time, ", part.min(0.99) * 100.0)
+        });
         self.bar.set_message(format!(
-            "{} live in {} blocks, {} sites, {} events",
+            "{} live in {} blocks, {} sites, {} events; profiler: {time}{}",
             HumanBytes(header.total.live_bytes),
             HumanCount(header.total.live_chunks),
             HumanCount(header.sites),
-            HumanCount(header.events)
+            HumanCount(header.events),
+            HumanBytes(overhead.bytes)
         ));
         self.bar.tick();
     }

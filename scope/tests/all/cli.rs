@@ -166,6 +166,43 @@ fn output_and_exit_status_pass_through() {
 }
 
 #[test]
+fn crashes_other_versions_and_what_is_missing_are_told_in_a_line() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let output = run_in(
+        path,
+        CCSCOPE,
+        &["run", "-o", "p", "sh", "-c", "kill -SEGV $$"],
+    );
+    let err = text(&output.stderr);
+    assert!(err.contains("ended by signal 11 (SIGSEGV) after"), "{err}");
+    assert!(err.contains("has no debug information"), "{err}");
+    // Too quick to be asked for its arguments.
+    run_in(
+        path,
+        CCSCOPE,
+        &["run", "-q", "-o", "p", "sh", "-c", "exec sh -c :"],
+    );
+    let file = path.join("p");
+    let run = ccscope::Profile::open(&file).unwrap().run;
+    let command = run.command.join(" ");
+    assert!(
+        !command.is_empty() && !command.contains("exec"),
+        "{command}"
+    );
+    let shown = |change: fn(&mut Vec<u8>)| {
+        let mut bytes = fs::read(&file).unwrap();
+        change(&mut bytes);
+        let checksum = crc32fast::hash(&bytes[..12]);
+        bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
+        fs::write(path.join("q"), bytes).unwrap();
+        refusal(CCSCOPE, &["show", path.join("q").to_str().unwrap()], 1)
+    };
+    assert!(shown(|bytes| bytes[8] = 9).contains("is of version 9"));
+    assert!(shown(|bytes| bytes[99] ^= 1).contains("is damaged"));
+}
+
+#[test]
 fn a_signal_to_the_tool_reaches_the_program() {
     let folder = TempDir::new().unwrap();
     // Not SIGINT: a background job, as tests may be, ignores it. The loop ends in any case.
@@ -231,7 +268,7 @@ fn cargo_profiles_a_program_and_its_tests() {
         // Those that cargo has set for this test.
         command.env_remove("CARGO_TARGET_DIR").output().unwrap()
     };
-    let output = cargo(&["run", "-o", "sum.ccscope"]);
+    let output = cargo(&["run", "--bin=sum", "-o", "sum.ccscope"]);
     let err = text(&output.stderr);
     assert_eq!(
         (text(&output.stdout).as_str(), output.status.code()),
@@ -271,6 +308,12 @@ fn cargo_profiles_a_program_and_its_tests() {
             .unwrap()
             .run
             .accesses
+    );
+    let output = cargo(&["run", "-p", "unknown"]);
+    let err = text(&output.stderr);
+    assert!(
+        err.starts_with("error: package") && err.contains("`unknown`"),
+        "{err}"
     );
     fs::write(path.join("src/main.rs"), "fn main() { nothing }").unwrap();
     let output = cargo(&["run"]);
@@ -425,6 +468,32 @@ fn a_c_program_is_instrumented() {
     assert!(line.contains("/no/such"), "{line}");
     assert!(refusal(CCSCOPE, &["show", "--filter=size=3", "p"], 2).contains("no filter"));
     assert!(refusal(CCSCOPE, &["show", "/no/such"], 1).contains("/no/such"));
+}
+
+#[test]
+fn types_of_cxx_are_named() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let source = "#include <cstdio>
+        #include <vector>
+        struct Node { long key; Node *next; };
+        Node *volatile list;
+        int main() {
+            list = new Node();
+            list->next = new Node[3]();
+            std::vector<Node> all(static_cast<unsigned long>(list->key) + 5);
+            list = &all[0];
+            return fopen(\"/no/such\", \"r\") != nullptr;
+        }";
+    fs::write(path.join("a.cc"), source).unwrap();
+    let output = run_in(path, CCSCOPE, &["c++", "-g", "-O1", "a.cc", "-o", "a"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = run_in(path, CCSCOPE, &["run", "-q", "-o", "p", "./a"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&run_in(path, CCSCOPE, &["show", "p", "--types"]).stdout);
+    for name in ["  Node\n", "  vector<Node>\n", "  FILE\n"] {
+        assert!(shown.contains(name), "{shown}");
+    }
 }
 
 #[test]
