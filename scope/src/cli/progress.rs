@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use super::process::Process;
+use crate::analyses::units::{bytes, plural, short_count};
 
 /// Shorter runs get no line.
 const QUIET_TIME: Duration = Duration::from_secs(2);
@@ -41,15 +42,14 @@ impl Progress {
         self.next = now + INTERVAL;
         let overhead = process.overhead(&header);
         let time = overhead.time.map_or_else(String::new, |part| {
-            format!("at least {:.0} % of its time, ", part.min(0.99) * 100.0)
+            format!("at least {:.0} % of its time and ", part.min(0.99) * 100.0)
         });
         self.bar.set_message(format!(
-            "{} live in {} blocks, {} sites, {} events; profiler: {time}{}",
-            HumanBytes(header.total.live_bytes),
-            HumanCount(header.total.live_chunks),
-            HumanCount(header.sites),
-            HumanCount(header.events),
-            HumanBytes(overhead.bytes)
+            "{} live, {}; profiler: {time}{}; {} events",
+            bytes(header.total.live_bytes),
+            plural(header.sites, "site"),
+            bytes(overhead.bytes),
+            short_count(header.events)
         ));
         self.bar.tick();
     }

@@ -79,11 +79,17 @@ fn new_type(line: &str) -> Option<String> {
 
 /// The variable and its members that a line assigns.
 fn place(line: &str) -> Option<Vec<String>> {
-    let (target, value) = line.split_once('=')?;
+    // A loop may stand before it.
+    let (target, value) = match line.find("alloc") {
+        Some(at) => line[..at].rsplit_once('=')?,
+        None => line.split_once('=')?,
+    };
     let target = target.trim_end();
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     // No assignment but a comparison, or of a number.
-    if value.starts_with('=') || target.ends_with(['!', '<', '>', '+', '-', '*', '/', '&', '|']) {
+    if value.starts_with('=')
+        || target.ends_with(['=', '!', '<', '>', '+', '-', '*', '/', '&', '|'])
+    {
         return None;
     }
     let from = target.rfind(|c: char| !is_word(c) && !matches!(c, '.' | '-' | '>'));
@@ -247,6 +253,7 @@ mod tests {
         for (line, path) in [
             ("  struct node *n = malloc(8);", "n"),
             ("a.list->head = malloc(8);", "a list head"),
+            ("for (i = 0; i < 9; i++) n = calloc(8, 1);", "n"),
         ] {
             assert_eq!(place(line).unwrap().join(" "), path);
         }

@@ -450,7 +450,7 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
         }
         None if view.results.shown.is_empty() && !options.filters.is_empty() => NO_SITE.to_owned(),
         None => format!(
-            "nothing stands out: no site wastes {} of the process's memory or time",
+            "nothing stands out: no site wastes {} of memory or time",
             percent(options.findings.min_share)
         ),
     };
