@@ -231,13 +231,16 @@ impl<'a> View<'a> {
 
     fn machine_line(&self) -> Option<String> {
         let misses = self.results.misses.as_ref()?;
-        let from = match misses.is_complete {
-            true => "all accesses".to_owned(),
-            false => format!(
-                "{} ({} accesses)",
-                plural(misses.windows as u64, "window"),
-                short_count(misses.recorded)
-            ),
+        let recorded = short_count(misses.recorded);
+        let from = if misses.is_complete {
+            "all accesses".to_owned()
+        } else if self.profile.windows.iter().all(|window| window.from_start) {
+            format!("the run's first {recorded} accesses (--rate 100 has more)")
+        } else {
+            format!(
+                "{} ({recorded} accesses)",
+                plural(misses.windows as u64, "window")
+            )
         };
         Some(format!(
             "simulated from {from} on {}",

@@ -309,6 +309,20 @@ fn cargo_profiles_a_program_and_its_tests() {
             .run
             .accesses
     );
+    let script = "case $1 in -Z*) echo error: no config >&2; exit 1;; esac; exec cargo \"$@\"";
+    let deaf = executable(path, "cargo", format!("#!/bin/sh\n{script}\n").as_bytes());
+    let mut command = Command::new(CARGO_CCSCOPE);
+    command
+        .args(["ccscope", "run", "-p", "unknown"])
+        .current_dir(path);
+    command
+        .env("XDG_CACHE_HOME", path.join("cache"))
+        .env("CARGO", deaf);
+    let err = text(&command.output().unwrap().stderr);
+    assert!(
+        err.starts_with("ccscope: flags of `build.rustflags` are left out: no config\n"),
+        "{err}"
+    );
     let output = cargo(&["run", "-p", "unknown"]);
     let err = text(&output.stderr);
     assert!(

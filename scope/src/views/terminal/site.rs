@@ -186,9 +186,9 @@ impl View<'_> {
                 &format!("{untouched} not touched at the program's peak"),
             );
         }
-        if site.drag > 0.0 {
-            let second = seconds_per_event(self.profile, site);
-            self.labelled("drag", &byte_seconds(site.drag * second));
+        let drag = site.drag * seconds_per_event(self.profile, site);
+        if drag >= 1.0 {
+            self.labelled("drag", &byte_seconds(drag));
         }
         let found: Vec<String> = self
             .results
