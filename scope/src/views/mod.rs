@@ -118,7 +118,8 @@ impl FromStr for Sort {
     }
 }
 
-/// Which sites are shown; as text, `function=TEXT`, `type=TEXT`, `thread=ID` or `time=FROM..TO`. The first thread is 1.
+/// Which sites are shown; as text, `function=TEXT`, `type=TEXT`, `thread=ID` or `time=FROM..TO`.
+/// The first thread is 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Filter {
     /// A function of the stack contains the text.

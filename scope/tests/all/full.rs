@@ -7,7 +7,12 @@ use super::programs::{Run, compile};
 #[test]
 fn every_chunk_is_kept() {
     let folder = TempDir::new().unwrap();
-    let program = compile(folder.path(), &["cc"], "churn.c", &["-O1", "-fno-builtin"]);
+    let program = compile(
+        folder.path(),
+        &["cc"],
+        "churn.c",
+        &["-g", "-O1", "-fno-builtin"],
+    );
     let program = program.to_str().unwrap();
     let sums = Run::of(&[program]).profile();
     let full = Run::of(&["--full", program]).profile();
