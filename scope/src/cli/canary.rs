@@ -1,7 +1,7 @@
 //! Checks a compiler's instrumentation: a program with a known number of loads and stores is
 //! compiled and run before a compiler is first used, and the counts are compared.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -9,15 +9,19 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::args::RecordArgs;
-use super::flags::Compiler;
 use super::launch::Recording;
 use super::{CliError, fail, runtime};
 use crate::format::{self, Chunk, layout};
 
-const SOURCES: [(&str, &str); 2] = [
+/// Names and texts of files. The first one is compiled.
+type Sources = &'static [(&'static str, &'static str)];
+
+pub(super) const RUST: Sources = &[
     ("main.rs", include_str!("canary/main.rs")),
     ("sort.rs", include_str!("canary/sort.rs")),
 ];
+/// Of C and of C++.
+pub(super) const C: Sources = &[("sort.c", include_str!("canary/sort.c"))];
 /// Size of its array in bytes.
 const SIZE: u64 = 80_000;
 /// Loads and stores of the array.
@@ -32,112 +36,102 @@ struct Counts {
     stores: u64,
 }
 
-/// Refuses a compiler whose `flags` do not count what the canary does. The answer is kept until the
-/// compiler, the flags or the runtime change.
-pub(super) fn check(
-    rustc: &OsString,
-    compiler: &Compiler,
-    flags: &[String],
-    runtime: &Path,
-    err: &mut dyn Write,
-) -> Result<(), CliError> {
-    let key = runtime::hash_of((&compiler.text, flags, SOURCES, runtime));
-    let mark = runtime::cache_folder()?.join(format!("canary-{key:016x}"));
-    if mark.exists() {
-        return Ok(());
-    }
-    writeln!(err, "ccscope: checking {} once", compiler.name())?;
-    let counted = count(rustc, compiler, flags, runtime)?;
-    if counted != EXPECTED {
-        let Counts { loads, stores } = EXPECTED;
-        return fail(format!(
-            "{} cannot be used: expected {loads} loads and {stores} stores in a known program, \
-             counted {} and {}",
-            compiler.name(),
-            counted.loads,
-            counted.stores
-        ));
-    }
-    // Without this note it is checked again.
-    drop(runtime::replace(&mark, compiler.text.as_bytes()));
-    Ok(())
+/// A compiler with all that its instrumentation depends on.
+#[derive(Debug)]
+pub(super) struct Canary<'a> {
+    pub(super) compiler: &'a OsStr,
+    /// What it says of itself, with its name in the first line.
+    pub(super) version: &'a str,
+    pub(super) flags: Vec<&'a OsStr>,
+    pub(super) sources: Sources,
+    pub(super) runtime: &'a Path,
 }
 
-fn count(
-    rustc: &OsString,
-    compiler: &Compiler,
-    flags: &[String],
-    runtime: &Path,
-) -> Result<Counts, CliError> {
-    let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
-    let program = folder.path().join("canary");
-    compile(rustc, compiler, flags, folder.path(), &program)?;
-    let record = RecordArgs {
-        output: None,
-        rate: 0,
-        no_stacks: true,
-        counters_only: false,
-        full: false,
-        quiet: true,
-    };
-    let mut command = Command::new(program);
-    command.stdin(Stdio::null());
-    let mut recording = Recording::start(command, runtime, &record, true)?;
-    let status = recording.end()?;
-    let Some(process) = recording.processes.pop().filter(|_| status.success()) else {
-        return fail(format!(
-            "{}: the check of its instrumentation ended with {status}",
-            compiler.name()
-        ));
-    };
-    let Some(header) = process.header() else {
-        return fail("the runtime does not fit this tool");
-    };
-    counts(process.capture(), header.chunks)
-}
+impl Canary<'_> {
+    /// Refuses a compiler whose flags do not count what the canary does. The answer is kept until
+    /// the compiler, the flags or the runtime change.
+    pub(super) fn check(&self, err: &mut dyn Write) -> Result<(), CliError> {
+        let of = (self.version, &self.flags, self.sources, self.runtime);
+        let mark = runtime::cache_folder()?.join(format!("canary-{:016x}", runtime::hash_of(of)));
+        if mark.exists() {
+            return Ok(());
+        }
+        writeln!(err, "ccscope: checking {} once", self.name())?;
+        let counted = self.count()?;
+        if counted != EXPECTED {
+            let Counts { loads, stores } = EXPECTED;
+            return fail(format!(
+                "{} cannot be used: expected {loads} loads and {stores} stores in a known \
+                 program, counted {} and {}",
+                self.name(),
+                counted.loads,
+                counted.stores
+            ));
+        }
+        // Without this note it is checked again.
+        drop(runtime::replace(&mark, self.version.as_bytes()));
+        Ok(())
+    }
 
-fn compile(
-    rustc: &OsString,
-    compiler: &Compiler,
-    flags: &[String],
-    folder: &Path,
-    program: &Path,
-) -> Result<(), CliError> {
-    for (name, text) in SOURCES {
-        let path = folder.join(name);
-        fs::write(&path, text)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    fn name(&self) -> &str {
+        self.version.lines().next().unwrap_or_default()
     }
-    let mut command = Command::new(rustc);
-    command.args([
-        "--edition=2024",
-        "--crate-name=canary",
-        "-Copt-level=3",
-        "-Awarnings",
-    ]);
-    command
-        .args(flags)
-        .args(["--target", &compiler.host, "-o"])
-        .arg(program)
-        .arg(folder.join(SOURCES[0].0));
-    let output = command.output();
-    let output = output.map_err(|error| format!("{}: {error}", Path::new(rustc).display()))?;
-    if output.status.success() {
-        return Ok(());
+
+    fn count(&self) -> Result<Counts, CliError> {
+        let folder = tempfile::tempdir();
+        let folder = folder.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
+        let program = folder.path().join("canary");
+        self.compile(folder.path(), &program)?;
+        let record = RecordArgs {
+            output: None,
+            rate: 0,
+            no_stacks: true,
+            counters_only: false,
+            full: false,
+            quiet: true,
+        };
+        let mut command = Command::new(program);
+        command.stdin(Stdio::null());
+        let mut recording = Recording::start(command, self.runtime, &record, true)?;
+        let status = recording.end()?;
+        let Some(process) = recording.processes.pop().filter(|_| status.success()) else {
+            return fail(format!(
+                "{}: the check of its instrumentation ended with {status}",
+                self.name()
+            ));
+        };
+        let Some(header) = process.header() else {
+            return fail("the runtime does not fit this tool");
+        };
+        counts(process.capture(), header.chunks)
     }
-    let text = String::from_utf8_lossy(&output.stderr);
-    let line = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("no reason given");
-    fail(format!(
-        "{} cannot be used: a program that loads {} times and stores {} times does not compile \
-         with instrumentation: {line}",
-        compiler.name(),
-        EXPECTED.loads,
-        EXPECTED.stores
-    ))
+
+    fn compile(&self, folder: &Path, program: &Path) -> Result<(), CliError> {
+        for (name, text) in self.sources {
+            let path = folder.join(name);
+            fs::write(&path, text)
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        let mut command = Command::new(self.compiler);
+        command.arg(folder.join(self.sources[0].0)).args(&self.flags);
+        let output = command.arg("-o").arg(program).output();
+        let output = output.map_err(|error| format!("{}: {error}", self.compiler.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        let line = text
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("no reason given");
+        fail(format!(
+            "{} cannot be used: a program that loads {} times and stores {} times does not \
+             compile with instrumentation: {line}",
+            self.name(),
+            EXPECTED.loads,
+            EXPECTED.stores
+        ))
+    }
 }
 
 /// Accesses to the one live chunk of the array's size.

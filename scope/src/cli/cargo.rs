@@ -9,8 +9,9 @@ use std::process::{Command, Output};
 
 use super::args::BuildArgs;
 use super::built::Built;
+use super::canary::{self, Canary};
 use super::flags::{self, Compiler};
-use super::{CliError, canary, fail, runtime};
+use super::{CliError, fail, runtime};
 
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
@@ -65,12 +66,28 @@ pub(super) fn run(
         "-Xlinker".as_ref(),
         folder.as_os_str(),
     ];
-    let link: Vec<String> = link
-        .iter()
-        .map(|word| format!("-Clink-arg={}", word.display()))
-        .collect();
-    let all = [&flags[..], &link, &runtime::wrapping()].concat();
-    canary::check(&rustc, &compiler, &all, &runtime, err)?;
+    let wrapping = runtime::wrapping().into_iter();
+    let wrapping = wrapping.flat_map(|word| ["-Xlinker".to_owned(), word]);
+    let link = link.iter().map(|word| word.display().to_string());
+    let link = link.chain(wrapping).map(|word| format!("-Clink-arg={word}"));
+    let all: Vec<String> = flags.iter().cloned().chain(link).collect();
+    let fixed = [
+        "--edition=2024",
+        "--crate-name=canary",
+        "-Copt-level=3",
+        "-Awarnings",
+        "--target",
+        HOST,
+    ];
+    let words = fixed.into_iter().chain(all.iter().map(String::as_str));
+    let canary = Canary {
+        compiler: &rustc,
+        version: &compiler.text,
+        flags: words.map(OsStr::new).collect(),
+        sources: canary::RUST,
+        runtime: &runtime,
+    };
+    canary.check(err)?;
 
     let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
     let mut command = Command::new(&cargo);

@@ -1,10 +1,12 @@
 //! `ccscope cc` and `ccscope c++`: a compiler of C with the flags of instrumentation.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use super::canary::{self, Canary};
 use super::{CliError, flags, runtime};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,14 +16,18 @@ pub(super) enum Language {
 }
 
 /// Becomes the compiler; returns only with an error.
-pub(super) fn become_compiler(language: Language, args: &[OsString]) -> CliError {
+pub(super) fn become_compiler(
+    language: Language,
+    args: &[OsString],
+    err: &mut dyn Write,
+) -> CliError {
     let (variable, default) = match language {
         Language::C => ("CCSCOPE_CC", "cc"),
         Language::Cxx => ("CCSCOPE_CXX", "c++"),
     };
     let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
     let mut command = Command::new(&compiler);
-    match added(&compiler, args) {
+    match added(&compiler, args, err) {
         Ok((before, after)) => command.args(before).args(args).args(after),
         Err(error) => return error,
     };
@@ -35,8 +41,9 @@ pub(super) fn become_compiler(language: Language, args: &[OsString]) -> CliError
 
 /// What is put before and behind the user's arguments.
 fn added(
-    compiler: &OsString,
+    compiler: &OsStr,
     args: &[OsString],
+    err: &mut dyn Write,
 ) -> Result<(Vec<OsString>, Vec<OsString>), CliError> {
     let work = Work::of(args);
     if work == Work::Question {
@@ -44,21 +51,36 @@ fn added(
     }
     let version = Command::new(compiler).arg("--version").output();
     let version = version.map_err(|error| format!("{}: {error}", compiler.display()))?;
-    let is_clang = String::from_utf8_lossy(&version.stdout).contains("clang");
-    let flags: &[&str] = if is_clang { &flags::CLANG } else { &flags::GCC };
+    let version = String::from_utf8_lossy(&version.stdout);
+    let flags = match version.contains("clang") {
+        true => flags::clang(&version),
+        false => flags::GCC.to_vec(),
+    };
     // First, so that the user's options win: theirs may be `-g0`.
-    let before = ["-g"].iter().chain(flags).map(OsString::from).collect();
-    let mut after = Vec::new();
-    if work == Work::Link {
-        let runtime = runtime::install()?;
-        let folder = runtime.parent().unwrap_or(&runtime);
-        // To the linker directly: behind `-x c` a file name would be one of source.
-        let words = [runtime.as_os_str(), "-rpath".as_ref(), folder.as_os_str()];
-        after = words
-            .iter()
-            .flat_map(|word| ["-Xlinker".into(), word.into()])
-            .collect();
-    }
+    let before: Vec<OsString> = ["-g"].iter().chain(&flags).map(OsString::from).collect();
+    let runtime = runtime::install()?;
+    // To the linker directly: behind `-x c` a file name would be one of source.
+    let folder = runtime.parent().unwrap_or(&runtime);
+    let words = [runtime.as_os_str(), "-rpath".as_ref(), folder.as_os_str()];
+    let words = words.map(OsStr::to_owned).into_iter();
+    let wrapping = runtime::wrapping().into_iter().map(OsString::from);
+    let after: Vec<OsString> = words
+        .chain(wrapping)
+        .flat_map(|word| ["-Xlinker".into(), word])
+        .collect();
+    let words = before.iter().chain(&after).map(OsString::as_os_str);
+    let canary = Canary {
+        compiler,
+        version: &version,
+        flags: ["-O2", "-w"].map(OsStr::new).into_iter().chain(words).collect(),
+        sources: canary::C,
+        runtime: &runtime,
+    };
+    canary.check(err)?;
+    let after = match work {
+        Work::Link => after,
+        _ => Vec::new(),
+    };
     Ok((before, after))
 }
 

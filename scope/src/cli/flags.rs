@@ -122,26 +122,25 @@ pub(super) const GCC: [&str; 7] = [
     "-U__SANITIZE_ADDRESS__",
 ];
 
-/// Flags of clang. The options of LLVM must follow `-mllvm` each.
-pub(super) const CLANG: [&str; 19] = [
-    "-fsanitize=kernel-address",
-    "-mllvm",
+/// Flags of clang that says `version` of itself: each option of LLVM follows a `-mllvm`.
+pub(super) fn clang(version: &str) -> Vec<&'static str> {
+    let release = version.split_once("clang version ");
+    let release = release.and_then(|(_, rest)| rest.split('.').next()?.parse::<u32>().ok());
+    // 14 and 19 were tried. Older ones call `memcpy`, which the runtime has in place of libc.
+    let prefix = (release.is_none_or(|release| release >= 16))
+        .then_some("-asan-kernel-mem-intrinsic-prefix=1");
+    let options = CLANG.into_iter().chain(prefix);
+    let options = options.flat_map(|option| ["-mllvm", option]);
+    ["-fsanitize=kernel-address"].into_iter().chain(options).collect()
+}
+
+const CLANG: [&str; 7] = [
     "-asan-instrumentation-with-call-threshold=0",
-    "-mllvm",
     "-asan-opt=0",
-    "-mllvm",
     "-asan-max-ins-per-bb=2147483647",
-    "-mllvm",
     "-asan-stack=0",
-    "-mllvm",
     "-asan-globals=0",
-    "-mllvm",
-    "-asan-constructor-kind=none",
-    "-mllvm",
-    "-asan-kernel-mem-intrinsic-prefix=1",
-    "-mllvm",
     "-asan-use-after-scope=0",
-    "-mllvm",
     "-asan-instrument-dynamic-allocas=0",
 ];
 

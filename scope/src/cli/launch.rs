@@ -425,8 +425,9 @@ impl<'a> Reporter<'a> {
         }
         (profile.run.compiler, profile.run.flags) = match &self.built {
             Some(built) => (built.compiler.clone(), built.flags.clone()),
+            // The first may be that of the C library's part.
             None => (
-                facts.compilers.first().cloned().unwrap_or_default(),
+                facts.compilers.last().cloned().unwrap_or_default(),
                 Vec::new(),
             ),
         };

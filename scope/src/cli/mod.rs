@@ -117,8 +117,8 @@ fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 
 fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
     match command {
         Command::Run(args) => return launch::run(&args, err),
-        Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args)),
-        Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args)),
+        Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
+        Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Show(args) => show::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.

@@ -70,7 +70,6 @@ pub(super) fn wrapping() -> Vec<String> {
                 format!("--export-dynamic-symbol={name}"),
             ]
         })
-        .flat_map(|option| ["-Clink-arg=-Xlinker".into(), format!("-Clink-arg={option}")])
         .collect()
 }
 

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::programs::is_installed;
+
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
 
@@ -355,6 +357,17 @@ fn compilers_that_do_not_count_are_refused() {
         "for word; do shift; case $word in -Cpasses=*) ;; *) set -- \"$@\" \"$word\";; esac
         done; exec rustc \"$@\"";
     let broken = "case $1 in -vV) exec rustc -vV;; esac; echo error: no such pass >&2; exit 1";
+    let c = "for word; do shift; case $word in -fsan*) ;; *) set -- \"$@\" \"$word\";; esac
+        done; exec gcc \"$@\"";
+    let cc = executable(path, "cc", format!("#!/bin/sh\n{c}\n").as_bytes());
+    let mut command = Command::new(CCSCOPE);
+    command.args(["cc", "a.c"]).env("CCSCOPE_CC", cc);
+    let output = command.env("XDG_CACHE_HOME", path.join("cache")).output();
+    let err = text(&output.unwrap().stderr);
+    assert!(
+        err.ends_with("stores in a known program, counted 0 and 0\n"),
+        "{err}"
+    );
     let old = "rustc -vV | sed 's/^release: .*/release: 1.80.1/; s/^rustc [^ ]*/rustc 1.80.1/'";
     for (script, expected) in [
         (
@@ -420,38 +433,63 @@ fn processes_have_profiles_of_their_own_also_those_that_live_on() {
     fs::remove_file(folder.path().join("started")).unwrap();
 }
 
+/// By each compiler, once its instrumentation has counted what is known.
 #[test]
-fn a_c_program_is_instrumented() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path();
-    let source = "#include <stdlib.h>
-        int main(void) {
-            volatile int *list = malloc(4000);
-            for (int i = 0; i < 1000; i++) list[i] = i;
-            return list[999] == 999 ? 3 : 4;
-        }";
-    fs::write(path.join("a.c"), source).unwrap();
-    for words in [&["cc", "-O2", "-c", "a.c"][..], &["cc", "a.o", "-o", "a"]] {
-        let output = run_in(path, CCSCOPE, words);
-        assert!(output.status.success(), "{}", text(&output.stderr));
+fn c_programs_are_instrumented() {
+    for (compiler, says) in [
+        ("gcc", "GCC"),
+        ("clang", "clang"),
+        ("g++", "GCC"),
+        ("clang++", "clang"),
+    ] {
+        if !is_installed(compiler) {
+            continue;
+        }
+        let folder = TempDir::new().unwrap();
+        let path = folder.path();
+        // An allocator that only the linker can show.
+        let declared = "
+            #ifdef __cplusplus
+            extern \"C\"
+            #endif
+            void *mi_malloc(unsigned long n)";
+        let own = format!("char heap[4000]; {declared} {{ return heap; }}");
+        fs::write(path.join("own.c"), own).unwrap();
+        let source = "; int main(void) {
+                volatile int *list = (volatile int *)mi_malloc(4000);
+                for (int i = 0; i < 1000; i++) list[i] = i;
+                return list[999] == 999 ? 3 : 4;
+            }";
+        fs::write(path.join("a.c"), format!("{declared}{source}")).unwrap();
+        let compile = |words: &[&str]| {
+            let tool = ["cc", "c++"][usize::from(compiler.ends_with("++"))];
+            let mut command = Command::new(CCSCOPE);
+            command.arg(tool).args(words).current_dir(path);
+            command
+                .env("CCSCOPE_CC", compiler)
+                .env("CCSCOPE_CXX", compiler);
+            let output = command.env("XDG_CACHE_HOME", path).output().unwrap();
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            text(&output.stderr).contains("checking")
+        };
+        assert!(compile(&["-O2", "-c", "own.c"]));
+        assert!(!compile(&["-O2", "-c", "a.c"]));
+        compile(&["a.o", "own.o", "-o", "a"]);
+        let output = run_in(path, CCSCOPE, &["run", "-o", "p", "./a"]);
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        let profile = ccscope::Profile::open(path.join("p")).unwrap();
+        let run = &profile.run;
+        assert!(run.accesses && run.compiler.contains(says), "{run:?}");
+        let list = profile.sites.iter().find(|site| site.largest == 4000);
+        let list = list.expect("calls of its allocator are seen");
+        assert_eq!((list.reads, list.writes), (1, 1000), "{compiler}");
+        // It also runs without this tool.
+        assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
+        is_shown_or_refused_in_a_line(path);
     }
-    let output = run_in(path, CCSCOPE, &["run", "-o", "p", "./a"]);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    let profile = ccscope::Profile::open(path.join("p")).unwrap();
-    assert!(
-        profile.run.accesses && profile.run.compiler.contains("GCC"),
-        "{:?}",
-        profile.run
-    );
-    let list = profile
-        .sites
-        .iter()
-        .find(|site| site.largest == 4000)
-        .unwrap();
-    assert_eq!((list.reads, list.writes), (1, 1000));
-    // It also runs without this tool.
-    assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
-    // And is shown.
+}
+
+fn is_shown_or_refused_in_a_line(path: &Path) {
     for view in [
         &[][..],
         &["--sites"],
