@@ -1,18 +1,25 @@
-//! Blocks, bytes, peaks and accesses by byte of each site, compared with valgrind's tool DHAT,
-//! which runs the same instrumented executable.
+//! Blocks, bytes, peaks, lifetimes and accesses by byte of each site, compared with valgrind's tool
+//! DHAT, which runs the same instrumented executable; and with dhat-rs.
 //!
 //! DHAT counts the instructions' own accesses to each byte, those in libc too, and `realloc`
 //! keeps the block; so the program calls neither `memcpy` nor `realloc`. Its lifetimes are in
-//! instructions and ours in events: only their sums' order could be compared. Its peak is the
-//! largest sum of requested bytes, ours of usable ones; here they are at the same time.
+//! instructions and ours in events, so their ratios are compared; those of dhat-rs are of a clock.
+//! Their peak is the largest sum of requested bytes, ours of usable ones; here they are at the same
+//! time.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::LazyLock;
 
 use ccscope::profile::{Profile, Site};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::programs::{cargo_run, command, is_installed, text};
+use super::programs::{
+    Instrumented, SCRATCH, SOURCES, cargo_run, command, is_installed, succeed, text,
+};
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sums {
@@ -24,9 +31,13 @@ struct Sums {
     /// The most at once of the site.
     most_blocks: u64,
     end_blocks: u64,
+    /// Of all blocks, in a unit of the profiler's own.
+    lifetime: u64,
     /// Accesses of each byte.
     accesses: Option<Vec<u64>>,
 }
+
+static SITES: LazyLock<Instrumented> = LazyLock::new(|| cargo_run("sites"));
 
 /// Those of the functions `site_*`.
 type Sites = BTreeMap<String, Sums>;
@@ -63,6 +74,7 @@ fn ours(profile: &Profile) -> Sites {
         // Of one call each.
         sums.most_blocks = sums.most_blocks.max(site.peak_chunks);
         sums.end_blocks += site.end_chunks;
+        sums.lifetime += site.lifetime;
         sums.accesses = accesses;
     }
     sites
@@ -111,9 +123,20 @@ fn of_dhat(json: &Value) -> Sites {
         sums.peak_bytes += number("gb");
         sums.most_blocks = sums.most_blocks.max(number("mbk"));
         sums.end_blocks += number("ebk");
+        sums.lifetime += number("tl");
         sums.accesses = accesses(&point["acc"]);
     }
     sites
+}
+
+/// The sites without their lifetimes, and these as parts of the longest.
+fn lifetimes(mut sites: Sites) -> (Sites, Vec<f64>) {
+    let lifetimes = sites
+        .values_mut()
+        .map(|it| std::mem::take(&mut it.lifetime) as f64);
+    let lifetimes: Vec<f64> = lifetimes.collect();
+    let longest = lifetimes.iter().copied().fold(0.0, f64::max);
+    (sites, lifetimes.iter().map(|it| it / longest).collect())
 }
 
 #[test]
@@ -121,7 +144,7 @@ fn sites_are_those_of_dhat() {
     if !is_installed("valgrind") {
         return;
     }
-    let program = cargo_run("sites");
+    let program = &*SITES;
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("dhat.json");
     let output = command("valgrind")
@@ -131,13 +154,19 @@ fn sites_are_those_of_dhat() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let json: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let json: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     let theirs = of_dhat(&json);
-    assert_eq!(theirs.len(), 4, "{theirs:?}");
+    assert_eq!(theirs.len(), 5, "{theirs:?}");
     assert_eq!(theirs["site_nodes"].end_blocks, 100);
     assert_eq!(theirs["site_peak"].peak_bytes, 800_000);
     assert_eq!(theirs["site_bytes"].accesses.as_ref().unwrap()[499], 3);
-    assert_eq!(ours(&program.profile), theirs);
+    let (theirs, their_lifetimes) = lifetimes(theirs);
+    let (ours, our_lifetimes) = lifetimes(ours(&program.profile));
+    assert_eq!(ours, theirs);
+    // All that the program does are accesses, of about as many instructions each.
+    let differ = |(a, b): (&f64, &f64)| (a - b).abs() > 0.0005;
+    let any = our_lifetimes.iter().zip(&their_lifetimes).any(differ);
+    assert!(!any, "{our_lifetimes:?} {their_lifetimes:?}");
 
     // Without the tool, the runtime's own look-ups allocate unhidden.
     let is_runtime = |point: &&Value| frames(point, &json).any(|it| it.contains("ccscope_runtime"));
@@ -158,4 +187,37 @@ fn sites_are_those_of_dhat() {
         ),
         (all("tbk"), all("tb"), all("gbk"), all("gb"))
     );
+}
+
+#[test]
+fn sites_are_those_of_dhat_rs() {
+    let ours = ours(&SITES.profile);
+    let package = Path::new(SCRATCH).join("programs/sites-dhat");
+    fs::create_dir_all(&package).unwrap();
+    let manifest = format!(
+        "[package]\nname = \"sites-dhat\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
+         [[bin]]\nname = \"sites-dhat\"\npath = \"{SOURCES}/sites-dhat.rs\"\n\
+         [dependencies]\ndhat = \"0.3.3\"\n"
+    );
+    fs::write(package.join("Cargo.toml"), manifest).unwrap();
+    // The versions that this workspace has.
+    let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.lock");
+    fs::copy(lock, package.join("Cargo.lock")).unwrap();
+    let mut run = Command::new(env!("CARGO"));
+    run.args(["run", "--quiet", "--target-dir", "target"]);
+    succeed(run.current_dir(&package));
+    let json = fs::read(package.join("dhat-heap.json")).unwrap();
+    let theirs = of_dhat(&serde_json::from_slice(&json).unwrap());
+    let without = |sites: Sites| {
+        let sums = |sums| Sums {
+            lifetime: 0,
+            accesses: None,
+            ..sums
+        };
+        sites
+            .into_iter()
+            .map(|(name, it)| (name, sums(it)))
+            .collect::<Sites>()
+    };
+    assert_eq!(without(ours), without(theirs));
 }

@@ -14,3 +14,4 @@ mod programs;
 mod store;
 mod types;
 mod unmodified;
+mod vectors;

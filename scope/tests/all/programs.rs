@@ -8,8 +8,8 @@ use ccscope::Profile;
 use tempfile::TempDir;
 
 pub(crate) const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
+pub(crate) const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// A command whose cache is that of the tests.
 pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
@@ -22,7 +22,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn succeed(command: &mut Command) -> Output {
+pub(crate) fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     assert!(
         output.status.success(),
@@ -122,6 +122,11 @@ pub(crate) struct Instrumented {
 
 /// Builds and runs a program in Rust as users do.
 pub(crate) fn cargo_run(name: &str) -> Instrumented {
+    cargo_run_with(name, |_| ())
+}
+
+/// The same with changes to the command.
+pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> Instrumented {
     let package = Path::new(SCRATCH).join("programs").join(name);
     fs::create_dir_all(&package).unwrap();
     let source = Path::new(SOURCES).join(format!("{name}.rs"));
@@ -132,21 +137,11 @@ pub(crate) fn cargo_run(name: &str) -> Instrumented {
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     let profile = package.join("main.ccscope");
     let target = package.join("target");
-    let output = succeed(
-        command(env!("CARGO_BIN_EXE_cargo-ccscope"))
-            .args([
-                "ccscope",
-                "run",
-                "-q",
-                "-o",
-                "main.ccscope",
-                "--release",
-                "--offline",
-            ])
-            .arg("--target-dir")
-            .arg(&target)
-            .current_dir(&package),
-    );
+    let mut command = command(env!("CARGO_BIN_EXE_cargo-ccscope"));
+    command.args(["ccscope", "run", "-q", "-o", "main.ccscope", "--release"]);
+    command.arg("--offline").arg("--target-dir").arg(&target);
+    change(command.current_dir(&package));
+    let output = succeed(&mut command);
     Instrumented {
         executable: target
             .join("ccscope/x86_64-unknown-linux-gnu/release")
