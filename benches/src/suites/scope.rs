@@ -1,14 +1,16 @@
 //! What `ccscope` costs: programs of the package `subjects` with it and without, in turns.
 //!
 //! Times are the processor's, for all threads of a program and without the tool beside it: other
-//! programs have no part in them. Overheads, in `x`, are held against the largest allowed.
+//! programs have no part in them. Those of real programs are of their whole process. Overheads, in
+//! `x`, are held against the largest allowed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ccscope::profile::{Chunk, Profile};
+use tempfile::TempDir;
 
 use crate::programs::Scale;
 use crate::rng::Rng;
@@ -17,7 +19,10 @@ use crate::sys::peak_of;
 use crate::timing::turns;
 use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, agree};
 
-/// The programs, and how many rounds of each a quick and a full run take.
+/// This repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// Programs of `subjects`, and how many rounds of each a quick and a full run take.
 const PROGRAMS: [(&str, [u64; 2]); 11] = [
     ("tree_find", [1, 2]),
     ("tree_sum", [1, 4]),
@@ -31,6 +36,54 @@ const PROGRAMS: [(&str, [u64; 2]); 11] = [
     ("json", [1, 50]),
     ("maps", [1, 4]),
     ("alloc", [1, 1]),
+];
+
+/// A program that does not know that it is measured.
+struct Real {
+    name: &'static str,
+    /// For cargo. One of the registry is NAME@VERSION.
+    package: &'static str,
+    target: [&'static str; 2],
+    threads: &'static [u64],
+    /// As many of its lines as do not depend on time.
+    lines: u64,
+    /// Of a quick and a full run, by the number of threads.
+    words: [fn(u64) -> String; 2],
+}
+
+/// They read this repository, in a full run so often that starting them has no part in the figures.
+const REAL_PROGRAMS: [Real; 3] = [
+    Real {
+        name: "quickstart",
+        package: "examples",
+        target: ["--example", "quickstart"],
+        threads: &[1],
+        lines: 2,
+        words: [
+            |_| "Cargo.lock 5000".to_owned(),
+            |_| "Cargo.lock 40000".to_owned(),
+        ],
+    },
+    Real {
+        name: "ripgrep",
+        package: "ripgrep@15.2.0",
+        target: ["--bin", "rg"],
+        threads: &[1, 2],
+        lines: u64::MAX,
+        words: [
+            |threads| format!("-j{threads} fn ."),
+            |threads| format!("-j{threads} fn{}", " .".repeat(10)),
+        ],
+    },
+    // Its threads are those of `RAYON_NUM_THREADS`.
+    Real {
+        name: "tokei",
+        package: "tokei@15.0.0",
+        target: ["--bin", "tokei"],
+        threads: &[1, 2],
+        lines: u64::MAX,
+        words: [|_| ".".to_owned(), |_| " .".repeat(10).trim().to_owned()],
+    },
 ];
 
 /// One run of a program.
@@ -48,49 +101,66 @@ const PEAK: fn(&Run) -> f64 = |run| run.peak_mib;
 /// The first words of a command: a profiler with its options, and a program.
 type Way = Vec<String>;
 
+/// A program with its words, in each of some ways.
+struct Case {
+    name: String,
+    ways: Vec<Way>,
+    words: Vec<String>,
+    threads: u64,
+}
+
+/// Below the folder of release builds.
+const INSTRUMENTED: &str = "../ccscope/x86_64-unknown-linux-gnu/release";
+const PROFILED: &str = "PROFILER run --quiet --output PROFILE";
+const COUNTERS_ONLY: &str = "PROFILER run --quiet --output PROFILE --counters-only";
+
 struct Built {
     /// Of release builds.
     folder: PathBuf,
-    profile: PathBuf,
+    scratch: TempDir,
 }
 
 impl Built {
     fn new() -> Result<Self, Failure> {
         let measure = std::env::current_exe()?;
         let folder = measure.parent().ok_or("no folder of programs")?.to_owned();
-        let target = folder.parent().ok_or("no target folder")?;
-        let profile = std::env::temp_dir().join(format!("report-{}.ccscope", std::process::id()));
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-        let command = |program: &Path, words: &str| {
-            let words = words.split(' ').map(|word| match word {
-                "TARGET" => target.as_os_str(),
-                "PROFILE" => profile.as_os_str(),
-                _ => word.as_ref(),
-            });
-            let mut command = Command::new(program);
-            command.args(words).current_dir(env!("CARGO_MANIFEST_DIR"));
-            command
+        let built = Built {
+            folder,
+            scratch: TempDir::new()?,
         };
-        let plain = "build --quiet --release --target-dir TARGET -p ccscope -p subjects \
-                     --features subjects/dhat";
-        let instrumented = "ccscope run --quiet --output PROFILE --release --quiet \
-                            --target-dir TARGET -p subjects --bin subjects -- tree_sum 1 1";
-        let mut plain = command(Path::new(&cargo), plain);
-        let mut instrumented = command(&folder.join("cargo-ccscope"), instrumented);
-        for command in [&mut plain, &mut instrumented] {
-            let output = command.stderr(Stdio::inherit()).output()?;
-            if !output.status.success() {
-                return Err(format!("{command:?}: {}", output.status).into());
-            }
-        }
-        Ok(Built { folder, profile })
+        built.build("-p ccscope -p subjects --features subjects/dhat".split(' '))?;
+        let subjects = "-p subjects --bin subjects -- tree_sum 1 1";
+        built.instrument(subjects.split(' '))?;
+        Ok(built)
+    }
+
+    fn build<'a>(&self, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+        let mut cargo = cargo();
+        cargo.args(["build", "--quiet", "--release", "--target-dir"]);
+        done(cargo.arg(self.folder.with_file_name("")).args(words))
+    }
+
+    /// The words have a run at their end.
+    fn instrument<'a>(&self, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+        let mut cargo = Command::new(self.folder.join("cargo-ccscope"));
+        cargo
+            .current_dir(ROOT)
+            .args(["ccscope", "run", "--quiet", "--output"]);
+        cargo
+            .arg(self.profile())
+            .args(["--release", "--target-dir"]);
+        done(cargo.arg(self.folder.with_file_name("")).args(words))
+    }
+
+    fn profile(&self) -> PathBuf {
+        self.scratch.path().join("main.ccscope")
     }
 
     /// `program` after `words`.
     fn way(&self, words: &str, program: &str) -> Way {
         let words = words.split_whitespace().map(|word| match word {
             "PROFILER" => self.folder.join("ccscope").display().to_string(),
-            "PROFILE" => self.profile.display().to_string(),
+            "PROFILE" => self.profile().display().to_string(),
             _ => word.to_owned(),
         });
         let program = self.folder.join(program).display().to_string();
@@ -99,48 +169,116 @@ impl Built {
 
     /// Without a profiler, instrumented, with allocations only, and with totals only.
     fn ways(&self) -> [Way; 4] {
-        let instrumented = "../ccscope/x86_64-unknown-linux-gnu/release/subjects";
         [
             self.way("", "subjects"),
-            self.way("PROFILER run --quiet --output PROFILE", instrumented),
-            self.way("PROFILER run --quiet --output PROFILE", "subjects"),
-            self.way(
-                "PROFILER run --quiet --output PROFILE --counters-only",
-                "subjects",
-            ),
+            self.way(PROFILED, &format!("{INSTRUMENTED}/subjects")),
+            self.way(PROFILED, "subjects"),
+            self.way(COUNTERS_ONLY, "subjects"),
         ]
     }
-}
 
-impl Drop for Built {
-    fn drop(&mut self) {
-        // There may be none.
-        drop(std::fs::remove_file(&self.profile));
+    fn subject(&self, (name, work): (&str, u64), threads: u64) -> Case {
+        Case {
+            name: format!("{name}_{threads}"),
+            ways: self.ways().to_vec(),
+            words: vec![name.to_owned(), threads.to_string(), work.to_string()],
+            threads,
+        }
+    }
+
+    /// Builds `real`, plain and instrumented; a case for each number of threads. It runs in a
+    /// process of its own below `subjects`, which is told its cost by the kernel.
+    fn real(&self, real: &Real, scale: Scale) -> Result<Vec<Case>, Failure> {
+        let mut words = match real.package.split_once('@') {
+            None => vec!["-p".to_owned(), real.package.to_owned()],
+            Some((name, version)) => {
+                let manifest = source(name, version)?.join("Cargo.toml");
+                let manifest = manifest.display().to_string();
+                vec![
+                    "--locked".to_owned(),
+                    "--manifest-path".to_owned(),
+                    manifest,
+                ]
+            }
+        };
+        words.extend(real.target.map(str::to_owned));
+        self.build(words.iter().map(String::as_str))?;
+        words.push("--".to_owned());
+        let run = real.words[0](1);
+        self.instrument(words.iter().map(String::as_str).chain(run.split(' ')))?;
+        let file = match real.target {
+            ["--example", name] => format!("examples/{name}"),
+            [_, name] => name.to_owned(),
+        };
+        let instrumented = format!("{INSTRUMENTED}/{file}");
+        let files = [&file, &instrumented, &file, &file];
+        let (ways, lines) = (self.ways(), real.lines.to_string());
+        let ways = ways.into_iter().zip(files).map(|(way, file)| {
+            let file = self.folder.join(file).display().to_string();
+            way.into_iter()
+                .chain(["of".to_owned(), lines.clone(), file])
+                .collect()
+        });
+        let ways: Vec<Way> = ways.collect();
+        let cases = real.threads.iter().map(|&threads| {
+            let words = scale.pick(real.words[0], real.words[1])(threads);
+            Case {
+                name: format!("{}_{threads}", real.name),
+                ways: ways.clone(),
+                words: words.split(' ').map(str::to_owned).collect(),
+                threads,
+            }
+        });
+        Ok(cases.collect())
     }
 }
 
-/// `name`, with so many threads, in each of `ways`, in turns.
-fn measure(
-    ways: &[Way],
-    (name, threads, work): (&str, u64, u64),
-    rounds: usize,
-) -> Result<Vec<Vec<Run>>, Failure> {
-    let (mut all, mut expected) = (vec![Vec::new(); ways.len()], None);
-    for which in turns(rounds, ways.len()) {
-        let (program, words) = ways[which].split_first().expect("it names a program");
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(ROOT);
+    cargo
+}
+
+fn done(command: &mut Command) -> Result<(), Failure> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("{command:?}: {}", output.status).into()),
+    }
+}
+
+/// The folder of a package's source, which cargo unpacks.
+fn source(name: &str, version: &str) -> Result<PathBuf, Failure> {
+    // Without a network, it may be there all the same.
+    let package = format!("{name}@{version}");
+    drop(cargo().args(["info", "--quiet", &package]).output()?);
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
+    let sources = home.ok_or("no home folder")?.join("registry/src");
+    let registries = std::fs::read_dir(&sources)?.filter_map(Result::ok);
+    let mut folders = registries.map(|it| it.path().join(format!("{name}-{version}")));
+    let found = folders.find(|folder| folder.is_dir());
+    found.ok_or_else(|| format!("{package} cannot be fetched").into())
+}
+
+/// `case` in each of its ways, in turns.
+fn measure(case: &Case, rounds: usize) -> Result<Vec<Vec<Run>>, Failure> {
+    let (mut all, mut expected) = (vec![Vec::new(); case.ways.len()], None);
+    for which in turns(rounds, case.ways.len()) {
+        let way = &case.ways[which];
+        let (program, words) = way.split_first().expect("it names a program");
         let mut command = Command::new(program);
-        command
-            .args(words)
-            .args([name, &threads.to_string(), &work.to_string()]);
+        command.args(words).args(&case.words).current_dir(ROOT);
+        command.env("RAYON_NUM_THREADS", case.threads.to_string());
         let output = command.stderr(Stdio::null()).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let line = text.lines().find_map(|line| line.strip_prefix("subject "));
         let numbers = line.unwrap_or_default().split(' ').map(str::parse);
-        let numbers: Vec<u64> = numbers.collect::<Result<_, _>>()?;
-        let &[sum, processor, wall, peak] = &numbers[..] else {
+        let numbers: Result<Vec<u64>, _> = numbers.collect();
+        let Ok(&[sum, processor, wall, peak]) = numbers.as_deref() else {
             return Err(format!("{command:?}: {}", output.status).into());
         };
-        agree(&mut expected, sum, name, &ways[which].join(" "))?;
+        agree(&mut expected, sum, &case.name, &way.join(" "))?;
         all[which].push(Run {
             processor_ms: processor as f64 / 1e6,
             wall_ms: wall as f64 / 1e6,
@@ -172,22 +310,29 @@ fn floor(name: &str, unit: &str, ours: &Rounds, largest: f64) -> Comparison {
 /// All programs with one thread and two: accesses, allocations with stacks, and totals only.
 pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
     let built = Built::new()?;
-    let ways = built.ways();
+    let subjects = PROGRAMS.iter().flat_map(|&(name, [quick, full])| {
+        let work = effort.scale.pick(quick, full);
+        [1, 2].map(|threads| built.subject((name, work), threads))
+    });
+    let mut cases: Vec<Case> = subjects.collect();
+    for real in &REAL_PROGRAMS {
+        match built.real(real, effort.scale) {
+            Ok(real) => cases.extend(real),
+            Err(error) => eprintln!("left out: {} ({error})", real.name),
+        }
+    }
     let (mut rows, mut overheads) = (Vec::new(), [const { Vec::new() }; 4]);
     let count = effort.scale.pick(1, effort.process_rounds);
-    for (program, [quick, full]) in PROGRAMS {
-        for threads in [1, 2] {
-            let work = effort.scale.pick(quick, full);
-            let runs = measure(&ways, (program, threads, work), count)?;
-            let figures = [(1, PROCESSOR), (1, PEAK), (2, PROCESSOR), (3, PROCESSOR)];
-            for (sum, (way, figure)) in overheads.iter_mut().zip(figures) {
-                sum.push(overhead(&runs[way], &runs[0], figure));
-            }
-            let [without, heap, stacks, _] = [0, 1, 2, 3].map(|way| rounds(&runs[way], PROCESSOR));
-            for (kind, with) in [(workload.name, heap), ("scope_alloc_of", stacks)] {
-                let name = format!("{kind}_{program}_{threads}");
-                rows.push(Comparison::new(name, "not profiled", "ms", &with, &without));
-            }
+    for case in &cases {
+        let runs = measure(case, count)?;
+        let figures = [(1, PROCESSOR), (1, PEAK), (2, PROCESSOR), (3, PROCESSOR)];
+        for (sum, (way, figure)) in overheads.iter_mut().zip(figures) {
+            sum.push(overhead(&runs[way], &runs[0], figure));
+        }
+        let [without, heap, stacks, _] = [0, 1, 2, 3].map(|way| rounds(&runs[way], PROCESSOR));
+        for (kind, with) in [(workload.name, heap), ("scope_alloc_of", stacks)] {
+            let name = format!("{kind}_{}", case.name);
+            rows.push(Comparison::new(name, "not profiled", "ms", &with, &without));
         }
     }
     let mean = |which: usize| Rounds::geometric_mean(&overheads[which]);
@@ -210,17 +355,19 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
 /// in a process of its own, too. DHAT sees accesses, as the instrumented program does.
 pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
     let built = Built::new()?;
-    let [plain, instrumented, allocations, _] = built.ways();
-    let dhat_rs = built.way("", "subjects-dhat");
-    let mut ways = vec![plain, instrumented, allocations, dhat_rs];
+    let mut case = built.subject(("alloc", 1), 1);
+    // In place of the totals.
+    case.ways[3] = built.way("", "subjects-dhat");
     let heaptrack = built.way("heaptrack --output PROFILE", "subjects");
     let dhat = "valgrind --quiet --tool=dhat --dhat-out-file=/dev/null";
     let dhat = built.way(dhat, "subjects");
+    // Twenty seconds a round.
+    let dhat = Some(dhat).filter(|_| effort.wants(workload, workload.if_full[0]));
     let installed = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
-    let others = [heaptrack, dhat].into_iter();
-    ways.extend(others.filter(|way| installed(&way[0])));
+    let others = [Some(heaptrack), dhat].into_iter().flatten();
+    case.ways.extend(others.filter(|way| installed(&way[0])));
     let count = effort.scale.pick(1, effort.process_rounds);
-    let runs = measure(&ways, ("alloc", 1, 1), count)?;
+    let runs = measure(&case, count)?;
     let of = |way: usize, figure| overhead(&runs[way], &runs[0], figure);
     let [ours, dhat_rs] = [2, 3].map(|way| of(way, PROCESSOR));
     let mut rows = vec![floor(workload.name, "x", &ours, 2.0)];
@@ -232,7 +379,7 @@ pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
         &ours,
         &dhat_rs,
     ));
-    for (way, command) in ways.iter().enumerate().skip(4) {
+    for (way, command) in case.ways.iter().enumerate().skip(4) {
         rows.push(match &*command[0] {
             "heaptrack" => {
                 let name = name("heaptrack");
@@ -240,7 +387,7 @@ pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
             }
             _ => {
                 let [ours, theirs] = [1, way].map(|way| rounds(&runs[way], PROCESSOR));
-                Comparison::new(workload.also[0], "valgrind DHAT", "ms", &ours, &theirs)
+                Comparison::new(workload.if_full[0], "valgrind DHAT", "ms", &ours, &theirs)
             }
         });
     }
@@ -250,11 +397,11 @@ pub(super) fn allocations(workload: &Workload, effort: &Effort) -> Rows {
 /// Shows the worst sites of a profile of 1 GB, in a process of its own.
 pub(super) fn open(workload: &Workload, effort: &Effort) -> Rows {
     // A minute, and 3 GB of memory and disk.
-    if effort.scale == Scale::Quick && effort.only.is_none() {
+    if !effort.wants(workload, workload.if_full[0]) {
         return Ok(Vec::new());
     }
     let built = Built::new()?;
-    let mut profile = Profile::open(&built.profile)?;
+    let mut profile = Profile::open(built.profile())?;
     let mut random = Rng::new(SEED);
     let chunk = *profile.chunks.first().ok_or("no chunk")?;
     // Seven numbers of nine or ten bytes.
@@ -268,12 +415,12 @@ pub(super) fn open(workload: &Workload, effort: &Effort) -> Rows {
         touched: random.next_u64(),
         ..chunk
     });
-    profile.save(&built.profile)?;
+    profile.save(built.profile())?;
     drop(profile);
     let (mut times, mut peaks) = (Vec::new(), Vec::new());
     for _ in 0..effort.process_rounds {
         let mut show = Command::new(built.folder.join("ccscope"));
-        show.arg("show").arg(&built.profile).stdout(Stdio::null());
+        show.arg("show").arg(built.profile()).stdout(Stdio::null());
         let (started, mut peak, mut child) = (Instant::now(), 0, show.spawn()?);
         // Not `wait4`, by which a child begins with the peak of its parent.
         let status = loop {

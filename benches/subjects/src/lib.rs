@@ -3,7 +3,12 @@
 //! `subjects NAME THREADS ROUNDS` does the work of a program so often on each thread, and prints a
 //! line: `subject`, a sum of the answers, nanoseconds of processor time and of wall time without
 //! those of the set-up, and peak resident bytes.
+//!
+//! `subjects of LINES PROGRAM ARGUMENTS` runs another program, and prints the same line about it.
+//! The sum is of its first LINES lines, whose order is free; the times are those of its whole
+//! process.
 
+mod child;
 mod programs;
 
 use std::mem::zeroed;
@@ -22,11 +27,15 @@ type Outcome = Result<[u64; 4], String>;
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match &args[..] {
+        [of, lines, program, rest @ ..] if of == "of" => match lines.parse() {
+            Ok(lines) => child::run(lines, program, rest),
+            Err(_) => Err("LINES is a number".to_owned()),
+        },
         [name, threads, rounds] => match (threads.parse(), rounds.parse()) {
             (Ok(threads @ 1..), Ok(rounds)) => work(name, threads, rounds),
             _ => Err("THREADS and ROUNDS are numbers".to_owned()),
         },
-        _ => Err("subjects NAME THREADS ROUNDS".to_owned()),
+        _ => Err("subjects NAME THREADS ROUNDS, or subjects of LINES PROGRAM ARGUMENTS".to_owned()),
     };
     match outcome {
         Ok([sum, processor, wall, peak]) => {
