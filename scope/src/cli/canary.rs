@@ -113,7 +113,9 @@ impl Canary<'_> {
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
         let mut command = Command::new(self.compiler);
-        command.arg(folder.join(self.sources[0].0)).args(&self.flags);
+        command
+            .arg(folder.join(self.sources[0].0))
+            .args(&self.flags);
         let output = command.arg("-o").arg(program).output();
         let output = output.map_err(|error| format!("{}: {error}", self.compiler.display()))?;
         if output.status.success() {

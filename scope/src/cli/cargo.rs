@@ -69,7 +69,9 @@ pub(super) fn run(
     let wrapping = runtime::wrapping().into_iter();
     let wrapping = wrapping.flat_map(|word| ["-Xlinker".to_owned(), word]);
     let link = link.iter().map(|word| word.display().to_string());
-    let link = link.chain(wrapping).map(|word| format!("-Clink-arg={word}"));
+    let link = link
+        .chain(wrapping)
+        .map(|word| format!("-Clink-arg={word}"));
     let all: Vec<String> = flags.iter().cloned().chain(link).collect();
     let fixed = [
         "--edition=2024",

@@ -72,7 +72,11 @@ fn added(
     let canary = Canary {
         compiler,
         version: &version,
-        flags: ["-O2", "-w"].map(OsStr::new).into_iter().chain(words).collect(),
+        flags: ["-O2", "-w"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain(words)
+            .collect(),
         sources: canary::C,
         runtime: &runtime,
     };

@@ -131,7 +131,10 @@ pub(super) fn clang(version: &str) -> Vec<&'static str> {
         .then_some("-asan-kernel-mem-intrinsic-prefix=1");
     let options = CLANG.into_iter().chain(prefix);
     let options = options.flat_map(|option| ["-mllvm", option]);
-    ["-fsanitize=kernel-address"].into_iter().chain(options).collect()
+    ["-fsanitize=kernel-address"]
+        .into_iter()
+        .chain(options)
+        .collect()
 }
 
 const CLANG: [&str; 7] = [
