@@ -1,4 +1,5 @@
-//! Compiles the runtime: a library of its own with a C interface, which the tool carries as bytes.
+//! Compiles the runtime: a library of its own with a C interface, and an archive with its hot path.
+//! The tool carries both as bytes.
 //!
 //! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file
 //! serves programs of any compiler.
@@ -19,34 +20,41 @@ fn main() {
         target == "x86_64-unknown-linux-gnu",
         "ccscope profiles on x86_64-unknown-linux-gnu only, not on {target}"
     );
-    let out = PathBuf::from(variable("OUT_DIR")).join("libccscope_runtime.so");
-    let status = Command::new(variable("RUSTC"))
-        .args([
-            "--edition=2024",
+    let out = PathBuf::from(variable("OUT_DIR"));
+    let compile = |words: &[&str], file: &str| {
+        let status = Command::new(variable("RUSTC"))
+            .args(["--edition=2024", "-Copt-level=3", "-Cpanic=abort"])
+            // Stacks are walked from within the runtime.
+            .args(["-Ccodegen-units=1", "-Cforce-unwind-tables=yes"])
+            .args(["--target", &target])
+            .args(words)
+            .arg("-o")
+            .arg(out.join(file))
+            .status()
+            .expect("the compiler can be started");
+        assert!(status.success(), "the runtime does not compile: {status}");
+    };
+    compile(
+        &[
             "--crate-name=ccscope_runtime",
             "--crate-type=cdylib",
-        ])
-        .args([
-            "-Copt-level=3",
-            "-Cpanic=abort",
-            "-Ccodegen-units=1",
             "-Cdebuginfo=1",
-        ])
-        // Stacks are walked from within the runtime.
-        .arg("-Cforce-unwind-tables=yes")
-        .args([
             "-Clink-arg=-nostartfiles",
             "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined",
-        ])
-        .args([
             "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
             "-Clink-arg=-lc",
-        ])
-        .args(["--target", &target])
-        .arg("-o")
-        .arg(&out)
-        .arg("runtime/lib.rs")
-        .status()
-        .expect("the compiler can be started");
-    assert!(status.success(), "the runtime does not compile: {status}");
+            "runtime/lib.rs",
+        ],
+        "libccscope_runtime.so",
+    );
+    // To the linker, an `rlib` is an archive.
+    compile(
+        &[
+            "--crate-name=ccscope_hot",
+            "--crate-type=rlib",
+            "-Adead_code",
+            "runtime/hot_archive.rs",
+        ],
+        "libccscope_hot.rlib",
+    );
 }

@@ -49,7 +49,9 @@ pub mod layout {
     /// Read by nobody but the runtime: which chunk an address belongs to.
     pub const PAGES: u64 = 1024 * GIB;
     pub const GRANULES: u64 = 1152 * GIB;
-    pub const MAX_GRANULE_TABLES: u64 = 1 << 26;
+    pub const MAX_GRANULE_TABLES: u64 = 1 << 25;
+    /// Which bytes of pages with a table of granules are known to be touched.
+    pub const SEEN: u64 = 1216 * GIB;
     pub const END: u64 = 1280 * GIB;
 }
 
@@ -297,8 +299,6 @@ pub struct Site {
 pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
-    /// All of its bytes were touched, and its map need not be looked at. Not set for each that was.
-    pub const TOUCHED: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.

@@ -9,9 +9,10 @@ use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::access::{MANY, add64, block};
+use super::access::{MANY, block};
 use super::arena::header;
 use super::hooks::Real;
+use super::hot::add64;
 use super::local::local;
 use super::{shadow, start};
 

@@ -5,7 +5,7 @@
 //! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
 //!
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
-//!   [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
+//!   [`hot`] and [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
 //! * [`chunks`]: the books, under one lock; with [`stacks`] and [`curves`].
 //! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
@@ -26,6 +26,7 @@ mod chunks;
 mod copies;
 mod curves;
 mod hooks;
+mod hot;
 mod local;
 mod shadow;
 mod stacks;
@@ -51,3 +52,13 @@ core::arch::global_asm!(
     "rust_eh_personality:",
     "ud2",
 );
+
+/// Each thread's [`Local`](local::Local): by its section, one for each thread. Only assembly may
+/// refer to it.
+#[unsafe(export_name = "ccscope_local")]
+#[unsafe(link_section = ".tbss.ccscope_local")]
+#[used]
+static LOCAL: Block = Block([0; size_of::<local::Local>()]);
+
+#[repr(align(64))]
+struct Block(#[expect(dead_code, reason = "used by its address")] [u8; size_of::<local::Local>()]);

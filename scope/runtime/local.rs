@@ -1,8 +1,9 @@
 //! What each thread has of its own.
 //!
 //! Stable Rust has thread-local variables only in `std`, and those of a shared library cost a call.
-//! So the block is defined in assembly and found by the initial-exec model: two loads. That is
-//! allowed because the library is loaded when the process starts.
+//! So the block is found by assembly, in the initial-exec model: two loads. That is
+//! allowed because the library is loaded when the process starts. The hot path that is linked into
+//! programs finds it by its name.
 
 use crate::format::Window;
 
@@ -57,20 +58,6 @@ impl Local {
         self.alone_limit = 0;
     }
 }
-
-core::arch::global_asm!(
-    ".pushsection .tbss.ccscope_local,\"awT\",@nobits",
-    ".p2align 6",
-    ".type ccscope_local,@object",
-    ".globl ccscope_local",
-    ".hidden ccscope_local",
-    "ccscope_local:",
-    ".zero 2304",
-    ".size ccscope_local, 2304",
-    ".popsection",
-);
-
-const _: () = assert!(size_of::<Local>() <= 2304);
 
 /// The calling thread's. Valid until the thread ends.
 #[inline(always)]

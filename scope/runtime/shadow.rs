@@ -1,8 +1,9 @@
 //! Which chunk an address belongs to, in two loads.
 //!
 //! A table has a word for each page of the address space. A page that lies within one chunk names
-//! it; a page with several has a table of its own with a word for each [`GRANULE`] bytes.
-//! Both are parts of the capture that nobody else reads; most of their pages do not exist.
+//! it; a page with several has a table of its own with a word for each granule of 8 bytes, and a bit
+//! for each byte, set once it is known to be touched: most accesses need no other map.
+//! All are parts of the capture that nobody else reads; most of their pages do not exist.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,6 +11,7 @@ use super::arena::{BASE, at};
 use crate::format::layout;
 
 const PAGE_BITS: u32 = 12;
+const PAGE: u64 = 1 << PAGE_BITS;
 /// No allocator puts two chunks into so many aligned bytes.
 const GRANULE_BITS: u32 = 3;
 const GRANULES_OF_PAGE: u64 = 1 << (PAGE_BITS - GRANULE_BITS);
@@ -36,14 +38,24 @@ fn granule_word(table: u32, granule: u64) -> &'static AtomicU32 {
     unsafe { AtomicU32::from_ptr(at(layout::GRANULES + index * 4)) }
 }
 
+/// Bits of 64 bytes of a page with a table.
+#[inline(always)]
+fn seen_word(table: u32, address: u64) -> &'static AtomicU64 {
+    let index = u64::from(table) * (PAGE / 64) + address % PAGE / 64;
+    // SAFETY: as for `granule_word`.
+    unsafe { AtomicU64::from_ptr(at(layout::SEEN + index * 8)) }
+}
+
 /// What is known of a page by one load.
 pub(crate) enum Page {
     /// No chunk has bytes in it.
     Nobody,
     /// It lies within this chunk, and was touched everywhere.
     Full(u32),
-    /// Anything else: what [`in_page`] takes.
-    Other(u32),
+    /// It lies within this chunk.
+    Part(u32),
+    /// It has this table: see [`in_table`].
+    Several(u32),
 }
 
 #[inline(always)]
@@ -54,18 +66,48 @@ pub(crate) fn page(address: u64) -> Page {
         Page::Full(word & !(WHOLE | FULL))
     } else if word == 0 {
         Page::Nobody
+    } else if word & WHOLE != 0 {
+        Page::Part(word & !WHOLE)
     } else {
-        Page::Other(word)
+        Page::Several(word)
     }
 }
 
-/// The entry in the table of chunks, 0 if `address` is in none; `word` is its page's.
+/// The entry in the table of chunks, 0 if `address` is in none.
 #[inline(always)]
-pub(crate) fn in_page(word: u32, address: u64) -> u32 {
-    if word & WHOLE != 0 {
-        word & !(WHOLE | FULL)
-    } else {
-        granule_word(word, address >> GRANULE_BITS).load(Ordering::Relaxed)
+pub(crate) fn in_table(table: u32, address: u64) -> u32 {
+    granule_word(table, address >> GRANULE_BITS).load(Ordering::Relaxed)
+}
+
+/// Whether these bytes of a page with a table are known to be touched. Not known of many that
+/// were: of those across two words, for instance.
+#[inline(always)]
+pub(crate) fn seen(table: u32, address: u64, size: u64) -> bool {
+    let unseen = !seen_word(table, address).load(Ordering::Relaxed);
+    // The bits shifted in at the top stand for bytes of the next word.
+    let from = address % 64;
+    size <= 64 - from && (unseen >> from) << (64 - size) == 0
+}
+
+/// Notes that bytes of one chunk were touched.
+pub(crate) fn see(address: u64, len: u64) {
+    each_seen(address, len, |word, mask| {
+        word.fetch_or(mask, Ordering::Relaxed);
+    });
+}
+
+/// Calls `work` with the words that have bits of these bytes, and those bits.
+fn each_seen(address: u64, len: u64, work: impl Fn(&AtomicU64, u64)) {
+    let end = address + len;
+    let mut at = address;
+    while at < end {
+        let Page::Several(table) = page(at) else {
+            at = (at | (PAGE - 1)) + 1;
+            continue;
+        };
+        let bits = (64 - at % 64).min(end - at);
+        work(seen_word(table, at), u64::MAX >> (64 - bits) << (at % 64));
+        at += bits;
     }
 }
 
@@ -81,7 +123,11 @@ pub(crate) fn look_up(address: u64) -> (u32, bool) {
     if word == 0 {
         return (0, false);
     }
-    (in_page(word, address), word & FULL != 0)
+    if word & WHOLE != 0 {
+        (word & !(WHOLE | FULL), word & FULL != 0)
+    } else {
+        (in_table(word, address), false)
+    }
 }
 
 /// The entry in the table of chunks; 0 if `address` is in none.
@@ -139,6 +185,12 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
             for granule in at >> GRANULE_BITS..last {
                 granule_word(table, granule).store(id, Ordering::Relaxed);
             }
+            if id != 0 {
+                // What was known of these bytes was of chunks before.
+                each_seen(at, end.min(page_end) - at, |word, mask| {
+                    word.fetch_and(!mask, Ordering::Relaxed);
+                });
+            }
         }
         at = page_end;
     }
@@ -187,3 +239,8 @@ pub(crate) fn forget() {
 
 const _: () =
     assert!(BASE.is_multiple_of(1 << 40) && PAGES * 4 <= layout::GRANULES - layout::PAGES);
+const _: () = {
+    let tables = layout::MAX_GRANULE_TABLES;
+    assert!(tables * GRANULES_OF_PAGE * 4 <= layout::SEEN - layout::GRANULES);
+    assert!(tables * PAGE / 8 <= layout::END - layout::SEEN);
+};

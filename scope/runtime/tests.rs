@@ -3,9 +3,9 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::access::access;
 use super::arena::{at, chunk, header, node, site};
 use super::chunks::{self, Allocation};
+use super::hot::access;
 use super::local::local;
 use super::{shadow, start};
 use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags};
@@ -177,7 +177,10 @@ fn large_chunks_are_touched_by_blocks_and_then_by_pages() {
     }
     assert_eq!(live(), 10_000);
     assert!(matches!(shadow::page(HEAP + 0x1800), shadow::Page::Full(_)));
-    assert!(matches!(shadow::page(HEAP + 0x100), shadow::Page::Other(_)));
+    assert!(matches!(
+        shadow::page(HEAP + 0x100),
+        shadow::Page::Several(_)
+    ));
     let before = of(HEAP + 0x10).reads;
     access::<false>(HEAP + 0x1800, 8);
     assert_eq!(of(HEAP + 0x10).reads, before + 1);

@@ -57,21 +57,10 @@ pub(super) fn run(
     if !args.no_debuginfo {
         flags.extend(flags::debug_information());
     }
-    // The program must have the callbacks also where nobody preloads them.
-    let folder = runtime.parent().unwrap_or(&runtime);
-    let link = [
-        runtime.as_os_str(),
-        "-Xlinker".as_ref(),
-        "-rpath".as_ref(),
-        "-Xlinker".as_ref(),
-        folder.as_os_str(),
-    ];
-    let wrapping = runtime::wrapping().into_iter();
-    let wrapping = wrapping.flat_map(|word| ["-Xlinker".to_owned(), word]);
-    let link = link.iter().map(|word| word.display().to_string());
-    let link = link
-        .chain(wrapping)
-        .map(|word| format!("-Clink-arg={word}"));
+    let wrapping = runtime::wrapping().into_iter().map(OsString::from);
+    let link = runtime::linking(&runtime).into_iter().chain(wrapping);
+    let link = link.flat_map(|word| ["-Xlinker".into(), word.display().to_string()]);
+    let link = link.map(|word| format!("-Clink-arg={word}"));
     let all: Vec<String> = flags.iter().cloned().chain(link).collect();
     let fixed = [
         "--edition=2024",

@@ -60,11 +60,8 @@ fn added(
     let before: Vec<OsString> = ["-g"].iter().chain(&flags).map(OsString::from).collect();
     let runtime = runtime::install()?;
     // To the linker directly: behind `-x c` a file name would be one of source.
-    let folder = runtime.parent().unwrap_or(&runtime);
-    let words = [runtime.as_os_str(), "-rpath".as_ref(), folder.as_os_str()];
-    let words = words.map(OsStr::to_owned).into_iter();
     let wrapping = runtime::wrapping().into_iter().map(OsString::from);
-    let after: Vec<OsString> = words
+    let after: Vec<OsString> = { runtime::linking(&runtime).into_iter() }
         .chain(wrapping)
         .flat_map(|word| ["-Xlinker".into(), word])
         .collect();

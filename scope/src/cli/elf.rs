@@ -75,8 +75,12 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
                 .to_owned(),
         )
     });
-    let callback =
-        |name: &[u8]| name.starts_with(b"__asan_load") || name.starts_with(b"__asan_store");
+    // The last is what the linked hot path refers to.
+    let callback = |name: &[u8]| {
+        name.starts_with(b"__asan_load")
+            || name.starts_with(b"__asan_store")
+            || name == b"ccscope_load"
+    };
     let symbols = || {
         elf.dynamic_symbols()
             .filter_map(|symbol| Some((symbol.name_bytes().ok()?, symbol)))

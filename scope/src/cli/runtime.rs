@@ -1,6 +1,7 @@
-//! The runtime, which this program carries, as a file in the user's cache folder.
+//! The runtime, which this program carries, as files in the user's cache folder.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -13,6 +14,9 @@ use super::{CliError, fail};
 
 const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
 const NAME: &str = "libccscope_runtime.so";
+/// The hot path, which is linked into programs.
+const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_hot.rlib"));
+const HOT_NAME: &str = "libccscope_hot.a";
 
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
@@ -31,7 +35,7 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 /// Writes the runtime unless it is there; its path.
 pub(super) fn install() -> Result<PathBuf, CliError> {
     let path = cache_folder()?
-        .join(format!("{:016x}", hash_of(RUNTIME)))
+        .join(format!("{:016x}", hash_of((RUNTIME, HOT))))
         .join(NAME);
     // The dynamic loader takes blanks and colons for ends of names.
     if path
@@ -43,16 +47,28 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
             "{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"
         ));
     }
-    if fs::read(&path).is_ok_and(|bytes| bytes == RUNTIME) {
-        return Ok(path);
+    for (path, content) in [(&path.with_file_name(HOT_NAME), HOT), (&path, RUNTIME)] {
+        if fs::read(path).is_ok_and(|bytes| bytes == content) {
+            continue;
+        }
+        if let Err(error) = replace(path, content) {
+            let path = path.display();
+            return fail(format!("cannot write {path}: {error} (set XDG_CACHE_HOME)"));
+        }
     }
-    match replace(&path, RUNTIME) {
-        Ok(()) => Ok(path),
-        Err(error) => fail(format!(
-            "cannot write {}: {error} (set XDG_CACHE_HOME)",
-            path.display()
-        )),
-    }
+    Ok(path)
+}
+
+/// Words for the linker by which a program has the callbacks, and the runtime also where nobody
+/// preloads it. They follow the program's objects: those with a callback take it from the archive.
+pub(super) fn linking(runtime: &Path) -> [OsString; 4] {
+    let folder = runtime.parent().unwrap_or(runtime);
+    [
+        runtime.with_file_name(HOT_NAME).into(),
+        runtime.into(),
+        "-rpath".into(),
+        folder.into(),
+    ]
 }
 
 /// Options of the linker by which calls of the allocators that the runtime knows arrive there: a

@@ -1,0 +1,23 @@
+//! The hot path as an archive of its own, which is linked into each instrumented program: its calls
+//! then take no detour through the table of the dynamic linker.
+#![no_std]
+
+#[path = "../format/mod.rs"]
+mod format;
+
+mod arena;
+mod hot;
+mod local;
+mod shadow;
+mod sys;
+
+/// What the library does.
+mod access {
+    use crate::format::Chunk;
+
+    unsafe extern "C" {
+        pub(crate) safe fn ccscope_load(address: u64, size: u64);
+        pub(crate) safe fn ccscope_store(address: u64, size: u64);
+        pub(crate) fn ccscope_spill(entry: *mut Chunk, write: bool);
+    }
+}
