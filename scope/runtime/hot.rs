@@ -81,34 +81,33 @@ unsafe fn counted<const WRITE: bool, const MANY: bool>(
 ) -> bool {
     // SAFETY: the caller's; the program accesses the chunk, so its entry is valid.
     unsafe {
-        let (id, small) = match shadow::page(address) {
-            Page::Nobody => (0, false),
-            Page::Full(id) => (id, false),
+        let is_mine = |entry: *mut Chunk| !MANY || (*entry).toucher == (*local).thread;
+        let entry = match shadow::page(address) {
+            Page::Nobody => return elsewhere::<WRITE>(local, now),
+            Page::Full(id) => chunk(id),
             Page::Part(id) => {
                 if !touched(chunk(id), address, size) {
                     return false;
                 }
-                (id, false)
+                chunk(id)
             }
             Page::Several(table) => {
                 let id = shadow::in_table(table, address);
-                if id != 0 && !shadow::seen(table, address, size) {
+                if id == 0 {
+                    return elsewhere::<WRITE>(local, now);
+                }
+                let entry = chunk(id);
+                if !shadow::seen(table, address, size) || !is_mine(entry) {
                     return false;
                 }
-                (id, true)
+                if (*entry).flags & flags::HISTOGRAM != 0 {
+                    tally::<WRITE, MANY>(entry, address, size);
+                }
+                entry
             }
         };
-        if id == 0 {
-            (*local).other[usize::from(WRITE)] += 1;
-            (*local).now = now;
-            return true;
-        }
-        let entry = chunk(id);
-        if MANY && (*entry).toucher != (*local).thread {
+        if !is_mine(entry) {
             return false;
-        }
-        if small && (*entry).flags & flags::HISTOGRAM != 0 {
-            tally::<WRITE, MANY>(entry, address, size);
         }
         (*entry).last = now;
         (*local).now = now;
@@ -117,23 +116,36 @@ unsafe fn counted<const WRITE: bool, const MANY: bool>(
     }
 }
 
-/// Whether these bytes, in a page that lies within the chunk, are in blocks that were touched.
+/// Counts an access outside the heap.
+///
+/// # Safety
+///
+/// As for [`counted`].
+#[inline(always)]
+unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        (*local).other[usize::from(WRITE)] += 1;
+        (*local).now = now;
+    }
+    true
+}
+
+/// Whether these bytes, in a page that lies within the chunk, are of one block that was touched.
 ///
 /// # Safety
 ///
 /// `entry` is that of a chunk that the program may access now.
 #[inline(always)]
 unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
-    // SAFETY: the caller's; the chunk is a page at least, so its map has a bit for each block. One
-    // beyond it, of an access that leaves the chunk, is read as it is.
+    // SAFETY: the caller's; the chunk is a page at least, so its map has a bit for each block.
     unsafe {
         let map = (*entry).touched;
         let offset = address - (*entry).start;
-        let is_set = |offset: u64| {
-            let block = offset / BLOCK;
-            *at::<u64>(map + block / 64 * 8) >> (block % 64) & 1 != 0
-        };
-        map != 0 && size <= BLOCK && is_set(offset) && is_set(offset + size - 1)
+        let block = offset / BLOCK;
+        map != 0
+            && size <= BLOCK - offset % BLOCK
+            && *at::<u64>(map + block / 64 * 8) >> (block % 64) & 1 != 0
     }
 }
 

@@ -162,6 +162,47 @@ fn histograms_count_each_byte_while_sizes_agree() {
 }
 
 #[test]
+fn what_is_known_of_bytes_ends_with_their_chunk() {
+    let _turn = begin();
+    // SAFETY: the capture is mapped.
+    let live = || unsafe { (*header()).total.live_touched };
+    // Bits of all four are in one word but for the last bytes, which are in the next page.
+    let chunks = [(0xFC0, 16), (0xFD0, 8), (0xFD8, 8), (0xFE0, 100)];
+    for (offset, size) in chunks {
+        allocate(HEAP + offset, size, &[1]);
+        access::<true>(HEAP + offset, size);
+    }
+    assert_eq!(live(), 132);
+    free(HEAP + 0xFD0, 8);
+    free(HEAP + 0xFE0, 100);
+    assert_eq!(live(), 24);
+    access::<false>(HEAP + 0xFD0, 8);
+    assert_eq!(live(), 24, "nobody's");
+    allocate(HEAP + 0xFD0, 8, &[1]);
+    allocate(HEAP + 0xFE0, 64, &[1]);
+    access::<true>(HEAP + 0xFD0, 4);
+    access::<true>(HEAP + 0xFFC, 8);
+    assert_eq!((live(), of(HEAP + 0xFD0).touched), (36, 0xF));
+    assert_eq!(of(HEAP + 0xFE0).touched, 0xF_F000_0000);
+    for (offset, size) in chunks {
+        access::<false>(HEAP + offset, size);
+        access::<false>(HEAP + offset, size);
+    }
+    assert_eq!(live(), 16 + 8 + 8 + 64);
+    assert_eq!(of(HEAP + 0xFE0).reads, 2);
+    free(HEAP + 0xFC0, 16);
+    // The page of a table is another chunk's, and then has a table again.
+    free(HEAP + 0xFD0, 8);
+    free(HEAP + 0xFD8, 8);
+    free(HEAP + 0xFE0, 64);
+    allocate(HEAP, 8192, &[2]);
+    free(HEAP, 8192);
+    allocate(HEAP + 0xFC0, 32, &[2]);
+    access::<true>(HEAP + 0xFC0, 1);
+    assert_eq!(live(), 1);
+}
+
+#[test]
 fn large_chunks_are_touched_by_blocks_and_then_by_pages() {
     let _turn = begin();
     // 10,000 bytes are 156 blocks and 16 bytes; the middle page is whole.
