@@ -1,8 +1,8 @@
 //! Which chunk an address belongs to, in two loads.
 //!
 //! A table has a word for each page of the address space. A page that lies within one chunk names
-//! it; a page with several has a table of its own with a word for each granule of 8 bytes, and a bit
-//! for each byte, set once it is known to be touched: most accesses need no other map.
+//! it; a page with several has a table of its own with a word for each granule of 8 bytes, and
+//! a bit for each byte, set once it is known to be touched: most accesses need no other map.
 //! All are parts of the capture that nobody else reads; most of their pages do not exist.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
