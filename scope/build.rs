@@ -4,6 +4,7 @@
 //! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file
 //! serves programs of any compiler.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -11,6 +12,20 @@ fn main() {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=format");
     println!("cargo::rerun-if-changed=build.rs");
+    // Names what a program and the library must agree on when the hot path is in the program.
+    let mut hasher = DefaultHasher::new();
+    for file in [
+        "format/mod.rs",
+        "runtime/arena.rs",
+        "runtime/hot.rs",
+        "runtime/local.rs",
+        "runtime/shadow.rs",
+    ] {
+        let text = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        text.hash(&mut hasher);
+    }
+    let hot = format!("{:016x}", hasher.finish());
+    println!("cargo::rustc-env=CCSCOPE_HOT={hot}");
     if std::env::var_os("CARGO_FEATURE_CLI").is_none() {
         return;
     }
@@ -27,6 +42,7 @@ fn main() {
             // Stacks are walked from within the runtime.
             .args(["-Ccodegen-units=1", "-Cforce-unwind-tables=yes"])
             .args(["--target", &target])
+            .env("CCSCOPE_HOT", &hot)
             .args(words)
             .arg("-o")
             .arg(out.join(file))
@@ -57,4 +73,14 @@ fn main() {
         ],
         "libccscope_hot.rlib",
     );
+    // What a program says of its compilers is not to tell of ours.
+    let archive = out.join("libccscope_hot.rlib");
+    let mut bytes = std::fs::read(&archive).expect("it was just written");
+    while let Some(at) = bytes.windows(13).position(|it| it == b"rustc version") {
+        bytes[at..]
+            .iter_mut()
+            .take_while(|it| **it != 0)
+            .for_each(|it| *it = 0);
+    }
+    std::fs::write(&archive, bytes).expect("it was just written");
 }

@@ -55,7 +55,7 @@ core::arch::global_asm!(
 
 /// Each thread's [`Local`](local::Local): by its section, one for each thread. Only assembly may
 /// refer to it.
-#[unsafe(export_name = "ccscope_local")]
+#[unsafe(export_name = concat!("ccscope_local_", env!("CCSCOPE_HOT")))]
 #[unsafe(link_section = ".tbss.ccscope_local")]
 #[used]
 static LOCAL: Block = Block([0; size_of::<local::Local>()]);

@@ -3,7 +3,8 @@
 //! Stable Rust has thread-local variables only in `std`, and those of a shared library cost a call.
 //! So the block is found by assembly, in the initial-exec model: two loads. That is
 //! allowed because the library is loaded when the process starts. The hot path that is linked into
-//! programs finds it by its name.
+//! programs finds it by its name, which holds the hot path's own (see `build.rs`): a program and a
+//! library that lay out the block or the capture differently do not come together.
 
 use crate::format::Window;
 
@@ -67,7 +68,11 @@ pub(crate) fn local() -> *mut Local {
     // table of offsets is the address of the block. Nothing is written.
     unsafe {
         core::arch::asm!(
-            "mov {0}, qword ptr [rip + ccscope_local@GOTTPOFF]",
+            concat!(
+                "mov {0}, qword ptr [rip + ccscope_local_",
+                env!("CCSCOPE_HOT"),
+                "@GOTTPOFF]"
+            ),
             "add {0}, qword ptr fs:[0]",
             out(reg) address,
             options(pure, readonly, nostack),

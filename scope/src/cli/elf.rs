@@ -17,6 +17,8 @@ pub(super) struct Facts {
     pub(super) interpreter: Option<String>,
     /// Whether it calls the runtime for its accesses.
     pub(super) is_instrumented: bool,
+    /// Whether the hot path in it is of another version than the runtime.
+    pub(super) is_of_other_version: bool,
     /// Whether it has the runtime of a sanitizer itself.
     pub(super) has_sanitizer: bool,
     /// Whether it is a Rust program in which nothing is left of the system's allocator, and
@@ -92,6 +94,10 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         is_x86_64: elf.elf_header().e_machine(endian) == EM_X86_64,
         interpreter,
         is_instrumented: symbols().any(|(name, symbol)| symbol.is_undefined() && callback(name)),
+        is_of_other_version: symbols().any(|(name, _)| {
+            let version = name.strip_prefix(b"ccscope_local_");
+            version.is_some_and(|version| version != env!("CCSCOPE_HOT").as_bytes())
+        }),
         has_sanitizer: symbols().any(|(name, symbol)| {
             name == b"__tsan_init"
                 || name == b"__asan_init" && symbol.is_definition()

@@ -122,6 +122,9 @@ fn check_elf(path: &Path, facts: &Facts) -> Result<(), CliError> {
         Some(_) if facts.has_sanitizer => fail(format!(
             "{shown} is built with a sanitizer of its own, whose runtime takes the place of ours"
         )),
+        Some(_) if facts.is_of_other_version => fail(format!(
+            "{shown} was instrumented by another version of ccscope: build it again"
+        )),
         Some(_) => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::programs::is_installed;
+use crate::programs::{compile, is_installed};
 
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
@@ -75,7 +75,7 @@ fn programs_that_cannot_be_profiled_are_refused() {
     let path = folder.path();
     let plain = path.join("plain");
     fs::write(&plain, "text").unwrap();
-    let text = executable(path, "text", b"text");
+    let no_program = executable(path, "text", b"text");
     let script = executable(path, "script", b"#!/no/such/interpreter -x\n");
     let narrow = changed_program(path, "narrow", |bytes| bytes[4] = 1);
     let arm = changed_program(path, "arm", |bytes| bytes[18] = 183);
@@ -87,11 +87,23 @@ fn programs_that_cannot_be_profiled_are_refused() {
         let (_, name) = loader_at(bytes);
         bytes[name..name + 14].copy_from_slice(b"/lib/ld-musl-x");
     });
+    // As linked with the hot path of another version, which cannot be started either.
+    let instrumented = compile(path, &[CCSCOPE, "cc"], "types.c", &[]);
+    let mut bytes = fs::read(instrumented).unwrap();
+    let name = b"ccscope_local_";
+    let names: Vec<usize> = { bytes.windows(name.len()).enumerate() }
+        .filter_map(|(at, it)| (it == name).then_some(at + name.len()))
+        .collect();
+    names.iter().for_each(|&at| bytes[at] = b'x');
+    let other = executable(path, "other", &bytes);
+    let started = Command::new(&other).output().unwrap();
+    assert!(text(&started.stderr).contains("ccscope_local_x"));
     for (program, why) in [
+        (other, "another version of ccscope"),
         (path.join("missing"), "no such program"),
         (path.to_owned(), "is a folder"),
         (plain, "is not executable"),
-        (text, "neither ELF nor a script"),
+        (no_program, "neither ELF nor a script"),
         (script, "/no/such/interpreter does not exist"),
         (narrow, "32-bit"),
         (arm, "another processor"),
