@@ -8,6 +8,7 @@ use super::arena::{self, LOCK, at, chunk, header, site, thread};
 use super::curves::{self, Level};
 use super::local::Local;
 use super::stacks::{self, Stacks, UNKNOWN};
+use super::unwind::Memo;
 use super::{access, shadow, start, sys};
 use crate::format::{
     BLOCK, Chunk, Dead, Group, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
@@ -42,6 +43,8 @@ pub(crate) struct Allocation<'a> {
     pub(crate) start: u64,
     pub(crate) size: u64,
     pub(crate) usable: u64,
+    /// Its site, or 0 if that follows from the stack.
+    pub(crate) site: u32,
     /// Return addresses, innermost first.
     pub(crate) stack: &'a [u64],
 }
@@ -52,7 +55,53 @@ pub(crate) struct Detached {
     usable: u64,
 }
 
-/// Records an allocation; `from` is the chunk that it replaces, by `realloc`.
+/// The calling thread's stacks so far, if there is room for them.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, marked as busy; the capture is mapped.
+#[inline(always)]
+pub(crate) unsafe fn memo<'a>(local: *mut Local) -> Option<&'a mut Memo> {
+    // SAFETY: the caller's.
+    unsafe {
+        if (*local).memo.is_null() {
+            first_memo(local);
+        }
+        (*local).memo.as_mut()
+    }
+}
+
+/// # Safety
+///
+/// As for [`memo`].
+#[cold]
+unsafe fn first_memo(local: *mut Local) {
+    // SAFETY: by the lock; zeros are an empty one.
+    LOCK.with(|| unsafe {
+        let place = arena::take(size_of::<Memo>() as u64);
+        if place != 0 {
+            (*local).memo = at(place);
+        }
+    });
+}
+
+/// The thread ends, and its stacks need no room any more.
+///
+/// # Safety
+///
+/// As for [`memo`].
+pub(crate) unsafe fn give_memo(local: *mut Local) {
+    // SAFETY: by the lock; the place is from `first_memo`.
+    LOCK.with(|| unsafe {
+        let memo = core::mem::replace(&mut (*local).memo, core::ptr::null_mut());
+        if !memo.is_null() {
+            let place = memo.expose_provenance() as u64 - arena::BASE;
+            arena::give(place, size_of::<Memo>() as u64);
+        }
+    });
+}
+
+/// Records an allocation and returns its site; `from` is the chunk that it replaces, by `realloc`.
 ///
 /// # Safety
 ///
@@ -62,8 +111,12 @@ pub(crate) unsafe fn allocated(
     local: *mut Local,
     new: &Allocation<'_>,
     mut from: Option<Detached>,
-) {
-    let hash = stacks::hash(new.stack);
+) -> u32 {
+    let hash = if new.site == 0 {
+        stacks::hash(new.stack)
+    } else {
+        0
+    };
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
         unsafe {
@@ -81,12 +134,12 @@ pub(crate) unsafe fn allocated(
             if !start::options().sites {
                 grow(total(), new, time);
                 draw_process(time, true);
-                return;
+                return UNKNOWN;
             }
-            let id = if start::options().stacks {
+            let id = if new.site == 0 {
                 books.stacks.site(new.stack, hash)
             } else {
-                UNKNOWN
+                new.site
             };
             grow(site(id), new, time);
             (*site(id)).threads |= 1 << (*local).thread.min(63);
@@ -104,7 +157,7 @@ pub(crate) unsafe fn allocated(
             if entry == 0 || !shadow::set(new.start, new.size, entry) {
                 (*header()).lost_chunks += 1;
                 shadow::set(new.start, new.size, 0);
-                return;
+                return id;
             }
             group(site(id), time);
             let kept = histogram(site(id), new.size);
@@ -132,8 +185,9 @@ pub(crate) unsafe fn allocated(
                     .longest_chain
                     .max(u64::from((*chunk(entry)).generation));
             }
+            id
         }
-    });
+    })
 }
 
 /// Takes the chunk at `start` out, before its memory is given back to the allocator.

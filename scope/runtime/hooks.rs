@@ -11,6 +11,8 @@ use super::access::MANY;
 use super::arena::header;
 use super::chunks::{self, Allocation};
 use super::local::{Local, local};
+use super::stacks::UNKNOWN;
+use super::unwind::Stack;
 use super::{start, sys, unwind};
 
 /// A function of another library, looked up at its first call.
@@ -271,21 +273,33 @@ fn record(
     // SAFETY: the thread is marked as busy, so nothing else uses its room for frames; it is
     // recorded; the memory is new.
     unsafe {
-        let frames = &mut (*local).frames;
         let options = start::options();
-        // Without sites nobody asks for the stack.
-        let found = if options.stacks && options.sites {
-            unwind::stack(frames, start::module).0
-        } else {
-            0
-        };
-        let new = Allocation {
+        let mut new = Allocation {
             start: address as u64,
             size: size as u64,
             usable: usable.max(size as u64),
-            stack: &frames[..found],
+            site: UNKNOWN,
+            stack: &[],
         };
-        chunks::allocated(local, &new, from);
+        // Without sites nobody asks for the stack.
+        if !options.stacks || !options.sites {
+            chunks::allocated(local, &new, from);
+            return;
+        }
+        let frames = &mut (*local).frames;
+        match unwind::stack(frames, chunks::memo(local), start::module) {
+            Stack::Known(site) => {
+                new.site = site;
+                chunks::allocated(local, &new, from);
+            }
+            Stack::Walked { len, note, .. } => {
+                (new.site, new.stack) = (0, &frames[..len]);
+                let site = chunks::allocated(local, &new, from);
+                if let Some(note) = note {
+                    *note = site;
+                }
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! programs finds it by its name, which holds the hot path's own (see `build.rs`): a program and a
 //! library that lay out the block or the capture differently do not come together.
 
+use super::unwind::Memo;
 use crate::format::Window;
 
 /// Zeroed when the thread begins.
@@ -40,6 +41,8 @@ pub(crate) struct Local {
     /// Accesses until the next window, after the limit.
     pub(crate) gap: u64,
     pub(crate) random: u64,
+    /// Its call stacks so far, or null before the first.
+    pub(crate) memo: *mut Memo,
     /// Where a call stack is put; used while `busy`.
     pub(crate) frames: [u64; MAX_FRAMES],
 }

@@ -347,6 +347,7 @@ unsafe fn begin_child() -> bool {
     unsafe {
         let busy = core::mem::replace(&mut (*local).busy, true);
         (*local).window = core::ptr::null_mut();
+        (*local).memo = core::ptr::null_mut();
         windows::forget();
         MANY.store(false, Ordering::Relaxed);
         let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
@@ -413,10 +414,14 @@ unsafe extern "C" fn thread_ends(_: *mut c_void) {
     // SAFETY: the block is this thread's.
     unsafe {
         if active() && (*local).thread != 0 {
-            // A handler's accesses must not begin what is ended here.
+            // What a handler accesses must not begin what is ended here, and what it allocates must
+            // not wait for the lock.
             (*local).pausing = true;
+            (*local).busy = true;
             let time = super::access::sync(local);
             windows::end(local);
+            chunks::give_memo(local);
+            (*local).busy = false;
             (*local).pausing = false;
             (*arena::thread((*local).thread)).ended = time;
         }

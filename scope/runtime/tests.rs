@@ -28,10 +28,11 @@ fn allocate(at: u64, size: u64, stack: &[u64]) {
         start: at,
         size,
         usable: size.next_multiple_of(16),
+        site: 0,
         stack,
     };
     // SAFETY: the capture is mapped, and the address is nobody else's.
-    unsafe { chunks::allocated(local(), &new, None) }
+    unsafe { chunks::allocated(local(), &new, None) };
 }
 
 fn free(at: u64, size: u64) {
@@ -301,6 +302,7 @@ fn realloc_carries_content_over() {
         start: HEAP + 0x1000,
         size: 2048,
         usable: 2048,
+        site: 0,
         stack: &[2],
     };
     // SAFETY: the capture is mapped, and the addresses are nobody else's.

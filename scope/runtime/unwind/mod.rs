@@ -9,6 +9,7 @@
 //! mapped.
 
 mod cfi;
+mod memo;
 mod memory;
 mod modules;
 #[cfg(test)]
@@ -19,6 +20,8 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use cfi::Rule;
+pub(crate) use memo::Memo;
+use memo::{Entry, Trail};
 use memory::{Reader, Trust};
 pub(crate) use modules::Report;
 
@@ -30,17 +33,32 @@ pub(crate) struct Frame {
     pub(crate) bp: u64,
 }
 
+/// What is found of a stack.
+#[derive(Debug)]
+pub(crate) enum Stack<'m> {
+    /// It was found before, and this was noted.
+    Known(u32),
+    /// It was walked.
+    Walked {
+        /// How many addresses there are.
+        len: usize,
+        /// Outermost frames were left out because there was no room.
+        is_cut: bool,
+        /// Where to note what the same stack is known by from now on.
+        note: Option<&'m mut u32>,
+    },
+}
+
 /// Writes the return addresses of the calling thread's stack into `into`, innermost first, without
-/// frames of the runtime. Returns how many, and whether outermost ones were left out because there
-/// was no room.
+/// frames of the runtime, unless the stack is in `memo`.
 ///
 /// The first is where the caller returns to. For a function that was interrupted by a signal
 /// it is the address of the next instruction plus 1, so that the instruction before each address
 /// is the one that matters.
 ///
-/// `report` gets every loaded module, once.
+/// `memo` is of the calling thread. `report` gets every loaded module, once.
 #[inline(always)]
-pub(crate) fn stack(into: &mut [u64], report: Report) -> (usize, bool) {
+pub(crate) fn stack<'m>(into: &mut [u64], memo: Option<&'m mut Memo>, report: Report) -> Stack<'m> {
     let (ip, sp, bp);
     // SAFETY: reads registers.
     unsafe {
@@ -54,7 +72,13 @@ pub(crate) fn stack(into: &mut [u64], report: Report) -> (usize, bool) {
             options(nomem, nostack, preserves_flags)
         );
     }
-    let result = walk(Frame { ip, sp, bp }, into, report);
+    let frame = Frame { ip, sp, bp };
+    let entry = match memo.map(|memo| memo.find(frame)) {
+        Some(Ok(value)) => return Stack::Known(value),
+        Some(Err(entry)) => Some(entry),
+        None => None,
+    };
+    let result = walk(frame, into, entry, report);
     // SAFETY: does nothing. It keeps `walk` from being called last, after the frame is gone.
     unsafe { asm!("", options(nostack, preserves_flags)) };
     result
@@ -63,6 +87,7 @@ pub(crate) fn stack(into: &mut [u64], report: Report) -> (usize, bool) {
 /// Forgets what is known of modules: to be called after a `dlclose`.
 pub(crate) fn forget() {
     modules::forget();
+    memo::forget();
     for entry in &RULES {
         // Most pages of the table were never written to and need not be.
         if entry.load(Relaxed) != 0 {
@@ -87,7 +112,7 @@ const MAX_FRAME: u64 = 8 << 20;
 /// Frames of the runtime, which need no room.
 const MAX_OWN: usize = 64;
 
-struct Walk {
+struct Walk<'m> {
     frame: Frame,
     /// `frame.ip` is a return address, not the instruction that was interrupted.
     returns: bool,
@@ -95,17 +120,24 @@ struct Walk {
     /// Of what follows from the registers.
     trust: Trust,
     jumps: u32,
+    trail: Trail<'m>,
     report: Report,
 }
 
 #[inline(never)]
-fn walk(frame: Frame, into: &mut [u64], report: Report) -> (usize, bool) {
+fn walk<'m>(
+    frame: Frame,
+    into: &mut [u64],
+    entry: Option<&'m mut Entry>,
+    report: Report,
+) -> Stack<'m> {
     let mut walk = Walk {
         frame,
         returns: false,
         reader: Reader::new(frame.sp),
         trust: Trust::Rule,
         jumps: 0,
+        trail: Trail::new(entry, frame),
         report,
     };
     // Most frames are done by `common_step`, with the registers at hand.
@@ -114,40 +146,47 @@ fn walk(frame: Frame, into: &mut [u64], report: Report) -> (usize, bool) {
         mut sp,
         mut bp,
     } = frame;
-    let mut len = 0;
+    let (mut len, mut is_cut) = (0, true);
     for _ in 0..=into.len() + MAX_OWN {
         if let Some(caller) = walk.common_step(ip, sp, bp) {
             (ip, sp, bp) = caller;
         } else {
             walk.frame = Frame { ip, sp, bp };
             if walk.step().is_none() {
-                return (len, false);
+                walk.trail.give_up();
+                is_cut = false;
+                break;
             }
             Frame { ip, sp, bp } = walk.frame;
         }
         if ip == 0 || ip >> ADDRESS_BITS != 0 {
-            return (len, false);
+            is_cut = false;
+            break;
         }
         if modules::is_own(ip) {
             continue;
         }
         let Some(entry) = into.get_mut(len) else {
-            return (len, true);
+            break;
         };
         *entry = ip + u64::from(!walk.returns);
         len += 1;
     }
-    (len, true)
+    Stack::Walked {
+        len,
+        is_cut,
+        note: walk.trail.end(),
+    }
 }
 
-impl Walk {
+impl Walk<'_> {
     /// What [`Walk::step`] does if the rule is in the table, all reads go to the page of the last
     /// read, and nothing was guessed; else `None`.
     #[inline(always)]
-    fn common_step(&self, ip: u64, sp: u64, bp: u64) -> Option<(u64, u64, u64)> {
-        let (base, cfa, bp_at) = match cached(ip.wrapping_sub(1))? {
-            Rule::Sp { cfa, bp } => (sp, cfa, bp),
-            Rule::Bp { cfa, bp: bp_at } => (bp, cfa, bp_at),
+    fn common_step(&mut self, ip: u64, sp: u64, bp: u64) -> Option<(u64, u64, u64)> {
+        let (base, cfa, bp_at, by_bp) = match cached(ip.wrapping_sub(1))? {
+            Rule::Sp { cfa, bp } => (sp, cfa, bp, false),
+            Rule::Bp { cfa, bp: bp_at } => (bp, cfa, bp_at, true),
             _ => return None,
         };
         let cfa = base.wrapping_add_signed(cfa);
@@ -156,14 +195,22 @@ impl Walk {
             return None;
         }
         let ip = self.reader.word_of_page(cfa.wrapping_sub(8))?;
-        let bp = match bp_at {
+        let saved = match bp_at {
             0 => bp,
             _ => self.reader.word_of_page(cfa.wrapping_add_signed(bp_at))?,
         };
-        Some((ip, cfa, bp))
+        if by_bp {
+            self.trail.used(bp);
+        }
+        self.trail.word(cfa.wrapping_sub(8), ip);
+        if bp_at != 0 {
+            self.trail.saved(cfa.wrapping_add_signed(bp_at));
+        }
+        Some((ip, cfa, saved))
     }
 
-    /// Goes on to the caller. `None` at the end of the stack.
+    /// Goes on to the caller, whose address is 0 at the end of the stack. `None` if there is none
+    /// that can be found.
     #[inline(never)]
     fn step(&mut self) -> Option<()> {
         // The call comes before the address it returns to, perhaps in another function.
@@ -179,15 +226,22 @@ impl Walk {
                 (cfa, (bp != 0).then(|| cfa.wrapping_add_signed(bp)))
             }
             Rule::Bp { cfa, bp: bp_at } => {
+                self.trail.used(bp);
                 let cfa = bp.wrapping_add_signed(cfa);
                 (cfa, (bp_at != 0).then(|| cfa.wrapping_add_signed(bp_at)))
             }
             Rule::Aligned { cfa, bp: bp_at } => {
-                let cfa = self.reader.word(bp.wrapping_add_signed(cfa), self.trust)?;
+                self.trail.used(bp);
+                let place = bp.wrapping_add_signed(cfa);
+                let cfa = self.reader.word(place, self.trust)?;
+                self.trail.word(place, cfa);
                 (cfa, Some(bp.wrapping_add_signed(bp_at)))
             }
             Rule::Signal => return self.step_over_signal(),
-            Rule::End => return None,
+            Rule::End => {
+                self.frame.ip = 0;
+                return Some(());
+            }
             Rule::Unknown => return self.step_by_frame_pointer(pc),
         };
         let mut trust = self.trust;
@@ -196,8 +250,12 @@ impl Walk {
             trust = Trust::Guess;
         }
         let ip = self.reader.word(cfa.wrapping_sub(8), trust)?;
+        self.trail.word(cfa.wrapping_sub(8), ip);
         let bp = match bp_at {
-            Some(at) => self.reader.word(at, trust)?,
+            Some(at) => {
+                self.trail.saved(at);
+                self.reader.word(at, trust)?
+            }
             None => bp,
         };
         self.returns = true;
@@ -225,6 +283,7 @@ impl Walk {
     /// Takes `rbp` for a frame pointer, if it looks like one.
     #[cold]
     fn step_by_frame_pointer(&mut self, pc: u64) -> Option<()> {
+        self.trail.give_up();
         let Frame { sp, bp, .. } = self.frame;
         if bp.wrapping_sub(sp) >= MAX_FRAME {
             return None;
@@ -248,6 +307,7 @@ impl Walk {
 
     /// Counts a step that need not lead up the same stack, so that a walk in circles ends.
     fn jump(&mut self) -> Option<()> {
+        self.trail.give_up();
         self.jumps += 1;
         (self.jumps <= MAX_JUMPS).then_some(())
     }

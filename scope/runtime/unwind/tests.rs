@@ -10,7 +10,7 @@ use quickcheck::{Gen, QuickCheck};
 
 use super::cfi::{self, Rule};
 use super::memory::{Reader, Trust};
-use super::{Frame, forget, modules, report_again, stack, walk};
+use super::{Frame, Memo, Stack, forget, modules, report_again, stack, walk};
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(
@@ -49,25 +49,67 @@ fn report(start: u64, end: u64, bias: u64, path: &[u8]) {
         .push((start, end, bias, path.to_vec()));
 }
 
-/// Walks twice, by the rules' cold and warm way, and asserts that both are what the other unwinder
-/// finds. Returns the depth.
+/// A memo, and the stacks whose numbers, from 1 on, are noted in it.
+struct Known {
+    memo: Memo,
+    stacks: Vec<Vec<u64>>,
+}
+
+thread_local! {
+    static KNOWN: Cell<Option<Box<Known>>> = const { Cell::new(None) };
+}
+
+/// Stacks that a memo knew.
+static HITS: AtomicUsize = AtomicUsize::new(0);
+
+/// Walks by the rules' cold and warm way and asks the memo, and asserts that all find what the
+/// other unwinder finds. Returns the depth.
 #[inline(never)]
 fn compare() -> usize {
     let mut theirs: Vec<u64> = Vec::new();
     // SAFETY: `push` takes a `Vec<u64>`.
     unsafe { _Unwind_Backtrace(push, (&raw mut theirs).cast()) };
+    // Theirs begins in this function.
+    let expected = &theirs[1..];
     let mut ours = vec![0; theirs.len() + 8];
-    for _ in 0..2 {
-        let (len, cut) = stack(&mut ours, report);
-        // Theirs begins in this function.
-        assert_eq!(&ours[..len], &theirs[1..]);
-        assert!(!cut);
+    // SAFETY: zeros are an empty memo, and an empty list of stacks is written over those.
+    let mut known = KNOWN.take().unwrap_or_else(|| unsafe {
+        let mut new = Box::<Known>::new_uninit();
+        let place = new.as_mut_ptr();
+        (&raw mut (*place).memo).write_bytes(0, 1);
+        (&raw mut (*place).stacks).write(Vec::new());
+        new.assume_init()
+    });
+    for with_memo in [false, true, true] {
+        let memo = with_memo.then_some(&mut known.memo);
+        match stack(&mut ours, memo, report) {
+            Stack::Known(number) => {
+                assert_eq!(known.stacks[number as usize - 1], expected);
+                HITS.fetch_add(1, Ordering::Relaxed);
+            }
+            Stack::Walked { len, is_cut, note } => {
+                assert_eq!(&ours[..len], expected);
+                assert!(!is_cut);
+                if let Some(note) = note {
+                    known.stacks.push(expected.to_vec());
+                    *note = u32::try_from(known.stacks.len()).unwrap();
+                }
+            }
+        }
     }
-    let room = theirs.len() / 2;
-    let mut few = vec![0; room];
-    assert_eq!(stack(&mut few, report), (room, true));
-    assert_eq!(few, ours[..room]);
+    KNOWN.set(Some(known));
+    let mut few = vec![0; theirs.len() / 2];
+    assert_eq!(walked(&stack(&mut few, None, report)), (few.len(), true));
+    assert_eq!(few, ours[..few.len()]);
     theirs.len()
+}
+
+/// The length, and whether frames are left out.
+fn walked(stack: &Stack<'_>) -> (usize, bool) {
+    match *stack {
+        Stack::Walked { len, is_cut, .. } => (len, is_cut),
+        Stack::Known(_) => panic!("{stack:?} without a memo"),
+    }
 }
 
 const LIBRARY: &str = r"
@@ -311,6 +353,7 @@ fn stacks_are_those_of_the_other_unwinder() {
         .tests(300)
         .rng(Gen::new(24))
         .quickcheck(property);
+    assert!(HITS.load(Ordering::Relaxed) >= 50);
 }
 
 #[test]
@@ -363,7 +406,7 @@ fn generated_code_is_walked_by_frame_pointers() {
     thread_local!(static FOUND: Cell<(usize, [u64; 64])> = const { Cell::new((0, [0; 64])) });
     extern "C" fn record() {
         let mut found = [0; 64];
-        let (len, _) = stack(&mut found, report);
+        let (len, _) = walked(&stack(&mut found, None, report));
         FOUND.set((len, found));
     }
     type Generated = extern "C" fn(extern "C" fn());
@@ -377,7 +420,7 @@ fn generated_code_is_walked_by_frame_pointers() {
         (page.addr() as u64, *(&raw const page).cast::<Generated>())
     };
     let mut here = [0; 64];
-    let (len, cut) = stack(&mut here, report);
+    let (len, cut) = walked(&stack(&mut here, None, report));
     generated(record);
     let (found, stack) = FOUND.get();
     assert_eq!((found, cut), (len + 2, false));
@@ -564,7 +607,7 @@ fn garbage_in_registers_is_survived() {
             },
         };
         let mut found = [0; 32];
-        assert!(walk(frame, &mut found, report).0 <= 32);
+        assert!(walked(&walk(frame, &mut found, None, report)).0 <= 32);
     }
     let property: fn(u64, u64, bool, bool) = property;
     QuickCheck::new().tests(100_000).quickcheck(property);

@@ -1,0 +1,163 @@
+//! Stacks that a thread had before, which need not be walked again.
+//!
+//! A walk follows from the registers it begins with, from unwind information, and from the words
+//! that it reads: a return address for each frame, and saved frame pointers where frames are found
+//! by them. While all of these are what they were, so is the stack.
+
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::Frame;
+
+/// Words that a walk may depend on to be remembered.
+const WORDS: usize = 46;
+const WAYS: usize = 4;
+const SETS: usize = 16;
+
+/// Changes when unwind information may have.
+static GENERATION: AtomicU32 = AtomicU32::new(1);
+
+/// The walks of one thread. All zeros is an empty one.
+#[repr(C)]
+pub(crate) struct Memo {
+    sets: [[Entry; WAYS]; SETS],
+    /// Walks that were not found, of which each takes the next way.
+    misses: usize,
+}
+
+const _: () = assert!(size_of::<Memo>() <= 1 << 15);
+
+/// A walk. Its registers are those that it began with.
+#[repr(C)]
+pub(super) struct Entry {
+    ip: u64,
+    sp: u64,
+    bp: u64,
+    generation: u32,
+    /// What the caller has noted; 0 until then.
+    value: u32,
+    /// All ones if `bp` matters.
+    bp_mask: u64,
+    len: u16,
+    /// Distances of the words from `sp`, in words.
+    places: [u16; WORDS],
+    words: [u64; WORDS],
+}
+
+/// Unwind information may have changed: no walk is remembered.
+pub(super) fn forget() {
+    GENERATION.fetch_add(1, Relaxed);
+}
+
+impl Memo {
+    /// What the caller has noted for the stack that begins with `frame`; else what to keep a walk
+    /// in.
+    #[inline(always)]
+    pub(super) fn find(&mut self, frame: Frame) -> Result<u32, &mut Entry> {
+        let mixed = (frame.ip ^ frame.sp.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let set = &mut self.sets[(mixed >> 32) as usize % SETS];
+        if let Some(way) = (0..WAYS).find(|&way| set[way].is_of(frame)) {
+            return Ok(set[way].value);
+        }
+        self.misses += 1;
+        Err(&mut set[self.misses % WAYS])
+    }
+}
+
+impl Entry {
+    #[inline(always)]
+    fn is_of(&self, frame: Frame) -> bool {
+        if self.ip != frame.ip || self.sp != frame.sp || (self.bp ^ frame.bp) & self.bp_mask != 0 {
+            return false;
+        }
+        if self.value == 0 || self.generation != GENERATION.load(Relaxed) {
+            return false;
+        }
+        let len = usize::from(self.len);
+        self.places[..len]
+            .iter()
+            .zip(&self.words[..len])
+            .all(|(&place, &word)| {
+                let place = frame.sp + u64::from(place) * 8;
+                let place = core::ptr::with_exposed_provenance::<u64>(place as usize);
+                // SAFETY: the first word is where the walk found it before, from the same
+                // registers. Each other one is where those before it lead, which are the same as
+                // then. So these are frames of this thread's stack, and there.
+                unsafe { place.read_volatile() == word }
+            })
+    }
+}
+
+/// Where the frame pointer of the frame at hand comes from.
+enum Source {
+    Register,
+    /// The word at this address.
+    Stack(u64),
+    /// A word that is among the others.
+    Noted,
+}
+
+/// What a walk has depended on so far.
+pub(super) struct Trail<'m> {
+    /// `None` if it cannot be kept.
+    entry: Option<&'m mut Entry>,
+    bp: Source,
+}
+
+impl<'m> Trail<'m> {
+    pub(super) fn new(mut entry: Option<&'m mut Entry>, frame: Frame) -> Self {
+        if let Some(entry) = &mut entry {
+            entry.value = 0;
+            (entry.ip, entry.sp, entry.bp) = (frame.ip, frame.sp, frame.bp);
+            entry.generation = GENERATION.load(Relaxed);
+            (entry.bp_mask, entry.len) = (0, 0);
+        }
+        Trail {
+            entry,
+            bp: Source::Register,
+        }
+    }
+
+    /// The walk depends on the word at this address.
+    #[inline(always)]
+    pub(super) fn word(&mut self, address: u64, word: u64) {
+        let Some(entry) = &mut self.entry else { return };
+        let (len, distance) = (usize::from(entry.len), address.wrapping_sub(entry.sp));
+        if len == WORDS || distance % 8 != 0 || distance / 8 > u64::from(u16::MAX) {
+            return self.give_up();
+        }
+        entry.places[len] = (distance / 8) as u16;
+        entry.words[len] = word;
+        entry.len += 1;
+    }
+
+    /// The frame pointer was saved at this address.
+    #[inline(always)]
+    pub(super) fn saved(&mut self, address: u64) {
+        self.bp = Source::Stack(address);
+    }
+
+    /// A frame was found by the frame pointer.
+    #[inline(always)]
+    pub(super) fn used(&mut self, bp: u64) {
+        match self.bp {
+            Source::Register => {
+                if let Some(entry) = &mut self.entry {
+                    entry.bp_mask = u64::MAX;
+                }
+            }
+            Source::Stack(address) => self.word(address, bp),
+            Source::Noted => {}
+        }
+        self.bp = Source::Noted;
+    }
+
+    /// The walk depends on something else, too.
+    pub(super) fn give_up(&mut self) {
+        self.entry = None;
+    }
+
+    /// Where to note what the stack is, if the walk can be kept.
+    pub(super) fn end(self) -> Option<&'m mut u32> {
+        self.entry.map(|entry| &mut entry.value)
+    }
+}
