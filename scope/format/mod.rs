@@ -12,6 +12,8 @@
 //!
 //! The code uses nothing but `core`: it is compiled into the runtime, too.
 
+pub mod accesses;
+
 /// First word of a capture.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
 /// Changes with every change of this module.
@@ -70,7 +72,7 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Access, Dead, u64
+    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Dead, u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -394,15 +396,14 @@ pub struct Point {
     pub allocations: u64,
 }
 
-pub const WINDOW_LEN: usize = 8192;
-/// The first [`FIRST_WINDOWS`] windows are the first accesses of the process, burst 0, as far as
-/// one thread made them. The others are bursts of [`BURST_WINDOWS`] at random times; when there are
-/// more than fit, each has the same chance to be kept.
-pub const FIRST_WINDOWS: u64 = 32;
-pub const BURST_WINDOWS: u64 = 4;
-pub const MAX_WINDOWS: u64 = FIRST_WINDOWS + 64 * BURST_WINDOWS;
+/// The first window is the first accesses of the process, as far as one thread made them.
+pub const FIRST_WINDOW: u64 = 1 << 18;
+/// Accesses of each other window. They begin at random times; when there are more than fit, each
+/// has the same chance to be kept.
+pub const WINDOW: u64 = 1 << 15;
+pub const MAX_WINDOWS: u64 = 1 + 64;
 
-/// Accesses recorded without a gap.
+/// Accesses recorded without a gap: [packed](accesses) after this.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
@@ -410,33 +411,28 @@ pub struct Window {
     pub time: u64,
     pub thread: u32,
     pub len: u32,
-    /// Windows with the same number are one burst; in order.
+    /// Number of the window; 0 is the first.
     pub burst: u64,
-    pub accesses: [Access; WINDOW_LEN],
+    /// That the accesses take.
+    pub bytes: u64,
+    /// After the last access. Only the runtime needs it.
+    pub coder: accesses::Coder,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Access {
-    /// Address in the low 48 bits, then its size, at most 255 (longer ones are cut in pieces), then
-    /// 1 for a write.
-    pub address: u64,
-    /// For a load of eight bytes that point into a chunk: these bytes, and the chunk's site.
-    pub pointer: u64,
-    pub target: u32,
-    /// Site of the accessed chunk, or 0 outside the heap; its entry in the table of chunks; and
-    /// the offset from its start.
-    pub site: u32,
-    pub chunk: u32,
-    pub offset: u32,
-}
+/// Distance between windows. One that is full is not longer.
+pub const WINDOW_ROOM: u64 = 16 << 20;
+const _: () = assert!(
+    size_of::<Window>() as u64 + FIRST_WINDOW * accesses::MAX_BYTES as u64 <= WINDOW_ROOM
+        && FIRST_WINDOW > WINDOW
+        && layout::WINDOWS + MAX_WINDOWS * WINDOW_ROOM <= layout::DEAD
+);
 
 const _: () = {
     assert!(
         size_of::<Chunk>() == 64
             && size_of::<Dead>() == 72
             && size_of::<Node>() == 16
-            && size_of::<Access>() == 32
+            && size_of::<Window>() == 64
     );
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
     assert!(size_of::<Site>() == 49 * 8 + 96 * 4 && size_of::<Curve>() == 16);

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::sys;
-use crate::format::{Chunk, Header, Node, Site, Thread, Window, layout};
+use crate::format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layout};
 
 /// Address of the capture: far from where the kernel puts programs, libraries, heaps and stacks.
 pub(crate) const BASE: u64 = 0x1000_0000_0000;
@@ -66,7 +66,7 @@ pub(crate) fn thread(id: u16) -> *mut Thread {
 }
 
 pub(crate) fn window(index: u64) -> *mut Window {
-    at(layout::WINDOWS + index * size_of::<Window>() as u64)
+    at(layout::WINDOWS + index * WINDOW_ROOM)
 }
 
 /// What lies at an offset into the capture.

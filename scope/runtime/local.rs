@@ -35,9 +35,8 @@ pub(crate) struct Local {
     pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.
     pub(crate) last_allocated: u64,
-    /// The window under way, or null, and how many more belong to its burst.
+    /// The window under way, or null.
     pub(crate) window: *mut Window,
-    pub(crate) windows_left: u64,
     /// Accesses until the next window, after the limit.
     pub(crate) gap: u64,
     pub(crate) random: u64,

@@ -8,6 +8,7 @@ use super::chunks::{self, Allocation};
 use super::hot::access;
 use super::local::local;
 use super::{shadow, start};
+use crate::format::accesses::Coder;
 use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags};
 
 /// One capture for the process: tests that use it take turns.
@@ -487,13 +488,17 @@ fn a_window_records_every_access() {
     unsafe {
         let window = super::arena::window(0);
         assert_eq!(((*window).len, (*window).burst, (*window).time), (5, 0, 2));
-        let [write, read, rest @ ..] = [0, 1, 2, 3, 4].map(|i| (*window).accesses[i]);
-        assert_eq!(write.address, (start + 24) | 8 << 48 | 1 << 56);
+        let bytes = window.add(1).cast::<u8>();
+        let mut bytes = std::slice::from_raw_parts(bytes, (*window).bytes as usize);
+        let mut coder = Coder::default();
+        let [write, read, rest @ ..] = [(); 5].map(|()| coder.take(&mut bytes).unwrap());
+        assert!(bytes.is_empty() && write.write && !read.write);
+        assert_eq!((write.address, write.size), (start + 24, 8));
         assert_eq!(
             (read.pointer, read.target, read.site, read.offset),
             (start, 2, 2, 24)
         );
-        assert_eq!(rest.map(|piece| piece.address >> 48), [255, 255, 90]);
+        assert_eq!(rest.map(|piece| piece.size), [255, 255, 90]);
     }
     drop(memory);
     drop(turn);

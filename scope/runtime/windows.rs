@@ -1,9 +1,9 @@
 //! Bursts of complete access records, at random times.
 //!
 //! The first accesses of the process are recorded without a gap, so that a short run is known
-//! completely. After them, each thread records a burst of [`BURST_WINDOWS`] windows after a random
-//! gap, so that on average one access in `rate` is recorded. When the capture is full, a burst
-//! replaces a random one with the chance that gives all bursts the same (reservoir sampling).
+//! completely. After them, each thread records a window after a random gap, so that on average
+//! one access in `rate` is recorded. When the capture is full, a window replaces a random one with
+//! the chance that gives all windows the same (reservoir sampling).
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
@@ -11,15 +11,15 @@ use super::access::{self, QUOTA};
 use super::arena::{chunk, header, window};
 use super::local::Local;
 use super::{shadow, start};
-use crate::format::{
-    Access, BURST_WINDOWS, FIRST_WINDOWS, MAX_WINDOWS, NO_THREAD, WINDOW_LEN, Window,
-};
+use crate::format::accesses::{Access, Coder, MAX_BYTES};
+use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM};
 
-/// Bursts so far, the first included.
+/// Windows so far, the first included.
 static BURSTS: AtomicU64 = AtomicU64::new(0);
-/// A bit for each place of a burst that is being written.
+/// A bit for each place of a window that is being written, without the first.
 static IN_USE: AtomicU64 = AtomicU64::new(0);
-const PLACES: u64 = (MAX_WINDOWS - FIRST_WINDOWS) / BURST_WINDOWS;
+/// Places that are used again.
+const PLACES: u64 = MAX_WINDOWS - 1;
 const _: () = assert!(PLACES <= 64);
 
 /// For a new capture.
@@ -67,10 +67,18 @@ unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Op
         }
         record(local, address, size, write, word);
         (*local).set_limit((*local).now);
-        if (*(*local).window).len as usize == WINDOW_LEN {
-            next(local);
+        let open = (*local).window;
+        if u64::from((*open).len) == len_of((*open).burst) {
+            end(local);
+            wait(local);
+            idle(local);
         }
     }
+}
+
+/// Accesses of a window.
+fn len_of(burst: u64) -> u64 {
+    if burst == 0 { FIRST_WINDOW } else { WINDOW }
 }
 
 /// Sets the limit to the next window or the next quota.
@@ -87,7 +95,7 @@ unsafe fn idle(local: *mut Local) {
     }
 }
 
-/// Begins a burst if there is a place for it.
+/// Begins a window if there is a place for it.
 ///
 /// # Safety
 ///
@@ -103,7 +111,6 @@ unsafe fn begin(local: *mut Local) -> bool {
     // SAFETY: the caller's. A place is written by the thread that has set its bit.
     unsafe {
         if burst == 0 {
-            (*local).windows_left = FIRST_WINDOWS;
             open(local, 0, 0);
             return true;
         }
@@ -116,17 +123,9 @@ unsafe fn begin(local: *mut Local) -> bool {
             wait(local);
             return false;
         }
-        (*local).windows_left = BURST_WINDOWS;
-        for index in 0..BURST_WINDOWS {
-            (*window(first_of(place) + index)).len = 0;
-        }
-        open(local, first_of(place), burst);
+        open(local, 1 + place, burst);
         true
     }
-}
-
-fn first_of(place: u64) -> u64 {
-    FIRST_WINDOWS + place * BURST_WINDOWS
 }
 
 /// # Safety
@@ -136,37 +135,17 @@ unsafe fn open(local: *mut Local, index: u64, burst: u64) {
     // SAFETY: the caller's.
     unsafe {
         let new = window(index);
+        ((*new).len, (*new).bytes) = (0, 0);
         (*new).time = (*local).now;
         (*new).thread = u32::from((*local).thread);
-        (*new).len = 0;
         (*new).burst = burst;
+        (*new).coder = Coder::default();
         AtomicU64::from_ptr(&raw mut (*header()).windows).fetch_max(index + 1, Ordering::Relaxed);
         (*local).window = new;
     }
 }
 
-/// Goes on with the burst's next window, or ends the burst.
-///
-/// # Safety
-///
-/// As for [`pause`].
-unsafe fn next(local: *mut Local) {
-    // SAFETY: the caller's.
-    unsafe {
-        let full = (*local).window;
-        (*local).windows_left -= 1;
-        if (*local).windows_left > 0 {
-            let index = full.offset_from(window(0)).cast_unsigned() as u64 + 1;
-            open(local, index, (*full).burst);
-            return;
-        }
-        end(local);
-        wait(local);
-        idle(local);
-    }
-}
-
-/// Ends the burst under way, for instance because the thread ends.
+/// Ends the window under way, for instance because the thread ends.
 ///
 /// # Safety
 ///
@@ -177,22 +156,23 @@ pub(crate) unsafe fn end(local: *mut Local) {
         if (*local).window.is_null() {
             return;
         }
-        let index = (*local).window.offset_from(window(0)).cast_unsigned() as u64;
+        let burst = (*(*local).window).burst;
+        let index =
+            (*local).window.byte_offset_from(window(0)).cast_unsigned() as u64 / WINDOW_ROOM;
         (*local).window = core::ptr::null_mut();
-        if index >= FIRST_WINDOWS {
-            let place = (index - FIRST_WINDOWS) / BURST_WINDOWS;
-            IN_USE.fetch_and(!(1 << place), Ordering::Release);
+        if burst > 0 {
+            IN_USE.fetch_and(!(1 << (index - 1)), Ordering::Release);
         }
     }
 }
 
-/// Chooses the accesses until the thread's next burst: evenly between 0 and twice the mean.
+/// Chooses the accesses until the thread's next window: evenly between 0 and twice the mean.
 ///
 /// # Safety
 ///
 /// As for [`pause`].
 pub(crate) unsafe fn wait(local: *mut Local) {
-    let mean = (start::options().rate * BURST_WINDOWS * WINDOW_LEN as u64).max(1);
+    let mean = (start::options().rate * WINDOW).max(1);
     // SAFETY: the caller's.
     unsafe { (*local).gap = random(local) % (2 * mean) + 1 }
 }
@@ -240,25 +220,28 @@ unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool, word: 
             }
         }
         let mut done = 0;
-        while done < size && ((*open).len as usize) < WINDOW_LEN {
+        while done < size && u64::from((*open).len) < len_of((*open).burst) {
             let piece = (size - done).min(255);
             let at = address + done;
-            (*open).accesses[(*open).len as usize] = Access {
-                address: at | piece << 48 | u64::from(write) << 56,
+            let offset = if id == 0 { 0 } else { at - start };
+            let access = Access {
+                address: at,
+                size: piece as u8,
+                write,
                 pointer,
                 target,
                 site,
-                chunk: id,
-                offset: if id == 0 {
-                    0
-                } else {
-                    (at - start).min(u64::from(u32::MAX)) as u32
-                },
+                offset: offset.min(u64::from(u32::MAX)) as u32,
             };
+            let place = open.add(1).cast::<u8>().add((*open).bytes as usize);
+            let bytes = (*open)
+                .coder
+                .put(&access, &mut *place.cast::<[u8; MAX_BYTES]>());
+            // The process may be killed at any moment.
+            compiler_fence(Ordering::SeqCst);
+            (*open).bytes += bytes as u64;
             (*open).len += 1;
             done += piece;
         }
     }
 }
-
-const _: () = assert!(NO_THREAD == u16::MAX && size_of::<Window>() == 24 + 32 * WINDOW_LEN);

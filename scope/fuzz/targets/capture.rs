@@ -65,7 +65,7 @@ fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
             1 => (layout::NODES, size_of::<format::Node>()),
             2 => (layout::SITES, size_of::<format::Site>()),
             3 => (layout::CHUNKS, size_of::<format::Chunk>()),
-            4 => (layout::WINDOWS, size_of::<format::Window>()),
+            4 => (layout::WINDOWS, format::WINDOW_ROOM as usize),
             _ => (layout::HEAP, 64),
         };
         // The first accesses of a window are enough.

@@ -1,59 +1,56 @@
-//! Joins the parts of recorded bursts.
-
-use std::collections::HashMap;
+//! Reads recorded windows.
 
 use super::{Renumbered, damaged, entry};
 use crate::Error;
-use crate::format::{self, Header, WINDOW_LEN, layout};
+use crate::format::{self, Header, WINDOW_ROOM, accesses, layout};
 use crate::profile::{Access, Window};
 
-/// The bursts in order of time, and the number of their accesses.
+/// The windows in order of time, and the number of their accesses.
 pub(super) fn read(
     capture: &[u8],
     header: &Header,
     site_of: &Renumbered,
     thread_of: &Renumbered,
 ) -> Result<(Vec<Window>, u64), Error> {
-    let mut windows: Vec<Window> = Vec::new();
-    let mut of_burst: HashMap<(u32, u64), usize> = HashMap::new();
-    let mut recorded = 0;
+    let (mut windows, mut recorded) = (Vec::new(), 0);
     for index in 0..header.windows {
-        let part: format::Window = entry(capture, layout::WINDOWS, index)?;
-        let len = part.len as usize;
-        if len > WINDOW_LEN {
-            return Err(damaged(&format!("a window claims {len} accesses")));
-        }
-        if len == 0 {
+        let place = layout::WINDOWS + index * WINDOW_ROOM;
+        let raw: format::Window = entry(capture, place, 0)?;
+        if raw.bytes == 0 {
             continue;
         }
-        recorded += len as u64;
-        let at = *of_burst
-            .entry((part.thread, part.burst))
-            .or_insert(windows.len());
-        if at == windows.len() {
-            let thread = thread_of.get(&part.thread).copied().unwrap_or(u32::MAX);
-            windows.push(Window {
-                time: part.time,
-                from_start: part.burst == 0,
-                thread,
-                accesses: Vec::new(),
-            });
+        let room = WINDOW_ROOM - size_of::<format::Window>() as u64;
+        let bytes = Some(raw.bytes).filter(|&bytes| bytes <= room);
+        let bytes = bytes.and_then(|bytes| {
+            let start = usize::try_from(place + WINDOW_ROOM - room).ok()?;
+            capture.get(start..start + usize::try_from(bytes).ok()?)
+        });
+        let mut bytes =
+            bytes.ok_or_else(|| damaged(&format!("a window claims {} bytes", raw.bytes)))?;
+        let (mut coder, mut accesses) = (accesses::Coder::default(), Vec::new());
+        while !bytes.is_empty() {
+            let access = coder.take(&mut bytes);
+            let access = access.ok_or_else(|| damaged("a window ends within an access"))?;
+            accesses.push(read_access(&access, site_of));
         }
-        let accesses = part.accesses[..len]
-            .iter()
-            .map(|access| read_access(access, site_of));
-        windows[at].accesses.extend(accesses);
+        recorded += accesses.len() as u64;
+        windows.push(Window {
+            time: raw.time,
+            from_start: raw.burst == 0,
+            thread: thread_of.get(&raw.thread).copied().unwrap_or(u32::MAX),
+            accesses,
+        });
     }
     windows.sort_by_key(|window| window.time);
     Ok((windows, recorded))
 }
 
-fn read_access(raw: &format::Access, site_of: &Renumbered) -> Access {
+fn read_access(raw: &accesses::Access, site_of: &Renumbered) -> Access {
     let site_of = |site| site_of.get(&site).copied().unwrap_or(u32::MAX);
     Access {
-        address: raw.address & ((1 << 48) - 1),
-        size: (raw.address >> 48 & 0xff) as u8,
-        write: raw.address >> 56 & 1 != 0,
+        address: raw.address,
+        size: raw.size,
+        write: raw.write,
         site: site_of(raw.site),
         offset: raw.offset,
         pointer: raw.pointer,

@@ -18,11 +18,11 @@ use std::path::Path;
 pub use reader::{Chunks, Reader, Windows};
 pub use writer::write;
 
+use crate::Error;
 use crate::profile::{Access, Chunk, Profile};
-use crate::{Error, format};
 
 /// Most accesses in one item of the section of windows.
-const PART_LEN: usize = format::WINDOW_LEN;
+const PART_LEN: usize = 8192;
 
 /// A burst of accesses, or the next part of it.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]

@@ -2,9 +2,12 @@
 
 use std::collections::HashMap;
 
-use ccscope::format::{self, flags, layout};
+use ccscope::format::accesses::{Access, Coder, MAX_BYTES};
+use ccscope::format::{self, WINDOW_ROOM, flags, layout};
 use ccscope::profile::{Edge, Group, Histogram, Point, Run};
 use ccscope::symbols::Symbols;
+
+use quickcheck::{Arbitrary, Gen};
 
 use crate::building::{Capture, zero};
 
@@ -430,14 +433,50 @@ fn totals_stacks_threads_and_chunks_are_read() {
 }
 
 /// A load from a chunk of `site` of a pointer and the site that it leads to, 0 if there is none.
-fn access(site: u32, start: u64, offset: u32, (pointer, target): (u64, u32)) -> format::Access {
-    format::Access {
-        address: (start + u64::from(offset)) | 8 << 48,
+fn access(site: u32, start: u64, offset: u32, (pointer, target): (u64, u32)) -> Access {
+    Access {
+        address: start + u64::from(offset),
+        size: 8,
+        write: false,
         pointer,
         target,
         site,
-        chunk: 0,
         offset,
+    }
+}
+
+#[test]
+fn packed_accesses_are_what_was_recorded() {
+    fn random(g: &mut Gen) -> Access {
+        // Near each other, far away, and in few chunks.
+        let (far, any, site) = (u64::arbitrary(g), u32::arbitrary(g), u32::arbitrary(g) % 3);
+        let start = *g.choose(&[0x7000, 0x7100, far]).unwrap();
+        let offset = *g.choose(&[0, 8, any]).unwrap();
+        let target = *g.choose(&[0, 0, 1, any]).unwrap();
+        Access {
+            address: start.wrapping_add(u64::from(offset)),
+            size: u8::arbitrary(g),
+            write: bool::arbitrary(g),
+            pointer: if target == 0 { 0 } else { u64::arbitrary(g) },
+            target,
+            site,
+            offset: if site == 0 { 0 } else { offset },
+        }
+    }
+    let mut g = Gen::new(50);
+    for _ in 0..100 {
+        let accesses: Vec<Access> = (0..50).map(|_| random(&mut g)).collect();
+        let (mut coder, mut packed) = (Coder::default(), Vec::new());
+        for access in &accesses {
+            let mut bytes = [0; MAX_BYTES];
+            let len = coder.put(access, &mut bytes);
+            packed.extend_from_slice(&bytes[..len]);
+        }
+        let (mut coder, mut rest) = (Coder::default(), &packed[..]);
+        let read: Vec<Access> = std::iter::from_fn(|| coder.take(&mut rest)).collect();
+        assert_eq!(read, accesses);
+        let (mut coder, mut part) = (Coder::default(), &packed[..packed.len() - 1]);
+        assert_eq!(std::iter::from_fn(|| coder.take(&mut part)).count(), 49);
     }
 }
 
@@ -464,22 +503,30 @@ fn edges_are_told_by_what_is_accessed_next() {
         access(1, 0xc000, 8, none),
         access(3, 0x9000, 16, (0xc000, 1)),
     ]);
-    let write = 1 << 56;
-    recorded.push(format::Access {
-        address: 0x7000 | 8 << 48 | write,
-        ..access(1, 0, 0, none)
+    recorded.push(Access {
+        write: true,
+        ..access(1, 0x7000, 0, none)
     });
-    // In two parts, with another thread's between.
-    let mut window: format::Window = zero();
-    for (index, thread, burst, part) in [
-        (0, 1, 7, &recorded[..1]),
-        (1, 9, 7, &[access(0, 0x20, 0, none)]),
-        (2, 1, 7, &recorded[1..]),
+    for (index, thread, accesses) in [
+        (0, 9, &[access(0, 0x20, 0, none)][..]),
+        (2, 1, &recorded[..]),
     ] {
-        (window.time, window.thread, window.burst) = (30 + index, thread, burst);
-        window.len = u32::try_from(part.len()).unwrap();
-        window.accesses[..part.len()].copy_from_slice(part);
-        capture.entry(layout::WINDOWS, index, window);
+        let (mut coder, mut packed) = (Coder::default(), Vec::new());
+        for access in accesses {
+            let mut bytes = [0; MAX_BYTES];
+            let len = coder.put(access, &mut bytes);
+            packed.extend_from_slice(&bytes[..len]);
+        }
+        let window = format::Window {
+            time: 32 - index,
+            thread,
+            bytes: packed.len() as u64,
+            ..zero()
+        };
+        let place = layout::WINDOWS + index * WINDOW_ROOM;
+        capture.entry(place, 0, window);
+        let place = place + size_of::<format::Window>() as u64;
+        capture.map[usize::try_from(place).unwrap()..][..packed.len()].copy_from_slice(&packed);
     }
     capture.header.windows = 3;
     capture.header.other_reads = 26_000;
@@ -493,7 +540,7 @@ fn edges_are_told_by_what_is_accessed_next() {
     );
     assert_eq!(
         (second.time, second.thread, second.accesses.len()),
-        (31, u32::MAX, 1)
+        (32, u32::MAX, 1)
     );
     // 26 of all accesses were recorded.
     let total = &profile.total;
@@ -531,7 +578,7 @@ fn edges_are_told_by_what_is_accessed_next() {
 #[test]
 fn damaged_captures_are_errors() {
     type Change = fn(&mut Capture);
-    let changes: [(Change, &str); 14] = [
+    let changes: [(Change, &str); 15] = [
         (|c| c.header.magic = 0, "no capture"),
         (|c| c.header.version = 7, "of version 7, not"),
         (
@@ -542,7 +589,7 @@ fn damaged_captures_are_errors() {
         (|c| c.header.nodes = u64::MAX, "frames"),
         (|c| c.header.sites = u64::MAX, "sites"),
         (|c| c.header.chunks = u64::MAX, "chunks"),
-        (|c| c.header.windows = 513, "claims 513 windows"),
+        (|c| c.header.windows = 66, "claims 66 windows"),
         (|c| c.used = u64::MAX, "its heap is too large"),
         (|c| c.used = 8, "heap is too large"),
         (|c| c.header.nodes = 1, "out of the table of frames"),
@@ -574,13 +621,21 @@ fn damaged_captures_are_errors() {
         (
             |c| {
                 let window = format::Window {
-                    len: 8193,
+                    bytes: WINDOW_ROOM,
                     ..zero()
                 };
                 c.entry(layout::WINDOWS, 0, window);
                 c.header.windows = 1;
             },
-            "claims 8193 accesses",
+            "claims 16777216 bytes",
+        ),
+        (
+            |c| {
+                let window = format::Window { bytes: 1, ..zero() };
+                c.entry(layout::WINDOWS, 0, window);
+                c.header.windows = 1;
+            },
+            "ends within an access",
         ),
     ];
     for (change, what) in changes {
