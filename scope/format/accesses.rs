@@ -7,8 +7,7 @@
 /// Most bytes of an access.
 pub const MAX_BYTES: usize = 40;
 
-/// In the first byte, below the number of bits of the size's power of two: which else is
-/// [`OTHER_SIZE`].
+/// The low bits of the first byte: the size is two to the power of this, or in the next byte.
 const OTHER_SIZE: u8 = 7;
 const WRITE: u8 = 1 << 3;
 const IN_HEAP: u8 = 1 << 4;
@@ -39,7 +38,8 @@ pub struct Coder {
     last: [u64; 2],
     /// Start and site of the last chunk.
     start: u64,
-    site: u64,
+    site: u32,
+    padding: u32,
 }
 
 impl Coder {
@@ -47,9 +47,9 @@ impl Coder {
     pub fn put(&mut self, access: &Access, into: &mut [u8; MAX_BYTES]) -> usize {
         let in_heap = access.site != 0;
         let start = access.address.wrapping_sub(u64::from(access.offset));
-        let is_same = in_heap && (start, u64::from(access.site)) == (self.start, self.site);
+        let is_same = in_heap && (start, access.site) == (self.start, self.site);
         let code = match access.size {
-            1 | 2 | 4 | 8 | 16 | 32 | 64 => access.size.trailing_zeros() as u8,
+            1 | 2 | 4 | 8 | 16 | 32 | 64 => access.size.trailing_zeros().to_le_bytes()[0],
             _ => OTHER_SIZE,
         };
         let flag = |condition: bool, flag: u8| if condition { flag } else { 0 };
@@ -65,11 +65,11 @@ impl Coder {
         }
         let mut number = |mut number: u64| {
             while number >= 0x80 {
-                into[len] = number as u8 | 0x80;
+                into[len] = number.to_le_bytes()[0] | 0x80;
                 number >>= 7;
                 len += 1;
             }
-            into[len] = number as u8;
+            into[len] = number.to_le_bytes()[0];
             len += 1;
         };
         let last = &mut self.last[usize::from(in_heap)];
@@ -78,7 +78,7 @@ impl Coder {
         if in_heap && !is_same {
             number(u64::from(access.site));
             number(u64::from(access.offset));
-            (self.start, self.site) = (start, u64::from(access.site));
+            (self.start, self.site) = (start, access.site);
         }
         if access.target != 0 {
             number(unsigned(access.pointer.wrapping_sub(access.address)));
@@ -91,7 +91,7 @@ impl Coder {
     /// whole.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Option<Access> {
         let what = byte(bytes)?;
-        let size = match what & 7 {
+        let size = match what & OTHER_SIZE {
             OTHER_SIZE => byte(bytes)?,
             bits => 1 << bits,
         };
@@ -100,7 +100,7 @@ impl Coder {
         let address = last.wrapping_add(signed(number(bytes)?));
         *last = address;
         if in_heap && what & SAME_CHUNK == 0 {
-            self.site = u64::from(u32::try_from(number(bytes)?).ok()?);
+            self.site = u32::try_from(number(bytes)?).ok()?;
             self.start = address.wrapping_sub(number(bytes)?);
         }
         let (mut pointer, mut target) = (0, 0);
@@ -110,7 +110,7 @@ impl Coder {
         }
         let (site, offset) = if in_heap {
             let offset = address.wrapping_sub(self.start);
-            (self.site as u32, u32::try_from(offset).ok()?)
+            (self.site, u32::try_from(offset).ok()?)
         } else {
             (0, 0)
         };

@@ -368,7 +368,6 @@ pub struct Group {
     /// Of freed chunks.
     pub lifetimes: u64,
     pub last_freed: u64,
-    pub freed: u64,
 }
 
 /// Followed by its [`Point`]s. Each point holds until the next; changes within `1 << shift`

@@ -18,23 +18,45 @@ pub(crate) static LOCK: Lock = Lock(AtomicU32::new(0));
 pub(crate) struct Lock(AtomicU32);
 
 impl Lock {
+    #[inline(always)]
     pub(crate) fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        while self
-            .0
-            .compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
-            for _ in 0..100 {
-                core::hint::spin_loop();
-            }
-            if self.0.load(Ordering::Relaxed) != 0 {
-                // SAFETY: has no requirements.
-                unsafe { sys::sched_yield() };
-            }
+        if !self.take() {
+            self.wait();
         }
         let result = work();
         self.0.store(0, Ordering::Release);
         result
+    }
+
+    #[inline(always)]
+    fn take(&self) -> bool {
+        self.0
+            .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Takes the lock when it is free. The holder has it for less time than a thread takes to sleep,
+    /// unless it does not run: perhaps because this thread does, which has a higher priority. Who
+    /// gives the lock back need not know of this, which would cost another atomic operation.
+    #[cold]
+    #[inline(never)]
+    fn wait(&self) {
+        const TURNS: u32 = 200;
+        static PAUSE: sys::Time = sys::Time {
+            seconds: 0,
+            nanoseconds: 50_000,
+        };
+        loop {
+            for _ in 0..TURNS {
+                core::hint::spin_loop();
+                if self.0.load(Ordering::Relaxed) == 0 && self.take() {
+                    return;
+                }
+            }
+            let pause = (&raw const PAUSE).expose_provenance() as u64;
+            // SAFETY: the kernel reads the time, and writes none.
+            unsafe { sys::system_call(sys::SYS_NANOSLEEP, [pause, 0, 0, 0, 0, 0]) };
+        }
     }
 
     /// For a child process, in which the holder no longer exists.

@@ -2,7 +2,7 @@
 //!
 //! All of it happens under one lock. Accesses do not take it: they count in the chunk's entry.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::arena::{self, LOCK, at, chunk, header, site, thread};
 use super::curves::{self, Level};
@@ -32,6 +32,10 @@ struct Guarded(core::cell::UnsafeCell<Books>);
 
 // SAFETY: used under `LOCK` only.
 unsafe impl Sync for Guarded {}
+
+/// Whether accesses are looked up. Until the first, a chunk is known by its first byte alone, and no
+/// map of its touched bytes is kept.
+static LOOKED_UP: AtomicBool = AtomicBool::new(false);
 
 static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
     stacks: Stacks::NEW,
@@ -142,6 +146,7 @@ pub(crate) unsafe fn allocated(
                 new.site
             };
             grow(site(id), new, time);
+            note_size(&mut *site(id), new.size, time);
             (*site(id)).threads |= 1 << (*local).thread.min(63);
             draw(site(id), SITE_POINTS, time, true);
             // After the site: a peak of the process includes this chunk.
@@ -154,9 +159,12 @@ pub(crate) unsafe fn allocated(
             draw_thread((*local).thread, time, true);
             (*local).last_allocated = time;
             let entry = books.take_entry();
-            if entry == 0 || !shadow::set(new.start, new.size, entry) {
+            if entry == 0 || !lead(new.start, new.size, entry) {
                 (*header()).lost_chunks += 1;
-                shadow::set(new.start, new.size, 0);
+                lead(new.start, new.size, 0);
+                if entry != 0 {
+                    books.give_entry(entry);
+                }
                 return id;
             }
             group(site(id), time);
@@ -241,7 +249,7 @@ pub(crate) unsafe fn attach(old: &Detached) {
         unsafe {
             let books = &mut *BOOKS.0.get();
             let entry = books.take_entry();
-            if entry != 0 && shadow::set(old.chunk.start, old.chunk.size(), entry) {
+            if entry != 0 && lead(old.chunk.start, old.chunk.size(), entry) {
                 *chunk(entry) = old.chunk;
             }
         }
@@ -270,6 +278,7 @@ pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
 /// No other thread exists.
 pub(crate) unsafe fn forget() {
     LOCK.reset();
+    LOOKED_UP.store(start::options().accesses, Ordering::Relaxed);
     // SAFETY: there is no other thread.
     unsafe {
         *BOOKS.0.get() = Books {
@@ -278,7 +287,6 @@ pub(crate) unsafe fn forget() {
         };
         arena::forget();
         stacks::new_site(0);
-        (*total()).smallest = u64::MAX;
     }
     shadow::forget();
 }
@@ -308,6 +316,65 @@ impl Books {
             next as u32
         }
     }
+
+    /// # Safety
+    ///
+    /// As for [`Books::take_entry`], of which `entry` comes; nobody refers to it.
+    unsafe fn give_entry(&mut self, entry: u32) {
+        // SAFETY: by the lock.
+        unsafe {
+            (*chunk(entry)).start = 0;
+            (*chunk(entry)).touched = u64::from(self.free);
+        }
+        self.free = entry;
+    }
+}
+
+/// Lets a chunk be found by its address, or not any more if `entry` is 0.
+///
+/// # Safety
+///
+/// As for [`shadow::set`].
+unsafe fn lead(start: u64, size: u64, entry: u32) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        if LOOKED_UP.load(Ordering::Relaxed) {
+            shadow::set(start, size, entry)
+        } else {
+            shadow::set_first(start, entry)
+        }
+    }
+}
+
+/// Before the first access of a thread: from now on all bytes of a chunk lead to it.
+///
+/// # Safety
+///
+/// The capture is mapped, and the thread is not within these books.
+pub(crate) unsafe fn look_up() {
+    if LOOKED_UP.load(Ordering::Acquire) {
+        return;
+    }
+    LOCK.with(|| {
+        if LOOKED_UP.load(Ordering::Relaxed) {
+            return;
+        }
+        // SAFETY: by the lock; entries with a start are of live chunks.
+        unsafe {
+            for id in 1..(*header()).chunks as u32 {
+                let entry = chunk(id);
+                let (start, size) = ((*entry).start, (*entry).size());
+                if start == 0 {
+                    continue;
+                }
+                (*entry).touched = map_of_size(size);
+                if !shadow::set(start, size, id) {
+                    (*header()).lost_chunks += 1;
+                }
+            }
+        }
+        LOOKED_UP.store(true, Ordering::Release);
+    });
 }
 
 /// # Safety
@@ -324,11 +391,8 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
             return None;
         }
         let old = *chunk(entry);
-        shadow::set(start, old.size(), 0);
-        let books = &mut *BOOKS.0.get();
-        (*chunk(entry)).start = 0;
-        (*chunk(entry)).touched = u64::from(books.free);
-        books.free = entry;
+        lead(start, old.size(), 0);
+        (*BOOKS.0.get()).give_entry(entry);
         // What allocators do not tell is what was asked for.
         Some(Detached {
             chunk: old,
@@ -358,20 +422,20 @@ unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
             sum.peak_time = time;
             sum.peak_chunks = sum.live_chunks;
         }
-        sum.smallest = sum.smallest.min(new.size);
-        sum.largest = sum.largest.max(new.size);
-        if sum.first_time == 0 {
-            sum.first_time = time;
-        }
-        sum.last_time = time;
-        sum.run = if new.size > sum.last_size {
-            sum.run + 1
-        } else {
-            1
-        };
-        sum.longest_run = sum.longest_run.max(sum.run);
-        sum.last_size = new.size;
     }
+}
+
+/// Adds a new chunk to what is only told of sites.
+fn note_size(sum: &mut Site, size: u64, time: u64) {
+    sum.smallest = sum.smallest.min(size);
+    sum.largest = sum.largest.max(size);
+    if sum.first_time == 0 {
+        sum.first_time = time;
+    }
+    sum.last_time = time;
+    sum.run = if size > sum.last_size { sum.run + 1 } else { 1 };
+    sum.longest_run = sum.longest_run.max(sum.run);
+    sum.last_size = size;
 }
 
 /// Before the first change after a peak of the process: notes what a site had then.
@@ -408,11 +472,13 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
         let of_thread = thread(old.chunk.thread());
         (*of_thread).live = (*of_thread).live.saturating_sub(old.usable);
         let touched = touched_bytes(&old.chunk);
-        for sum in [site(old.chunk.site), total()] {
+        let sum = site(old.chunk.site);
+        for sum in [sum, total()] {
             note_peak(sum);
-            fold(&mut *sum, &old.chunk, old.usable, time, touched);
-            (*sum).temporary += u64::from(temporary);
+            shrink(&mut *sum, &old.chunk, old.usable, touched);
         }
+        fold(&mut *sum, &old.chunk, time, touched);
+        (*sum).temporary += u64::from(temporary);
         leave_group(site(old.chunk.site), &old.chunk, time);
         let full = start::options().full;
         if full || is_sampled((*site(old.chunk.site)).frees) {
@@ -467,16 +533,21 @@ unsafe fn put(dead: Dead, full: bool) {
     }
 }
 
-fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
-    let add = |double: &mut u64, value: f64| {
-        *double = (f64::from_bits(*double) + value).to_bits();
-    };
-    let life = time - old.allocated;
+/// Takes a dead chunk off what is live.
+fn shrink(sum: &mut Site, old: &Chunk, usable: u64, touched: u64) {
     sum.frees += 1;
     sum.live_chunks -= 1;
     sum.live_bytes -= old.size();
     sum.live_usable = sum.live_usable.saturating_sub(usable);
     sum.live_touched = sum.live_touched.saturating_sub(touched);
+}
+
+/// Adds a dead chunk to the sums of its site.
+fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
+    let add = |double: &mut u64, value: f64| {
+        *double = (f64::from_bits(*double) + value).to_bits();
+    };
+    let life = time - old.allocated;
     sum.reads += u64::from(old.reads);
     sum.writes += u64::from(old.writes);
     sum.touched_bytes += touched;
@@ -517,11 +588,10 @@ fn fold(sum: &mut Site, old: &Chunk, usable: u64, time: u64, touched: u64) {
 unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
     // SAFETY: by the lock.
     unsafe {
-        for sum in [site(old.chunk.site), total()] {
-            (*sum).reallocs += 1;
-            if old.chunk.start != new.start {
-                (*sum).moved_bytes += old.chunk.size().min(new.size);
-            }
+        let sum = site(old.chunk.site);
+        (*sum).reallocs += 1;
+        if old.chunk.start != new.start {
+            (*sum).moved_bytes += old.chunk.size().min(new.size);
         }
     }
 }
@@ -623,7 +693,6 @@ unsafe fn group(sum: *mut Site, time: u64) {
             chunks: 1,
             lifetimes: 0,
             last_freed: 0,
-            freed: 0,
         };
         sum.groups_len += 1;
     }
@@ -649,7 +718,6 @@ unsafe fn join_groups(sum: &mut Site, threshold: u64) {
                 into.chunks += from.chunks;
                 into.lifetimes += from.lifetimes;
                 into.last_freed = into.last_freed.max(from.last_freed);
-                into.freed += from.freed;
             } else {
                 kept += 1;
                 *groups.add(kept) = from;
@@ -678,7 +746,6 @@ unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
         if let Some(group) = groups[..after].last_mut() {
             group.lifetimes += time - old.allocated;
             group.last_freed = group.last_freed.max(time);
-            group.freed += 1;
         }
     }
 }
@@ -718,6 +785,18 @@ fn map_bytes(size: u64) -> u64 {
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn map_of(size: u64) -> u64 {
+    if LOOKED_UP.load(Ordering::Relaxed) {
+        // SAFETY: the caller's.
+        unsafe { map_of_size(size) }
+    } else {
+        0
+    }
+}
+
+/// # Safety
+///
+/// As for [`map_of`].
+unsafe fn map_of_size(size: u64) -> u64 {
     match map_bytes(size) {
         0 => 0,
         // SAFETY: by the lock.

@@ -110,8 +110,9 @@ fn first() -> bool {
 
 /// Begins a capture that no tool gets.
 #[cfg(test)]
-pub(crate) fn for_test(rate: u64) {
+pub(crate) fn for_test(rate: u64, accesses: bool) {
     RATE.store(rate, Ordering::Relaxed);
+    ACCESSES.store(accesses, Ordering::Relaxed);
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     // SAFETY: nobody else uses these addresses.
     assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });

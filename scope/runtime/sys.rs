@@ -24,6 +24,7 @@ pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usiz
 pub(crate) const CLOCK_REALTIME: c_int = 0;
 pub(crate) const SYS_WRITE: i64 = 1;
 pub(crate) const SYS_MMAP: i64 = 9;
+pub(crate) const SYS_NANOSLEEP: u64 = 35;
 
 #[repr(C)]
 pub(crate) struct Time {
@@ -190,4 +191,31 @@ pub(crate) fn clocks() -> (u64, u64) {
 pub(crate) fn tsc() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Calls the kernel, and leaves `errno` alone.
+///
+/// # Safety
+///
+/// As the call demands.
+pub(crate) unsafe fn system_call(number: u64, arguments: [u64; 6]) -> i64 {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    let result;
+    // SAFETY: the caller answers for the call; the kernel changes only these registers.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") first,
+            in("rsi") second,
+            in("rdx") third,
+            in("r10") fourth,
+            in("r8") fifth,
+            in("r9") sixth,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
 }

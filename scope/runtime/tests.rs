@@ -18,7 +18,7 @@ fn begin() -> MutexGuard<'static, ()> {
     let turn = TURN
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    start::for_test(0);
+    start::for_test(0, true);
     turn
 }
 
@@ -78,6 +78,29 @@ fn an_address_belongs_to_its_chunk() {
     }
     // SAFETY: the capture is mapped.
     assert_eq!(unsafe { (*header()).total.live_chunks }, 0);
+}
+
+#[test]
+fn chunks_from_before_the_first_access_are_looked_up_too() {
+    let _turn = begin();
+    start::for_test(0, false);
+    allocate(HEAP, 24, &[1]);
+    allocate(HEAP + 0x100, 600, &[2]);
+    free(HEAP, 24);
+    allocate(HEAP + 0x10, 24, &[1]);
+    assert_eq!((shadow::find(HEAP), shadow::find(HEAP + 0x300)), (0, 0));
+    // SAFETY: so an access sees it that is the first of its thread.
+    unsafe { (*local()).busy = false };
+    access::<true>(HEAP + 0x300, 8);
+    access::<false>(HEAP + 0x18, 8);
+    let [small, large] = [of(HEAP + 0x20), of(HEAP + 0x300)];
+    assert_eq!((small.reads, small.touched), (1, 0xFF << 8));
+    assert_eq!((large.writes, large.start), (1, HEAP + 0x100));
+    // SAFETY: the map is the chunk's.
+    assert_eq!(unsafe { chunks::touched_bytes(&large) }, 8);
+    free(HEAP + 0x10, 24);
+    free(HEAP + 0x100, 600);
+    assert_eq!(shadow::find(HEAP + 0x300), 0);
 }
 
 #[test]
@@ -359,7 +382,7 @@ fn groups_are_never_coarser_than_a_thousandth_of_the_run() {
     for group in groups {
         // Allocations at every other event, freed one later.
         assert_eq!(group.last_allocated - group.first_allocated, 18);
-        assert_eq!((group.lifetimes, group.freed), (10, 10));
+        assert_eq!((group.chunks, group.lifetimes), (10, 10));
         assert_eq!(group.last_freed, group.last_allocated + 1);
     }
 }
@@ -471,7 +494,7 @@ fn bytes_of_two_chunks_in_one_granule_stay_within_the_histogram() {
 #[test]
 fn a_window_records_every_access() {
     let turn = begin();
-    start::for_test(1000);
+    start::for_test(1000, true);
     let memory = Box::new([0_u64; 8]);
     let start = (&raw const *memory).expose_provenance() as u64;
     allocate(start, 64, &[1]);

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use super::access::{self, QUOTA};
 use super::arena::{chunk, header, window};
 use super::local::Local;
-use super::{shadow, start};
+use super::{chunks, shadow, start};
 use crate::format::accesses::{Access, Coder, MAX_BYTES};
 use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM};
 
@@ -39,6 +39,11 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
     unsafe {
         if (*local).pausing {
             return;
+        }
+        if !(*local).busy {
+            (*local).busy = true;
+            chunks::look_up();
+            (*local).busy = false;
         }
         // The program reads these bytes next. If it cannot, its handler of that signal may never
         // return here, so nothing is begun yet.

@@ -4,9 +4,10 @@
 //! be readable are kept in a small table. What only a guess led to is read by the kernel: it may
 //! be the stack of a thread that ends just now.
 
-use core::arch::asm;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
+
+use super::super::sys::system_call;
 
 const PAGE_BITS: u32 = 12;
 const KNOWN: usize = 4096;
@@ -104,31 +105,4 @@ fn is_readable(page: u64) -> bool {
     const UNREADABLE: i64 = -14;
     // SAFETY: the call changes nothing.
     unsafe { system_call(SIGPROCMASK, [u64::MAX, page << PAGE_BITS, 0, 8, 0, 0]) != UNREADABLE }
-}
-
-/// Calls the kernel, and leaves `errno` alone.
-///
-/// # Safety
-///
-/// As the call demands.
-pub(super) unsafe fn system_call(number: u64, arguments: [u64; 6]) -> i64 {
-    let [first, second, third, fourth, fifth, sixth] = arguments;
-    let result;
-    // SAFETY: the caller answers for the call; the kernel changes only these registers.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") first,
-            in("rsi") second,
-            in("rdx") third,
-            in("r10") fourth,
-            in("r8") fifth,
-            in("r9") sixth,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
 }

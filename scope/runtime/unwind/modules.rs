@@ -11,8 +11,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
+use super::super::sys::system_call;
 use super::cfi::{self, Rule};
-use super::memory::system_call;
 
 /// Takes a module that is seen for the first time: start and end of its executable segments, what
 /// to subtract from an address to get the one in the file, and the path.

@@ -94,7 +94,6 @@ fn two_sites() -> Capture {
         chunks: 1,
         lifetimes: 10,
         last_freed: 15,
-        freed: 1,
     };
     let second = format::Group {
         first_allocated: 20,

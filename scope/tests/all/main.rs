@@ -9,6 +9,7 @@ mod family;
 mod full;
 mod hostile;
 mod lackey;
+mod memory;
 mod misses;
 mod programs;
 mod store;
