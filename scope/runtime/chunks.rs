@@ -9,17 +9,14 @@ use super::curves::{self, Level};
 use super::local::Local;
 use super::stacks::{self, Stacks, UNKNOWN};
 use super::unwind::Memo;
-use super::{access, shadow, start, sys};
+use super::{access, groups, shadow, start, sys};
 use crate::format::{
-    BLOCK, Chunk, Dead, Group, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
+    BLOCK, Chunk, Dead, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
 };
 
 const PROCESS_POINTS: u32 = 2048;
 const SITE_POINTS: u32 = 128;
 const THREAD_POINTS: u32 = 64;
-/// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no
-/// more gaps that long.
-const MAX_GROUPS: u64 = 4096;
 
 /// What the lock guards beside the capture.
 struct Books {
@@ -167,7 +164,7 @@ pub(crate) unsafe fn allocated(
                 }
                 return id;
             }
-            group(site(id), time);
+            groups::join(site(id), time);
             let kept = histogram(site(id), new.size);
             *chunk(entry) = Chunk {
                 start: new.start,
@@ -479,7 +476,7 @@ unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
         }
         fold(&mut *sum, &old.chunk, time, touched);
         (*sum).temporary += u64::from(temporary);
-        leave_group(site(old.chunk.site), &old.chunk, time);
+        groups::leave(site(old.chunk.site), &old.chunk, time);
         let full = start::options().full;
         if full || is_sampled((*site(old.chunk.site)).frees) {
             let chunk = Chunk {
@@ -646,107 +643,6 @@ unsafe fn draw_thread(id: u16, time: u64, allocated: bool) {
             level,
             allocated,
         );
-    }
-}
-
-/// Puts a new chunk into the site's last group, or begins one.
-///
-/// # Safety
-///
-/// The caller holds the lock and the capture is mapped.
-unsafe fn group(sum: *mut Site, time: u64) {
-    // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
-    unsafe {
-        let sum = &mut *sum;
-        // The longest power of two that is at most a thousandth of the run so far.
-        let threshold = 1_u64 << (time / 1000).max(1).ilog2();
-        let groups = |offset: u64| at::<Group>(offset);
-        if sum.groups_len > 0 {
-            let last = groups(sum.groups).add(sum.groups_len as usize - 1);
-            if time - (*last).last_allocated <= threshold {
-                (*last).last_allocated = time;
-                (*last).chunks += 1;
-                return;
-            }
-        }
-        let bytes = |room: u64| room * size_of::<Group>() as u64;
-        if sum.groups_len == sum.groups_room {
-            join_groups(sum, threshold);
-        }
-        if sum.groups_len == sum.groups_room && sum.groups_room < MAX_GROUPS {
-            let room = (sum.groups_room * 2).max(2);
-            let new = arena::take(bytes(room));
-            if new == 0 {
-                return;
-            }
-            if sum.groups_room > 0 {
-                let old = bytes(sum.groups_room);
-                at::<u8>(new).copy_from_nonoverlapping(at(sum.groups), old as usize);
-                arena::give(sum.groups, old);
-            }
-            sum.groups = new;
-            sum.groups_room = room;
-        }
-        *groups(sum.groups).add(sum.groups_len as usize) = Group {
-            first_allocated: time,
-            last_allocated: time,
-            chunks: 1,
-            lifetimes: 0,
-            last_freed: 0,
-        };
-        sum.groups_len += 1;
-    }
-}
-
-/// Joins neighbours that are less than `threshold` apart: it has grown since they were made.
-///
-/// # Safety
-///
-/// The caller holds the lock and the capture is mapped.
-unsafe fn join_groups(sum: &mut Site, threshold: u64) {
-    if sum.groups_len == 0 {
-        return;
-    }
-    // SAFETY: as for `group`.
-    unsafe {
-        let groups: *mut Group = at(sum.groups);
-        let mut kept = 0;
-        for i in 1..sum.groups_len as usize {
-            let (into, from) = (&mut *groups.add(kept), *groups.add(i));
-            if from.first_allocated - into.last_allocated <= threshold {
-                into.last_allocated = from.last_allocated;
-                into.chunks += from.chunks;
-                into.lifetimes += from.lifetimes;
-                into.last_freed = into.last_freed.max(from.last_freed);
-            } else {
-                kept += 1;
-                *groups.add(kept) = from;
-            }
-        }
-        sum.groups_len = kept as u64 + 1;
-    }
-}
-
-/// Adds a dead chunk's lifetime to the group in which it was allocated.
-///
-/// # Safety
-///
-/// The caller holds the lock and the capture is mapped.
-unsafe fn leave_group(sum: *mut Site, old: &Chunk, time: u64) {
-    // SAFETY: as for `group`.
-    unsafe {
-        let groups =
-            core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);
-        let began = |group: &Group| group.first_allocated <= old.allocated;
-        // Most chunks die young, and a search in thousands of groups misses the cache.
-        let after = match groups.last() {
-            Some(last) if began(last) => groups.len(),
-            _ => groups.partition_point(began),
-        };
-        if let Some(group) = groups[..after].last_mut() {
-            group.lifetimes += time - old.allocated;
-            group.last_freed = group.last_freed.max(time);
-        }
     }
 }
 

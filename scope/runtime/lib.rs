@@ -6,7 +6,7 @@
 //!
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
 //!   [`hot`] and [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
-//! * [`chunks`]: the books, under one lock; with [`stacks`] and [`curves`].
+//! * [`chunks`]: the books, under one lock; with [`stacks`], [`groups`] and [`curves`].
 //! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
@@ -25,6 +25,7 @@ mod arena;
 mod chunks;
 mod copies;
 mod curves;
+mod groups;
 mod hooks;
 mod hot;
 mod local;

@@ -1,0 +1,109 @@
+//! Chunks of a site that were allocated close together.
+
+use super::arena::{self, at};
+use crate::format::{Chunk, Group, Site};
+
+/// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no
+/// more gaps that long.
+const MAX_GROUPS: u64 = 4096;
+
+/// Puts a new chunk into the site's last group, or begins one.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
+    // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
+    unsafe {
+        let sum = &mut *sum;
+        // The longest power of two that is at most a thousandth of the run so far.
+        let threshold = 1_u64 << (time / 1000).max(1).ilog2();
+        let groups = |offset: u64| at::<Group>(offset);
+        if sum.groups_len > 0 {
+            let last = groups(sum.groups).add(sum.groups_len as usize - 1);
+            if time - (*last).last_allocated <= threshold {
+                (*last).last_allocated = time;
+                (*last).chunks += 1;
+                return;
+            }
+        }
+        let bytes = |room: u64| room * size_of::<Group>() as u64;
+        if sum.groups_len == sum.groups_room {
+            coarsen(sum, threshold);
+        }
+        if sum.groups_len == sum.groups_room && sum.groups_room < MAX_GROUPS {
+            let room = (sum.groups_room * 2).max(2);
+            let new = arena::take(bytes(room));
+            if new == 0 {
+                return;
+            }
+            if sum.groups_room > 0 {
+                let old = bytes(sum.groups_room);
+                at::<u8>(new).copy_from_nonoverlapping(at(sum.groups), old as usize);
+                arena::give(sum.groups, old);
+            }
+            sum.groups = new;
+            sum.groups_room = room;
+        }
+        *groups(sum.groups).add(sum.groups_len as usize) = Group {
+            first_allocated: time,
+            last_allocated: time,
+            chunks: 1,
+            lifetimes: 0,
+            last_freed: 0,
+        };
+        sum.groups_len += 1;
+    }
+}
+
+/// Joins neighbours that are less than `threshold` apart: it has grown since they were made.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn coarsen(sum: &mut Site, threshold: u64) {
+    if sum.groups_len == 0 {
+        return;
+    }
+    // SAFETY: as for `join`.
+    unsafe {
+        let groups: *mut Group = at(sum.groups);
+        let mut kept = 0;
+        for i in 1..sum.groups_len as usize {
+            let (into, from) = (&mut *groups.add(kept), *groups.add(i));
+            if from.first_allocated - into.last_allocated <= threshold {
+                into.last_allocated = from.last_allocated;
+                into.chunks += from.chunks;
+                into.lifetimes += from.lifetimes;
+                into.last_freed = into.last_freed.max(from.last_freed);
+            } else {
+                kept += 1;
+                *groups.add(kept) = from;
+            }
+        }
+        sum.groups_len = kept as u64 + 1;
+    }
+}
+
+/// Adds a dead chunk's lifetime to the group in which it was allocated.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+pub(crate) unsafe fn leave(sum: *mut Site, old: &Chunk, time: u64) {
+    // SAFETY: as for `join`.
+    unsafe {
+        let groups =
+            core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);
+        let began = |group: &Group| group.first_allocated <= old.allocated;
+        // Most chunks die young, and a search in thousands of groups misses the cache.
+        let after = match groups.last() {
+            Some(last) if began(last) => groups.len(),
+            _ => groups.partition_point(began),
+        };
+        if let Some(group) = groups[..after].last_mut() {
+            group.lifetimes += time - old.allocated;
+            group.last_freed = group.last_freed.max(time);
+        }
+    }
+}
