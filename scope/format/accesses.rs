@@ -1,8 +1,9 @@
 //! Accesses of a [`Window`](super::Window), in as few bytes as they need.
 //!
 //! An access begins with a byte of what it is, and how far it is from the last access, each in the
-//! heap and outside. Then there is what that does not tell. Numbers have 7 bits in a byte, the lowest
-//! first; the high bit says that more follow. Signed ones are mapped to 0, -1, 1, -2, and so on.
+//! heap and outside. Then there is what that does not tell. Numbers have 7 bits in a byte, the
+//! lowest first; the high bit says that more follow. Signed ones are mapped to
+//! 0, -1, 1, -2, and so on.
 
 /// Most bytes of an access.
 pub const MAX_BYTES: usize = 40;
@@ -21,7 +22,7 @@ pub struct Access {
     /// Longer ones are cut into pieces.
     pub size: u8,
     pub write: bool,
-    /// For a load of eight bytes that point into a chunk: these bytes, and the chunk's site. Else 0.
+    /// For a load of eight bytes that point into a chunk: these bytes, and the chunk's site. Or 0.
     pub pointer: u64,
     pub target: u32,
     /// Site of the accessed chunk, or 0 outside the heap; and the offset from its start, at most

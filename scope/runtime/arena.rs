@@ -35,9 +35,9 @@ impl Lock {
             .is_ok()
     }
 
-    /// Takes the lock when it is free. The holder has it for less time than a thread takes to sleep,
-    /// unless it does not run: perhaps because this thread does, which has a higher priority. Who
-    /// gives the lock back need not know of this, which would cost another atomic operation.
+    /// Takes the lock when it is free. The holder has it for less time than a thread takes to
+    /// sleep, unless it does not run: perhaps because this thread does, with a higher priority.
+    /// Who gives the lock back need not know of this, which would cost another atomic operation.
     #[cold]
     #[inline(never)]
     fn wait(&self) {

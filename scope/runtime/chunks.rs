@@ -30,8 +30,8 @@ struct Guarded(core::cell::UnsafeCell<Books>);
 // SAFETY: used under `LOCK` only.
 unsafe impl Sync for Guarded {}
 
-/// Whether accesses are looked up. Until the first, a chunk is known by its first byte alone, and no
-/// map of its touched bytes is kept.
+/// Whether accesses are looked up. Until the first, a chunk is known by its first byte alone, and
+/// no map of its touched bytes is kept.
 static LOOKED_UP: AtomicBool = AtomicBool::new(false);
 
 static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
