@@ -21,3 +21,8 @@ mod access {
         pub(crate) fn ccscope_spill(entry: *mut Chunk, write: bool);
     }
 }
+
+/// The block of a thread leads to one; the hot path does not follow it.
+mod unwind {
+    pub(crate) enum Memo {}
+}
