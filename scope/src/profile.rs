@@ -304,6 +304,22 @@ pub struct Access {
     pub target: u32,
 }
 
+/// A pointer counts as followed if its chunk is one of so many accesses that come next.
+pub(crate) const NEAR: usize = 16;
+
+impl Access {
+    /// Address of the first byte of its chunk.
+    pub(crate) fn base(&self) -> u64 {
+        self.address.wrapping_sub(u64::from(self.offset))
+    }
+
+    /// Whether `next` accesses what the pointer that was loaded points to, or the chunk that
+    /// begins there.
+    pub(crate) fn leads_to(&self, next: &Access) -> bool {
+        next.site == self.target && [next.base(), next.address].contains(&self.pointer)
+    }
+}
+
 impl Profile {
     /// Seconds from the start to `time`, by the nearest point of the curve.
     #[must_use]

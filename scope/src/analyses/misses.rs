@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use crate::analyses::types::field_at;
 use crate::analyses::units::sum;
-use crate::profile::{Access, Profile, Site, Type, Window};
+use crate::profile::{Access, NEAR, Profile, Site, Type, Window};
 
 /// A number that lies between two others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -79,6 +79,8 @@ pub struct Misses {
     pub total: Vec<Interval>,
     /// Sites in the windows, those that wait longest first.
     pub sites: Vec<SiteMisses>,
+    /// Pointers that were followed in the windows, by site, offset and target.
+    pub edges: Vec<EdgeMisses>,
 }
 
 /// Misses of a site.
@@ -119,6 +121,24 @@ pub struct FieldMisses {
 
 /// Of larger chunks, touched bytes are counted in blocks.
 const MAX_MAPPED: u64 = 1024;
+/// Misses of the first accesses through a pointer, as counted in the windows: what it costs to go
+/// along an [`Edge`](crate::profile::Edge).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct EdgeMisses {
+    /// As in [`Edge`](crate::profile::Edge).
+    pub from: u32,
+    /// See `from`.
+    pub offset: u32,
+    /// See `from`.
+    pub to: u32,
+    /// Loads after which the chunk was accessed.
+    pub followed: u64,
+    /// Certain misses, by level.
+    pub certain: Vec<u64>,
+    /// Certain and unknown ones.
+    pub possible: Vec<u64>,
+}
+
 /// Elements without a known type have fields if they are not larger.
 const MAX_FIELD_OFFSET: u64 = 1024;
 
@@ -228,6 +248,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         is_complete,
         total,
         sites,
+        edges: sums.edges(),
     })
 }
 
@@ -436,6 +457,7 @@ struct Sums {
     total: Sampled,
     sites: HashMap<u32, Sampled>,
     fields: HashMap<(u32, u64), FieldMisses>,
+    edges: HashMap<(u32, u32, u32), EdgeMisses>,
 }
 
 impl Sums {
@@ -444,6 +466,40 @@ impl Sums {
             total: Sampled::new(levels),
             sites: HashMap::new(),
             fields: HashMap::new(),
+            edges: HashMap::new(),
+        }
+    }
+
+    fn edges(&mut self) -> Vec<EdgeMisses> {
+        let mut edges: Vec<EdgeMisses> = self.edges.drain().map(|(_, edge)| edge).collect();
+        edges.sort_unstable_by_key(|edge| (edge.from, edge.offset, edge.to));
+        edges
+    }
+
+    /// Counts misses of an access for the newest of the loads before it that it goes through.
+    fn follow(&mut self, before: &[Access], access: &Access, missed: &[(usize, bool)]) {
+        let levels = self.total.levels.len();
+        let mut loads = before.iter().rev().take(NEAR);
+        let leads = |load: &Access| load.target != u32::MAX && load.leads_to(access);
+        // An access to the same chunk in between was the first.
+        let is_same = |load: &Access| load.site == access.site && load.base() == access.base();
+        let load = loads.find(|load| leads(load) || is_same(load));
+        let Some(load) = load.filter(|load| leads(load) && is_heap(load)) else {
+            return;
+        };
+        let key = (load.site, load.offset, load.target);
+        let edge = self.edges.entry(key).or_insert_with(|| EdgeMisses {
+            from: load.site,
+            offset: load.offset,
+            to: load.target,
+            certain: vec![0; levels],
+            possible: vec![0; levels],
+            ..EdgeMisses::default()
+        });
+        edge.followed += 1;
+        for &(level, is_certain) in missed {
+            edge.certain[level] += u64::from(is_certain);
+            edge.possible[level] += 1;
         }
     }
 
@@ -451,13 +507,14 @@ impl Sums {
         let levels = self.total.levels.len();
         let mut of_sites: HashMap<u32, (Vec<[u64; 2]>, u64)> = HashMap::new();
         replay.begin(window);
-        for access in &window.accesses {
+        for (at, access) in window.accesses.iter().enumerate() {
             let mut missed: Vec<(usize, bool)> = Vec::new();
             replay.access(access, |level, is_certain| missed.push((level, is_certain)));
             let known = usize::try_from(access.site).is_ok_and(|site| site < profile.sites.len());
             if !known {
                 continue;
             }
+            self.follow(&window.accesses[..at], access, &missed);
             let (counts, accesses) = of_sites
                 .entry(access.site)
                 .or_insert_with(|| (vec![[0; 2]; levels], 0));

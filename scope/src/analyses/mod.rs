@@ -1,4 +1,4 @@
-//! What follows from a [`Profile`](crate::Profile): scores, findings, curves, misses.
+//! What follows from a [`Profile`](crate::Profile): scores, findings, curves, misses, structures.
 //!
 //! An analysis reads a profile and nothing else; how the profile was captured does not matter. The
 //! results are numbers and sentences, without layout: [`views`](crate::views) print them.
@@ -7,6 +7,7 @@ pub mod curves;
 pub mod findings;
 pub mod misses;
 pub mod scores;
+pub mod structures;
 #[cfg(test)]
 pub(crate) mod test_profile;
 pub mod types;

@@ -3,10 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::profile::{Access, Edge, Window};
-
-/// A pointer counts as followed if its chunk is one of so many accesses that come next.
-const NEAR: usize = 16;
+use crate::profile::{Edge, NEAR, Window};
 
 /// Edges between sites, most used first.
 pub(super) fn find(windows: &[Window]) -> Vec<Edge> {
@@ -18,7 +15,7 @@ pub(super) fn find(windows: &[Window]) -> Vec<Edge> {
                 continue;
             }
             let next = &accesses[at + 1..accesses.len().min(at + 1 + NEAR)];
-            let followed = next.iter().any(|next| leads_to(access, next));
+            let followed = next.iter().any(|next| access.leads_to(next));
             let key = (access.site, access.offset, access.target);
             let (loads, follows) = edges.entry(key).or_default();
             *loads += 1;
@@ -44,11 +41,4 @@ pub(super) fn find(windows: &[Window]) -> Vec<Edge> {
         (u64::MAX - loads, u64::MAX - followed, from, offset, to)
     });
     edges
-}
-
-/// Whether `next` accesses what the pointer that `load` has loaded points to, or the chunk that
-/// begins there.
-fn leads_to(load: &Access, next: &Access) -> bool {
-    let start = next.address.wrapping_sub(u64::from(next.offset));
-    next.site == load.target && [start, next.address].contains(&load.pointer)
 }

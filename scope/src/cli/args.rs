@@ -20,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   ccscope run ./program ARGS               any program as it is: allocations and lifetimes
   CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
   ccscope show program.1234.ccscope        open a profile again
+  ccscope report program.1234.ccscope      write a page for a browser
 
 `ccscope COMMAND --help` has more.";
 
@@ -43,6 +44,8 @@ pub(super) enum Command {
     },
     /// Show a profile
     Show(ShowArgs),
+    /// Write a profile as one page for a browser, which works without network and server
+    Report(ReportArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = "Examples:
   ccscope completions bash > ~/.local/share/bash-completion/completions/ccscope
@@ -59,7 +62,7 @@ pub(super) enum Command {
     Man {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
-        #[arg(value_parser = ["run", "cc", "c++", "show", "completions", "man", "cargo"])]
+        #[arg(value_parser = ["run", "cc", "c++", "show", "report", "completions", "man", "cargo"])]
         command: Option<String>,
     },
 }
@@ -84,6 +87,9 @@ pub(super) struct RecordArgs {
     /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
+    /// Write a page for a browser, too, beside each profile with the ending `html`
+    #[arg(long)]
+    pub(super) page: bool,
     /// Print neither progress nor the summary, only problems
     #[arg(short, long)]
     pub(super) quiet: bool,
@@ -100,6 +106,7 @@ impl RecordArgs {
             ("--no-stacks", self.no_stacks),
             ("--counters-only", self.counters_only),
             ("--full", self.full),
+            ("--page", self.page),
             ("--quiet", self.quiet),
         ];
         args.extend(
@@ -166,6 +173,18 @@ pub(super) struct ShowArgs {
     /// When to use colour
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) color: Color,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct ReportArgs {
+    /// The profile
+    pub(super) profile: PathBuf,
+    /// Write the page here, instead of beside the profile with the ending `html`
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Simulate the caches of this machine file (`model calibrate -o FILE`)
+    #[arg(long, value_name = "FILE")]
+    pub(super) machine: Option<PathBuf>,
 }
 
 /// What is shown; a summary without any.

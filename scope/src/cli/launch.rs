@@ -21,7 +21,7 @@ use super::program::{self, Program};
 use super::progress::Progress;
 use super::socket::Listener;
 use super::spool::Spool;
-use super::{CliError, fail, runtime, secrets, show, signals};
+use super::{CliError, fail, report, runtime, secrets, show, signals};
 use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::symbols::Symbols;
@@ -331,7 +331,11 @@ impl<'a> Reporter<'a> {
                 Ok((profile, path)) if is_main && !self.record.quiet => {
                     let path = path.display();
                     write!(err, "{}", show::summary(&profile))?;
-                    writeln!(err, "ccscope: profile in {path}; see `ccscope show {path}`")?;
+                    writeln!(
+                        err,
+                        "ccscope: profile in {path}; see `ccscope show {path}`, or `ccscope report \
+                         {path}` for a browser"
+                    )?;
                 }
                 Ok(_) if is_main => {}
                 Ok((profile, path)) => {
@@ -406,6 +410,10 @@ impl<'a> Reporter<'a> {
             ));
         }
         self.paths.push(path.clone());
+        if self.record.page {
+            let output = report::beside(&path);
+            report::write(&path, &output, &show::options_for(std::io::stderr()))?;
+        }
         Ok((profile, path))
     }
 

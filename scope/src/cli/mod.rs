@@ -30,6 +30,7 @@ mod launch;
 mod process;
 mod program;
 mod progress;
+mod report;
 mod runtime;
 mod secrets;
 mod show;
@@ -120,6 +121,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Show(args) => show::run(&args, out)?,
+        Command::Report(args) => report::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.
             let mut script = Vec::new();

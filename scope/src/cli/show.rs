@@ -57,7 +57,7 @@ pub(super) fn summary(profile: &Profile) -> String {
     terminal::summary(profile, &options_for(stderr()))
 }
 
-fn options_for(stream: impl IsTerminal + AsFd) -> Options {
+pub(super) fn options_for(stream: impl IsTerminal + AsFd) -> Options {
     let is_terminal = stream.is_terminal();
     let size = tcgetwinsize(&stream)
         .ok()
@@ -78,7 +78,7 @@ fn workspace(here: PathBuf) -> PathBuf {
     found.unwrap_or(here)
 }
 
-fn machine(path: &Path) -> Result<Machine, CliError> {
+pub(super) fn machine(path: &Path) -> Result<Machine, CliError> {
     let read = || {
         // Opening a pipe may wait for ever.
         if !fs::metadata(path)?.is_file() {

@@ -4,6 +4,7 @@
 //! are escaped, long ones cut.
 
 pub mod json;
+pub mod page;
 pub mod terminal;
 pub(crate) mod text;
 

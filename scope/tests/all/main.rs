@@ -1,5 +1,6 @@
 //! Integration tests, in one binary: each module is of one part.
 
+mod browser;
 mod building;
 mod capture;
 mod cli;
@@ -11,6 +12,8 @@ mod hostile;
 mod lackey;
 mod memory;
 mod misses;
+mod page;
+mod page_profile;
 mod programs;
 mod store;
 mod types;

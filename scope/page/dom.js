@@ -1,0 +1,44 @@
+// Elements from names and texts. Texts are never markup.
+
+export function h(name, attributes, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key === "style") {
+      for (const [name, it] of Object.entries(value)) element.style.setProperty(name, it);
+    }
+    else if (key === "value") element.value = value;
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((it) => it !== null && it !== undefined));
+  return element;
+}
+
+export const byId = (id) => document.getElementById(id);
+export const fill = (element, ...children) =>
+  element.replaceChildren(...children.flat(Infinity).filter((it) => it));
+
+// A box beside the pointer.
+export function tip(event, ...lines) {
+  const box = byId("tip");
+  if (!event) {
+    box.hidden = true;
+    return;
+  }
+  fill(box, lines.filter((it) => it).map((line) => h("div", null, line)));
+  box.hidden = false;
+  const { innerWidth, innerHeight } = globalThis;
+  box.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8))}px`;
+  box.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 8))}px`;
+}
+
+// A row of buttons of which one is chosen.
+export function choice(label, options, chosen, choose) {
+  const button = ([key, text, title]) => h("button", {
+    type: "button", title, "aria-pressed": key === chosen ? "true" : "false",
+    "data-key": key, onclick: () => choose(key),
+  }, text);
+  return h("span", { class: "choice", role: "group", "aria-label": label },
+    h("span", { class: "label" }, label), options.map(button));
+}

@@ -1,0 +1,187 @@
+// The flame graph of sites, by d3-flame-graph.
+
+import { choice, fill, h, tip } from "./dom.js";
+import { STEPS, UNKNOWN, colourOf, inkOn } from "./colours.js";
+import { METRICS, chosenTime, valuesOf } from "./filter.js";
+import { fromPlaces, fromRoot, sitesBelow } from "./tree.js";
+import { set, state } from "./state.js";
+import { siteLink, siteName, swatch } from "./findings.js";
+import { byteSeconds, bytes, count, percent, seconds } from "./units.js";
+
+const CELL = 20;
+const UNITS = { bytes, byteSeconds, count, ns: (ns) => seconds(ns / 1e9) };
+export const worth = (metric, value) => UNITS[METRICS[metric].unit](value);
+
+const legend = () => h("span", { class: "legend" }, h("span", null, "score 0, bad "),
+  STEPS.map((colour, i) => h("i", {
+    style: { background: colour }, title: `${(i / 12).toFixed(2)} to ${((i + 1) / 12).toFixed(2)}`,
+  })), h("span", null, " 1, good "), h("i", { style: { background: UNKNOWN } }), " unknown");
+
+const kept = { chart: null, element: null, width: 0, form: "" };
+let chosen = null;
+let parents = new Map();
+
+export function flameView(profile, admitted) {
+  const metrics = Object.entries(METRICS)
+    .filter(([key]) => key !== "misses" || profile.misses)
+    .map(([key, it]) => [key, it.name, it.title]);
+  const at = chosenTime(profile, state);
+  const slider = state.metric === "at" ? h("label", { class: "slider" }, "at ",
+    h("input", {
+      type: "range", min: 0, max: profile.seconds, step: profile.seconds / 1000 || 1, value: at,
+      "aria-label": "Time in seconds", oninput: (event) => set({ at: event.target.value }),
+    }), h("output", null, seconds(at))) : null;
+  const search = h("input", {
+    type: "search", id: "search", placeholder: "mark functions", value: state.search,
+    "aria-label": "Mark functions in the graph", spellcheck: "false",
+    oninput: (event) => set({ search: event.target.value }),
+  });
+  const bar = h("div", { class: "bar" },
+    choice("width", metrics, state.metric, (metric) => set({ metric })), slider,
+    choice("form", [["icicle", "icicle", "Callers on top"], ["flame", "flame", "Callers below"]],
+      state.form, (form) => set({ form })),
+    choice("root", [["", "process", "From main to the allocations"],
+      ["1", "inverted", "From the places that allocate to their callers"]],
+    state.callers, (callers) => set({ callers, zoom: "" })),
+    search,
+    h("button", { type: "button", id: "unzoom", onclick: () => set({ zoom: "" }),
+      disabled: !state.zoom }, "Show all"));
+  const graph = h("div", { class: "flame", tabindex: 0, role: "application",
+    "aria-label": "Flame graph. Arrow keys choose a frame, Enter zooms, Escape shows all." });
+  const detail = h("div", { class: "detail", "aria-live": "polite" });
+  Object.assign(kept, { chart: null, element: graph, detail });
+  graph.addEventListener("keydown", (event) => key(event, profile, admitted));
+  graph.addEventListener("click", (event) => {
+    const data = dataAt(event);
+    if (!data) return;
+    event.stopPropagation();
+    choose(profile, admitted, data);
+    zoomTo(data);
+  }, true);
+  graph.addEventListener("mousemove", (event) => {
+    const data = dataAt(event);
+    if (data) tip(event, data.frame?.function ?? data.name, data.frame?.where, share(data));
+    else tip(null);
+  });
+  graph.addEventListener("mouseleave", () => tip(null));
+  return [bar, legend(), graph, detail];
+}
+
+const dataAt = (event) => event.target.closest?.("g.frame")?.__data__?.data;
+
+const share = (data) => {
+  const severity = data.severity === null ? "" : `, score ${data.severity.toFixed(2)}`;
+  return `${worth(state.metric, data.value)}, ${percent(data.value / (kept.total || 1))}${severity}`;
+};
+
+function zoomTo(data) {
+  const zoom = typeof data.id === "number" ? data.id : data.id.slice(2);
+  set({ zoom: zoom || "" });
+}
+
+// The tree below a path of inverted frames, with what is above it.
+function below(tree, path) {
+  let top = tree;
+  const above = [];
+  for (const id of path.split(".").filter((it) => it)) {
+    const next = top.children.find((it) => it.id.endsWith(`.${id}`));
+    if (!next) break;
+    above.push(top);
+    top = next;
+  }
+  return above.reduceRight((node, up) => ({ ...up, value: node.value, children: [node], above: true }),
+    top);
+}
+
+// Draws the graph again; the elements around it stay.
+export function drawFlame(profile, admitted) {
+  const values = valuesOf(profile, state);
+  let tree = state.callers ? below(fromPlaces(profile, admitted, values), state.zoom)
+    : fromRoot(profile, admitted, values, Number(state.zoom) || 0);
+  kept.total = 0;
+  for (let site = 0; site < profile.sites; site++) if (admitted[site]) kept.total += values[site];
+  const { element } = kept;
+  if (!tree.value) {
+    fill(element, h("p", { class: "none" }, "No site has any of that, as far as the filters show."));
+    kept.chart = null;
+    return;
+  }
+  parents = new Map();
+  let depth = 0;
+  const wanted = state.search.toLowerCase();
+  const visit = (node, up, level) => {
+    depth = Math.max(depth, level);
+    node.marked = wanted && (node.frame?.function ?? node.name).toLowerCase().includes(wanted);
+    parents.set(node, up);
+    node.children.forEach((child) => visit(child, node, level + 1));
+  };
+  visit(tree, null, 1);
+  const width = Math.max(300, element.clientWidth || 900);
+  if (kept.chart) fill(element);
+  kept.chart = flamegraph.default().width(width).height((depth + 1) * CELL).cellHeight(CELL)
+    .transitionDuration(0).inverted(state.form === "icicle").sort(false).minFrameSize(0)
+    .selfValue(false).tooltip(noTip).setColorMapper((d) => colourOf(d.data.severity));
+  fill(element);
+  d3.select(element).datum(tree).call(kept.chart);
+  paint();
+  // The library writes labels a moment later.
+  describe(profile, admitted, chosen ?? tree);
+}
+
+// Ours is used.
+const noTip = Object.assign(() => {}, { show() {}, hide() {}, destroy() {} });
+
+function paint() {
+  for (const group of kept.element.querySelectorAll("g.frame")) {
+    const { data } = group.__data__;
+    const ink = data.marked ? "#ffffff" : inkOn(colourOf(data.severity));
+    group.classList.toggle("above", Boolean(data.above));
+    group.classList.toggle("marked", Boolean(data.marked));
+    group.classList.toggle("chosen", Boolean(chosen && chosen.id === data.id));
+    const label = group.querySelector("div");
+    if (label) {
+      label.style.color = ink;
+      label.textContent = data.name;
+    }
+  }
+}
+
+function choose(profile, admitted, data) {
+  chosen = data;
+  paint();
+  describe(profile, admitted, data);
+}
+
+// Says what the chosen frame is, and which sites are below it.
+function describe(profile, admitted, data) {
+  const values = valuesOf(profile, state);
+  const sites = typeof data.id === "number" ? sitesBelow(profile, admitted, values, data.id, 12)
+    : data.sites.slice(0, 12);
+  const row = (site) => h("li", null, swatch(profile.severity[site] < 0 ? null : profile.severity[site]),
+    " ", siteLink(profile, site), ` ${siteName(profile, site)}: ${worth(state.metric, values[site])}`);
+  fill(kept.detail,
+    h("p", null, h("b", null, data.frame?.function ?? data.name), " ",
+      h("code", null, data.frame?.where ?? ""), ` ${share(data)}`),
+    h("ul", { class: "plain" }, sites.map(row)));
+}
+
+function key(event, profile, admitted) {
+  const root = [...parents.keys()][0];
+  const at = chosen && [...parents.keys()].find((it) => it.id === chosen.id) || root;
+  const up = parents.get(at);
+  const beside = (step) => up?.children[up.children.indexOf(at) + step];
+  const down = state.form === "icicle" ? "ArrowDown" : "ArrowUp";
+  const next = {
+    [down]: at.children[0], [down === "ArrowDown" ? "ArrowUp" : "ArrowDown"]: up,
+    ArrowLeft: beside(-1), ArrowRight: beside(1),
+  };
+  if (event.key in next) {
+    event.preventDefault();
+    event.stopPropagation();
+    if (next[event.key]) choose(profile, admitted, next[event.key]);
+  } else if (event.key === "Enter") zoomTo(at);
+  else if (event.key === "Escape" && state.zoom) {
+    event.stopPropagation();
+    set({ zoom: "" });
+  }
+}

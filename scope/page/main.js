@@ -1,0 +1,338 @@
+// The page: what is always there, and the view that is chosen.
+
+import { byId, choice, fill, h } from "./dom.js";
+import { curves, resize, stepped, sweep, box } from "./charts.js";
+import { readProfile, toSeconds } from "./data.js";
+import { admitted, spanOf } from "./filter.js";
+import { begin, linkTo, listen, set, state } from "./state.js";
+import { findingsView } from "./findings.js";
+import { drawFlame, flameView } from "./flame.js";
+import { sitesView, sorted } from "./sites.js";
+import { siteView } from "./site.js";
+import { graphView } from "./graph.js";
+import { bytes, count, percent, plural, seconds, shortCount } from "./units.js";
+
+const VIEWS = {
+  findings: ["Findings", "What is wrong, and what to try first"],
+  flame: ["Flame graph", "Where bytes come from, by call stack"],
+  sites: ["Sites", "All allocation points, as a table"],
+  site: ["Site", "One allocation point in detail"],
+  pointers: ["Pointers", "Which chunks lead to which"],
+  about: ["About", "How the profile came to be"],
+};
+const COLOURS = ["line1", "line2", "line3", "line4", "line5", "line6", "line7", "line8"];
+
+let profile;
+let zoomed = "life";
+
+function head() {
+  const { total } = profile;
+  const [kind, code] = typeof profile.exit === "string" ? [profile.exit, ""] : Object.entries(profile.exit)[0];
+  const end = { Code: `exit ${code}`, Signal: `signal ${code}`, Unknown: "end not seen" }[kind];
+  const mean = (it) => (it ? it.geometric_mean_of_others.toFixed(2) : "–");
+  const card = (name, value, more) => h("div", { class: "card" },
+    h("span", { class: "name" }, name), h("b", null, value), h("span", { class: "more" }, more));
+  const { scores } = profile;
+  const resident = profile.col["resident.bytes"].reduce((most, it) => Math.max(most, it), 0);
+  document.title = `${profile.command[0]?.split("/").pop() ?? "profile"} – ccscope`;
+  fill(byId("head"),
+    h("div", { class: "title" }, h("h1", null, h("code", null, profile.command.join(" "))),
+      h("p", null, `${end} after ${seconds(profile.seconds)}, ${plural(profile.threads.length, "thread")}`
+        + `${profile.started ? `, started ${new Date(profile.started).toISOString().slice(0, 16).replace("T", " ")} UTC` : ""}`),
+      h("span", { class: "tools" },
+        h("button", { type: "button", onclick: theme, title: "Light or dark (d)" }, "Light / dark"),
+        h("button", { type: "button", onclick: help, title: "Keys and words (?)" }, "Help"))),
+    h("div", { class: "cards" },
+      card("peak", bytes(total.peak_usable), `at ${seconds(profile.peakSeconds)}${resident ? `; ${bytes(resident)} resident` : ""}`),
+      card("at the end", bytes(total.end_usable), plural(total.end_chunks, "chunk")),
+      card("allocations", shortCount(total.allocations), `${bytes(total.usable)} in all, from ${plural(profile.sites, "site")}`),
+      profile.accesses ? card("heap accesses", shortCount(total.heap_reads + total.heap_writes), `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`) : null,
+      profile.accesses
+        ? card("scores", `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`, "lifetime, usage, useful lifetime: means without zeros, 1 is best")
+        : card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")));
+}
+
+function filters() {
+  const field = (id, label, key, list, title) => h("label", { title }, label, " ",
+    h("input", { type: "search", id, value: state[key], list, spellcheck: "false", autocomplete: "off",
+      oninput: (event) => set({ [key]: event.target.value.trim() }) }));
+  const time = (key, label) => h("label", null, label, " ",
+    h("input", { type: "number", id: key, min: 0, max: profile.seconds, step: "any", value: state[key],
+      placeholder: "s", onchange: (event) => set({ [key]: event.target.value }) }));
+  const types = new Map();
+  const peaks = profile.col["site.atPeak"];
+  for (let site = 0; site < profile.sites; site++) {
+    const name = profile.types[profile.col["site.type"][site] - 1]?.[0];
+    if (name) types.set(name, (types.get(name) ?? 0) + peaks[site]);
+  }
+  const names = [...types].sort((a, b) => b[1] - a[1]).slice(0, 200).map(([name]) => name);
+  fill(byId("filters"),
+    field("fn", "function", "fn", null, "Sites with a function in their stack whose name contains this (/)"),
+    field("type", "type", "type", "types", "Sites whose type's name contains this (t)"),
+    h("datalist", { id: "types" }, names.map((name) => h("option", { value: name }))),
+    h("label", null, "thread ", h("select", { id: "thread", onchange: (event) => set({ thread: event.target.value }) },
+      h("option", { value: "" }, "all"),
+      profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))))),
+    time("from", "from"), time("to", "to"),
+    h("button", { type: "button", id: "clear", onclick: clear, title: "Clear all filters (x)" }, "Clear"),
+    h("output", { id: "matches" }));
+}
+
+const clear = () => set({ fn: "", type: "", thread: "", from: "", to: "" });
+
+// What the controls show follows the state, except where the user types.
+function refreshFilters(sites) {
+  for (const key of ["fn", "type", "thread", "from", "to"]) {
+    const control = byId(key);
+    if (control !== document.activeElement) control.value = state[key];
+  }
+  const number = sites.reduce((sum, it) => sum + it, 0);
+  byId("matches").textContent = number === profile.sites ? `all ${plural(number, "site")}`
+    : `${count(number)} of ${plural(profile.sites, "site")}`;
+  byId("clear").disabled = !(state.fn || state.type || state.thread || state.from || state.to);
+}
+
+function series(name, from, to, part) {
+  const { col } = profile;
+  const xs = [];
+  const ys = [];
+  for (let i = from; i < to; i++) {
+    xs.push(name === "curve" ? col.clock[i] / 1e9 : toSeconds(profile, col[`${name}.time`][i]));
+    ys.push(col[`${name}.${part}`][i]);
+  }
+  return [xs, ys];
+}
+
+function timeline(sites) {
+  const { col, starts } = profile;
+  const points = col["curve.time"].length;
+  const tables = [series("curve", 0, points, "peak")];
+  const lines = [];
+  if (state.curves === "process") {
+    lines.push(stepped("allocated", "allocated", { fill: "#4f7bd522" }));
+    if (profile.accesses) {
+      tables.push(series("curve", 0, points, "touched"));
+      lines.push(stepped("touched", "touched"));
+    }
+    if (col["resident.ns"].length) {
+      const most = col["resident.bytes"].reduce((most, it) => Math.max(most, it), 0);
+      // What is much larger than the heap would flatten its curves: the legend shows it.
+      const isFar = most > 4 * profile.total.peak_usable;
+      tables.push([Array.from(col["resident.ns"], (it) => it / 1e9), Array.from(col["resident.bytes"])]);
+      lines.push(stepped(isFar ? "resident (choose to show)" : "resident", "resident", { dash: [5, 3], show: !isFar }));
+    }
+  } else {
+    lines.push(stepped("all", "faint"));
+    const isThreads = state.curves === "threads";
+    const all = isThreads ? profile.threads.map((_, i) => i).slice(0, starts.threads.length - 1)
+      : [...sites.keys()].filter((site) => sites[site]);
+    const peak = isThreads ? (i) => profile.threads[i][4] : (site) => col["site.atPeak"][site];
+    all.sort((a, b) => peak(b) - peak(a));
+    const name = isThreads ? "threads" : "curves";
+    all.slice(0, COLOURS.length).forEach((i, n) => {
+      tables.push(series(name, starts[name][i], starts[name][i + 1], "usable"));
+      lines.push(stepped(isThreads ? `thread ${profile.threads[i][0]}` : `#${i}`, COLOURS[n]));
+    });
+  }
+  const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
+  const element = box("Bytes over time");
+  fill(byId("time"), h("div", { class: "bar" },
+    choice("curves", [["process", "process"], ["threads", "threads", "The threads with the largest peaks"],
+      ["sites", "sites", "The sites with most bytes at the peak, of those that the filters admit"]], state.curves,
+    (it) => set({ curves: it })),
+    h("span", { class: "about" }, "Drag over a span of time to filter by it; click for the flame graph at a time.")), element);
+  const span = spanOf(profile, state) ? [Number(state.from || 0), Number(state.to || profile.seconds)] : null;
+  curves(element, data, lines, {
+    height: 150, span, mark: state.metric === "at" ? Number(state.at || profile.peakSeconds) : null,
+    choose: (from, to) => set({ from: from.toPrecision(6), to: to.toPrecision(6) }),
+    point: (at) => set({ view: "flame", metric: "at", at: Math.max(0, at).toPrecision(6) }),
+  });
+}
+
+function tabs() {
+  fill(byId("tabs"), Object.entries(VIEWS).map(([key, [name, title]], i) => {
+    if (key === "site" && state.site === "") return null;
+    const text = key === "site" ? `Site #${state.site}` : name;
+    return h("a", { href: linkTo({ view: key }), title: `${title} (${i + 1})`,
+      "aria-current": state.view === key ? "page" : null }, text);
+  }));
+}
+
+function aboutView() {
+  const rows = [
+    ["program", profile.command.join(" ")], ["process", String(profile.pid)],
+    ["compiler", profile.compiler || "not instrumented"], ["machine", profile.machine],
+    ["made by", `ccscope ${profile.tool}`],
+    ["threads", h("table", null, h("thead", null, h("tr", null, ["thread", "from", "to", "allocations", "peak", "at the end"]
+      .map((it) => h("th", { class: "number", scope: "col" }, it)))),
+    h("tbody", null, profile.threads.slice(0, 100).map(([id, from, to, allocations, peak, end]) => h("tr", null,
+      [id, seconds(toSeconds(profile, from)), seconds(toSeconds(profile, to)), shortCount(allocations), bytes(peak), bytes(end)]
+        .map((it) => h("td", { class: "number" }, String(it)))))))],
+  ];
+  return [
+    h("dl", { class: "facts" }, rows.map(([name, it]) => [h("dt", null, name), h("dd", null, it)])),
+    profile.caveats.map((text) => h("p", { class: "note" }, text)),
+    h("h3", null, "Libraries in this page"),
+    h("pre", { class: "licences" }, byId("licences").textContent.trim()),
+  ];
+}
+
+function view(sites) {
+  const element = byId("view");
+  const span = spanOf(profile, state)
+    ? [Number(state.from || 0), Math.min(profile.seconds, Number(state.to || profile.seconds))] : null;
+  let content;
+  let draws = [];
+  if (state.view === "flame") {
+    content = flameView(profile, sites);
+    draws = [() => drawFlame(profile, sites)];
+  } else if (state.view === "sites") content = sitesView(profile, sites);
+  else if (state.view === "site") {
+    [content, draws] = siteView(profile, state.site === "" ? -1 : Number(state.site), span, zoomed, (it) => {
+      zoomed = it;
+      view(sites);
+      sweep();
+    });
+  } else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
+  else if (state.view === "about") content = aboutView();
+  else content = findingsView(profile, sites);
+  element.dataset.view = state.view;
+  fill(element, content.flat(Infinity));
+  draws.forEach((draw) => draw());
+}
+
+// Work is spread over frames: the filters answer at once, then the view, then the curves.
+const later = { frame: 0, tasks: [] };
+function spread(tasks) {
+  cancelAnimationFrame(later.frame);
+  later.tasks = tasks;
+  const next = () => {
+    later.tasks.shift()?.();
+    later.frame = later.tasks.length ? requestAnimationFrame(next) : 0;
+    document.documentElement.toggleAttribute("data-busy", later.tasks.length > 0);
+  };
+  document.documentElement.toggleAttribute("data-busy", true);
+  later.frame = requestAnimationFrame(next);
+}
+
+function changed(names) {
+  const has = (...keys) => keys.some((key) => names.has(key));
+  const filtered = has("fn", "type", "thread", "from", "to");
+  const all = names.size > 5;
+  if (has("theme")) applyTheme();
+  const tasks = [() => {
+    refreshFilters(admitted(profile, state));
+    tabs();
+  }];
+  // The search and the slider are part of the view, and keep the focus.
+  const onlyFlame = !all && !filtered && state.view === "flame" && has("search", "at") && names.size === 1;
+  if (onlyFlame) {
+    tasks.push(() => {
+      drawFlame(profile, admitted(profile, state));
+      const output = document.querySelector(".slider output");
+      if (output) output.textContent = seconds(Number(state.at || profile.peakSeconds));
+    });
+  } else {
+    tasks.push(() => view(admitted(profile, state)));
+  }
+  if (filtered || all || has("curves", "at", "metric", "theme")) tasks.push(() => timeline(admitted(profile, state)));
+  tasks.push(() => sweep());
+  spread(tasks);
+  if (!all && has("view", "site")) scrollTo({ top: byId("tabs").offsetTop - 8 });
+}
+
+function applyTheme() {
+  const { dataset } = document.documentElement;
+  if (state.theme) dataset.theme = state.theme;
+  else delete dataset.theme;
+}
+
+function theme() {
+  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  set({ theme: dark ? "light" : "dark" });
+}
+
+function help() {
+  const keys = [
+    ["1 … 6", "views"], ["/", "filter by function"], ["t", "filter by type"], ["x", "clear filters"],
+    ["n, p", "next and previous site, in the order of the table"], ["d", "light or dark"],
+    ["arrows, Enter, Esc", "in the flame graph: choose a frame, zoom, show all"], ["?", "this help"],
+  ];
+  const words = [
+    ["site", "an allocation point: one whole call stack that allocates"],
+    ["chunk", "one allocation"],
+    ["peak", "the most bytes that were allocated at a time"],
+    ["touched", "bytes of chunks that were read or written so far"],
+    ["resident", "bytes of the process that the system has in memory"],
+    ["drag", "bytes times the time between the last access and the free"],
+    ["lifetime score", "how long chunks live within the time for which the site allocates; low if they come and go"],
+    ["usage score", "the part of the bytes that is touched, read and written"],
+    ["useful-lifetime score", "the part of a chunk's life between its first and last access"],
+    ["misses", "recorded bursts of accesses, replayed through simulated caches of the machine"],
+    ["event", "a load, a store, an allocation or a free"],
+  ];
+  const list = (rows) => h("dl", { class: "facts" }, rows.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]));
+  fill(byId("help"), h("h2", null, "Keys"), list(keys), h("h2", null, "Words"), list(words),
+    h("p", null, "The address of the page has all that is chosen: copy it to come back to what you see. Filters by time hold for allocations and bytes; drag and misses are those of the whole run."),
+    h("form", { method: "dialog" }, h("button", null, "Close")));
+  byId("help").showModal();
+}
+
+function next(step) {
+  const sites = sorted(profile, admitted(profile, state));
+  const at = sites.indexOf(Number(state.site));
+  const to = state.site === "" || at < 0 ? 0 : at + step;
+  if (sites[to] !== undefined) set({ view: "site", site: sites[to] });
+}
+
+function key(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isField = event.target.closest("input, select, textarea");
+  if (event.key === "Escape" && isField) event.target.blur();
+  if (isField || byId("help").open) return;
+  const views = Object.keys(VIEWS);
+  const at = Number(event.key) - 1;
+  const does = {
+    "/": () => byId("fn").focus(), t: () => byId("type").focus(), x: clear, d: theme, "?": help,
+    n: () => next(1), p: () => next(-1),
+  }[event.key] ?? (views[at] ? () => set({ view: views[at] }) : null);
+  if (!does) return;
+  event.preventDefault();
+  does();
+}
+
+async function open() {
+  profile = await readProfile(byId("data").textContent);
+  byId("data").remove();
+  profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
+  begin();
+  applyTheme();
+  head();
+  filters();
+  const sites = admitted(profile, state);
+  refreshFilters(sites);
+  tabs();
+  view(sites);
+  timeline(sites);
+  fill(byId("foot"), `Written by ccscope ${profile.tool}. Nothing in this page leaves your machine. Sums above the filters are those of the whole run.`);
+  listen(changed);
+  addEventListener("keydown", key);
+  let timer = 0;
+  addEventListener("resize", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      resize();
+      if (state.view === "flame") drawFlame(profile, admitted(profile, state));
+    }, 100);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed(new Set(["theme", "fn"])));
+  requestAnimationFrame(() => setTimeout(() => {
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  }));
+}
+
+open().catch((error) => {
+  fill(byId("head"), h("p", { class: "none" }, `The profile in this page cannot be read: ${error.message}`));
+  document.documentElement.dataset.failed = "";
+  throw error;
+});

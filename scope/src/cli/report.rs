@@ -1,0 +1,38 @@
+//! `ccscope report`, and the page after a run.
+
+use std::fs;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use super::args::ReportArgs;
+use super::{CliError, show};
+use crate::store::Reader;
+use crate::views::{Options, page};
+
+pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let options = Options {
+        machine: args.machine.as_deref().map(show::machine).transpose()?,
+        ..show::options_for(stdout())
+    };
+    let output = args.output.clone();
+    let output = output.unwrap_or_else(|| beside(&args.profile));
+    write(&args.profile, &output, &options)?;
+    Ok(writeln!(out, "page in {}", output.display())?)
+}
+
+/// Where the page of a profile lies if nothing else is said.
+pub(super) fn beside(profile: &Path) -> PathBuf {
+    profile.with_extension("html")
+}
+
+/// Writes the page of the profile at `profile`.
+pub(super) fn write(profile: &Path, output: &Path, options: &Options) -> Result<(), CliError> {
+    let mut reader = Reader::open(profile)?;
+    let mut read = reader.profile()?;
+    read.windows = reader.windows().collect::<Result<_, _>>()?;
+    let html = page::to_html(&read, reader.chunks(), options)?;
+    fs::write(output, html).map_err(|error| {
+        let path = output.display();
+        CliError::from(format!("cannot write {path}: {error}"))
+    })
+}

@@ -1,0 +1,170 @@
+//! A profile as one page for a browser, which needs no network and no server.
+//!
+//! The page is a shell, chart libraries, our own scripts (`page/` beside `src/`) and the profile as
+//! compressed columns. Names of the profile are in the columns only, and scripts put them into the
+//! document as text, never as markup. The content security policy allows the scripts and styles
+//! of the page, by hash, and nothing else.
+
+mod columns;
+mod data;
+mod sample;
+mod source;
+
+use std::fmt::Display;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+use crate::profile::{Chunk, Profile};
+use crate::views::Options;
+
+macro_rules! page_file {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/page/", $name))
+    };
+}
+
+/// Libraries, with a line each that says where the licence is.
+const LIBRARIES: [(&str, &str); 5] = [
+    (
+        page_file!("vendor/d3.min.js"),
+        page_file!("vendor/d3.LICENSE"),
+    ),
+    (
+        page_file!("vendor/d3-flame-graph.min.js"),
+        page_file!("vendor/d3-flame-graph.LICENSE"),
+    ),
+    (
+        page_file!("vendor/uplot.min.js"),
+        page_file!("vendor/uplot.LICENSE"),
+    ),
+    (
+        page_file!("vendor/dagre.min.js"),
+        page_file!("vendor/dagre.LICENSE"),
+    ),
+    (
+        page_file!("vendor/cytoscape.min.js"),
+        page_file!("vendor/cytoscape.LICENSE"),
+    ),
+];
+/// Our own modules, each after those that it imports.
+const MODULES: [&str; 16] = [
+    page_file!("units.js"),
+    page_file!("colours.js"),
+    page_file!("dom.js"),
+    page_file!("data.js"),
+    page_file!("state.js"),
+    page_file!("filter.js"),
+    page_file!("tree.js"),
+    page_file!("charts.js"),
+    page_file!("findings.js"),
+    page_file!("flame.js"),
+    page_file!("sites.js"),
+    page_file!("blocks.js"),
+    page_file!("bytes.js"),
+    page_file!("site.js"),
+    page_file!("graph.js"),
+    page_file!("main.js"),
+];
+const STYLES: [&str; 2] = [page_file!("vendor/uplot.min.css"), page_file!("style.css")];
+/// Style that libraries add themselves.
+const LIBRARY_STYLES: [&str; 1] = [".__________cytoscape_container { position: relative; }"];
+const SHELL: &str = page_file!("page.html");
+
+/// The page of a profile. `chunks` are those of the profile, in blocks: there may be more than
+/// memory holds. [`Options::filters`] are left to the reader of the page.
+///
+/// # Errors
+///
+/// If `chunks` gives one, or memory is short.
+pub fn to_html<E: Display>(
+    profile: &Profile,
+    chunks: impl Iterator<Item = Result<Vec<Chunk>, E>>,
+    options: &Options,
+) -> Result<String, Error> {
+    let data = data::Data::new(profile, options);
+    let mut sample = data.sample();
+    for block in chunks {
+        sample.add(&block.map_err(failed)?);
+    }
+    let text = data.finish(&sample.finish()).map_err(failed)?;
+    Ok(assemble(&text))
+}
+
+fn failed(why: impl Display) -> Error {
+    Error::new(why.to_string())
+}
+
+fn assemble(data: &str) -> String {
+    let modules: String = MODULES.iter().map(|text| part(text)).collect();
+    let scripts: Vec<&str> = LIBRARIES.iter().map(|it| it.0).chain([&*modules]).collect();
+    let style = STYLES.concat();
+    let injected = injected_style(LIBRARIES[1].0);
+    let styles = [&*style, injected].into_iter().chain(LIBRARY_STYLES);
+    let policy = format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        hashes(scripts.iter().copied()),
+        hashes(styles),
+    );
+    let licences: String = LIBRARIES.iter().map(|it| format!("{}\n", it.1)).collect();
+    let elements: String = { scripts.iter().enumerate() }
+        .map(|(i, text)| {
+            let is_ours = i + 1 == scripts.len();
+            let kind = if is_ours { " type=\"module\"" } else { "" };
+            format!("<script{kind}>{text}</script>\n")
+        })
+        .collect();
+    // What is put in contains none of these words: constants, and base64.
+    let parts = [
+        ("{{policy}}", &*policy),
+        ("{{style}}", &style),
+        ("{{licences}}", &licences),
+        ("{{scripts}}", &elements),
+        ("{{data}}", data),
+    ];
+    let mut page = String::with_capacity(data.len() + (2 << 20));
+    let mut rest = SHELL;
+    for (word, text) in parts {
+        let (before, after) = rest.split_once(word).expect("the shell has each word once");
+        page.extend([before, text]);
+        rest = after;
+    }
+    page + rest
+}
+
+/// A module as a part of the one script of the page: a function, of which what the module exports
+/// goes to all modules after it.
+fn part(text: &str) -> String {
+    let mut body = String::with_capacity(text.len());
+    let mut names = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with("import ")) {
+        let line = match line.strip_prefix("export ") {
+            Some(line) => {
+                let mut words = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+                names.extend(words.find(|it| !["async", "function", "const"].contains(it)));
+                line
+            }
+            None => line,
+        };
+        body.extend([line, "\n"]);
+    }
+    let names = names.join(", ");
+    format!("const {{ {names} }} = (() => {{\n{body}return {{ {names} }};\n}})();\n")
+}
+
+/// The style that d3-flame-graph adds to the document.
+fn injected_style(script: &str) -> &str {
+    let after = script.split_once(".textContent=`").map(|it| it.1);
+    let style = after.and_then(|it| it.split_once('`')).map(|it| it.0);
+    style.expect("d3-flame-graph has a style")
+}
+
+fn hashes<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let hash = |text: &str| BASE64_STANDARD.encode(Sha256::digest(text.as_bytes()));
+    let words: Vec<String> = texts
+        .map(|text| format!("'sha256-{}'", hash(text)))
+        .collect();
+    words.join(" ")
+}

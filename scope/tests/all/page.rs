@@ -1,0 +1,293 @@
+//! The page of `ccscope report` in a real browser.
+
+use std::convert::Infallible;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use ccscope::profile::{Chunk, Profile};
+use ccscope::views::{Options, page};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::browser::Browser;
+use crate::page_profile;
+
+/// Writes the page of a profile.
+fn write(folder: &TempDir, profile: &Profile, chunks: u64) -> PathBuf {
+    let path = folder.path().join("page.html");
+    let blocks = page_profile::chunks(profile, chunks).map(Ok::<Vec<Chunk>, Infallible>);
+    let html = page::to_html(profile, blocks, &Options::default()).unwrap();
+    fs::write(&path, html).unwrap();
+    path
+}
+
+/// The page of a profile of 400 sites, for the tests that change nothing in it.
+fn small() -> &'static PathBuf {
+    static PAGE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let made = || {
+        let folder = TempDir::new().unwrap();
+        let path = write(&folder, &page_profile::profile(400), 40_000);
+        (folder, path)
+    };
+    &PAGE.get_or_init(made).1
+}
+
+fn type_into(id: &str, text: &str) -> String {
+    format!(
+        "const it = document.getElementById({}); it.value = {}; it.dispatchEvent(new Event('input'))",
+        json!(id),
+        json!(text)
+    )
+}
+
+fn shown(browser: &mut Browser, selector: &str) -> u64 {
+    let number = browser.eval(&format!(
+        "document.querySelectorAll({}).length",
+        json!(selector)
+    ));
+    number.as_u64().unwrap()
+}
+
+fn text(browser: &mut Browser, selector: &str) -> String {
+    let text = browser.eval(&format!(
+        "document.querySelector({})?.innerText",
+        json!(selector)
+    ));
+    text.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn every_view_opens_without_complaint_and_without_network() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let views = [
+        ("", ".finding"),
+        ("view=flame", ".flame g.frame"),
+        (
+            "view=flame&metric=allocations&callers=1&form=flame",
+            ".flame g.frame",
+        ),
+        ("view=sites", "tr[data-site]"),
+        ("view=site&site=3", "table.scores"),
+        ("view=pointers", ".graph canvas"),
+        ("view=about", ".licences"),
+    ];
+    for (fragment, selector) in views {
+        browser.open(small(), fragment);
+        assert!(
+            shown(&mut browser, selector) > 0,
+            "{fragment}: no {selector}"
+        );
+    }
+    assert_eq!(browser.complaints, Vec::<String>::new());
+    browser
+        .requests
+        .retain(|url| !url.starts_with("file://") && url != "about:blank");
+    assert_eq!(browser.requests, Vec::<String>::new());
+}
+
+#[test]
+fn filters_hold_in_all_views_and_in_the_link() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(small(), "view=sites");
+    let all = shown(&mut browser, "tr[data-site]");
+    browser.act(&type_into("fn", "MODULE_1::"));
+    let some = shown(&mut browser, "tr[data-site]");
+    assert!(0 < some && some < all, "{some} of {all}");
+    let matches = text(&mut browser, "#matches");
+    assert!(
+        matches.starts_with(&format!("{some} of 400 sites")),
+        "{matches}"
+    );
+    // By type, thread and time, each of which leaves less.
+    let mut before = 400;
+    for (fragment, what) in [
+        ("type=Element7", "type"),
+        ("thread=2", "thread"),
+        ("to=1", "time"),
+    ] {
+        browser.open(small(), &format!("view=flame&{fragment}"));
+        let matches = text(&mut browser, "#matches");
+        let number: u64 = matches.split(' ').next().unwrap().parse().unwrap();
+        assert!(0 < number && number < 400, "{what}: {matches}");
+        before = before.min(number);
+    }
+    // What was chosen is in the address, and comes back from it.
+    browser.open(small(), "view=sites&sort=allocations");
+    browser.act(&type_into("fn", "module_1::"));
+    let fragment = browser.eval("location.hash.slice(1)");
+    browser.open(small(), fragment.as_str().unwrap());
+    assert_eq!(shown(&mut browser, "tr[data-site]"), some, "{fragment}");
+    assert_eq!(
+        browser.eval("document.getElementById('fn').value"),
+        "module_1::"
+    );
+    browser.act("document.getElementById('clear').click()");
+    assert_eq!(text(&mut browser, "#matches"), "all 400 sites");
+}
+
+#[test]
+fn a_span_of_time_is_brushed() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(small(), "view=sites");
+    let over = browser
+        .eval("JSON.stringify(document.querySelector('#time .u-over').getBoundingClientRect())");
+    let over: serde_json::Value = serde_json::from_str(over.as_str().unwrap()).unwrap();
+    let number = |key: &str| over[key].as_f64().unwrap();
+    let y = number("y") + number("height") / 2.0;
+    let mouse = |kind: &str, part: f64| {
+        let x = number("x") + number("width") * part;
+        json!({ "type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1 })
+    };
+    for (kind, part) in [
+        ("mousePressed", 0.2),
+        ("mouseMoved", 0.3),
+        ("mouseReleased", 0.3),
+    ] {
+        browser.call("Input.dispatchMouseEvent", mouse(kind, part));
+    }
+    browser.act("");
+    let from = browser.eval("Number(new URLSearchParams(location.hash.slice(1)).get('from'))");
+    let to = browser.eval("Number(new URLSearchParams(location.hash.slice(1)).get('to'))");
+    let [from, to] = [from, to].map(|it| it.as_f64().unwrap());
+    assert!(
+        (1.5..2.5).contains(&from) && (2.5..3.5).contains(&to),
+        "{from} to {to}"
+    );
+    assert!(text(&mut browser, "#matches").contains(" of 400 sites"));
+}
+
+#[test]
+fn frames_are_zoomed_by_mouse_and_by_keys() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(small(), "view=flame&metric=allocations");
+    let before = shown(&mut browser, ".flame g.frame");
+    let third = "document.querySelectorAll('.flame g.frame')[3]";
+    browser.act(&format!(
+        "{third}.dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))"
+    ));
+    let zoom = browser.eval("new URLSearchParams(location.hash.slice(1)).get('zoom')");
+    assert!(
+        zoom.as_str().is_some_and(|it| it.parse::<u64>().is_ok()),
+        "{zoom}"
+    );
+    assert!(shown(&mut browser, ".flame g.above") > 0);
+    assert!(text(&mut browser, ".detail").contains("method_"));
+    let press = |key: &str| {
+        format!(
+            "document.querySelector('.flame').dispatchEvent(new KeyboardEvent('keydown', \
+             {{ key: '{key}', bubbles: true }}))"
+        )
+    };
+    browser.act(&press("Escape"));
+    assert_eq!(shown(&mut browser, ".flame g.frame"), before);
+    browser.act(&press("ArrowDown"));
+    assert_eq!(shown(&mut browser, ".flame g.chosen"), 1);
+    browser.act(&press("Enter"));
+    assert!(
+        browser
+            .eval("location.hash.includes('zoom=')")
+            .as_bool()
+            .unwrap()
+    );
+    browser.act(
+        "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '3', bubbles: true }))",
+    );
+    assert!(shown(&mut browser, "tr[data-site]") > 0);
+}
+
+/// Names that would be markup, script, or other lines.
+#[test]
+fn hostile_names_are_shown_as_they_are() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let names = [
+        "</script><script>globalThis.hacked = 1</script>",
+        "<img src=x onerror=\"globalThis.hacked = 1\">",
+        "'\"><svg/onload=globalThis.hacked=1>",
+        "</pre></template>{{data}}<!--",
+        "a\u{2028}b\u{2029}c\u{202e}d\0\u{1b}[2J",
+        "__proto__",
+        "javascript:globalThis.hacked=1",
+        "${globalThis.hacked = 1}`",
+    ];
+    let mut profile = page_profile::profile(50);
+    for (i, frame) in profile.frames.iter_mut().enumerate() {
+        frame.function = names[i % names.len()].to_owned();
+        frame.file = format!("/{}/{i}.rs", names[(i + 1) % names.len()]);
+        frame.module = names[(i + 2) % names.len()].to_owned();
+    }
+    for (i, of) in profile.types.iter_mut().enumerate() {
+        of.name = names[i % names.len()].to_owned();
+        of.fields[0].name = names[(i + 3) % names.len()].to_owned();
+        of.fields[0].type_name = names[(i + 4) % names.len()].to_owned();
+    }
+    profile.run.command = names.map(str::to_owned).to_vec();
+    profile.run.caveats = names.map(str::to_owned).to_vec();
+    profile.run.machine = names[1].to_owned();
+    profile.run.compiler = names[0].to_owned();
+    let folder = TempDir::new().unwrap();
+    let page = write(&folder, &profile, 500);
+    let views = [
+        "",
+        "view=flame",
+        "view=flame&callers=1",
+        "view=sites",
+        "view=site&site=1",
+        "view=pointers",
+        "view=about",
+        "fn=%3Cimg&view=sites&search=%3Cb%3E",
+        "site=<b>&view=site",
+    ];
+    for view in views {
+        browser.open(&page, view);
+        assert!(
+            browser
+                .eval("globalThis.hacked === undefined")
+                .as_bool()
+                .unwrap(),
+            "{view}"
+        );
+        // Nothing but what the page itself has.
+        let strange = "document.querySelectorAll('body script:not([type]), main img, main script, \
+            main template, header img, [onerror], [onload]').length";
+        assert_eq!(
+            browser.eval(strange),
+            5,
+            "only the libraries are scripts: {view}"
+        );
+    }
+    browser.open(&page, "view=about");
+    let shown = text(&mut browser, "main");
+    assert!(
+        shown.contains(names[0]) && shown.contains("a\\u{2028}b"),
+        "{shown}"
+    );
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// As many chunks and sites as the page is made for.
+#[test]
+fn ten_million_chunks_open() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let profile = page_profile::profile(100_000);
+    let folder = TempDir::new().unwrap();
+    let page = write(&folder, &profile, 10_000_000);
+    browser.open(&page, "view=sites&sort=allocations");
+    assert_eq!(text(&mut browser, "#matches"), "all 100,000 sites");
+    browser.act(&type_into("fn", "Type77>"));
+    let matches = text(&mut browser, "#matches");
+    assert!(matches.ends_with(" of 100,000 sites"), "{matches}");
+    assert!(shown(&mut browser, "tr[data-site]") > 0);
+}
