@@ -9,7 +9,7 @@ import { bytes, count, plural, seconds } from "./units.js";
 
 // So many chunks have a row each; more of them share rows.
 const OWN_ROWS = 60;
-const MIN_WIDTH = 3;
+const MIN_WIDTH = 6;
 
 // Chunks as the profile has them.
 function chunksOf(profile, site) {
@@ -21,9 +21,16 @@ function chunksOf(profile, site) {
     const freed = at("freed");
     const thread = Math.floor(col["chunks.thread"][i] / 2);
     chunks.push({
-      born, freed, end: freed ?? profile.end, first: at("first"), last: at("last"),
-      size: col["chunks.size"][i], reads: col["chunks.reads"][i], writes: col["chunks.writes"][i],
-      touched: col["chunks.touched"][i], shared: col["chunks.thread"][i] % 2 === 1,
+      born,
+      freed,
+      end: freed ?? profile.end,
+      first: at("first"),
+      last: at("last"),
+      size: col["chunks.size"][i],
+      reads: col["chunks.reads"][i],
+      writes: col["chunks.writes"][i],
+      touched: col["chunks.touched"][i],
+      shared: col["chunks.thread"][i] % 2 === 1,
       thread: thread ? profile.threads[thread - 1]?.[0] : null,
     });
   }
@@ -37,8 +44,11 @@ function groupsOf(profile, site) {
   for (let i = starts.groups[site]; i < starts.groups[site + 1]; i++) {
     const born = col["groups.after"][i];
     groups.push({
-      born, end: born + col["groups.freed"][i], last: born + col["groups.last"][i],
-      chunks: col["groups.chunks"][i], life: col["groups.life"][i],
+      born,
+      end: born + col["groups.freed"][i],
+      last: born + col["groups.last"][i],
+      chunks: col["groups.chunks"][i],
+      life: col["groups.life"][i],
     });
   }
   return groups;
@@ -46,7 +56,10 @@ function groupsOf(profile, site) {
 
 // The row of each block: its own, or the first that is free.
 function assign(blocks) {
-  if (blocks.length <= OWN_ROWS) return blocks.forEach((block, i) => { block.row = i; });
+  if (blocks.length <= OWN_ROWS)
+    return blocks.forEach((block, i) => {
+      block.row = i;
+    });
   const ends = [];
   for (const block of blocks) {
     let row = ends.findIndex((end) => end <= block.left);
@@ -56,27 +69,35 @@ function assign(blocks) {
   }
 }
 
-const shade = (part) => `color-mix(in oklab, ${css("block-dark")} ${Math.round(part * 100)}%, ${css("block-light")})`;
+const shade = (part) =>
+  `color-mix(in oklab, ${css("block-dark")} ${Math.round(part * 100)}%, ${css("block-light")})`;
 
 export function blocksView(profile, site, range) {
   const chunks = chunksOf(profile, site);
   const groups = chunks.length ? [] : groupsOf(profile, site);
   const all = (chunks.length ? chunks : groups).map((it) => ({
-    ...it, left: toSeconds(profile, it.born), right: toSeconds(profile, it.end),
+    ...it,
+    left: toSeconds(profile, it.born),
+    right: toSeconds(profile, it.end),
     first: it.first === null || it.first === undefined ? null : toSeconds(profile, it.first),
     lastAt: it.last === null ? null : toSeconds(profile, it.last),
   }));
-  const blocks = all.filter((it) => it.right >= range[0] && it.left <= range[1])
+  const blocks = all
+    .filter((it) => it.right >= range[0] && it.left <= range[1])
     .sort((a, b) => a.left - b.left);
   const allocations = profile.col["site.allocations"][site];
   if (!blocks.length) {
-    return { text: "The profile has no chunk of this site in the span. Record with --full to keep each chunk.", draw: null };
+    return {
+      text: "The profile has no chunk of this site in the span. Record with --full to keep each chunk.",
+      draw: null,
+    };
   }
   assign(blocks);
   const number = Math.max(...blocks.map((it) => it.row)) + 1;
   const sizes = blocks.map((it) => it.size ?? it.chunks);
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  const part = (size) => (most > least ? Math.log(size / least + 1e-9) / Math.log(most / least) : 0.35);
+  const part = (size) =>
+    most > least ? Math.log(size / least + 1e-9) / Math.log(most / least) : 0.35;
   const shades = blocks.map((it) => shade(Math.max(0, Math.min(1, part(it.size ?? it.chunks)))));
   const height = Math.min(460, Math.max(90, number * 11 + 44));
   const element = box("Chunks over time");
@@ -103,8 +124,11 @@ export function blocksView(profile, site, range) {
   };
   const over = (event, at, row) => {
     const slack = (range[1] - range[0]) / 150;
-    const found = event && blocks.find((it) => it.row === Math.floor(row)
-      && at >= it.left - slack && at <= it.right + slack);
+    const found =
+      event &&
+      blocks.find(
+        (it) => it.row === Math.floor(row) && at >= it.left - slack && at <= it.right + slack,
+      );
     if (!found) return tip(null);
     tip(event, ...(found.chunks ? groupLines(profile, found) : lines(found)));
   };
@@ -116,16 +140,18 @@ function explain(profile, blocks, allocations, grouped) {
   if (grouped) {
     return "Each block is a group of chunks that were allocated close together, from the first allocation to the last free; dark groups have more chunks. Single chunks are in the profile if it is recorded with --full.";
   }
-  const some = blocks.length < allocations
-    ? `${plural(blocks.length, "chunk")} of ${count(allocations)}: ${profile.alive ? "those alive at the end, as the profile is not of --full" : "the first ones, and then evenly chosen ones"}. `
-    : "";
+  const some =
+    blocks.length < allocations
+      ? `${plural(blocks.length, "chunk")} of ${count(allocations)}: ${profile.alive ? "those alive at the end, as the profile is not of --full" : "the first ones, and then evenly chosen ones"}. `
+      : "";
   return `${some}Each block is a chunk from allocation to free, dark ones are larger. The lines in it are its first and last access: what lies outside them is waiting or idle.`;
 }
 
 const lines = (it) => [
   `${bytes(it.size)}, ${it.freed === null ? "never freed" : `lived ${seconds(it.right - it.left)}`}`,
   `allocated at ${seconds(it.left)}${it.thread === null ? "" : ` by thread ${it.thread}`}`,
-  it.first === null ? "never accessed"
+  it.first === null
+    ? "never accessed"
     : `accessed from ${seconds(it.first)} to ${seconds(it.lastAt)}`,
   `${plural(it.reads, "read")}, ${plural(it.writes, "write")}, ${bytes(it.touched)} touched`,
   it.shared ? "accessed by several threads" : null,

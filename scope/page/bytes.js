@@ -17,7 +17,8 @@ function rowsOf(profile, site, size) {
       let at = start;
       for (const [name, type, offset, len] of sorted) {
         if (start + offset < at || len === 0) continue;
-        if (start + offset > at) rows.push({ from: at, to: start + offset, name: "", type: "padding" });
+        if (start + offset > at)
+          rows.push({ from: at, to: start + offset, name: "", type: "padding" });
         at = Math.min(size, start + offset + len);
         rows.push({ from: start + offset, to: at, name: several ? `[${i}].${name}` : name, type });
       }
@@ -26,7 +27,12 @@ function rowsOf(profile, site, size) {
     }
   } else {
     for (let from = 0; from < size; from += PER_ROW) {
-      rows.push({ from, to: Math.min(size, from + PER_ROW), name: fieldAt(profile, site, from), type: "" });
+      rows.push({
+        from,
+        to: Math.min(size, from + PER_ROW),
+        name: fieldAt(profile, site, from),
+        type: "",
+      });
     }
   }
   return rows.filter((row) => row.from < size);
@@ -50,38 +56,76 @@ export function bytesView(profile, site) {
   const most = Math.max(1, ...reads, ...writes);
   // By its number of digits: one access shows, and a million does not hide a thousand.
   const part = (number) => (number ? 18 + 82 * (Math.log1p(number) / Math.log1p(most)) : 0);
-  const cell = (kind, numbers) => (at) => h("i", {
-    class: `byte ${kind}${numbers[at] ? "" : " never"}`, "data-at": at,
-    style: numbers[at] ? { "--part": `${part(numbers[at])}%` } : {},
-  });
-  const cells = (kind, numbers, { from, to }) => h("span", { class: "cells" },
-    Array.from({ length: to - from }, (_, i) => from + i).map(cell(kind, numbers)));
+  const cell = (kind, numbers) => (at) =>
+    h("i", {
+      class: `byte ${kind}${numbers[at] ? "" : " never"}`,
+      "data-at": at,
+      style: numbers[at] ? { "--part": `${part(numbers[at])}%` } : {},
+    });
+  const cells = (kind, numbers, { from, to }) =>
+    h(
+      "span",
+      { class: "cells" },
+      Array.from({ length: to - from }, (_, i) => from + i).map(cell(kind, numbers)),
+    );
   const sum = (numbers, { from, to }) => {
     const own = numbers.slice(from, to);
     const [low, high] = [Math.min(...own), Math.max(...own)];
     return low === high ? count(low) : `${count(low)}–${count(high)}`;
   };
-  const row = (it) => h("tr", it.type === "padding" ? { class: "padding" } : null,
-    h("td", { class: "number" }, String(it.from)),
-    h("th", { scope: "row" }, h("code", null, it.name || it.type), " ",
-      it.name && it.type ? h("code", { class: "type" }, it.type) : null),
-    h("td", null, cells("read", reads, it)), h("td", { class: "number" }, sum(reads, it)),
-    h("td", null, cells("write", writes, it)), h("td", { class: "number" }, sum(writes, it)));
-  const table = h("table", { class: "bytes",
-    onmousemove: (event) => {
-      const at = event.target.dataset?.at;
-      if (at === undefined) tip(null);
-      else tip(event, `byte ${at}, ${fieldAt(profile, site, Number(at))}`,
-        `${plural(reads[at], "read")}, ${plural(writes[at], "write")}`);
+  const row = (it) =>
+    h(
+      "tr",
+      it.type === "padding" ? { class: "padding" } : null,
+      h("td", { class: "number" }, String(it.from)),
+      h(
+        "th",
+        { scope: "row" },
+        h("code", null, it.name || it.type),
+        " ",
+        it.name && it.type ? h("code", { class: "type" }, it.type) : null,
+      ),
+      h("td", null, cells("read", reads, it)),
+      h("td", { class: "number" }, sum(reads, it)),
+      h("td", null, cells("write", writes, it)),
+      h("td", { class: "number" }, sum(writes, it)),
+    );
+  const table = h(
+    "table",
+    {
+      class: "bytes",
+      onmousemove: (event) => {
+        const at = event.target.dataset?.at;
+        if (at === undefined) tip(null);
+        else
+          tip(
+            event,
+            `byte ${at}, ${fieldAt(profile, site, Number(at))}`,
+            `${plural(reads[at], "read")}, ${plural(writes[at], "write")}`,
+          );
+      },
+      onmouseleave: () => tip(null),
     },
-    onmouseleave: () => tip(null),
-  },
-  h("thead", null, h("tr", null, ["byte", "field", "reads", "each", "writes", "each"].map((it) =>
-    h("th", { scope: "col" }, it)))),
-  h("tbody", null, rowsOf(profile, site, reads.length).map(row)));
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        ["byte", "field", "reads", "each", "writes", "each"].map((it) =>
+          h("th", { scope: "col" }, it),
+        ),
+      ),
+    ),
+    h("tbody", null, rowsOf(profile, site, reads.length).map(row)),
+  );
   const unread = reads.filter((it) => !it).length;
   return [
-    h("p", { class: "about" }, `A square is a byte of the ${count(reads.length)} that each chunk has; hollow ones were never accessed. ${unread ? `${plural(unread, "byte")} were never read.` : "All were read."}`),
+    h(
+      "p",
+      { class: "about" },
+      `A square is a byte of the ${count(reads.length)} that each chunk has; hollow ones were never accessed. ${unread ? `${plural(unread, "byte")} were never read.` : "All were read."}`,
+    ),
     h("div", { class: "wide" }, table),
   ];
 }

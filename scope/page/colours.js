@@ -3,16 +3,25 @@
 // blue, by the matrices of Machado et al. (2009).
 
 export const STEPS = [
-  "#a50026", "#d22c27", "#ef623e", "#fb9c59", "#fece7f", "#fff1aa",
-  "#f1fad9", "#cdeaf3", "#9ccde2", "#6ba3cc", "#436fb1", "#313695",
+  "#a50026",
+  "#d22c27",
+  "#ef623e",
+  "#fb9c59",
+  "#fece7f",
+  "#fff1aa",
+  "#f1fad9",
+  "#cdeaf3",
+  "#9ccde2",
+  "#6ba3cc",
+  "#436fb1",
+  "#313695",
 ];
 export const UNKNOWN = "#b9bcc2";
 
 // From a geometric mean of scores, or null.
 export const stepOf = (severity) =>
   severity === null ? null : Math.min(11, Math.floor(severity * 12));
-export const colourOf = (severity) =>
-  severity === null ? UNKNOWN : STEPS[stepOf(severity)];
+export const colourOf = (severity) => (severity === null ? UNKNOWN : STEPS[stepOf(severity)]);
 
 export function inkOn(colour) {
   const part = (at) => parseInt(colour.slice(at, at + 2), 16);

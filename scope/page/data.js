@@ -63,8 +63,17 @@ export async function readProfile(text) {
     col[name] = kind === "floats" ? floatsFrom(numbers) : numbers;
   }
   const profile = { ...head, col, starts: {}, sites: col["site.node"].length };
-  for (const name of ["curve", "threads", "curves", "resident", "chunks", "groups", "sizes",
-    "lives", "bytes"]) {
+  for (const name of [
+    "curve",
+    "threads",
+    "curves",
+    "resident",
+    "chunks",
+    "groups",
+    "sizes",
+    "lives",
+    "bytes",
+  ]) {
     profile.starts[name] = startsOf(col[name]);
   }
   const { starts } = profile;
@@ -88,7 +97,9 @@ export async function readProfile(text) {
   profile.ends = first.map((it, i) => it + col["site.last"][i]);
   profile.severity = severities(col);
   profile.waits = new Float64Array(profile.sites);
-  head.misses?.sites.forEach((site, i) => { profile.waits[site] = head.misses.ns[i]; });
+  head.misses?.sites.forEach((site, i) => {
+    profile.waits[site] = head.misses.ns[i];
+  });
   return profile;
 }
 
@@ -129,15 +140,16 @@ function between(x, xs, ys, endX, endY) {
 }
 
 // Events to seconds, and back.
-export const toSeconds = (profile, time) => between(time, profile.col["curve.time"],
-  profile.col.clock, profile.end, profile.seconds * 1e9) / 1e9;
+export const toSeconds = (profile, time) =>
+  between(time, profile.col["curve.time"], profile.col.clock, profile.end, profile.seconds * 1e9) /
+  1e9;
 export function toEvents(profile, at) {
   const times = profile.col["curve.time"];
   const i = lastAtMost(profile.col.clock, at * 1e9);
   const ns = profile.col.clock;
   const [n0, t0] = i < 0 ? [0, 1] : [ns[i], times[i]];
-  const [n1, t1] = i + 1 < ns.length ? [ns[i + 1], times[i + 1]]
-    : [profile.seconds * 1e9, profile.end];
+  const [n1, t1] =
+    i + 1 < ns.length ? [ns[i + 1], times[i + 1]] : [profile.seconds * 1e9, profile.end];
   return t0 + (t1 - t0) * Math.min(1, Math.max(0, at * 1e9 - n0) / Math.max(1, n1 - n0));
 }
 
@@ -151,7 +163,9 @@ export function frameOf(profile, frame) {
     id: frame,
     function: strings[col["frame.function"][frame]],
     short: strings[col["frame.short"][frame]],
-    file, line, module,
+    file,
+    line,
+    module,
     inlined: col["frame.inlined"][frame] === 1,
     where: file ? (line ? `${file}:${line}` : file) : `in ${module || "?"}`,
   };

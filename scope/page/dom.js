@@ -7,8 +7,7 @@ export function h(name, attributes, ...children) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
     else if (key === "style") {
       for (const [name, it] of Object.entries(value)) element.style.setProperty(name, it);
-    }
-    else if (key === "value") element.value = value;
+    } else if (key === "value") element.value = value;
     else element.setAttribute(key, value === true ? "" : value);
   }
   element.append(...children.flat(Infinity).filter((it) => it !== null && it !== undefined));
@@ -26,7 +25,10 @@ export function tip(event, ...lines) {
     box.hidden = true;
     return;
   }
-  fill(box, lines.filter((it) => it).map((line) => h("div", null, line)));
+  fill(
+    box,
+    lines.filter((it) => it).map((line) => h("div", null, line)),
+  );
   box.hidden = false;
   const { innerWidth, innerHeight } = globalThis;
   box.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 8))}px`;
@@ -35,10 +37,22 @@ export function tip(event, ...lines) {
 
 // A row of buttons of which one is chosen.
 export function choice(label, options, chosen, choose) {
-  const button = ([key, text, title]) => h("button", {
-    type: "button", title, "aria-pressed": key === chosen ? "true" : "false",
-    "data-key": key, onclick: () => choose(key),
-  }, text);
-  return h("span", { class: "choice", role: "group", "aria-label": label },
-    h("span", { class: "label" }, label), options.map(button));
+  const button = ([key, text, title]) =>
+    h(
+      "button",
+      {
+        type: "button",
+        title,
+        "aria-pressed": key === chosen ? "true" : "false",
+        "data-key": key,
+        onclick: () => choose(key),
+      },
+      text,
+    );
+  return h(
+    "span",
+    { class: "choice", role: "group", "aria-label": label },
+    h("span", { class: "label" }, label),
+    options.map(button),
+  );
 }

@@ -45,8 +45,8 @@ function bySpan(profile, span) {
   const most = inSpan(profile, span, "peak");
   const { col, ends } = profile;
   const first = col["site.first"];
-  return (site) => first[site] <= span[1] && ends[site] >= span[0]
-    && (allocated[site] > 0 || most[site] > 0);
+  return (site) =>
+    first[site] <= span[1] && ends[site] >= span[0] && (allocated[site] > 0 || most[site] > 0);
 }
 
 // The sum of allocations in a span, or the most bytes.
@@ -111,7 +111,7 @@ export function admitted(profile, state) {
 
 // The time of `bytes at a time`, in seconds: the peak of the process unless one is chosen.
 export const chosenTime = (profile, state) =>
-  (state.at === "" ? profile.peakSeconds : Number(state.at));
+  state.at === "" ? profile.peakSeconds : Number(state.at);
 
 // What each site is worth, whether it is admitted or not.
 export function valuesOf(profile, state, metric = state.metric) {
@@ -120,8 +120,10 @@ export function valuesOf(profile, state, metric = state.metric) {
   if (kept.metricKey === key) return kept.values;
   const { col } = profile;
   const whole = {
-    peak: col["site.peak"], allocations: col["site.allocations"],
-    drag: col["site.drag"], misses: profile.waits,
+    peak: col["site.peak"],
+    allocations: col["site.allocations"],
+    drag: col["site.drag"],
+    misses: profile.waits,
   };
   let values = whole[metric] ?? whole.peak;
   if (metric === "at") values = atTime(profile, toEvents(profile, chosenTime(profile, state)));

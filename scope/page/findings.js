@@ -11,16 +11,23 @@ const KINDS = {
   "never-touched": ["Never touched", "Memory is reserved, and the program uses none of it."],
   "never-read": ["Written, never read", "Filling the bytes takes time, and nobody looks at them."],
   "never-written": ["Read, never written", "Copies of what never changes could be one."],
-  "partly-used": ["Partly used",
-    "Bytes that nobody uses fill cache lines beside those that are used."],
+  "partly-used": [
+    "Partly used",
+    "Bytes that nobody uses fill cache lines beside those that are used.",
+  ],
   reserved: ["Reserved too much", "The capacity is larger than what is stored."],
   "late-free": ["Freed late", "The chunks are held after their last access."],
   "early-allocation": ["Allocated early", "The chunks wait long for their first access."],
   growth: ["Grows step by step", "Each step allocates, copies and frees."],
-  temporary: ["Temporary", "The chunk is freed before its thread allocates another, again and again."],
+  temporary: [
+    "Temporary",
+    "The chunk is freed before its thread allocates another, again and again.",
+  ],
   moved: ["Moved", "Realloc copies the bytes to another place."],
-  "false-sharing": ["False sharing",
-    "Threads write different bytes of one cache line, which travels between their cores."],
+  "false-sharing": [
+    "False sharing",
+    "Threads write different bytes of one cache line, which travels between their cores.",
+  ],
 };
 
 export const siteName = (profile, site) => {
@@ -28,31 +35,58 @@ export const siteName = (profile, site) => {
   return `${place.short} ${place.where}`;
 };
 
-export const siteLink = (profile, site, text) => h("a", {
-  href: linkTo({ view: "site", site }), title: placeOf(profile, site).function,
-}, text ?? `#${site}`);
+export const siteLink = (profile, site, text) =>
+  h(
+    "a",
+    {
+      href: linkTo({ view: "site", site }),
+      title: placeOf(profile, site).function,
+    },
+    text ?? `#${site}`,
+  );
 
-export const swatch = (severity) => h("span", {
-  class: "swatch", style: { background: colourOf(severity) },
-  title: severity === null ? "no score" : `mean of scores ${severity.toFixed(2)}`,
-});
+export const swatch = (severity) =>
+  h("span", {
+    class: "swatch",
+    style: { background: colourOf(severity) },
+    title: severity === null ? "no score" : `mean of scores ${severity.toFixed(2)}`,
+  });
 
 function item(profile, { site, title, why, sentence, share, of }) {
   const place = placeOf(profile, site);
   const scores = scoresOf(profile, site);
-  return h("li", { class: "finding" },
-    h("div", { class: "cost" },
-      h("b", null, percent(share)), h("span", { class: "of" }, of),
-      h("span", { class: "bar" }, h("span", { style: { width: `${Math.max(1, share * 100)}%` } }))),
-    h("div", null,
+  return h(
+    "li",
+    { class: "finding" },
+    h(
+      "div",
+      { class: "cost" },
+      h("b", null, percent(share)),
+      h("span", { class: "of" }, of),
+      h("span", { class: "bar" }, h("span", { style: { width: `${Math.max(1, share * 100)}%` } })),
+    ),
+    h(
+      "div",
+      null,
       h("h3", null, swatch(scores.all), " ", siteLink(profile, site, `${title}: ${place.short}`)),
-      h("p", { class: "where" }, h("code", null, place.where), " · ",
-        h("code", { class: "type" }, typeName(profile, site)), ` · site #${site}`),
-      h("p", null, sentence), why ? h("p", { class: "why" }, why) : null));
+      h(
+        "p",
+        { class: "where" },
+        h("code", null, place.where),
+        " · ",
+        h("code", { class: "type" }, typeName(profile, site)),
+        ` · site #${site}`,
+      ),
+      h("p", null, sentence),
+      why ? h("p", { class: "why" }, why) : null,
+    ),
+  );
 }
 
 const OF = {
-  bytes: "of the peak", "byte-seconds": "of bytes × time", allocations: "of the time",
+  bytes: "of the peak",
+  "byte-seconds": "of bytes × time",
+  allocations: "of the time",
   accesses: "of the accesses",
 };
 
@@ -69,7 +103,10 @@ export const waitItem = (profile, { site, share, sentence, fields }) => {
   const worst = [...fields].sort((a, b) => b[3][0] - a[3][0] || b[3][last] - a[3][last])[0];
   const field = worst?.[1] && worst[3][0] > 0 ? ` Most of them at field ${worst[1]}.` : "";
   return item(profile, {
-    site, title: "Waits for memory", share, of: "of all waiting",
+    site,
+    title: "Waits for memory",
+    share,
+    of: "of all waiting",
     sentence: `${capital(sentence)}.${field}`,
     why: null,
   });
@@ -77,26 +114,43 @@ export const waitItem = (profile, { site, share, sentence, fields }) => {
 
 export function findingsView(profile, admitted) {
   const wastes = profile.findings.filter(([site]) => admitted[site]);
-  const waits = (profile.misses?.waits ?? [])
-    .filter(({ site, share }) => admitted[site] && share >= profile.misses.minShare);
-  const untouched = profile.gaps.filter(([site]) => admitted[site]).map(([site, gap], i) =>
-    [i ? ", " : "", siteLink(profile, site), ` ${bytes(gap)}`]);
-  const list = (title, about, items, none) => h("section", { class: "list" },
-    h("h2", null, title), h("p", { class: "about" }, about),
-    items.length ? h("ol", { class: "findings" }, items) : h("p", { class: "none" }, none));
+  const waits = (profile.misses?.waits ?? []).filter(
+    ({ site, share }) => admitted[site] && share >= profile.misses.minShare,
+  );
+  const untouched = profile.gaps
+    .filter(([site]) => admitted[site])
+    .map(([site, gap], i) => [i ? ", " : "", siteLink(profile, site), ` ${bytes(gap)}`]);
+  const list = (title, about, items, none) =>
+    h(
+      "section",
+      { class: "list" },
+      h("h2", null, title),
+      h("p", { class: "about" }, about),
+      items.length ? h("ol", { class: "findings" }, items) : h("p", { class: "none" }, none),
+    );
   const machine = profile.misses
     ? `Simulated from ${profile.misses.complete ? "all accesses" : `${plural(profile.misses.windows, "burst")} of accesses (${profile.misses.recorded})`} on ${profile.misses.machine}. Try: place together what is used together, make elements smaller, follow fewer pointers.`
     : "Nothing was recorded to simulate: the program is not instrumented, or rate was 0.";
   return [
-    h("div", { class: "two" },
-      list("What wastes memory and time", "The part that each would save at most, the largest first.",
+    h(
+      "div",
+      { class: "two" },
+      list(
+        "What wastes memory and time",
+        "The part that each would save at most, the largest first.",
         wastes.slice(0, 60).map((it) => findingItem(profile, it)),
-        "No site wastes much, as far as the filters show."),
-      list("What the program waits for", machine,
+        "No site wastes much, as far as the filters show.",
+      ),
+      list(
+        "What the program waits for",
+        machine,
         waits.slice(0, 30).map((it) => waitItem(profile, it)),
-        "No site waits long for memory, as far as is known.")),
+        "No site waits long for memory, as far as is known.",
+      ),
+    ),
     untouched.length
-      ? h("p", { class: "note" }, "Allocated and not touched at the peak: ", untouched, ".") : null,
+      ? h("p", { class: "note" }, "Allocated and not touched at the peak: ", untouched, ".")
+      : null,
     profile.caveats.map((text) => h("p", { class: "note" }, text)),
   ];
 }

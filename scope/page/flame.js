@@ -12,52 +12,108 @@ const CELL = 20;
 const UNITS = { bytes, byteSeconds, count, ns: (ns) => seconds(ns / 1e9) };
 export const worth = (metric, value) => UNITS[METRICS[metric].unit](value);
 
-const legend = () => h("span", { class: "legend" }, h("span", null, "score 0, bad "),
-  STEPS.map((colour, i) => h("i", {
-    style: { background: colour }, title: `${(i / 12).toFixed(2)} to ${((i + 1) / 12).toFixed(2)}`,
-  })), h("span", null, " 1, good "), h("i", { style: { background: UNKNOWN } }), " unknown");
+const legend = () =>
+  h(
+    "span",
+    { class: "legend" },
+    h("span", null, "score 0, bad "),
+    STEPS.map((colour, i) =>
+      h("i", {
+        style: { background: colour },
+        title: `${(i / 12).toFixed(2)} to ${((i + 1) / 12).toFixed(2)}`,
+      }),
+    ),
+    h("span", null, " 1, good "),
+    h("i", { style: { background: UNKNOWN } }),
+    " unknown",
+  );
 
-const kept = { chart: null, element: null, width: 0, form: "" };
+const kept = { element: null, detail: null, admitted: null, total: 0 };
 let chosen = null;
 let parents = new Map();
 
-export function flameView(profile, admitted) {
+export function flameView(profile) {
   const metrics = Object.entries(METRICS)
     .filter(([key]) => key !== "misses" || profile.misses)
     .map(([key, it]) => [key, it.name, it.title]);
   const at = chosenTime(profile, state);
-  const slider = state.metric === "at" ? h("label", { class: "slider" }, "at ",
-    h("input", {
-      type: "range", min: 0, max: profile.seconds, step: profile.seconds / 1000 || 1, value: at,
-      "aria-label": "Time in seconds", oninput: (event) => set({ at: event.target.value }),
-    }), h("output", null, seconds(at))) : null;
+  const slider =
+    state.metric === "at"
+      ? h(
+          "label",
+          { class: "slider" },
+          "at ",
+          h("input", {
+            type: "range",
+            min: 0,
+            max: profile.seconds,
+            step: profile.seconds / 1000 || 1,
+            value: at,
+            "aria-label": "Time in seconds",
+            oninput: (event) => set({ at: event.target.value }),
+          }),
+          h("output", null, seconds(at)),
+        )
+      : null;
   const search = h("input", {
-    type: "search", id: "search", placeholder: "mark functions", value: state.search,
-    "aria-label": "Mark functions in the graph", spellcheck: "false",
+    type: "search",
+    id: "search",
+    placeholder: "mark functions",
+    value: state.search,
+    "aria-label": "Mark functions in the graph",
+    spellcheck: "false",
     oninput: (event) => set({ search: event.target.value }),
   });
-  const bar = h("div", { class: "bar" },
-    choice("width", metrics, state.metric, (metric) => set({ metric })), slider,
-    choice("form", [["icicle", "icicle", "Callers on top"], ["flame", "flame", "Callers below"]],
-      state.form, (form) => set({ form })),
-    choice("root", [["", "process", "From main to the allocations"],
-      ["1", "inverted", "From the places that allocate to their callers"]],
-    state.callers, (callers) => set({ callers, zoom: "" })),
+  const bar = h(
+    "div",
+    { class: "bar" },
+    choice("width", metrics, state.metric, (metric) => set({ metric })),
+    slider,
+    choice(
+      "form",
+      [
+        ["icicle", "icicle", "Callers on top"],
+        ["flame", "flame", "Callers below"],
+      ],
+      state.form,
+      (form) => set({ form }),
+    ),
+    choice(
+      "root",
+      [
+        ["", "process", "From main to the allocations"],
+        ["1", "inverted", "From the places that allocate to their callers"],
+      ],
+      state.callers,
+      (callers) => set({ callers, zoom: "" }),
+    ),
     search,
-    h("button", { type: "button", id: "unzoom", onclick: () => set({ zoom: "" }),
-      disabled: !state.zoom }, "Show all"));
-  const graph = h("div", { class: "flame", tabindex: 0, role: "application",
-    "aria-label": "Flame graph. Arrow keys choose a frame, Enter zooms, Escape shows all." });
+    h(
+      "button",
+      { type: "button", id: "unzoom", onclick: () => set({ zoom: "" }), disabled: !state.zoom },
+      "Show all",
+    ),
+  );
+  const graph = h("div", {
+    class: "flame",
+    tabindex: 0,
+    role: "application",
+    "aria-label": "Flame graph. Arrow keys choose a frame, Enter zooms, Escape shows all.",
+  });
   const detail = h("div", { class: "detail", "aria-live": "polite" });
-  Object.assign(kept, { chart: null, element: graph, detail });
-  graph.addEventListener("keydown", (event) => key(event, profile, admitted));
-  graph.addEventListener("click", (event) => {
-    const data = dataAt(event);
-    if (!data) return;
-    event.stopPropagation();
-    choose(profile, admitted, data);
-    zoomTo(data);
-  }, true);
+  Object.assign(kept, { element: graph, detail });
+  graph.addEventListener("keydown", (event) => key(event, profile));
+  graph.addEventListener(
+    "click",
+    (event) => {
+      const data = dataAt(event);
+      if (!data) return;
+      event.stopPropagation();
+      choose(profile, data);
+      zoomTo(data);
+    },
+    true,
+  );
   graph.addEventListener("mousemove", (event) => {
     const data = dataAt(event);
     if (data) tip(event, data.frame?.function ?? data.name, data.frame?.where, share(data));
@@ -89,21 +145,44 @@ function below(tree, path) {
     above.push(top);
     top = next;
   }
-  return above.reduceRight((node, up) => ({ ...up, value: node.value, children: [node], above: true }),
-    top);
+  return above.reduceRight(
+    (node, up) => ({ ...up, value: node.value, children: [node], above: true }),
+    top,
+  );
 }
 
-// Draws the graph again; the elements around it stay.
-export function drawFlame(profile, admitted) {
+// What is to be done so that the graph is drawn again, a frame's work each; the elements around it
+// stay.
+// `ask` gives the admitted sites.
+export function flameTasks(profile, ask) {
+  let tree;
+  return [
+    () => {
+      tree = treeOf(profile, ask());
+    },
+    () => drawTree(profile, tree),
+  ];
+}
+
+function treeOf(profile, admitted) {
+  kept.admitted = admitted;
   const values = valuesOf(profile, state);
-  let tree = state.callers ? below(fromPlaces(profile, admitted, values), state.zoom)
-    : fromRoot(profile, admitted, values, Number(state.zoom) || 0);
   kept.total = 0;
   for (let site = 0; site < profile.sites; site++) if (admitted[site]) kept.total += values[site];
+  return state.callers
+    ? below(fromPlaces(profile, admitted, values), state.zoom)
+    : fromRoot(profile, admitted, values, Number(state.zoom) || 0);
+}
+
+function drawTree(profile, tree) {
   const { element } = kept;
+  document.getElementById("unzoom").disabled = !state.zoom;
   if (!tree.value) {
-    fill(element, h("p", { class: "none" }, "No site has any of that, as far as the filters show."));
-    kept.chart = null;
+    fill(
+      element,
+      h("p", { class: "none" }, "No site has any of that, as far as the filters show."),
+    );
+    fill(kept.detail);
     return;
   }
   parents = new Map();
@@ -117,15 +196,22 @@ export function drawFlame(profile, admitted) {
   };
   visit(tree, null, 1);
   const width = Math.max(300, element.clientWidth || 900);
-  if (kept.chart) fill(element);
-  kept.chart = flamegraph.default().width(width).height((depth + 1) * CELL).cellHeight(CELL)
-    .transitionDuration(0).inverted(state.form === "icicle").sort(false).minFrameSize(0)
-    .selfValue(false).tooltip(noTip).setColorMapper((d) => colourOf(d.data.severity));
+  const chart = flamegraph
+    .default()
+    .width(width)
+    .height((depth + 1) * CELL)
+    .cellHeight(CELL)
+    .transitionDuration(0)
+    .inverted(state.form === "icicle")
+    .sort(false)
+    .minFrameSize(0)
+    .selfValue(false)
+    .tooltip(noTip)
+    .setColorMapper((d) => colourOf(d.data.severity));
   fill(element);
-  d3.select(element).datum(tree).call(kept.chart);
+  d3.select(element).datum(tree).call(chart);
   paint();
-  // The library writes labels a moment later.
-  describe(profile, admitted, chosen ?? tree);
+  describe(profile, chosen ?? tree);
 }
 
 // Ours is used.
@@ -146,39 +232,58 @@ function paint() {
   }
 }
 
-function choose(profile, admitted, data) {
+function choose(profile, data) {
   chosen = data;
   paint();
-  describe(profile, admitted, data);
+  describe(profile, data);
 }
 
 // Says what the chosen frame is, and which sites are below it.
-function describe(profile, admitted, data) {
+function describe(profile, data) {
   const values = valuesOf(profile, state);
-  const sites = typeof data.id === "number" ? sitesBelow(profile, admitted, values, data.id, 12)
-    : data.sites.slice(0, 12);
-  const row = (site) => h("li", null, swatch(profile.severity[site] < 0 ? null : profile.severity[site]),
-    " ", siteLink(profile, site), ` ${siteName(profile, site)}: ${worth(state.metric, values[site])}`);
-  fill(kept.detail,
-    h("p", null, h("b", null, data.frame?.function ?? data.name), " ",
-      h("code", null, data.frame?.where ?? ""), ` ${share(data)}`),
-    h("ul", { class: "plain" }, sites.map(row)));
+  const sites =
+    typeof data.id === "number"
+      ? sitesBelow(profile, kept.admitted, values, data.id, 12)
+      : data.sites.slice(0, 12);
+  const row = (site) =>
+    h(
+      "li",
+      null,
+      swatch(profile.severity[site] < 0 ? null : profile.severity[site]),
+      " ",
+      siteLink(profile, site),
+      ` ${siteName(profile, site)}: ${worth(state.metric, values[site])}`,
+    );
+  fill(
+    kept.detail,
+    h(
+      "p",
+      null,
+      h("b", null, data.frame?.function ?? data.name),
+      " ",
+      h("code", null, data.frame?.where ?? ""),
+      ` ${share(data)}`,
+    ),
+    h("ul", { class: "plain" }, sites.map(row)),
+  );
 }
 
-function key(event, profile, admitted) {
+function key(event, profile) {
   const root = [...parents.keys()][0];
-  const at = chosen && [...parents.keys()].find((it) => it.id === chosen.id) || root;
+  const at = (chosen && [...parents.keys()].find((it) => it.id === chosen.id)) || root;
   const up = parents.get(at);
   const beside = (step) => up?.children[up.children.indexOf(at) + step];
   const down = state.form === "icicle" ? "ArrowDown" : "ArrowUp";
   const next = {
-    [down]: at.children[0], [down === "ArrowDown" ? "ArrowUp" : "ArrowDown"]: up,
-    ArrowLeft: beside(-1), ArrowRight: beside(1),
+    [down]: at.children[0],
+    [down === "ArrowDown" ? "ArrowUp" : "ArrowDown"]: up,
+    ArrowLeft: beside(-1),
+    ArrowRight: beside(1),
   };
   if (event.key in next) {
     event.preventDefault();
     event.stopPropagation();
-    if (next[event.key]) choose(profile, admitted, next[event.key]);
+    if (next[event.key]) choose(profile, next[event.key]);
   } else if (event.key === "Enter") zoomTo(at);
   else if (event.key === "Escape" && state.zoom) {
     event.stopPropagation();

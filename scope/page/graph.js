@@ -13,8 +13,11 @@ const MOST_EDGES = 100;
 // Parts of the graph that do not touch stand below each other up to this height.
 const COLUMN = 640;
 const SHAPES = {
-  list: "List", "doubly-linked-list": "Doubly linked list", tree: "Tree",
-  "tree-with-parents": "Tree with pointers to parents", "hash-chain": "Hash chain",
+  list: "List",
+  "doubly-linked-list": "Doubly linked list",
+  tree: "Tree",
+  "tree-with-parents": "Tree with pointers to parents",
+  "hash-chain": "Hash chain",
 };
 
 // Edges between the same sites are one for each field; those of unnamed places are one together.
@@ -28,11 +31,15 @@ function merged(profile, admitted) {
     sum.names.add(name);
     sum.loads += loads;
     sum.followed += followed;
-    misses.forEach((it, i) => { sum.misses[i] = (sum.misses[i] ?? 0) + it; });
+    misses.forEach((it, i) => {
+      sum.misses[i] = (sum.misses[i] ?? 0) + it;
+    });
     sums.set(key, sum);
   }
-  const nameOf = ({ names }) => (names.size > 2 ? plural(names.size, "place") : [...names].join(", "));
-  return [...sums.values()].map((it) => ({ ...it, name: nameOf(it) }))
+  const nameOf = ({ names }) =>
+    names.size > 2 ? plural(names.size, "place") : [...names].join(", ");
+  return [...sums.values()]
+    .map((it) => ({ ...it, name: nameOf(it) }))
     .sort((a, b) => b.loads - a.loads);
 }
 
@@ -43,18 +50,29 @@ function fieldsOf(profile, site, offsets) {
     const name = fieldAt(profile, site, offset);
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
-  return [...counts].map(([name, times], i) => [i ? ", " : "", h("code", null, name),
-    times > 1 ? ` (${times} places)` : null]);
+  return [...counts].map(([name, times], i) => [
+    i ? ", " : "",
+    h("code", null, name),
+    times > 1 ? ` (${times} places)` : null,
+  ]);
 }
 
 function structuresView(profile, admitted) {
   const shown = profile.structures.filter(({ sites }) => sites.some((site) => admitted[site]));
-  const item = ({ shape, sites, table, offsets, loads }) => h("li", null,
-    h("b", null, SHAPES[shape] ?? shape), " of ", h("code", null, typeName(profile, sites[0])),
-    " through ", fieldsOf(profile, sites[0], offsets),
-    ", allocated at ", sites.slice(0, 8).map((site, i) => [i ? ", " : "", siteLink(profile, site)]),
-    table === null ? null : [", below the table of ", siteLink(profile, table)],
-    `; ${plural(loads, "load")} recorded`);
+  const item = ({ shape, sites, table, offsets, loads }) =>
+    h(
+      "li",
+      null,
+      h("b", null, SHAPES[shape] ?? shape),
+      " of ",
+      h("code", null, typeName(profile, sites[0])),
+      " through ",
+      fieldsOf(profile, sites[0], offsets),
+      ", allocated at ",
+      sites.slice(0, 8).map((site, i) => [i ? ", " : "", siteLink(profile, site)]),
+      table === null ? null : [", below the table of ", siteLink(profile, table)],
+      `; ${plural(loads, "load")} recorded`,
+    );
   return shown.length ? h("ul", { class: "structures" }, shown.slice(0, 12).map(item)) : null;
 }
 
@@ -63,40 +81,115 @@ function missColumns(profile) {
   const levels = profile.misses?.levels ?? [];
   const caches = levels.filter((it) => !it.toUpperCase().includes("TLB"));
   const last = caches.length - 1;
-  return last > 0 ? [[0, levels[0]], [last, levels[last]]] : caches.length ? [[0, levels[0]]] : [];
+  return last > 0
+    ? [
+        [0, levels[0]],
+        [last, levels[last]],
+      ]
+    : caches.length
+      ? [[0, levels[0]]]
+      : [];
 }
 
 export function graphView(profile, admitted) {
   const all = merged(profile, admitted);
   if (!all.length) {
-    return [[h("p", { class: "none" }, profile.accesses
-      ? "No recorded load leads from one chunk to another, as far as the filters show."
-      : "Pointers are seen in instrumented programs only.")], []];
+    return [
+      [
+        h(
+          "p",
+          { class: "none" },
+          profile.accesses
+            ? "No recorded load leads from one chunk to another, as far as the filters show."
+            : "Pointers are seen in instrumented programs only.",
+        ),
+      ],
+      [],
+    ];
   }
   const edges = all.slice(0, MOST_EDGES);
   const columns = missColumns(profile);
-  const rate = (edge, level) => (edge.followed ? percent((edge.misses[level] ?? 0) / edge.followed) : "–");
-  const element = h("div", { class: "graph", role: "img",
-    "aria-label": "Graph of sites that point to each other; the table below has the same" });
-  const row = (edge) => h("tr", null,
-    h("td", null, siteLink(profile, edge.from), " ", h("code", null, typeName(profile, edge.from)), " ", placeOf(profile, edge.from).short),
-    h("td", null, h("code", null, edge.name)),
-    h("td", null, siteLink(profile, edge.to), " ", h("code", null, typeName(profile, edge.to)), " ", placeOf(profile, edge.to).short),
-    h("td", { class: "number" }, shortCount(edge.loads)),
-    h("td", { class: "number" }, percent(edge.followed / Math.max(1, edge.loads))),
-    columns.map(([level]) => h("td", { class: "number" }, rate(edge, level))));
-  const head = ["from", "field", "to", "loads", "followed", ...columns.map(([, name]) => `misses ${name}`)];
+  const rate = (edge, level) =>
+    edge.followed ? percent((edge.misses[level] ?? 0) / edge.followed) : "–";
+  const element = h("div", {
+    class: "graph",
+    role: "img",
+    "aria-label": "Graph of sites that point to each other; the table below has the same",
+  });
+  const row = (edge) =>
+    h(
+      "tr",
+      null,
+      h(
+        "td",
+        null,
+        siteLink(profile, edge.from),
+        " ",
+        h("code", null, typeName(profile, edge.from)),
+        " ",
+        placeOf(profile, edge.from).short,
+      ),
+      h("td", null, h("code", null, edge.name)),
+      h(
+        "td",
+        null,
+        siteLink(profile, edge.to),
+        " ",
+        h("code", null, typeName(profile, edge.to)),
+        " ",
+        placeOf(profile, edge.to).short,
+      ),
+      h("td", { class: "number" }, shortCount(edge.loads)),
+      h("td", { class: "number" }, percent(edge.followed / Math.max(1, edge.loads))),
+      columns.map(([level]) => h("td", { class: "number" }, rate(edge, level))),
+    );
+  const head = [
+    "from",
+    "field",
+    "to",
+    "loads",
+    "followed",
+    ...columns.map(([, name]) => `misses ${name}`),
+  ];
   const structures = structuresView(profile, admitted);
-  return [[
-    structures ? [h("h3", null, "Structures"), structures] : null,
-    h("h3", null, "Pointers"),
-    h("p", { class: "about" }, "An arrow is a field of one site's chunks that leads to another's. Its width is how often the field was loaded in the recorded bursts, its label how often the chunk was then accessed, and how many of these accesses may have missed the first and the last cache. Choose a box to see the site."),
-    element,
-    all.length > DRAWN_EDGES ? h("p", { class: "about" }, `The ${edges.length} of ${count(all.length)} that are loaded most; the drawing has the first ${DRAWN_EDGES}.`) : null,
-    h("div", { class: "wide" }, h("table", null,
-      h("thead", null, h("tr", null, head.map((it, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, it)))),
-      h("tbody", null, edges.map(row)))),
-  ], [() => draw(profile, element, edges.slice(0, DRAWN_EDGES), columns, rate)]];
+  return [
+    [
+      structures ? [h("h3", null, "Structures"), structures] : null,
+      h("h3", null, "Pointers"),
+      h(
+        "p",
+        { class: "about" },
+        "An arrow is a field of one site's chunks that leads to another's. Its width is how often the field was loaded in the recorded bursts, its label how often the chunk was then accessed, and how many of these accesses may have missed the first and the last cache. Choose a box to see the site.",
+      ),
+      element,
+      all.length > DRAWN_EDGES
+        ? h(
+            "p",
+            { class: "about" },
+            `The ${edges.length} of ${count(all.length)} that are loaded most; the drawing has the first ${DRAWN_EDGES}.`,
+          )
+        : null,
+      h(
+        "div",
+        { class: "wide" },
+        h(
+          "table",
+          null,
+          h(
+            "thead",
+            null,
+            h(
+              "tr",
+              null,
+              head.map((it, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, it)),
+            ),
+          ),
+          h("tbody", null, edges.map(row)),
+        ),
+      ),
+    ],
+    [() => draw(profile, element, edges.slice(0, DRAWN_EDGES), columns, rate)],
+  ];
 }
 
 // So that a type fits its box.
@@ -118,7 +211,7 @@ function positions(edges) {
   const parts = new Map();
   edges.forEach((edge) => {
     const key = find(edge.from);
-    parts.set(key, [...parts.get(key) ?? [], edge]);
+    parts.set(key, [...(parts.get(key) ?? []), edge]);
   });
   const places = new Map();
   let [left, top, widest] = [0, 0, 0];
@@ -139,7 +232,8 @@ function positions(edges) {
       const { x, y } = layout.node(node);
       places.set(Number(node), { x: left + x, y: top + room + y });
     }
-    top += height + room + 44;
+    const loops = own.filter(({ from, to }) => from === to).map(({ from }) => from);
+    top += height + room + (new Set(loops).size < loops.length ? 100 : 44);
     widest = Math.max(widest, width);
   }
   return places;
@@ -154,37 +248,93 @@ function draw(profile, element, edges, columns, rate) {
   const nodes = sites.map((site) => {
     const colour = colourOf(profile.severity[site] < 0 ? null : profile.severity[site]);
     const label = `#${site} ${short(typeName(profile, site), 24)}\n${short(placeOf(profile, site).short, 28)}`;
-    return { data: { id: `s${site}`, site, label, colour, ink: inkOn(colour) }, position: places.get(site) };
+    return {
+      data: { id: `s${site}`, site, label, colour, ink: inkOn(colour) },
+      position: places.get(site),
+    };
   });
   const loops = new Map();
   const arrows = edges.map((edge, i) => {
-    const misses = !edge.followed ? "" : columns.map(([level, name]) => `${name} ${rate(edge, level)}`).join(", ");
+    const misses = !edge.followed
+      ? ""
+      : columns.map(([level, name]) => `${name} ${rate(edge, level)}`).join(", ");
     const label = `${short(edge.name, 24)} · ${percent(edge.followed / Math.max(1, edge.loads))} followed${misses ? `\nmisses ${misses}` : ""}`;
     // Pointers to the same site are arcs on different sides of it.
-    const loop = edge.from === edge.to ? loops.get(edge.from) ?? 0 : 0;
+    const loop = edge.from === edge.to ? (loops.get(edge.from) ?? 0) : 0;
     if (edge.from === edge.to) loops.set(edge.from, loop + 1);
-    return { data: { loop: ["0deg", "180deg", "-90deg", "90deg"][loop % 4], id: `e${i}`, source: `s${edge.from}`, target: `s${edge.to}`, label,
-      width: 1 + 4 * (Math.log1p(edge.loads) / most), loads: edge.loads } };
+    return {
+      data: {
+        loop: ["0deg", "180deg", "-90deg", "90deg"][loop % 4],
+        id: `e${i}`,
+        source: `s${edge.from}`,
+        target: `s${edge.to}`,
+        label,
+        width: 1 + 4 * (Math.log1p(edge.loads) / most),
+        loads: edge.loads,
+      },
+    };
   });
   const graph = cytoscape({
-    container: element, elements: [...nodes, ...arrows], layout: { name: "preset", fit: true, padding: 24 },
-    minZoom: 0.1, maxZoom: 2.5, autoungrabify: false, boxSelectionEnabled: false,
+    container: element,
+    elements: [...nodes, ...arrows],
+    layout: { name: "preset", fit: true, padding: 24 },
+    minZoom: 0.1,
+    maxZoom: 2.5,
+    autoungrabify: false,
+    boxSelectionEnabled: false,
     style: [
-      { selector: "node", style: { shape: "round-rectangle", width: 200, height: 46, label: "data(label)",
-        "background-color": "data(colour)", color: "data(ink)", "text-wrap": "wrap", "text-valign": "center",
-        "text-halign": "center", "font-size": 11, "font-family": "system-ui, sans-serif",
-        "border-width": 1, "border-color": css("muted") } },
-      { selector: "edge", style: { width: "data(width)", label: "data(label)", "curve-style": "bezier",
-        "control-point-step-size": 56, "target-arrow-shape": "triangle", "line-color": css("edge"), "target-arrow-color": css("edge"),
-        "font-size": 10, "font-family": "system-ui, sans-serif", color: css("ink"), "text-wrap": "wrap", "text-background-color": css("paper"),
-        "text-background-opacity": 0.85, "text-background-padding": 2, "loop-direction": "data(loop)", "loop-sweep": "-60deg" } },
+      {
+        selector: "node",
+        style: {
+          shape: "round-rectangle",
+          width: 200,
+          height: 46,
+          label: "data(label)",
+          "background-color": "data(colour)",
+          color: "data(ink)",
+          "text-wrap": "wrap",
+          "text-valign": "center",
+          "text-halign": "center",
+          "font-size": 11,
+          "font-family": "system-ui, sans-serif",
+          "border-width": 1,
+          "border-color": css("muted"),
+        },
+      },
+      {
+        selector: "edge",
+        style: {
+          width: "data(width)",
+          label: "data(label)",
+          "curve-style": "bezier",
+          "control-point-step-size": 56,
+          "target-arrow-shape": "triangle",
+          "line-color": css("edge"),
+          "target-arrow-color": css("edge"),
+          "font-size": 10,
+          "font-family": "system-ui, sans-serif",
+          color: css("ink"),
+          "text-wrap": "wrap",
+          "text-background-color": css("paper"),
+          "text-background-opacity": 0.85,
+          "text-background-padding": 2,
+          "loop-direction": "data(loop)",
+          "loop-sweep": "-60deg",
+        },
+      },
     ],
   });
   graph.on("tap", "node", (event) => set({ view: "site", site: event.target.data("site") }));
   graph.on("mouseover", "node", ({ target, originalEvent }) =>
-    tip(originalEvent, placeOf(profile, target.data("site")).function, placeOf(profile, target.data("site")).where));
+    tip(
+      originalEvent,
+      placeOf(profile, target.data("site")).function,
+      placeOf(profile, target.data("site")).where,
+    ),
+  );
   graph.on("mouseover", "edge", ({ target, originalEvent }) =>
-    tip(originalEvent, ...target.data("label").split("\n"), plural(target.data("loads"), "load")));
+    tip(originalEvent, ...target.data("label").split("\n"), plural(target.data("loads"), "load")),
+  );
   graph.on("mouseout", () => tip(null));
   if (graph.zoom() > 1.2) graph.zoom(1.2).center();
   element.graph = graph;

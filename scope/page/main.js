@@ -6,7 +6,7 @@ import { readProfile, toSeconds } from "./data.js";
 import { admitted, spanOf } from "./filter.js";
 import { begin, linkTo, listen, set, state } from "./state.js";
 import { findingsView } from "./findings.js";
-import { drawFlame, flameView } from "./flame.js";
+import { flameTasks, flameView } from "./flame.js";
 import { sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
@@ -27,55 +27,156 @@ let zoomed = "life";
 
 function head() {
   const { total } = profile;
-  const [kind, code] = typeof profile.exit === "string" ? [profile.exit, ""] : Object.entries(profile.exit)[0];
+  const [kind, code] =
+    typeof profile.exit === "string" ? [profile.exit, ""] : Object.entries(profile.exit)[0];
   const end = { Code: `exit ${code}`, Signal: `signal ${code}`, Unknown: "end not seen" }[kind];
   const mean = (it) => (it ? it.geometric_mean_of_others.toFixed(2) : "–");
-  const card = (name, value, more) => h("div", { class: "card" },
-    h("span", { class: "name" }, name), h("b", null, value), h("span", { class: "more" }, more));
+  const card = (name, value, more) =>
+    h(
+      "div",
+      { class: "card" },
+      h("span", { class: "name" }, name),
+      h("b", null, value),
+      h("span", { class: "more" }, more),
+    );
   const { scores } = profile;
   const resident = profile.col["resident.bytes"].reduce((most, it) => Math.max(most, it), 0);
-  document.title = `${profile.command[0]?.split("/").pop() ?? "profile"} – ccscope`;
-  fill(byId("head"),
-    h("div", { class: "title" }, h("h1", null, h("code", null, profile.command.join(" "))),
-      h("p", null, `${end} after ${seconds(profile.seconds)}, ${plural(profile.threads.length, "thread")}`
-        + `${profile.started ? `, started ${new Date(profile.started).toISOString().slice(0, 16).replace("T", " ")} UTC` : ""}`),
-      h("span", { class: "tools" },
+  const name = profile.command[0]?.split("/").pop() ?? "profile";
+  document.title = `${name} – ccscope`;
+  fill(
+    byId("head"),
+    h(
+      "div",
+      { class: "title" },
+      h(
+        "h1",
+        { title: profile.command[0] },
+        h("code", null, [name, ...profile.command.slice(1)].join(" ")),
+      ),
+      h(
+        "p",
+        null,
+        `${end} after ${seconds(profile.seconds)}, ${plural(profile.threads.length, "thread")}` +
+          `${profile.started ? `, started ${new Date(profile.started).toISOString().slice(0, 16).replace("T", " ")} UTC` : ""}`,
+      ),
+      h(
+        "span",
+        { class: "tools" },
         h("button", { type: "button", onclick: theme, title: "Light or dark (d)" }, "Light / dark"),
-        h("button", { type: "button", onclick: help, title: "Keys and words (?)" }, "Help"))),
-    h("div", { class: "cards" },
-      card("peak", bytes(total.peak_usable), `at ${seconds(profile.peakSeconds)}${resident ? `; ${bytes(resident)} resident` : ""}`),
+        h("button", { type: "button", onclick: help, title: "Keys and words (?)" }, "Help"),
+      ),
+    ),
+    h(
+      "div",
+      { class: "cards" },
+      card(
+        "peak",
+        bytes(total.peak_usable),
+        `at ${seconds(profile.peakSeconds)}${resident ? `; ${bytes(resident)} resident` : ""}`,
+      ),
       card("at the end", bytes(total.end_usable), plural(total.end_chunks, "chunk")),
-      card("allocations", shortCount(total.allocations), `${bytes(total.usable)} in all, from ${plural(profile.sites, "site")}`),
-      profile.accesses ? card("heap accesses", shortCount(total.heap_reads + total.heap_writes), `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`) : null,
+      card(
+        "allocations",
+        shortCount(total.allocations),
+        `${bytes(total.usable)} in all, from ${plural(profile.sites, "site")}`,
+      ),
       profile.accesses
-        ? card("scores", `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`, "lifetime, usage, useful lifetime: means without zeros, 1 is best")
-        : card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")));
+        ? card(
+            "heap accesses",
+            shortCount(total.heap_reads + total.heap_writes),
+            `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`,
+          )
+        : null,
+      profile.accesses
+        ? card(
+            "scores",
+            `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`,
+            "lifetime, usage, useful lifetime: means without zeros, 1 is best",
+          )
+        : card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best"),
+    ),
+  );
 }
 
 function filters() {
-  const field = (id, label, key, list, title) => h("label", { title }, label, " ",
-    h("input", { type: "search", id, value: state[key], list, spellcheck: "false", autocomplete: "off",
-      oninput: (event) => set({ [key]: event.target.value.trim() }) }));
-  const time = (key, label) => h("label", null, label, " ",
-    h("input", { type: "number", id: key, min: 0, max: profile.seconds, step: "any", value: state[key],
-      placeholder: "s", onchange: (event) => set({ [key]: event.target.value }) }));
+  const field = (id, label, key, list, title) =>
+    h(
+      "label",
+      { title },
+      label,
+      " ",
+      h("input", {
+        type: "search",
+        id,
+        value: state[key],
+        list,
+        spellcheck: "false",
+        autocomplete: "off",
+        oninput: (event) => set({ [key]: event.target.value.trim() }),
+      }),
+    );
+  const time = (key, label) =>
+    h(
+      "label",
+      null,
+      label,
+      " ",
+      h("input", {
+        type: "number",
+        id: key,
+        min: 0,
+        max: profile.seconds,
+        step: "any",
+        value: state[key],
+        placeholder: "s",
+        onchange: (event) => set({ [key]: event.target.value }),
+      }),
+    );
   const types = new Map();
   const peaks = profile.col["site.atPeak"];
   for (let site = 0; site < profile.sites; site++) {
     const name = profile.types[profile.col["site.type"][site] - 1]?.[0];
     if (name) types.set(name, (types.get(name) ?? 0) + peaks[site]);
   }
-  const names = [...types].sort((a, b) => b[1] - a[1]).slice(0, 200).map(([name]) => name);
-  fill(byId("filters"),
-    field("fn", "function", "fn", null, "Sites with a function in their stack whose name contains this (/)"),
+  const names = [...types]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 200)
+    .map(([name]) => name);
+  fill(
+    byId("filters"),
+    field(
+      "fn",
+      "function",
+      "fn",
+      null,
+      "Sites with a function in their stack whose name contains this (/)",
+    ),
     field("type", "type", "type", "types", "Sites whose type's name contains this (t)"),
-    h("datalist", { id: "types" }, names.map((name) => h("option", { value: name }))),
-    h("label", null, "thread ", h("select", { id: "thread", onchange: (event) => set({ thread: event.target.value }) },
-      h("option", { value: "" }, "all"),
-      profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))))),
-    time("from", "from"), time("to", "to"),
-    h("button", { type: "button", id: "clear", onclick: clear, title: "Clear all filters (x)" }, "Clear"),
-    h("output", { id: "matches" }));
+    h(
+      "datalist",
+      { id: "types" },
+      names.map((name) => h("option", { value: name })),
+    ),
+    h(
+      "label",
+      null,
+      "thread ",
+      h(
+        "select",
+        { id: "thread", onchange: (event) => set({ thread: event.target.value }) },
+        h("option", { value: "" }, "all"),
+        profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))),
+      ),
+    ),
+    time("from", "from"),
+    time("to", "to"),
+    h(
+      "button",
+      { type: "button", id: "clear", onclick: clear, title: "Clear all filters (x)" },
+      "Clear",
+    ),
+    h("output", { id: "matches" }),
+  );
 }
 
 const clear = () => set({ fn: "", type: "", thread: "", from: "", to: "" });
@@ -87,8 +188,10 @@ function refreshFilters(sites) {
     if (control !== document.activeElement) control.value = state[key];
   }
   const number = sites.reduce((sum, it) => sum + it, 0);
-  byId("matches").textContent = number === profile.sites ? `all ${plural(number, "site")}`
-    : `${count(number)} of ${plural(profile.sites, "site")}`;
+  byId("matches").textContent =
+    number === profile.sites
+      ? `all ${plural(number, "site")}`
+      : `${count(number)} of ${plural(profile.sites, "site")}`;
   byId("clear").disabled = !(state.fn || state.type || state.thread || state.from || state.to);
 }
 
@@ -118,13 +221,22 @@ function timeline(sites) {
       const most = col["resident.bytes"].reduce((most, it) => Math.max(most, it), 0);
       // What is much larger than the heap would flatten its curves: the legend shows it.
       const isFar = most > 4 * profile.total.peak_usable;
-      tables.push([Array.from(col["resident.ns"], (it) => it / 1e9), Array.from(col["resident.bytes"])]);
-      lines.push(stepped(isFar ? "resident (choose to show)" : "resident", "resident", { dash: [5, 3], show: !isFar }));
+      tables.push([
+        Array.from(col["resident.ns"], (it) => it / 1e9),
+        Array.from(col["resident.bytes"]),
+      ]);
+      lines.push(
+        stepped(isFar ? "resident (choose to show)" : "resident", "resident", {
+          dash: [5, 3],
+          show: !isFar,
+        }),
+      );
     }
   } else {
     lines.push(stepped("all", "faint"));
     const isThreads = state.curves === "threads";
-    const all = isThreads ? profile.threads.map((_, i) => i).slice(0, starts.threads.length - 1)
+    const all = isThreads
+      ? profile.threads.map((_, i) => i).slice(0, starts.threads.length - 1)
       : [...sites.keys()].filter((site) => sites[site]);
     const peak = isThreads ? (i) => profile.threads[i][4] : (site) => col["site.atPeak"][site];
     all.sort((a, b) => peak(b) - peak(a));
@@ -136,41 +248,114 @@ function timeline(sites) {
   }
   const data = tables.length > 1 ? uPlot.join(tables) : tables[0];
   const element = box("Bytes over time");
-  fill(byId("time"), h("div", { class: "bar" },
-    choice("curves", [["process", "process"], ["threads", "threads", "The threads with the largest peaks"],
-      ["sites", "sites", "The sites with most bytes at the peak, of those that the filters admit"]], state.curves,
-    (it) => set({ curves: it })),
-    h("span", { class: "about" }, "Drag over a span of time to filter by it; click for the flame graph at a time.")), element);
-  const span = spanOf(profile, state) ? [Number(state.from || 0), Number(state.to || profile.seconds)] : null;
+  fill(
+    byId("time"),
+    h(
+      "div",
+      { class: "bar" },
+      choice(
+        "curves",
+        [
+          ["process", "process"],
+          ["threads", "threads", "The threads with the largest peaks"],
+          [
+            "sites",
+            "sites",
+            "The sites with most bytes at the peak, of those that the filters admit",
+          ],
+        ],
+        state.curves,
+        (it) => set({ curves: it }),
+      ),
+      h(
+        "span",
+        { class: "about" },
+        "Drag over a span of time to filter by it; click for the flame graph at a time.",
+      ),
+    ),
+    element,
+  );
+  const span = spanOf(profile, state)
+    ? [Number(state.from || 0), Number(state.to || profile.seconds)]
+    : null;
   curves(element, data, lines, {
-    height: 150, span, mark: state.metric === "at" ? Number(state.at || profile.peakSeconds) : null,
+    height: 150,
+    span,
+    mark: state.metric === "at" ? Number(state.at || profile.peakSeconds) : null,
     choose: (from, to) => set({ from: from.toPrecision(6), to: to.toPrecision(6) }),
     point: (at) => set({ view: "flame", metric: "at", at: Math.max(0, at).toPrecision(6) }),
   });
 }
 
 function tabs() {
-  fill(byId("tabs"), Object.entries(VIEWS).map(([key, [name, title]], i) => {
-    if (key === "site" && state.site === "") return null;
-    const text = key === "site" ? `Site #${state.site}` : name;
-    return h("a", { href: linkTo({ view: key }), title: `${title} (${i + 1})`,
-      "aria-current": state.view === key ? "page" : null }, text);
-  }));
+  fill(
+    byId("tabs"),
+    Object.entries(VIEWS).map(([key, [name, title]], i) => {
+      if (key === "site" && state.site === "") return null;
+      const text = key === "site" ? `Site #${state.site}` : name;
+      return h(
+        "a",
+        {
+          href: linkTo({ view: key }),
+          title: `${title} (${i + 1})`,
+          "aria-current": state.view === key ? "page" : null,
+        },
+        text,
+      );
+    }),
+  );
 }
 
 function aboutView() {
   const rows = [
-    ["program", profile.command.join(" ")], ["process", String(profile.pid)],
-    ["compiler", profile.compiler || "not instrumented"], ["machine", profile.machine],
+    ["program", profile.command.join(" ")],
+    ["process", String(profile.pid)],
+    ["compiler", profile.compiler || "not instrumented"],
+    ["machine", profile.machine],
     ["made by", `ccscope ${profile.tool}`],
-    ["threads", h("table", null, h("thead", null, h("tr", null, ["thread", "from", "to", "allocations", "peak", "at the end"]
-      .map((it) => h("th", { class: "number", scope: "col" }, it)))),
-    h("tbody", null, profile.threads.slice(0, 100).map(([id, from, to, allocations, peak, end]) => h("tr", null,
-      [id, seconds(toSeconds(profile, from)), seconds(toSeconds(profile, to)), shortCount(allocations), bytes(peak), bytes(end)]
-        .map((it) => h("td", { class: "number" }, String(it)))))))],
+    [
+      "threads",
+      h(
+        "table",
+        null,
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            ["thread", "from", "to", "allocations", "peak", "at the end"].map((it) =>
+              h("th", { class: "number", scope: "col" }, it),
+            ),
+          ),
+        ),
+        h(
+          "tbody",
+          null,
+          profile.threads.slice(0, 100).map(([id, from, to, allocations, peak, end]) =>
+            h(
+              "tr",
+              null,
+              [
+                id,
+                seconds(toSeconds(profile, from)),
+                seconds(toSeconds(profile, to)),
+                shortCount(allocations),
+                bytes(peak),
+                bytes(end),
+              ].map((it) => h("td", { class: "number" }, String(it))),
+            ),
+          ),
+        ),
+      ),
+    ],
   ];
   return [
-    h("dl", { class: "facts" }, rows.map(([name, it]) => [h("dt", null, name), h("dd", null, it)])),
+    h(
+      "dl",
+      { class: "facts" },
+      rows.map(([name, it]) => [h("dt", null, name), h("dd", null, it)]),
+    ),
     profile.caveats.map((text) => h("p", { class: "note" }, text)),
     h("h3", null, "Libraries in this page"),
     h("pre", { class: "licences" }, byId("licences").textContent.trim()),
@@ -180,19 +365,26 @@ function aboutView() {
 function view(sites) {
   const element = byId("view");
   const span = spanOf(profile, state)
-    ? [Number(state.from || 0), Math.min(profile.seconds, Number(state.to || profile.seconds))] : null;
+    ? [Number(state.from || 0), Math.min(profile.seconds, Number(state.to || profile.seconds))]
+    : null;
   let content;
   let draws = [];
   if (state.view === "flame") {
-    content = flameView(profile, sites);
-    draws = [() => drawFlame(profile, sites)];
+    content = flameView(profile);
+    draws = flameTasks(profile, () => sites);
   } else if (state.view === "sites") content = sitesView(profile, sites);
   else if (state.view === "site") {
-    [content, draws] = siteView(profile, state.site === "" ? -1 : Number(state.site), span, zoomed, (it) => {
-      zoomed = it;
-      view(sites);
-      sweep();
-    });
+    [content, draws] = siteView(
+      profile,
+      state.site === "" ? -1 : Number(state.site),
+      span,
+      zoomed,
+      (it) => {
+        zoomed = it;
+        view(sites);
+        sweep();
+      },
+    );
   } else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
   else if (state.view === "about") content = aboutView();
   else content = findingsView(profile, sites);
@@ -220,22 +412,30 @@ function changed(names) {
   const filtered = has("fn", "type", "thread", "from", "to");
   const all = names.size > 5;
   if (has("theme")) applyTheme();
-  const tasks = [() => {
-    refreshFilters(admitted(profile, state));
-    tabs();
-  }];
-  // The search and the slider are part of the view, and keep the focus.
-  const onlyFlame = !all && !filtered && state.view === "flame" && has("search", "at") && names.size === 1;
-  if (onlyFlame) {
-    tasks.push(() => {
-      drawFlame(profile, admitted(profile, state));
+  const tasks = [
+    () => {
+      refreshFilters(admitted(profile, state));
+      tabs();
+    },
+  ];
+  // What stands around the graph stays, and with it the focus.
+  const inFlame =
+    !all &&
+    state.view === "flame" &&
+    (filtered || has("search", "zoom", "at")) &&
+    !has("view", "metric", "form", "callers", "theme");
+  if (inFlame) {
+    const [first, second] = flameTasks(profile, () => admitted(profile, state));
+    tasks.push(first, second, () => {
       const output = document.querySelector(".slider output");
       if (output) output.textContent = seconds(Number(state.at || profile.peakSeconds));
     });
   } else {
     tasks.push(() => view(admitted(profile, state)));
   }
-  if (filtered || all || has("curves", "at", "metric", "theme")) tasks.push(() => timeline(admitted(profile, state)));
+  const isCurve =
+    has("from", "to", "curves", "at", "metric", "theme") || (filtered && state.curves === "sites");
+  if (isCurve || all) tasks.push(() => timeline(admitted(profile, state)));
   tasks.push(() => sweep());
   spread(tasks);
   if (!all && has("view", "site")) scrollTo({ top: byId("tabs").offsetTop - 8 });
@@ -248,15 +448,22 @@ function applyTheme() {
 }
 
 function theme() {
-  const dark = state.theme ? state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark = state.theme
+    ? state.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
   set({ theme: dark ? "light" : "dark" });
 }
 
 function help() {
   const keys = [
-    ["1 … 6", "views"], ["/", "filter by function"], ["t", "filter by type"], ["x", "clear filters"],
-    ["n, p", "next and previous site, in the order of the table"], ["d", "light or dark"],
-    ["arrows, Enter, Esc", "in the flame graph: choose a frame, zoom, show all"], ["?", "this help"],
+    ["1 … 6", "views"],
+    ["/", "filter by function"],
+    ["t", "filter by type"],
+    ["x", "clear filters"],
+    ["n, p", "next and previous site, in the order of the table"],
+    ["d", "light or dark"],
+    ["arrows, Enter, Esc", "in the flame graph: choose a frame, zoom, show all"],
+    ["?", "this help"],
   ];
   const words = [
     ["site", "an allocation point: one whole call stack that allocates"],
@@ -265,21 +472,39 @@ function help() {
     ["touched", "bytes of chunks that were read or written so far"],
     ["resident", "bytes of the process that the system has in memory"],
     ["drag", "bytes times the time between the last access and the free"],
-    ["lifetime score", "how long chunks live within the time for which the site allocates; low if they come and go"],
+    [
+      "lifetime score",
+      "how long chunks live within the time for which the site allocates; low if they come and go",
+    ],
     ["usage score", "the part of the bytes that is touched, read and written"],
     ["useful-lifetime score", "the part of a chunk's life between its first and last access"],
     ["misses", "recorded bursts of accesses, replayed through simulated caches of the machine"],
     ["event", "a load, a store, an allocation or a free"],
   ];
-  const list = (rows) => h("dl", { class: "facts" }, rows.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]));
-  fill(byId("help"), h("h2", null, "Keys"), list(keys), h("h2", null, "Words"), list(words),
-    h("p", null, "The address of the page has all that is chosen: copy it to come back to what you see. Filters by time hold for allocations and bytes; drag and misses are those of the whole run."),
-    h("form", { method: "dialog" }, h("button", null, "Close")));
+  const list = (rows) =>
+    h(
+      "dl",
+      { class: "facts" },
+      rows.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]),
+    );
+  fill(
+    byId("help"),
+    h("h2", null, "Keys"),
+    list(keys),
+    h("h2", null, "Words"),
+    list(words),
+    h(
+      "p",
+      null,
+      "The address of the page has all that is chosen: copy it to come back to what you see. Filters by time hold for allocations and bytes; drag and misses are those of the whole run.",
+    ),
+    h("form", { method: "dialog" }, h("button", null, "Close")),
+  );
   byId("help").showModal();
 }
 
 function next(step) {
-  const sites = sorted(profile, admitted(profile, state));
+  const [sites] = sorted(profile, admitted(profile, state));
   const at = sites.indexOf(Number(state.site));
   const to = state.site === "" || at < 0 ? 0 : at + step;
   if (sites[to] !== undefined) set({ view: "site", site: sites[to] });
@@ -292,10 +517,16 @@ function key(event) {
   if (isField || byId("help").open) return;
   const views = Object.keys(VIEWS);
   const at = Number(event.key) - 1;
-  const does = {
-    "/": () => byId("fn").focus(), t: () => byId("type").focus(), x: clear, d: theme, "?": help,
-    n: () => next(1), p: () => next(-1),
-  }[event.key] ?? (views[at] ? () => set({ view: views[at] }) : null);
+  const does =
+    {
+      "/": () => byId("fn").focus(),
+      t: () => byId("type").focus(),
+      x: clear,
+      d: theme,
+      "?": help,
+      n: () => next(1),
+      p: () => next(-1),
+    }[event.key] ?? (views[at] ? () => set({ view: views[at] }) : null);
   if (!does) return;
   event.preventDefault();
   does();
@@ -314,7 +545,10 @@ async function open() {
   tabs();
   view(sites);
   timeline(sites);
-  fill(byId("foot"), `Written by ccscope ${profile.tool}. Nothing in this page leaves your machine. Sums above the filters are those of the whole run.`);
+  fill(
+    byId("foot"),
+    `Written by ccscope ${profile.tool}. Nothing in this page leaves your machine. Sums above the filters are those of the whole run.`,
+  );
   listen(changed);
   addEventListener("keydown", key);
   let timer = 0;
@@ -322,17 +556,24 @@ async function open() {
     clearTimeout(timer);
     timer = setTimeout(() => {
       resize();
-      if (state.view === "flame") drawFlame(profile, admitted(profile, state));
+      if (state.view === "flame") spread(flameTasks(profile, () => admitted(profile, state)));
     }, 100);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => changed(new Set(["theme", "fn"])));
-  requestAnimationFrame(() => setTimeout(() => {
-    document.documentElement.dataset.ready = String(Math.round(performance.now()));
-  }));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    changed(new Set(["theme", "fn"])),
+  );
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    }),
+  );
 }
 
 open().catch((error) => {
-  fill(byId("head"), h("p", { class: "none" }, `The profile in this page cannot be read: ${error.message}`));
+  fill(
+    byId("head"),
+    h("p", { class: "none" }, `The profile in this page cannot be read: ${error.message}`),
+  );
   document.documentElement.dataset.failed = "";
   throw error;
 });

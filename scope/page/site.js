@@ -10,8 +10,12 @@ import { findingItem, siteLink, siteName, waitItem } from "./findings.js";
 import { byteSeconds, bytes, count, percent, plural, score, seconds, shortCount } from "./units.js";
 
 const MARKS = [
-  "in the top tenth by bytes", "in the top tenth by chunks", "sizes grow from chunk to chunk",
-  "allocated in a loop", "grows step by step", "used for a short part of its life",
+  "in the top tenth by bytes",
+  "in the top tenth by chunks",
+  "sizes grow from chunk to chunk",
+  "allocated in a loop",
+  "grows step by step",
+  "used for a short part of its life",
 ];
 
 function number(profile, name, site) {
@@ -25,9 +29,21 @@ function scoresView(profile, site) {
   const chunks = n("allocations");
   const row = (name, value, why) => {
     const colour = colourOf(value);
-    return h("tr", null, h("th", { scope: "row" }, name),
-      h("td", null, h("span", { class: "score", style: { background: colour, color: inkOn(colour) } }, score(value))),
-      h("td", null, why));
+    return h(
+      "tr",
+      null,
+      h("th", { scope: "row" }, name),
+      h(
+        "td",
+        null,
+        h(
+          "span",
+          { class: "score", style: { background: colour, color: inkOn(colour) } },
+          score(value),
+        ),
+      ),
+      h("td", null, why),
+    );
   };
   const unknown = "Not known: the program is not instrumented.";
   const part = (of) => percent(of / Math.max(1, chunks));
@@ -35,37 +51,79 @@ function scoresView(profile, site) {
   if (n("untouched")) uses.push(`${part(n("untouched"))} of the chunks never touched`);
   if (n("unread")) uses.push(`${part(n("unread"))} written and never read`);
   if (n("unwritten")) uses.push(`${part(n("unwritten"))} read and never written`);
-  return h("table", { class: "scores" }, h("tbody", null,
-    row("lifetime", scores.life, `A chunk lives for ${scores.life === null ? "?" : percent(scores.life)} of the time of the chunks that are allocated close to it.`),
-    row("usage", scores.usage, scores.usage === null ? unknown : `${uses.join(", ")}.`),
-    row("useful lifetime", scores.useful, scores.useful === null ? unknown
-      : `${percent(scores.useful)} of a chunk's life lies between its first and its last access: ${byteSeconds(n("wait"))} of waiting before, ${byteSeconds(n("drag"))} of drag after.`),
-    row("mean", scores.all, "The geometric mean, which gives the colour. 1 is best.")));
+  return h(
+    "table",
+    { class: "scores" },
+    h(
+      "tbody",
+      null,
+      row(
+        "lifetime",
+        scores.life,
+        `A chunk lives for ${scores.life === null ? "?" : percent(scores.life)} of the time of the chunks that are allocated close to it.`,
+      ),
+      row("usage", scores.usage, scores.usage === null ? unknown : `${uses.join(", ")}.`),
+      row(
+        "useful lifetime",
+        scores.useful,
+        scores.useful === null
+          ? unknown
+          : `${percent(scores.useful)} of a chunk's life lies between its first and its last access: ${byteSeconds(n("wait"))} of waiting before, ${byteSeconds(n("drag"))} of drag after.`,
+      ),
+      row("mean", scores.all, "The geometric mean, which gives the colour. 1 is best."),
+    ),
+  );
 }
 
 function facts(profile, site) {
   const n = (name) => number(profile, name, site);
-  const sizes = profile.largest[site] === n("smallest") ? bytes(n("smallest"))
-    : `${bytes(n("smallest"))} to ${bytes(profile.largest[site])}`;
+  const sizes =
+    profile.largest[site] === n("smallest")
+      ? bytes(n("smallest"))
+      : `${bytes(n("smallest"))} to ${bytes(profile.largest[site])}`;
   const at = (time) => seconds(toSeconds(profile, time));
   const second = (events) => `${shortCount(events)} events`;
-  const threads = profile.threads.filter((_, i) => i < 200).map(([id]) => id).filter((id) => {
-    const bit = Math.min(63, id);
-    return (bit < 32 ? n("threadsLow") / 2 ** bit : n("threadsHigh") / 2 ** (bit - 32)) % 2 >= 1;
-  });
+  const threads = profile.threads
+    .filter((_, i) => i < 200)
+    .map(([id]) => id)
+    .filter((id) => {
+      const bit = Math.min(63, id);
+      return (bit < 32 ? n("threadsLow") / 2 ** bit : n("threadsHigh") / 2 ** (bit - 32)) % 2 >= 1;
+    });
   const rows = [
-    ["chunks", `${count(n("allocations"))} of ${sizes}; ${count(n("peakChunks"))} at most at a time, ${count(n("atEndChunks"))} at the end`],
-    ["bytes", `${bytes(profile.usable[site])} in all; ${bytes(n("peak"))} at most, at ${at(n("first") + n("peakTime"))}; ${bytes(n("atPeak"))} at the program's peak; ${bytes(n("atEnd"))} at the end`],
-    ["lives", `${second(n("shortest"))} to ${second(n("shortest") + n("longest"))}, ${second(n("lifetime"))} on average`],
-    profile.accesses ? ["accesses", `${shortCount(n("reads"))} reads, ${shortCount(n("writes"))} writes`] : null,
-    n("temporary") ? ["temporary", `${count(n("temporary"))} were freed before their thread allocated another`] : null,
-    n("reallocs") ? ["realloc", `${plural(n("reallocs"), "call")}, ${bytes(n("moved"))} moved; one chunk was grown ${plural(n("chain"), "time")}`] : null,
+    [
+      "chunks",
+      `${count(n("allocations"))} of ${sizes}; ${count(n("peakChunks"))} at most at a time, ${count(n("atEndChunks"))} at the end`,
+    ],
+    [
+      "bytes",
+      `${bytes(profile.usable[site])} in all; ${bytes(n("peak"))} at most, at ${at(n("first") + n("peakTime"))}; ${bytes(n("atPeak"))} at the program's peak; ${bytes(n("atEnd"))} at the end`,
+    ],
+    [
+      "lives",
+      `${second(n("shortest"))} to ${second(n("shortest") + n("longest"))}, ${second(n("lifetime"))} on average`,
+    ],
+    profile.accesses
+      ? ["accesses", `${shortCount(n("reads"))} reads, ${shortCount(n("writes"))} writes`]
+      : null,
+    n("temporary")
+      ? ["temporary", `${count(n("temporary"))} were freed before their thread allocated another`]
+      : null,
+    n("reallocs")
+      ? [
+          "realloc",
+          `${plural(n("reallocs"), "call")}, ${bytes(n("moved"))} moved; one chunk was grown ${plural(n("chain"), "time")}`,
+        ]
+      : null,
     n("shared") ? ["shared", `${count(n("shared"))} were accessed by several threads`] : null,
     ["threads", threads.slice(0, 20).join(", ") + (threads.length > 20 ? ", …" : "")],
     ["marks", MARKS.filter((_, i) => (n("marks") / 2 ** i) % 2 >= 1).join(", ") || "none"],
   ];
-  return h("dl", { class: "facts" }, rows.filter((it) => it)
-    .map(([name, text]) => [h("dt", null, name), h("dd", null, text)]));
+  return h(
+    "dl",
+    { class: "facts" },
+    rows.filter((it) => it).map(([name, text]) => [h("dt", null, name), h("dd", null, text)]),
+  );
 }
 
 function stackView(profile, site) {
@@ -73,14 +131,34 @@ function stackView(profile, site) {
   const frames = stackOf(profile, site).map((frame) => {
     const snippet = profile.snippets[frame.id];
     const isPlace = frame.id === place.id;
-    const head = [h("code", { class: isPlace ? "own" : "" }, frame.function), " ",
-      h("code", { class: "type" }, frame.where), frame.inlined ? h("small", null, " inlined") : null];
+    const head = [
+      h("code", { class: isPlace ? "own" : "" }, frame.function),
+      " ",
+      h("code", { class: "type" }, frame.where),
+      frame.inlined ? h("small", null, " inlined") : null,
+    ];
     if (!snippet) return h("li", null, head);
     const [first, lines] = snippet;
-    return h("li", null, h("details", isPlace ? { open: true } : null, h("summary", null, head),
-      h("pre", { class: "source" }, lines.map((line, i) =>
-        h("span", { class: first + i === frame.line ? "line here" : "line" },
-          `${String(first + i).padStart(6)}  ${line}\n`)))));
+    return h(
+      "li",
+      null,
+      h(
+        "details",
+        isPlace ? { open: true } : null,
+        h("summary", null, head),
+        h(
+          "pre",
+          { class: "source" },
+          lines.map((line, i) =>
+            h(
+              "span",
+              { class: first + i === frame.line ? "line here" : "line" },
+              `${String(first + i).padStart(6)}  ${line}\n`,
+            ),
+          ),
+        ),
+      ),
+    );
   });
   return h("ol", { class: "stack" }, frames);
 }
@@ -89,29 +167,95 @@ function missesView(profile, site) {
   const found = profile.misses?.waits.find((it) => it.site === site);
   if (!found) return null;
   const { levels } = profile.misses;
-  const range = ({ low, high }) => (Math.round(low) === Math.round(high) ? count(low) : `${count(low)}–${count(high)}`);
-  const fields = found.fields.filter(([, , recorded]) => recorded > 0)
-    .sort((a, b) => b[3][0] - a[3][0]).slice(0, 12);
+  const range = ({ low, high }) =>
+    Math.round(low) === Math.round(high) ? count(low) : `${count(low)}–${count(high)}`;
+  const fields = found.fields
+    .filter(([, , recorded]) => recorded > 0)
+    .sort((a, b) => b[3][0] - a[3][0])
+    .slice(0, 12);
   return [
-    h("p", { class: "about" }, `${percent(found.share)} of all waiting, some ${seconds(found.ns / 1e9)} if no misses overlap. Between these bounds, of 1,000 accesses:`),
-    h("div", { class: "wide" }, h("table", null,
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, ""), levels.map((it) => h("th", { scope: "col", class: "number" }, it)))),
-      h("tbody", null,
-        h("tr", null, h("th", { scope: "row" }, "misses in 1,000"), found.per1000.map((it) => h("td", { class: "number" }, range(it)))),
-        h("tr", null, h("th", { scope: "row" }, "in the run"), found.misses.map((it) => h("td", { class: "number" }, shortCount(it.estimate)))),
-        fields.map(([offset, name, recorded, possible]) => h("tr", null,
-          h("th", { scope: "row" }, h("code", null, name ?? `+${offset}`), ` in ${plural(recorded, "recorded access").replace("accesss", "accesses")}`),
-          possible.map((it) => h("td", { class: "number" }, count(it)))))))),
+    h(
+      "p",
+      { class: "about" },
+      `${percent(found.share)} of all waiting, some ${seconds(found.ns / 1e9)} if no misses overlap. Between these bounds, of 1,000 accesses:`,
+    ),
+    h(
+      "div",
+      { class: "wide" },
+      h(
+        "table",
+        null,
+        h(
+          "thead",
+          null,
+          h(
+            "tr",
+            null,
+            h("th", { scope: "col" }, ""),
+            levels.map((it) => h("th", { scope: "col", class: "number" }, it)),
+          ),
+        ),
+        h(
+          "tbody",
+          null,
+          h(
+            "tr",
+            null,
+            h("th", { scope: "row" }, "misses in 1,000"),
+            found.per1000.map((it) => h("td", { class: "number" }, range(it))),
+          ),
+          h(
+            "tr",
+            null,
+            h("th", { scope: "row" }, "in the run"),
+            found.misses.map((it) => h("td", { class: "number" }, shortCount(it.estimate))),
+          ),
+          fields.map(([offset, name, recorded, possible]) =>
+            h(
+              "tr",
+              null,
+              h(
+                "th",
+                { scope: "row" },
+                h("code", null, name ?? `+${offset}`),
+                ` in ${plural(recorded, "recorded access").replace("accesss", "accesses")}`,
+              ),
+              possible.map((it) => h("td", { class: "number" }, count(it))),
+            ),
+          ),
+        ),
+      ),
+    ),
   ];
 }
 
 function pointersView(profile, site) {
   const near = profile.edges.filter(([from, , to]) => from === site || to === site).slice(0, 16);
   if (!near.length) return null;
-  return h("ul", { class: "plain" }, near.map(([from, offset, to, loads, followed]) => h("li", null,
-    from === site ? ["field ", h("code", null, fieldAt(profile, from, offset)), " leads to ", to === site ? "the same site" : [siteLink(profile, to), ` ${siteName(profile, to)}`]]
-      : ["reached from ", siteLink(profile, from), ` ${siteName(profile, from)}, field `, h("code", null, fieldAt(profile, from, offset))],
-    `: ${plural(loads, "load")}, ${percent(followed / Math.max(1, loads))} followed`)));
+  return h(
+    "ul",
+    { class: "plain" },
+    near.map(([from, offset, to, loads, followed]) =>
+      h(
+        "li",
+        null,
+        from === site
+          ? [
+              "field ",
+              h("code", null, fieldAt(profile, from, offset)),
+              " leads to ",
+              to === site ? "the same site" : [siteLink(profile, to), ` ${siteName(profile, to)}`],
+            ]
+          : [
+              "reached from ",
+              siteLink(profile, from),
+              ` ${siteName(profile, from)}, field `,
+              h("code", null, fieldAt(profile, from, offset)),
+            ],
+        `: ${plural(loads, "load")}, ${percent(followed / Math.max(1, loads))} followed`,
+      ),
+    ),
+  );
 }
 
 function pairs(profile, name, site) {
@@ -137,28 +281,42 @@ function curveView(profile, site, span) {
   };
   const own = [starts.curves[site], starts.curves[site + 1]];
   if (own[0] === own[1]) return null;
-  const tables = [series("curve", 0, col["curve.time"].length, "peak"),
-    series("curves", ...own, "peak")];
+  const tables = [
+    series("curve", 0, col["curve.time"].length, "peak"),
+    series("curves", ...own, "peak"),
+  ];
   if (profile.accesses) tables.push(series("curves", ...own, "touched"));
   const element = box("Bytes of the site over time");
-  const draw = () => curves(element, uPlot.join(tables), [
-    stepped("all sites", "faint"), stepped("this site", "allocated", { fill: "#4f7bd533", width: 2 }),
-    ...(profile.accesses ? [stepped("touched", "touched")] : []),
-  ], { height: 170, range: span });
+  const draw = () =>
+    curves(
+      element,
+      uPlot.join(tables),
+      [
+        stepped("all sites", "faint"),
+        stepped("this site", "allocated", { fill: "#4f7bd533", width: 2 }),
+        ...(profile.accesses ? [stepped("touched", "touched")] : []),
+      ],
+      { height: 170, range: span },
+    );
   return { element, draw };
 }
 
-const section = (title, content) => (content
-  ? h("section", null, h("h3", null, title), content) : null);
+const section = (title, content) =>
+  content ? h("section", null, h("h3", null, title), content) : null;
 
 // Elements, and what draws the charts once these are in the document.
 export function siteView(profile, site, span, zoomed, setZoomed) {
   if (!(site >= 0 && site < profile.sites)) {
-    return [[h("p", { class: "none" }, `There is no site #${site}: choose one from the sites.`)], []];
+    return [
+      [h("p", { class: "none" }, `There is no site #${site}: choose one from the sites.`)],
+      [],
+    ];
   }
   const place = placeOf(profile, site);
   const scores = scoresOf(profile, site);
-  const life = [number(profile, "first", site), profile.ends[site]].map((it) => toSeconds(profile, it));
+  const life = [number(profile, "first", site), profile.ends[site]].map((it) =>
+    toSeconds(profile, it),
+  );
   if (life[1] - life[0] < 1e-9) life[1] = life[0] + 1e-9;
   const range = span ?? (zoomed === "run" ? [0, profile.seconds] : life);
   const curve = curveView(profile, site, span);
@@ -167,34 +325,71 @@ export function siteView(profile, site, span, zoomed, setZoomed) {
   const lives = pairs(profile, "lives", site);
   const [sizeBox, liveBox] = [box("Chunks by size"), box("Chunks by lifetime")];
   const draws = [
-    curve?.draw, blocks.draw,
+    curve?.draw,
+    blocks.draw,
     () => sizes.length && distribution(sizeBox, sizes, bytes),
     () => lives.length && distribution(liveBox, lives, (it) => shortCount(it)),
   ];
-  const findings = profile.findings.filter(([of]) => of === site)
+  const findings = profile.findings
+    .filter(([of]) => of === site)
     .map((it) => findingItem(profile, it));
-  const wait = profile.misses?.waits
-    .find((it) => it.site === site && it.share >= profile.misses.minShare);
+  const wait = profile.misses?.waits.find(
+    (it) => it.site === site && it.share >= profile.misses.minShare,
+  );
   if (wait) findings.push(waitItem(profile, wait));
   const colour = colourOf(scores.all);
-  return [[
-    h("h2", { class: "site" },
-      h("span", { class: "score", style: { background: colour, color: inkOn(colour) } }, score(scores.all)),
-      ` #${site} ${place.short} `, h("code", null, place.where)),
-    h("p", { class: "type" }, "allocates ", h("code", null, typeName(profile, site))),
-    findings.length ? h("ol", { class: "findings" }, findings) : null,
-    h("div", { class: "two" },
-      h("div", null, section("Scores, and why", scoresView(profile, site)), section("Numbers", facts(profile, site))),
-      h("div", null, section("Call stack, innermost first", stackView(profile, site)))),
-    curve ? section("Its share of memory over time", curve.element) : null,
-    section("Chunks over time", [
-      span ? null : choice("time", [["life", "the site's life"], ["run", "the whole run"]], zoomed, setZoomed),
-      h("p", { class: "about" }, blocks.text), blocks.element]),
-    section("Bytes", bytesView(profile, site)),
-    h("div", { class: "two" },
-      section("Chunks by size", sizes.length ? sizeBox : null),
-      section("Chunks by lifetime, in events", lives.length ? liveBox : null)),
-    section("Misses, simulated", missesView(profile, site)),
-    section("Pointers", pointersView(profile, site)),
-  ], draws.filter((it) => it)];
+  return [
+    [
+      h(
+        "h2",
+        { class: "site" },
+        h(
+          "span",
+          { class: "score", style: { background: colour, color: inkOn(colour) } },
+          score(scores.all),
+        ),
+        ` #${site} ${place.short} `,
+        h("code", null, place.where),
+      ),
+      h("p", { class: "type" }, "allocates ", h("code", null, typeName(profile, site))),
+      findings.length ? h("ol", { class: "findings" }, findings) : null,
+      h(
+        "div",
+        { class: "two" },
+        h(
+          "div",
+          null,
+          section("Scores, and why", scoresView(profile, site)),
+          section("Numbers", facts(profile, site)),
+        ),
+        h("div", null, section("Call stack, innermost first", stackView(profile, site))),
+      ),
+      curve ? section("Its share of memory over time", curve.element) : null,
+      section("Chunks over time", [
+        span
+          ? null
+          : choice(
+              "time",
+              [
+                ["life", "the site's life"],
+                ["run", "the whole run"],
+              ],
+              zoomed,
+              setZoomed,
+            ),
+        h("p", { class: "about" }, blocks.text),
+        blocks.element,
+      ]),
+      section("Bytes", bytesView(profile, site)),
+      h(
+        "div",
+        { class: "two" },
+        section("Chunks by size", sizes.length ? sizeBox : null),
+        section("Chunks by lifetime, in events", lives.length ? liveBox : null),
+      ),
+      section("Misses, simulated", missesView(profile, site)),
+      section("Pointers", pointersView(profile, site)),
+    ],
+    draws.filter((it) => it),
+  ];
 }

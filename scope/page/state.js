@@ -1,9 +1,22 @@
 // What is shown, which the fragment of the address has, so that a link leads back to it.
 
 const DEFAULTS = {
-  view: "findings", site: "", fn: "", type: "", thread: "", from: "", to: "",
-  metric: "peak", form: "icicle", callers: "", at: "", zoom: "", search: "", sort: "saving",
-  curves: "process", theme: "",
+  view: "findings",
+  site: "",
+  fn: "",
+  type: "",
+  thread: "",
+  from: "",
+  to: "",
+  metric: "peak",
+  form: "icicle",
+  callers: "",
+  at: "",
+  zoom: "",
+  search: "",
+  sort: "saving",
+  curves: "process",
+  theme: "",
 };
 
 export const state = { ...DEFAULTS };

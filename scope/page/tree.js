@@ -4,7 +4,7 @@
 import { frameOf } from "./data.js";
 
 // A frame that is narrower than this part of the graph is left out.
-const MIN_PART = 1 / 700;
+const MIN_PART = 1 / 400;
 const MAX_DEPTH = 200;
 
 function childrenOf(profile) {
@@ -49,11 +49,15 @@ export function fromRoot(profile, admitted, values, zoom) {
     const children = [];
     for (let i = starts[node]; i < starts[node + 1] && depth < MAX_DEPTH; i++) {
       if (total[nodes[i]] > least) children.push(build(nodes[i], depth + 1));
-
     }
     children.sort((a, b) => b.value - a.value);
-    return frame(profile, node, total[node], scored[node] ? scores[node] / scored[node] : null,
-      children);
+    return frame(
+      profile,
+      node,
+      total[node],
+      scored[node] ? scores[node] / scored[node] : null,
+      children,
+    );
   };
   let top = build(root, 0);
   for (let node = root; node !== 0; node = parent[node]) {
@@ -69,53 +73,78 @@ function frame(profile, node, value, severity, children) {
   return { id: node, name: at ? at.short : "all sites", frame: at, value, severity, children };
 }
 
+// The node of each site's place, or of its innermost frame.
+function placeNodes(profile) {
+  if (profile.placeNodes) return profile.placeNodes;
+  const { parent, col } = profile;
+  const frameAt = col["node.frame"];
+  profile.placeNodes = Uint32Array.from(col["site.node"], (leaf, site) => {
+    const place = col["site.place"][site];
+    let node = place === 0 ? 0 : leaf;
+    while (node > 0 && frameAt[node] !== place) node = parent[node];
+    return node || leaf;
+  });
+  return profile.placeNodes;
+}
+
 // Callers above the places that allocate: equal frames of different stacks are one.
 export function fromPlaces(profile, admitted, values) {
   const { parent, severity, col } = profile;
   const frameAt = col["node.frame"];
-  let sites = [];
+  const sites = [];
   let total = 0;
   for (let site = 0; site < profile.sites; site++) {
     if (!admitted[site] || !values[site]) continue;
     total += values[site];
     sites.push(site);
   }
-  const startOf = (site) => {
-    const place = col["site.place"][site];
-    const leaf = col["site.node"][site];
-    if (place === 0) return leaf;
-    let node = leaf;
-    while (node > 0 && frameAt[node] !== place) node = parent[node];
-    return node || leaf;
-  };
   const least = total * MIN_PART;
+  // Where each site is on its way up.
+  const node = placeNodes(profile).slice();
+  const sums = new Float64Array(col["frame.line"].length + 1);
   const build = (name, at, members, depth, path) => {
-    const groups = new Map();
     let [value, scored, scores] = [0, 0, 0];
-    for (const [site, node] of members) {
+    const seen = [];
+    for (const site of members) {
       value += values[site];
       if (severity[site] >= 0) {
         scored += values[site];
         scores += values[site] * severity[site];
       }
-      if (node === 0 || depth >= MAX_DEPTH) continue;
-      const group = groups.get(frameAt[node]) ?? { value: 0, members: [] };
-      group.value += values[site];
-      group.members.push([site, parent[node]]);
-      groups.set(frameAt[node], group);
+      const frame = frameAt[node[site]];
+      if (node[site] === 0) continue;
+      if (sums[frame] === 0) seen.push(frame);
+      sums[frame] += values[site];
+    }
+    // Only groups that are wide enough get their members.
+    const groups = new Map();
+    for (const frame of seen) {
+      if (sums[frame] > least && depth < MAX_DEPTH) groups.set(frame, []);
+      sums[frame] = 0;
+    }
+    for (const site of groups.size ? members : []) {
+      const group = node[site] === 0 ? undefined : groups.get(frameAt[node[site]]);
+      if (!group) continue;
+      group.push(site);
+      node[site] = parent[node[site]];
     }
     const children = [];
-    for (const [id, group] of groups) {
-      if (group.value <= least) continue;
-      const inner = frameOf(profile, id - 1);
-      children.push(build(inner.short, inner, group.members, depth + 1, `${path}.${id}`));
+    for (const [frame, group] of groups) {
+      const inner = frameOf(profile, frame - 1);
+      children.push(build(inner.short, inner, group, depth + 1, `${path}.${frame}`));
     }
     children.sort((a, b) => b.value - a.value);
-    return { id: path, name, frame: at, value, children, severity: scored ? scores / scored : null,
-      sites: members.length <= 50 ? members.map(([site]) => site) : [] };
+    return {
+      id: path,
+      name,
+      frame: at,
+      value,
+      children,
+      severity: scored ? scores / scored : null,
+      sites: members.length <= 50 ? members : [],
+    };
   };
-  const all = sites.map((site) => [site, startOf(site)]);
-  return build("all places", null, all, 0, "p");
+  return build("all places", null, sites, 0, "p");
 }
 
 // The admitted sites below a node, those of most value first.

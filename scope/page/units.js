@@ -15,7 +15,7 @@ function prefixed(number, unit) {
 }
 
 export const bytes = (number) => prefixed(number, "B");
-export const byteSeconds = (number) => prefixed(number, "B·s");
+export const byteSeconds = (number) => prefixed(number, "B*s");
 export const count = (number) => Math.round(number).toLocaleString("en-US");
 export const shortCount = (number) => (number < 1e6 ? count(number) : prefixed(number, ""));
 export const percent = (part) => `${(part * 100).toFixed(part > 0 && part < 0.0995 ? 1 : 0)} %`;
@@ -24,7 +24,13 @@ export const score = (value) => (value === null ? "–" : value.toFixed(2));
 
 export function seconds(number) {
   if (number === 0) return "0 s";
-  const [scaled, unit] = number >= 1 ? [number, "s"] : number >= 1e-3 ? [number * 1e3, "ms"]
-    : number >= 1e-6 ? [number * 1e6, "µs"] : [number * 1e9, "ns"];
+  const [scaled, unit] =
+    number >= 1
+      ? [number, "s"]
+      : number >= 1e-3
+        ? [number * 1e3, "ms"]
+        : number >= 1e-6
+          ? [number * 1e6, "µs"]
+          : [number * 1e9, "ns"];
   return `${scaled.toFixed(scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0)} ${unit}`;
 }

@@ -141,6 +141,8 @@ pub const WORKLOADS: &[Workload] = &[
         &[]),
     workload("scope", "scope_alloc_bound", &[], &["scope_vs_dhat"]),
     workload("scope", "scope_open_1gb", &[], &["scope_open_1gb"]),
+    workload("scope", "scope_page_open_1e7", &["scope_page_frame", "scope_page_bytes_per_site"],
+        &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

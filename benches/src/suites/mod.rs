@@ -9,6 +9,7 @@ pub mod olden;
 mod predictions;
 mod scaling;
 mod scope;
+mod scope_page;
 
 use std::time::Duration;
 
@@ -64,6 +65,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,
+        "scope_page_open_1e7" => scope_page::page_of_1e7,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
         name if name.starts_with("olden_") => olden::of_program,

@@ -302,7 +302,7 @@ fn overhead(with: &[Run], without: &[Run], figure: fn(&Run) -> f64) -> Rounds {
 }
 
 /// What is held against the largest that is allowed.
-fn floor(name: &str, unit: &str, ours: &Rounds, largest: f64) -> Comparison {
+pub(super) fn floor(name: &str, unit: &str, ours: &Rounds, largest: f64) -> Comparison {
     let allowed = Rounds::new(vec![largest; ours.each().len()]);
     Comparison::new(name, "largest allowed", unit, ours, &allowed)
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 
 use crate::analyses::types::type_name;
-use crate::analyses::units::ratio;
+use crate::analyses::units::{ratio, sum};
 use crate::profile::{Access, Profile};
 
 /// A field of fewer of the nodes' loads than this part leads there by accident.
@@ -65,7 +65,8 @@ pub fn structures(profile: &Profile) -> Vec<Structure> {
         let [from, to] = [edge.from, edge.to].map(group_of);
         if from == to {
             let offset = element_offset(profile, edge.from, edge.offset);
-            *fields.entry(from).or_default().entry(offset).or_default() += edge.loads;
+            let loads = fields.entry(from).or_default().entry(offset).or_default();
+            *loads = loads.saturating_add(edge.loads);
             sites.entry(from).or_default().extend([edge.from, edge.to]);
         } else {
             let of_site = places.entry(to).or_default().entry(edge.from).or_default();
@@ -75,7 +76,7 @@ pub fn structures(profile: &Profile) -> Vec<Structure> {
     let inverse = inverse(profile, &group_of);
     let mut found = Vec::new();
     for (group, offsets) in fields {
-        let loads: u64 = offsets.values().sum();
+        let loads = sum(offsets.values().copied());
         let mut used: Vec<u32> = { offsets.iter() }
             .filter(|&(_, &of_field)| ratio(of_field, loads) >= MIN_SHARE)
             .map(|(&offset, _)| offset)
@@ -135,8 +136,8 @@ pub(crate) fn element_offset(profile: &Profile, site: u32, offset: u32) -> u32 {
     }
 }
 
-/// Whether a field of a group leads back: its pointers lead to the chunk that the pointer of another
-/// field led from.
+/// Whether a field of a group leads back: its pointers lead to the chunk that the pointer of
+/// another field led from.
 fn inverse(profile: &Profile, group_of: &dyn Fn(u32) -> u32) -> HashMap<(u32, u32), bool> {
     let mut counts: HashMap<(u32, u32), [u64; 2]> = HashMap::new();
     for window in &profile.windows {

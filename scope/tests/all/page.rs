@@ -35,7 +35,8 @@ fn small() -> &'static PathBuf {
 
 fn type_into(id: &str, text: &str) -> String {
     format!(
-        "const it = document.getElementById({}); it.value = {}; it.dispatchEvent(new Event('input'))",
+        "const it = document.getElementById({}); it.value = {}; \
+         it.dispatchEvent(new Event('input'))",
         json!(id),
         json!(text)
     )

@@ -5,6 +5,7 @@
 //! are escaped as the terminal's are. Times are in events, and `clock` turns them into
 //! nanoseconds.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
@@ -38,6 +39,8 @@ const MIN_WAIT_SHARE: f64 = 0.01;
 const WITH_SOURCE: usize = 200;
 /// Scores are stored as 1 and a thousand steps; 0 is unknown.
 const SCORE_STEPS: f64 = 1000.0;
+
+type Number = fn(&Site) -> u64;
 
 pub(super) struct Data<'a> {
     profile: &'a Profile,
@@ -188,7 +191,7 @@ impl<'a> Data<'a> {
     fn sites(&mut self) {
         let sites = &self.profile.sites;
         let columns = &mut self.columns;
-        let numbers: [(&str, fn(&Site) -> u64); 36] = [
+        let numbers: [(&str, Number); 36] = [
             ("type", |it| it.type_id.map_or(0, |id| u64::from(id) + 1)),
             ("allocations", |it| it.allocations),
             ("frees", |it| it.frees),
@@ -327,7 +330,7 @@ impl<'a> Data<'a> {
                 before = it.allocated.max(before);
                 let since = |time: u64| match time {
                     0 => 0,
-                    time => time.saturating_sub(it.allocated) + 1,
+                    time => time.saturating_sub(it.allocated).saturating_add(1),
                 };
                 let thread = match it.thread {
                     u16::MAX => 0,
@@ -498,39 +501,39 @@ impl<'a> Data<'a> {
 
     /// Pointers: site, offset in the element, site, loads, followed, and possible misses by level.
     fn edges(&self) -> Value {
-        let mut sums: HashMap<(u32, u32, u32), ([u64; 2], Vec<u64>)> = HashMap::new();
-        let key = |from, offset, to| {
-            let offset = element_offset(self.profile, from, offset);
-            (from, offset, to)
-        };
+        let mut sums: HashMap<(u32, u32, u32), EdgeSum> = HashMap::new();
+        let key = |from, offset, to| (from, element_offset(self.profile, from, offset), to);
         for edge in &self.profile.edges {
             let sum = sums
                 .entry(key(edge.from, edge.offset, edge.to))
                 .or_default();
-            sum.0 = [sum.0[0] + edge.loads, sum.0[1] + edge.followed];
+            sum.loads = sum.loads.saturating_add(edge.loads);
+            sum.followed = sum.followed.saturating_add(edge.followed);
         }
         for edge in self.results.misses.iter().flat_map(|it| &it.edges) {
             let sum = sums
                 .entry(key(edge.from, edge.offset, edge.to))
                 .or_default();
-            sum.1.resize(edge.possible.len(), 0);
-            for (all, more) in sum.1.iter_mut().zip(&edge.possible) {
+            sum.misses.resize(edge.possible.len(), 0);
+            for (all, more) in sum.misses.iter_mut().zip(&edge.possible) {
                 *all += more;
             }
         }
-        let mut edges: Vec<_> = sums.into_iter().collect();
-        edges.sort_unstable_by_key(|(key, sum)| (std::cmp::Reverse(sum.0), *key));
-        let edge = |((from, offset, to), ([loads, followed], misses)): &(_, ([u64; 2], _))| {
-            let (from, offset, to): (&u32, &u32, &u32) = (from, offset, to);
-            let misses: &Vec<u64> = misses;
-            json!([from, offset, to, loads, followed, misses])
+        let mut edges: Vec<((u32, u32, u32), EdgeSum)> = sums.into_iter().collect();
+        edges.sort_unstable_by_key(|(key, sum)| (Reverse((sum.loads, sum.followed)), *key));
+        let edge = |((from, offset, to), sum): &((u32, u32, u32), EdgeSum)| {
+            json!([from, offset, to, sum.loads, sum.followed, sum.misses])
         };
-        edges
-            .iter()
-            .take(EDGES)
-            .map(|it| edge(&(it.0, it.1.clone())))
-            .collect()
+        edges.iter().take(EDGES).map(edge).collect()
     }
+}
+
+/// Edges of all elements of a site.
+#[derive(Default)]
+struct EdgeSum {
+    loads: u64,
+    followed: u64,
+    misses: Vec<u64>,
 }
 
 /// The frames of a page.

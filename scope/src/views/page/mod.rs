@@ -139,7 +139,13 @@ fn assemble(data: &str) -> String {
 fn part(text: &str) -> String {
     let mut body = String::with_capacity(text.len());
     let mut names = Vec::new();
-    for line in text.lines().filter(|line| !line.starts_with("import ")) {
+    let mut is_import = false;
+    for line in text.lines() {
+        is_import |= line.starts_with("import ");
+        if is_import {
+            is_import = !line.ends_with(';');
+            continue;
+        }
         let line = match line.strip_prefix("export ") {
             Some(line) => {
                 let mut words = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
