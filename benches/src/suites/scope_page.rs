@@ -34,6 +34,9 @@ fn write(path: &Path, profile: &Profile, chunks: u64) -> Result<u64, Failure> {
 
 /// Rows of time are left out where there is no Chromium.
 pub(super) fn page_of_1e7(workload: &Workload, effort: &Effort) -> Rows {
+    if !effort.wants(workload, workload.if_full[0]) {
+        return Ok(Vec::new());
+    }
     let folder = TempDir::new()?;
     let path = folder.path().join("page.html");
     let shell = write(&path, &page_profile::profile(1), 0)?;

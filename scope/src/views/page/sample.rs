@@ -219,12 +219,13 @@ mod tests {
         assert!(times[times.len() - 1] > 900, "{times:?}");
     }
 
+    /// The first sites of the six orders come before all others.
     #[test]
     fn sites_with_findings_come_first() {
         let run = profile();
         let found = crate::analyses::findings::findings(&run, &Default::default());
         let quotas = Quotas::new(&run, &found, None);
-        assert_eq!(quotas.rank(found[0].site), 0);
+        assert!(quotas.rank(found[0].site) < 6);
         assert_eq!(quotas.chunks(found[0].site), MOST);
     }
 }
