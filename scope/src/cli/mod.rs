@@ -25,6 +25,7 @@ mod canary;
 mod cargo;
 mod cc;
 mod elf;
+mod export;
 mod flags;
 mod launch;
 mod process;
@@ -120,6 +121,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Show(args) => show::run(&args, out)?,
+        Command::Export(args) => export::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.
             let mut script = Vec::new();
