@@ -15,7 +15,7 @@
 //! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `format`, `profile`, `profiled`, `runtime`, `symbols`, `types`,
-// `capture`, `store`, `analyses`, `views`, `exports`, `cli`.
+// `capture`, `store`, `analyses`, `views`, `exports`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod analyses;
@@ -29,6 +29,8 @@ pub mod exports;
 #[path = "../format/mod.rs"]
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod format;
+#[cfg(feature = "profiles")]
+pub mod imports;
 #[cfg(feature = "profiles")]
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;
