@@ -45,6 +45,8 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Write a profile in the format of another viewer
     Export(super::export::ExportArgs),
+    /// Compare two profiles
+    Diff(super::diff::DiffArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = "Examples:
   ccscope completions bash > ~/.local/share/bash-completion/completions/ccscope
@@ -61,7 +63,7 @@ pub(super) enum Command {
     Man {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
-        #[arg(value_parser = ["run", "cc", "c++", "show", "export", "completions", "man", "cargo"])]
+        #[arg(value_parser = ["run", "cc", "c++", "show", "export", "diff", "completions", "man", "cargo"])]
         command: Option<String>,
     },
 }
