@@ -63,7 +63,9 @@ pub(super) enum Command {
     Man {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
-        #[arg(value_parser = ["run", "cc", "c++", "show", "export", "diff", "completions", "man", "cargo"])]
+        #[arg(value_parser = [
+            "run", "cc", "c++", "show", "export", "diff", "completions", "man", "cargo",
+        ])]
         command: Option<String>,
     },
 }

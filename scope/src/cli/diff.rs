@@ -1,30 +1,27 @@
 //! `ccscope diff`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::{CliError, show, usage};
-use crate::Error;
 use crate::analyses::diff::{Gate, breaches, diff};
 use crate::imports;
-use crate::profile::Profile;
 use crate::views::{Options, diff as view};
 
 #[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "A gate is METRIC>+CHANGE or METRIC<-CHANGE; a change is a number or, with \
-%, a part of the old value. METRIC is peak, bytes, requested, allocations, end, temporary, drag, \
-accesses, lifetime, usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or \
-function. The exit status is 1 if a gate fails, with a line for each on standard error.
+#[command(after_help = "\
+A gate is METRIC>+CHANGE or METRIC<-CHANGE; a change is a number or, with %, a part of the old
+value. METRIC is peak, bytes, requested, allocations, end, temporary, drag, accesses, lifetime,
+usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or function. The
+exit status is 1 if a gate fails, with a line for each on standard error.
 
 Examples:
   ccscope diff main.ccscope new.ccscope
   ccscope diff main.ccscope new.ccscope --fail-on 'peak>+5%,drag>+10%,usage<-0.05'
-  ccscope diff main.ccscope new.ccscope --fail-on 'site:src/index.rs:allocations>+0'"
-)]
+  ccscope diff main.ccscope new.ccscope --fail-on 'site:src/index.rs:allocations>+0'")]
 pub(super) struct DiffArgs {
     /// The profile of before
     old: PathBuf,
@@ -46,7 +43,7 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, CliError> {
-    let [old, new] = [open(&args.old)?, open(&args.new)?];
+    let [old, new] = [imports::open(&args.old)?, imports::open(&args.new)?];
     // Before anything is printed: a gate that makes no sense is a mistake in the command.
     let breaches = match breaches(&old, &new, &args.fail_on) {
         Ok(breaches) => breaches,
@@ -74,9 +71,4 @@ pub(super) fn run(
         writeln!(err, "ccscope: gate {breach}")?;
     }
     Ok(u8::from(!breaches.is_empty()))
-}
-
-/// Without single chunks, which nothing here needs.
-fn open(path: &Path) -> Result<Profile, Error> {
-    imports::open(path)
 }

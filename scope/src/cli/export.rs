@@ -33,7 +33,7 @@ pub(super) struct ExportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// valgrind's dh_view.html
+    /// The page `dh_view.html` of valgrind
     Dhat,
     /// profiler.firefox.com
     Firefox,

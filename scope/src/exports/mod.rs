@@ -8,7 +8,7 @@
 //! | [`perfetto`] | ui.perfetto.dev | curves as counters, threads, a heap profile |
 //! | [`pprof`] | `go tool pprof` and what speaks its format | all numbers of a site |
 //! | [`speedscope`] | speedscope.app | all numbers of a site |
-//! | `parquet` (with the feature) | DuckDB, Polars, Spark | everything, as tables |
+//! | `parquet` (with the feature) | databases | everything, as tables |
 //!
 //! Names are data: they go through the encoder of the format, and where a format has separators
 //! (collapsed stacks), these are replaced. Counts that a format cannot hold become its largest.

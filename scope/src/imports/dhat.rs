@@ -199,10 +199,9 @@ fn frame(text: &str) -> Frame {
         frame.module = file_name(module).to_owned();
     } else {
         // The crate `dhat` has a column behind the line.
-        let numbers = place.splitn(2, ':').nth(1).unwrap_or("");
-        let line = numbers.split(':').next().unwrap_or("");
-        frame.file = place.split(':').next().unwrap_or("").to_owned();
-        frame.line = line.parse().unwrap_or(0);
+        let mut parts = place.split(':');
+        frame.file = parts.next().unwrap_or("").to_owned();
+        frame.line = parts.next().and_then(|line| line.parse().ok()).unwrap_or(0);
     }
     if frame.function == "???" {
         frame.function = format!("{}+{address:#x}", frame.module);

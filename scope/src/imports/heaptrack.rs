@@ -191,7 +191,10 @@ impl File {
         let module = file_name(&module).to_owned();
         let mut found: Vec<Frame> = Vec::new();
         while let Some(function) = words.next() {
-            let function = self.named(index(Some(function))?)?;
+            let function = match self.named(index(Some(function))?)? {
+                unknown if unknown.is_empty() => format!("{module}+{address:#x}"),
+                function => function,
+            };
             // Without debug information, the function is all there is.
             let file = words.next().map_or(Ok(0), |word| index(Some(word)))?;
             let line = words.next().map_or(Ok(0), |word| number(Some(word)))?;
