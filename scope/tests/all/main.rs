@@ -15,3 +15,4 @@ mod store;
 mod types;
 mod unmodified;
 mod vectors;
+mod views;
