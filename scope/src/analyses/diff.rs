@@ -8,9 +8,9 @@
 //! Gates see what is the same in each run of a deterministic program: counts, bytes, and times in
 //! events. Seconds and simulated misses are in the result, but no gate is on them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
-use std::hash::Hash;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 
 use ccmodel::Machine;
@@ -246,10 +246,9 @@ impl Side<'_> {
     /// Of some sites: sums, and means of scores.
     fn of_sites(&self, metric: Metric, sites: &[usize]) -> Option<f64> {
         if let Some(score) = metric.score() {
-            let known: Vec<f64> = { sites.iter() }
-                .filter_map(|&site| score(&self.scores[site]))
-                .collect();
-            return (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64);
+            let known = || sites.iter().filter_map(|&site| score(&self.scores[site]));
+            let count = known().count();
+            return (count > 0).then(|| known().sum::<f64>() / count as f64);
         }
         let is_known =
             self.profile.run.accesses || !matches!(metric, Metric::Drag | Metric::Accesses);
@@ -269,10 +268,8 @@ impl Side<'_> {
 }
 
 fn site_change(sides: &[Side<'_>; 2], total: &[Change], pair: Pair) -> SiteChange {
-    let of = |side: usize, site: Option<usize>, metric| {
-        let sites = site.map_or(Vec::new(), |site| vec![site]);
-        sides[side].of_sites(metric, &sites)
-    };
+    let of =
+        |side: usize, site: Option<usize>, metric| sides[side].of_sites(metric, site.as_slice());
     let changes: Vec<Change> = { Metric::NAMES.iter() }
         .map(|&(_, metric)| Change {
             metric,
@@ -322,16 +319,22 @@ struct Pair {
 
 /// What sites are recognised by, as numbers that mean the same in both profiles.
 struct Keys {
-    /// Of the functions of the stack, and of those of the program alone, if there are any.
-    chain: u32,
-    own: Option<u32>,
-    lines: u32,
+    /// Hashes of the functions of the stack, of those of the program alone, if there are any,
+    /// and of lines.
+    chain: u64,
+    own: Option<u64>,
+    lines: u64,
     type_name: u32,
     /// The function that the site is shown at.
     place: u32,
     sizes: [u64; 3],
-    /// The functions, sorted.
-    functions: Vec<u32>,
+}
+
+/// The same for the same numbers.
+fn hash(numbers: impl Iterator<Item = u32>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    numbers.for_each(|number| hasher.write_u32(number));
+    hasher.finish()
 }
 
 /// Numbers for values, in order of their first use.
@@ -343,32 +346,28 @@ fn number<T: Eq + Hash>(numbers: &mut HashMap<T, u32>, value: T) -> u32 {
 /// Sites of both profiles, each once.
 fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
     let mut names = HashMap::new();
-    let mut stacks = HashMap::new();
-    let mut keys = [old, new].map(|profile| {
-        let functions: Vec<u32> = { profile.frames.iter() }
-            .map(|frame| number(&mut names, function(frame)))
-            .collect();
+    let functions = [old, new].map(|profile| {
+        let functions = profile.frames.iter();
+        let numbers = functions.map(|frame| number(&mut names, function(frame)));
+        numbers.collect::<Vec<u32>>()
+    });
+    let keys = [(old, &functions[0]), (new, &functions[1])].map(|(profile, functions)| {
         let own: Vec<bool> = profile.frames.iter().map(|it| !is_library(it)).collect();
         let sites = profile.sites.iter().map(|site| {
             let frames = || site.stack.iter().map(|&frame| frame as usize);
-            let chain: Vec<u32> = frames().map(|frame| functions[frame]).collect();
-            let mut mine: Vec<u32> = { frames().filter(|&frame| own[frame]) }
+            let mut last = None;
+            let mine = { frames().filter(|&frame| own[frame]) }
                 .map(|frame| functions[frame])
-                .collect();
-            mine.dedup();
-            let lines = frames().map(|frame| profile.frames[frame].line).collect();
+                .filter(|&function| last.replace(function) != Some(function));
             let place = site.place.or(site.stack.first().copied());
             let type_name = type_name(profile, site.type_id).unwrap_or_default();
-            let mut sorted = chain.clone();
-            sorted.sort_unstable();
             Keys {
-                chain: number(&mut stacks, chain),
-                own: (!mine.is_empty()).then(|| number(&mut stacks, mine)),
-                lines: number(&mut stacks, lines),
+                chain: hash(frames().map(|frame| functions[frame])),
+                own: frames().any(|frame| own[frame]).then(|| hash(mine)),
+                lines: hash(frames().map(|frame| profile.frames[frame].line)),
                 type_name: number(&mut names, type_name.to_owned()),
                 place: place.map_or(u32::MAX, |place| functions[place as usize]),
                 sizes: [site.smallest, site.largest, site.allocations],
-                functions: sorted,
             }
         });
         sites.collect::<Vec<Keys>>()
@@ -389,19 +388,24 @@ fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
         left: orders,
         pairs: Vec::new(),
     };
-    let keys = &mut keys;
-    let functions = Matched::Functions;
-    matching.by(keys, functions, |it| Some((it.chain, it.lines)));
-    matching.by(keys, functions, |it| {
-        Some((it.chain, it.type_name, it.sizes))
-    });
-    matching.by(keys, functions, |it| Some((it.chain, it.type_name)));
-    matching.by(keys, functions, |it| Some(it.chain));
+    let keys = &keys;
+    let same = Matched::Functions;
+    matching.by(keys, same, |it| Some((it.chain, it.lines)));
+    matching.by(keys, same, |it| Some((it.chain, it.type_name, it.sizes)));
+    matching.by(keys, same, |it| Some((it.chain, it.type_name)));
+    matching.by(keys, same, |it| Some(it.chain));
     matching.by(keys, Matched::OwnFunctions, |it| {
         Some((it.own?, it.type_name))
     });
     matching.by(keys, Matched::OwnFunctions, |it| it.own);
-    matching.similar(keys);
+    // What a stack calls, in no order.
+    let called = |side: usize, site: usize| {
+        let stack = [old, new][side].sites[site].stack.iter();
+        let mut called: Vec<u32> = stack.map(|&it| functions[side][it as usize]).collect();
+        called.sort_unstable();
+        called
+    };
+    matching.similar(keys, called);
     let [old, new] = matching.left;
     let alone = |old, new| Pair {
         old,
@@ -432,18 +436,27 @@ impl Matching {
         matched: Matched,
         key: impl Fn(&Keys) -> Option<K>,
     ) {
-        let mut news: HashMap<K, VecDeque<usize>> = HashMap::new();
+        // Lists of sites with the same key: the first and the last, and what follows each.
+        let mut ends: HashMap<K, [usize; 2]> = HashMap::new();
+        let mut next = vec![usize::MAX; keys[1].len()];
         for &site in &self.left[1] {
-            if let Some(key) = key(&keys[1][site]) {
-                news.entry(key).or_default().push_back(site);
+            let Some(key) = key(&keys[1][site]) else {
+                continue;
+            };
+            let ends = ends.entry(key).or_insert([site, site]);
+            if ends[1] != site {
+                next[ends[1]] = site;
+                ends[1] = site;
             }
         }
         let mut taken = vec![false; keys[1].len()];
         self.left[0].retain(|&old| {
-            let same = key(&keys[0][old]).and_then(|key| news.get_mut(&key));
-            let Some(new) = same.and_then(VecDeque::pop_front) else {
+            let same = key(&keys[0][old]).and_then(|key| ends.get_mut(&key));
+            let Some(first) = same.map(|it| &mut it[0]).filter(|it| **it != usize::MAX) else {
                 return true;
             };
+            let new = *first;
+            *first = next[new];
             taken[new] = true;
             self.pairs.push(Pair {
                 old: Some(old),
@@ -456,10 +469,11 @@ impl Matching {
     }
 
     /// Pairs sites at the same function with similar stacks, the most similar first.
-    fn similar(&mut self, keys: &[Vec<Keys>; 2]) {
-        let mut places: HashMap<u32, Vec<usize>> = HashMap::new();
+    fn similar(&mut self, keys: &[Vec<Keys>; 2], called: impl Fn(usize, usize) -> Vec<u32>) {
+        let mut places: HashMap<u32, Vec<(usize, Vec<u32>)>> = HashMap::new();
         for &site in &self.left[1] {
-            places.entry(keys[1][site].place).or_default().push(site);
+            let at_place = places.entry(keys[1][site].place).or_default();
+            at_place.push((site, called(1, site)));
         }
         let mut found: Vec<(f64, usize, usize)> = Vec::new();
         let mut seen: HashMap<u32, usize> = HashMap::new();
@@ -471,10 +485,11 @@ impl Matching {
             let first = rank.saturating_sub(MAX_COMPARED / 2);
             let first = first.min(news.len().saturating_sub(MAX_COMPARED));
             *rank += 1;
-            for &new in news.iter().skip(first).take(MAX_COMPARED) {
-                let score = similarity(&it.functions, &keys[1][new].functions);
+            let mine = called(0, old);
+            for (new, theirs) in news.iter().skip(first).take(MAX_COMPARED) {
+                let score = similarity(&mine, theirs);
                 if score >= SIMILAR {
-                    found.push((score, old, new));
+                    found.push((score, old, *new));
                 }
             }
         }

@@ -12,7 +12,7 @@ use ccmodel::Machine;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
@@ -28,6 +28,15 @@ use crate::profile::{Chunk, Exit, Point, Profile, Site};
 pub const SCHEMA: i64 = 1;
 /// Chunks that are collected before they are written.
 const GROUP_ROWS: usize = 1 << 17;
+
+/// Columns in which hardly a value comes twice: a dictionary of them would cost time for nothing.
+const DISTINCT: [&str; 5] = [
+    "address",
+    "allocated",
+    "first_access",
+    "last_access",
+    "freed",
+];
 
 /// The values of a column; those of `Maybe` can be missing.
 enum Values {
@@ -111,10 +120,11 @@ impl Table {
         };
         let fields: String = columns.iter().map(field).collect();
         let schema = Arc::new(parse_message_type(&format!("message row {{ {fields} }}"))?);
-        let properties: WriterPropertiesPtr = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .build()
-            .into();
+        let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+        for name in DISTINCT {
+            properties = properties.set_column_dictionary_enabled(name.into(), false);
+        }
+        let properties = properties.build().into();
         let mut table = Table {
             file: SerializedFileWriter::new(File::create(path)?, schema, properties)?,
         };
