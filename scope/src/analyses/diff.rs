@@ -351,7 +351,13 @@ fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
         let numbers = functions.map(|frame| number(&mut names, function(frame)));
         numbers.collect::<Vec<u32>>()
     });
-    let keys = [(old, &functions[0]), (new, &functions[1])].map(|(profile, functions)| {
+    // Apart from the frames, which fill the cache.
+    let lines = [old, new].map(|profile| {
+        let lines = profile.frames.iter().map(|frame| frame.line);
+        lines.collect::<Vec<u32>>()
+    });
+    let keys = [0, 1].map(|side| {
+        let (profile, functions, lines) = ([old, new][side], &functions[side], &lines[side]);
         let own: Vec<bool> = profile.frames.iter().map(|it| !is_library(it)).collect();
         let sites = profile.sites.iter().map(|site| {
             let frames = || site.stack.iter().map(|&frame| frame as usize);
@@ -364,7 +370,7 @@ fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
             Keys {
                 chain: hash(frames().map(|frame| functions[frame])),
                 own: frames().any(|frame| own[frame]).then(|| hash(mine)),
-                lines: hash(frames().map(|frame| profile.frames[frame].line)),
+                lines: hash(frames().map(|frame| lines[frame])),
                 type_name: number(&mut names, type_name.to_owned()),
                 place: place.map_or(u32::MAX, |place| functions[place as usize]),
                 sizes: [site.smallest, site.largest, site.allocations],
@@ -373,15 +379,11 @@ fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
         sites.collect::<Vec<Keys>>()
     });
     // What is left of both after the stricter keys is paired in the order of lines.
-    let orders = [old, new].map(|profile| {
-        let line_of = |&site: &usize| {
-            let stack = profile.sites[site].stack.iter();
-            stack
-                .map(|&it| profile.frames[it as usize].line)
-                .collect::<Vec<u32>>()
-        };
-        let mut order: Vec<usize> = (0..profile.sites.len()).collect();
-        order.sort_by_cached_key(line_of);
+    let orders = [0, 1].map(|side| {
+        let sites = &[old, new][side].sites;
+        let line_of = |site: usize| sites[site].stack.iter().map(|&it| lines[side][it as usize]);
+        let mut order: Vec<usize> = (0..sites.len()).collect();
+        order.sort_by(|&a, &b| line_of(a).cmp(line_of(b)));
         order
     });
     let mut matching = Matching {
