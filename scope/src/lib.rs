@@ -15,7 +15,7 @@
 //! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `format`, `profile`, `profiled`, `runtime`, `symbols`, `types`,
-// `capture`, `store`, `analyses`, `views`, `cli`.
+// `capture`, `store`, `analyses`, `views`, `exports`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod analyses;
@@ -23,10 +23,14 @@ pub mod analyses;
 pub mod capture;
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "profiles")]
+pub mod exports;
 #[cfg(any(feature = "profiles", test))]
 #[path = "../format/mod.rs"]
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod format;
+#[cfg(feature = "profiles")]
+pub mod imports;
 #[cfg(feature = "profiles")]
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;

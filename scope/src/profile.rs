@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Entries of [`Site::sizes`] and [`Site::lifetimes`].
+pub const BUCKETS: usize = 48;
+
 /// A run of one process.
 ///
 /// Times are counts of events (accesses, allocations and frees), from 1 on; [`Profile::seconds`]

@@ -143,6 +143,8 @@ pub const WORKLOADS: &[Workload] = &[
     workload("scope", "scope_open_1gb", &[], &["scope_open_1gb"]),
     workload("scope", "scope_page_open_1e7", &[],
         &["scope_page_open_1e7", "scope_page_frame", "scope_page_bytes_per_site"]),
+    workload("scope", "scope_diff_1e5_sites", &[], &["scope_diff_1e5_sites"]),
+    workload("scope", "scope_export_parquet_mb_s", &[], &["scope_export_parquet_mb_s"]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

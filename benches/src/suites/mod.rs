@@ -10,6 +10,7 @@ mod predictions;
 mod scaling;
 mod scope;
 mod scope_page;
+mod scope_views;
 
 use std::time::Duration;
 
@@ -66,6 +67,8 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,
         "scope_page_open_1e7" => scope_page::page_of_1e7,
+        "scope_diff_1e5_sites" => scope_views::diff_sites,
+        "scope_export_parquet_mb_s" => scope_views::export_parquet,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
         name if name.starts_with("olden_") => olden::of_program,

@@ -4,6 +4,7 @@
 //! results are numbers and sentences, without layout: [`views`](crate::views) print them.
 
 pub mod curves;
+pub mod diff;
 pub mod findings;
 pub mod misses;
 pub mod scores;

@@ -30,7 +30,7 @@ pub(crate) fn byte_seconds(number: f64) -> String {
     prefixed(number, "B*s")
 }
 
-fn prefixed(number: f64, unit: &str) -> String {
+pub(crate) fn prefixed(number: f64, unit: &str) -> String {
     let mut scaled = number;
     for prefix in ["", "k", "M", "G", "T"] {
         // What would be rounded up to 1000 goes on.

@@ -46,6 +46,10 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Write a profile as one page for a browser, which works without network and server
     Report(ReportArgs),
+    /// Write a profile in the format of another viewer
+    Export(super::export::ExportArgs),
+    /// Compare two profiles
+    Diff(super::diff::DiffArgs),
     /// Print the script that completes this command line in a shell
     #[command(after_help = "Examples:
   ccscope completions bash > ~/.local/share/bash-completion/completions/ccscope
@@ -62,7 +66,9 @@ pub(super) enum Command {
     Man {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
-        #[arg(value_parser = ["run", "cc", "c++", "show", "report", "completions", "man", "cargo"])]
+        #[arg(value_parser = [
+            "run", "cc", "c++", "show", "report", "export", "diff", "completions", "man", "cargo",
+        ])]
         command: Option<String>,
     },
 }

@@ -24,7 +24,9 @@ mod built;
 mod canary;
 mod cargo;
 mod cc;
+mod diff;
 mod elf;
+mod export;
 mod flags;
 mod launch;
 mod process;
@@ -122,6 +124,8 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
+        Command::Diff(args) => return diff::run(&args, out, err),
+        Command::Export(args) => export::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.
             let mut script = Vec::new();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
 use super::{CliError, show};
+use crate::imports;
 use crate::store::Reader;
 use crate::views::{Options, page};
 
@@ -27,10 +28,11 @@ pub(super) fn beside(profile: &Path) -> PathBuf {
 
 /// Writes the page of the profile at `profile`.
 pub(super) fn write(profile: &Path, output: &Path, options: &Options) -> Result<(), CliError> {
-    let mut reader = Reader::open(profile)?;
-    let mut read = reader.profile()?;
-    read.windows = reader.windows().collect::<Result<_, _>>()?;
-    let html = page::to_html(&read, reader.chunks(), options)?;
+    let read = imports::open(profile)?;
+    // Files of other tools have no chunks.
+    let mut reader = Reader::open(profile).ok();
+    let chunks = reader.iter_mut().flat_map(Reader::chunks);
+    let html = page::to_html(&read, chunks, options)?;
     fs::write(output, html).map_err(|error| {
         let path = output.display();
         CliError::from(format!("cannot write {path}: {error}"))

@@ -11,8 +11,8 @@ use rustix::termios::tcgetwinsize;
 
 use super::args::{Color, ShowArgs};
 use super::{CliError, fail};
+use crate::imports;
 use crate::profile::Profile;
-use crate::store::Reader;
 use crate::views::{Options, json, terminal};
 
 /// Largest machine file that is read; a calibrated one has some ten kilobytes.
@@ -34,9 +34,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         ..screen
     };
     // Views need no single chunks, of which there may be more than memory holds.
-    let mut reader = Reader::open(&args.profile)?;
-    let mut profile = reader.profile()?;
-    profile.windows = reader.windows().collect::<Result<_, _>>()?;
+    let profile = imports::open(&args.profile)?;
     let text = match (&args.view, args.source) {
         (_, Some(site)) if site >= profile.sites.len() => {
             return fail(terminal::source(&profile, &options, site).trim_end());

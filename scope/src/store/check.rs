@@ -2,10 +2,7 @@
 //! of entries that are there, sums are numbers, and curves are in order of time.
 
 use crate::format;
-use crate::profile::{Chunk, Point, Profile, Site, Window};
-
-/// Entries of a [`format::Site`]'s distributions.
-const BUCKETS: usize = 48;
+use crate::profile::{BUCKETS, Chunk, Point, Profile, Site, Window};
 
 pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
     let sites = profile.sites.len();

@@ -3,6 +3,7 @@
 //! Names in a profile come from the profiled program. Views show them as data: control characters
 //! are escaped, long ones cut.
 
+pub mod diff;
 pub mod json;
 pub mod page;
 pub mod terminal;

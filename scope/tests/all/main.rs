@@ -19,3 +19,4 @@ mod store;
 mod types;
 mod unmodified;
 mod vectors;
+mod views;

@@ -1,0 +1,74 @@
+//! `ccscope diff`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use ccmodel::Machine;
+use clap::Args as ClapArgs;
+
+use super::{CliError, show, usage};
+use crate::analyses::diff::{Gate, breaches, diff};
+use crate::imports;
+use crate::views::{Options, diff as view};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+A gate is METRIC>+CHANGE or METRIC<-CHANGE; a change is a number or, with %, a part of the old
+value. METRIC is peak, bytes, requested, allocations, end, temporary, drag, accesses, lifetime,
+usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or function. The
+exit status is 1 if a gate fails, with a line for each on standard error.
+
+Examples:
+  ccscope diff main.ccscope new.ccscope
+  ccscope diff main.ccscope new.ccscope --fail-on 'peak>+5%,drag>+10%,usage<-0.05'
+  ccscope diff main.ccscope new.ccscope --fail-on 'site:src/index.rs:allocations>+0'")]
+pub(super) struct DiffArgs {
+    /// The profile of before
+    old: PathBuf,
+    /// The profile of now
+    new: PathBuf,
+    /// Gates, separated by commas
+    #[arg(long, value_name = "GATES", value_delimiter = ',')]
+    fail_on: Vec<Gate>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    /// Rows of a table
+    #[arg(long, value_name = "N", default_value = "10")]
+    rows: usize,
+}
+
+pub(super) fn run(
+    args: &DiffArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    let [old, new] = [imports::open(&args.old)?, imports::open(&args.new)?];
+    // Before anything is printed: a gate that makes no sense is a mistake in the command.
+    let breaches = match breaches(&old, &new, &args.fail_on) {
+        Ok(breaches) => breaches,
+        Err(why) => return usage(why),
+    };
+    let diff = diff(&old, &new, Machine::this());
+    let text = match args.json {
+        true => view::json(&old, &new, &diff),
+        false => {
+            let options = show::options_for(std::io::stdout());
+            view::text(
+                &old,
+                &new,
+                &diff,
+                &Options {
+                    rows: args.rows,
+                    ..options
+                },
+            )
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    for breach in &breaches {
+        writeln!(err, "ccscope: gate {breach}")?;
+    }
+    Ok(u8::from(!breaches.is_empty()))
+}

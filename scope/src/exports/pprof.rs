@@ -1,0 +1,232 @@
+//! pprof's `profile.proto`, packed with gzip.
+//!
+//! The messages are those of the published schema, as far as they are used.
+
+use std::io::{self, Write};
+
+use ccmodel::Machine;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+
+use super::{Table, frames, name, signed, weights};
+use crate::profile::{Frame, Profile};
+
+#[derive(Clone, PartialEq, Message)]
+struct File {
+    #[prost(message, repeated, tag = "1")]
+    sample_type: Vec<ValueType>,
+    #[prost(message, repeated, tag = "2")]
+    sample: Vec<Sample>,
+    #[prost(message, repeated, tag = "3")]
+    mapping: Vec<Mapping>,
+    #[prost(message, repeated, tag = "4")]
+    location: Vec<Location>,
+    #[prost(message, repeated, tag = "5")]
+    function: Vec<Function>,
+    #[prost(string, repeated, tag = "6")]
+    string_table: Vec<String>,
+    #[prost(int64, tag = "9")]
+    time_nanos: i64,
+    #[prost(int64, tag = "10")]
+    duration_nanos: i64,
+    #[prost(int64, repeated, tag = "13")]
+    comment: Vec<i64>,
+    #[prost(int64, tag = "14")]
+    default_sample_type: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ValueType {
+    #[prost(int64, tag = "1")]
+    kind: i64,
+    #[prost(int64, tag = "2")]
+    unit: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    /// Innermost first.
+    #[prost(uint64, repeated, tag = "1")]
+    location_id: Vec<u64>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Mapping {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "5")]
+    filename: i64,
+    #[prost(bool, tag = "7")]
+    has_functions: bool,
+    #[prost(bool, tag = "8")]
+    has_filenames: bool,
+    #[prost(bool, tag = "9")]
+    has_line_numbers: bool,
+    #[prost(bool, tag = "10")]
+    has_inline_frames: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Location {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(uint64, tag = "2")]
+    mapping_id: u64,
+    #[prost(uint64, tag = "3")]
+    address: u64,
+    /// Innermost first: all but the last are inlined.
+    #[prost(message, repeated, tag = "4")]
+    line: Vec<Line>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Line {
+    #[prost(uint64, tag = "1")]
+    function_id: u64,
+    #[prost(int64, tag = "2")]
+    line: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Function {
+    #[prost(uint64, tag = "1")]
+    id: u64,
+    #[prost(int64, tag = "2")]
+    name: i64,
+    #[prost(int64, tag = "3")]
+    system_name: i64,
+    #[prost(int64, tag = "4")]
+    filename: i64,
+}
+
+/// Writes the file. The number that viewers show first is that of bytes at the peak.
+///
+/// # Errors
+///
+/// If `out` cannot take it.
+pub fn write(profile: &Profile, machine: &Machine, out: impl Write) -> io::Result<()> {
+    let mut builder = Builder::default();
+    builder.string("");
+    let weights = weights(profile, machine);
+    for (name, weight, _) in &weights {
+        let value = ValueType {
+            kind: builder.string(name),
+            unit: builder.string(weight.unit()),
+        };
+        builder.file.sample_type.push(value);
+    }
+    let mut locations = Table::new();
+    for (index, site) in profile.sites.iter().enumerate() {
+        // An address and the functions that are inlined there are one location.
+        let stack: Vec<usize> = frames(site).collect();
+        let ends_here = |frame: &usize| profile.frames[*frame].inlined;
+        let parts = stack.chunk_by(|frame, _| ends_here(frame));
+        let location_id = parts.map(|part| {
+            let (index, is_new) = locations.add(part.to_vec());
+            if is_new {
+                let frames: Vec<&Frame> = part.iter().map(|&it| &profile.frames[it]).collect();
+                builder.location(&frames);
+            }
+            index as u64 + 1
+        });
+        let location_id = location_id.collect();
+        let value = weights.iter().map(|(.., numbers)| signed(numbers[index]));
+        builder.file.sample.push(Sample {
+            location_id,
+            value: value.collect(),
+        });
+    }
+    let run = &profile.run;
+    let comment = builder.string(&run.command.join(" "));
+    let mut file = File {
+        comment: vec![comment],
+        default_sample_type: builder.string("peak"),
+        time_nanos: signed(run.started_ns),
+        duration_nanos: signed(crate::analyses::units::rounded(run.seconds * 1e9)),
+        ..builder.file
+    };
+    file.string_table = sorted(builder.strings);
+    let mut packer = GzEncoder::new(out, Compression::default());
+    packer.write_all(&file.encode_to_vec())?;
+    packer.finish()?.flush()
+}
+
+fn sorted(table: Table<String>) -> Vec<String> {
+    let mut strings: Vec<(String, usize)> = table.indices.into_iter().collect();
+    strings.sort_unstable_by_key(|&(_, index)| index);
+    strings.into_iter().map(|(string, _)| string).collect()
+}
+
+struct Builder {
+    file: File,
+    strings: Table<String>,
+    functions: Table<[i64; 2]>,
+    mappings: Table<i64>,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            file: File::default(),
+            strings: Table::new(),
+            functions: Table::new(),
+            mappings: Table::new(),
+        }
+    }
+}
+
+impl Builder {
+    fn string(&mut self, text: &str) -> i64 {
+        signed(self.strings.add(text.to_owned()).0 as u64)
+    }
+
+    /// Adds an address with its functions, innermost first.
+    fn location(&mut self, frames: &[&Frame]) {
+        let Some(outermost) = frames.last() else {
+            return;
+        };
+        let filename = self.string(&outermost.module);
+        let (index, is_new) = self.mappings.add(filename);
+        let mapping_id = index as u64 + 1;
+        if is_new {
+            // Symbols are here: viewers need not look for the file.
+            self.file.mapping.push(Mapping {
+                id: mapping_id,
+                filename,
+                has_functions: true,
+                has_filenames: true,
+                has_line_numbers: true,
+                has_inline_frames: true,
+            });
+        }
+        let line = frames.iter().map(|frame| Line {
+            function_id: self.function(frame),
+            line: frame.line.into(),
+        });
+        let line = line.collect();
+        self.file.location.push(Location {
+            id: self.file.location.len() as u64 + 1,
+            mapping_id,
+            address: outermost.address,
+            line,
+        });
+    }
+
+    fn function(&mut self, frame: &Frame) -> u64 {
+        let (name, filename) = (self.string(&name(frame)), self.string(&frame.file));
+        let (index, is_new) = self.functions.add([name, filename]);
+        let id = index as u64 + 1;
+        if is_new {
+            self.file.function.push(Function {
+                id,
+                name,
+                system_name: name,
+                filename,
+            });
+        }
+        id
+    }
+}

@@ -1,0 +1,189 @@
+//! What has changed between two profiles, as text and JSON.
+//!
+//! The JSON has `schema`, `"ccscope-diff-1"`; `total`, `waits_ns` and `sites` of
+//! [`Diff`]; and in each site `where` and `type`, those of the new profile where it is there.
+//! Keys are added within a schema, and never change or go.
+
+use serde_json::{Value, json};
+
+use crate::analyses::diff::{Change, Diff, Matched, Metric, SiteChange, Verdict};
+use crate::analyses::types::type_name;
+use crate::analyses::units;
+use crate::profile::Profile;
+use crate::views::text::{Table, escape, line, short_function, short_path};
+use crate::views::{Options, stack};
+
+/// Changes when a key changes or goes.
+pub const SCHEMA: &str = "ccscope-diff-1";
+
+/// Tables of the totals, and of sites that are worse, new, better and gone.
+#[must_use]
+pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> String {
+    let width = options.width.clamp(60, 240);
+    let mut out = String::new();
+    let mut totals = Table::new(&["total", ">old", ">new", ">change"]);
+    for change in &diff.total {
+        if let (Some(before), Some(after)) = (change.old, change.new) {
+            let metric = change.metric;
+            let [before_text, after_text] = [before, after].map(|it| metric.text(it));
+            totals.row(
+                vec![
+                    metric.name().to_owned(),
+                    before_text,
+                    after_text,
+                    part(before, after),
+                ],
+                None,
+                None,
+            );
+        }
+    }
+    if let [Some(before), Some(after)] = diff.waits_ns {
+        let [before_text, after_text] = [before, after].map(|ns| units::seconds(ns / 1e9));
+        totals.row(
+            vec![
+                "waits".to_owned(),
+                before_text,
+                after_text,
+                part(before, after),
+            ],
+            None,
+            None,
+        );
+    }
+    totals.print(&mut out, width, options.colour);
+    for (verdict, title) in [
+        (Verdict::Worse, "worse"),
+        (Verdict::New, "new"),
+        (Verdict::Better, "better"),
+        (Verdict::Gone, "gone"),
+    ] {
+        let mut sites: Vec<&SiteChange> = diff
+            .sites
+            .iter()
+            .filter(|it| it.verdict == verdict)
+            .collect();
+        sites.sort_by(|a, b| b.cost.abs().total_cmp(&a.cost.abs()));
+        if sites.is_empty() {
+            continue;
+        }
+        line(&mut out, "", None);
+        let mut table = Table::new(&[title, ">peak", ">allocs", ">bytes", ">drag", "where"]);
+        for site in sites.iter().take(options.rows) {
+            let change = |metric| by(site, metric);
+            let number = |site: Option<usize>| site.map_or("-".to_owned(), |it| format!("#{it}"));
+            let name = match (site.old, site.new) {
+                (Some(_), Some(_)) => format!("{}>{}", number(site.old), number(site.new)),
+                _ => number(site.old.or(site.new)),
+            };
+            let mut place = place(old, new, site, options);
+            if matches!(site.matched, Matched::Similar | Matched::OwnFunctions) {
+                place.push_str(" (by likeness)");
+            }
+            let cells = [
+                Metric::Peak,
+                Metric::Allocations,
+                Metric::Bytes,
+                Metric::Drag,
+            ]
+            .map(change);
+            table.row(
+                [name].into_iter().chain(cells).chain([place]).collect(),
+                None,
+                None,
+            );
+        }
+        table.print(&mut out, width, options.colour);
+        if sites.len() > options.rows {
+            let more = format!(
+                "{} of {} shown",
+                options.rows,
+                units::count(sites.len() as u64)
+            );
+            line(&mut out, &more, None);
+        }
+    }
+    let same = diff
+        .sites
+        .iter()
+        .filter(|it| it.verdict == Verdict::Same)
+        .count();
+    line(&mut out, "", None);
+    line(
+        &mut out,
+        &format!("{} as before", units::plural(same as u64, "site")),
+        None,
+    );
+    out
+}
+
+/// The JSON, in one line.
+#[must_use]
+pub fn json(old: &Profile, new: &Profile, diff: &Diff) -> String {
+    let options = Options::default();
+    let site = |site: &SiteChange| {
+        let mut object = json!(site);
+        if let Value::Object(object) = &mut object {
+            let (profile, index) = side(old, new, site);
+            let type_id = index.and_then(|index| profile.sites[index].type_id);
+            object.insert("where".to_owned(), place(old, new, site, &options).into());
+            object.insert("type".to_owned(), type_name(profile, type_id).into());
+        }
+        object
+    };
+    let sites: Vec<Value> = diff.sites.iter().map(site).collect();
+    let all = json!({
+        "schema": SCHEMA, "total": diff.total, "waits_ns": diff.waits_ns, "sites": sites,
+    });
+    format!("{all}\n")
+}
+
+/// The new profile, or the old one where a site is gone, and its index there.
+fn side<'p>(old: &'p Profile, new: &'p Profile, site: &SiteChange) -> (&'p Profile, Option<usize>) {
+    match site.new {
+        Some(_) => (new, site.new),
+        None => (old, site.old),
+    }
+}
+
+fn place(old: &Profile, new: &Profile, site: &SiteChange, options: &Options) -> String {
+    let (profile, index) = side(old, new, site);
+    let Some(site) = index.map(|index| &profile.sites[index]) else {
+        return String::new();
+    };
+    let frame = site.place.map(|place| &profile.frames[place as usize]);
+    let Some(frame) = frame.or_else(|| stack(profile, site).next()) else {
+        return "unknown".to_owned();
+    };
+    let function = escape(&short_function(&frame.function));
+    match &*frame.file {
+        "" => format!("{function} in {}", escape(&frame.module)),
+        file => {
+            let path = short_path(file, options.root.as_deref());
+            format!("{path}:{} {function}", frame.line)
+        }
+    }
+}
+
+/// A change with its sign; nothing where there is none.
+fn by(site: &SiteChange, metric: Metric) -> String {
+    let change: Option<&Change> = site.changes.iter().find(|it| it.metric == metric);
+    let value = |value: Option<f64>, site: Option<usize>| site.map_or(Some(0.0), |_| value);
+    let difference =
+        change.and_then(|it| Some(value(it.new, site.new)? - value(it.old, site.old)?));
+    match difference {
+        None => "-".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(difference) if difference > 0.0 => format!("+{}", metric.text(difference)),
+        Some(difference) => metric.text(difference),
+    }
+}
+
+fn part(before: f64, after: f64) -> String {
+    let part = 100.0 * (after - before) / before;
+    match part {
+        _ if after.to_bits() == before.to_bits() => "0".to_owned(),
+        _ if !part.is_finite() => "new".to_owned(),
+        _ => format!("{part:+.2} %"),
+    }
+}
