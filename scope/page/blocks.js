@@ -133,16 +133,16 @@ export function blocksView(profile, site, range) {
     tip(event, ...(found.chunks ? groupLines(profile, found) : lines(found)));
   };
   const draw = () => rows(element, { range, count: number, height, paint, over, label: "chunks" });
-  return { element, draw, text: explain(profile, blocks, allocations, groups.length > 0) };
+  return { element, draw, text: explain(blocks, allocations, groups.length > 0) };
 }
 
-function explain(profile, blocks, allocations, grouped) {
+function explain(blocks, allocations, grouped) {
   if (grouped) {
-    return "Each block is a group of chunks that were allocated close together, from the first allocation to the last free; dark groups have more chunks. Single chunks are in the profile if it is recorded with --full.";
+    return "Each block is a group of chunks that were allocated close together, from the first allocation to the last free; dark groups have more chunks.";
   }
   const some =
     blocks.length < allocations
-      ? `${plural(blocks.length, "chunk")} of ${count(allocations)}: ${profile.alive ? "those alive at the end, as the profile is not of --full" : "the first ones, and then evenly chosen ones"}. `
+      ? `${plural(blocks.length, "chunk")} of ${count(allocations)}: those alive at the end, the first ones, and some of all others. `
       : "";
   return `${some}Each block is a chunk from allocation to free, dark ones are larger. The lines in it are its first and last access: what lies outside them is waiting or idle.`;
 }
