@@ -16,7 +16,9 @@ fn main() {
     let mut hasher = DefaultHasher::new();
     for file in [
         "format/mod.rs",
+        "runtime/access.rs",
         "runtime/arena.rs",
+        "runtime/chunks.rs",
         "runtime/hot.rs",
         "runtime/local.rs",
         "runtime/shadow.rs",

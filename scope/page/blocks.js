@@ -94,7 +94,7 @@ export function blocksView(profile, site, range) {
   }
   assign(blocks);
   const number = Math.max(...blocks.map((it) => it.row)) + 1;
-  const sizes = blocks.map((it) => it.size ?? it.chunks);
+  const sizes = blocks.map((it) => Math.max(1, it.size ?? it.chunks));
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   const part = (size) =>
     most > least ? Math.log(size / least + 1e-9) / Math.log(most / least) : 0.35;
@@ -142,7 +142,7 @@ function explain(blocks, allocations, grouped) {
   }
   const some =
     blocks.length < allocations
-      ? `${plural(blocks.length, "chunk")} of ${count(allocations)}: those alive at the end, the first ones, and some of all others. `
+      ? `${plural(blocks.length, "chunk")} of ${count(allocations)}, a sample. `
       : "";
   return `${some}Each block is a chunk from allocation to free, dark ones are larger. The lines in it are its first and last access: what lies outside them is waiting or idle.`;
 }

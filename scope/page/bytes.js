@@ -52,7 +52,7 @@ function countsOf(profile, site) {
 
 export function bytesView(profile, site) {
   const [reads, writes] = countsOf(profile, site);
-  if (!reads.length) return null;
+  if (!profile.accesses || !reads.length) return null;
   const most = Math.max(1, ...reads, ...writes);
   // By its number of digits: one access shows, and a million does not hide a thousand.
   const part = (number) => (number ? 18 + 82 * (Math.log1p(number) / Math.log1p(most)) : 0);

@@ -84,7 +84,7 @@ function item(profile, { site, title, why, sentence, share, of }) {
 }
 
 const OF = {
-  bytes: "of the peak",
+  bytes: "of the process's memory",
   "byte-seconds": "of bytes × time",
   allocations: "of the time",
   accesses: "of the accesses",

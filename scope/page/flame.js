@@ -35,6 +35,7 @@ let parents = new Map();
 export function flameView(profile) {
   const metrics = Object.entries(METRICS)
     .filter(([key]) => key !== "misses" || profile.misses)
+    .filter(([key]) => key !== "drag" || profile.accesses)
     .map(([key, it]) => [key, it.name, it.title]);
   const at = chosenTime(profile, state);
   const slider =
@@ -180,7 +181,7 @@ function drawTree(profile, tree) {
   if (!tree.value) {
     fill(
       element,
-      h("p", { class: "none" }, "No site has any of that, as far as the filters show."),
+      h("p", { class: "none" }, "No site matches the filters."),
     );
     fill(kept.detail);
     return;

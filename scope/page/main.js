@@ -312,7 +312,7 @@ function aboutView() {
     ["process", String(profile.pid)],
     ["compiler", profile.compiler || "not instrumented"],
     ["machine", profile.machine],
-    ["made by", `ccscope ${profile.tool}`],
+    ["made by", /^\d/.test(profile.tool) ? `ccscope ${profile.tool}` : profile.tool],
     [
       "threads",
       h(
@@ -547,7 +547,7 @@ async function open() {
   timeline(sites);
   fill(
     byId("foot"),
-    `Written by ccscope ${profile.tool}. Nothing in this page leaves your machine. Sums above the filters are those of the whole run.`,
+    `Written by ccscope. Nothing in this page leaves your machine. Sums above the filters are those of the whole run.`,
   );
   listen(changed);
   addEventListener("keydown", key);

@@ -277,6 +277,12 @@ function curveView(profile, site, span) {
       xs.push(toSeconds(profile, col[`${name}.time`][i]));
       ys.push(col[`${name}.${part}`][i]);
     }
+    // It holds to the end.
+    const end = toSeconds(profile, col["curve.time"].at(-1));
+    if (ys.at(-1) > 0 && xs.at(-1) < end) {
+      xs.push(end);
+      ys.push(ys.at(-1));
+    }
     return [xs, ys];
   };
   const own = [starts.curves[site], starts.curves[site + 1]];

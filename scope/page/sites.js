@@ -53,7 +53,7 @@ const COLUMNS = {
   drag: [
     "drag",
     "Bytes times seconds after the last access",
-    (p, s) => byteSeconds(p.col["site.drag"][s]),
+    (p, s) => (p.accesses ? byteSeconds(p.col["site.drag"][s]) : "–"),
     (p, s) => p.col["site.drag"][s],
   ],
   accesses: [
@@ -184,7 +184,7 @@ export function sitesView(profile, admitted) {
       "p",
       { class: "about" },
       `${number.toLocaleString("en-US")} of ${profile.sites.toLocaleString("en-US")} sites (${percent(number / Math.max(1, profile.sites))}). ` +
-        "A site is an allocation point: one whole call stack. Choose a column to sort by it; without, the most saving come first.",
+        "A site is an allocation point: one whole call stack. Choose a column to sort by it; without, the largest saving comes first.",
     ),
     h(
       "div",

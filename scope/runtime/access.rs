@@ -92,7 +92,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         let offset = address.wrapping_sub((*entry).start);
         add_one::<WRITE, true>(entry);
         (*entry).last = now;
-        if !full {
+        if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
             if (*entry).flags & flags::HISTOGRAM != 0 {
                 tally::<WRITE, true>(entry, address, size);
@@ -239,6 +239,8 @@ pub(crate) unsafe fn event(local: *mut Local) -> u64 {
 pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
     // SAFETY: the caller's.
     unsafe {
+        // A signal handler may have ended between the hot path's load of the time and its store.
+        (*local).now = (*local).now.max((*local).synced);
         let mine = (*local).now - (*local).synced;
         let events = AtomicU64::from_ptr(&raw mut (*header()).events);
         let time = events.fetch_add(mine, Ordering::Relaxed) + mine;

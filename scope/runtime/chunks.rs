@@ -65,7 +65,7 @@ pub(crate) struct Detached {
 pub(crate) unsafe fn memo<'a>(local: *mut Local) -> Option<&'a mut Memo> {
     // SAFETY: the caller's.
     unsafe {
-        if (*local).memo.is_null() {
+        if (*local).memo.is_null() && !(*local).ended {
             first_memo(local);
         }
         (*local).memo.as_mut()
@@ -86,7 +86,8 @@ unsafe fn first_memo(local: *mut Local) {
     });
 }
 
-/// The thread ends, and its stacks need no room any more.
+/// The thread ends, and its stacks need no room any more. What its own destructors allocate is
+/// walked in full.
 ///
 /// # Safety
 ///
@@ -94,6 +95,7 @@ unsafe fn first_memo(local: *mut Local) {
 pub(crate) unsafe fn give_memo(local: *mut Local) {
     // SAFETY: by the lock; the place is from `first_memo`.
     LOCK.with(|| unsafe {
+        (*local).ended = true;
         let memo = core::mem::replace(&mut (*local).memo, core::ptr::null_mut());
         if !memo.is_null() {
             let place = memo.expose_provenance() as u64 - arena::BASE;
@@ -248,6 +250,9 @@ pub(crate) unsafe fn attach(old: &Detached) {
             let entry = books.take_entry();
             if entry != 0 && lead(old.chunk.start, old.chunk.size(), entry) {
                 *chunk(entry) = old.chunk;
+                if (*chunk(entry)).touched == 0 && LOOKED_UP.load(Ordering::Relaxed) {
+                    (*chunk(entry)).touched = map_of_size(old.chunk.size());
+                }
             }
         }
     });
@@ -544,7 +549,7 @@ fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
     let add = |double: &mut u64, value: f64| {
         *double = (f64::from_bits(*double) + value).to_bits();
     };
-    let life = time - old.allocated;
+    let life = time.saturating_sub(old.allocated);
     sum.reads += u64::from(old.reads);
     sum.writes += u64::from(old.writes);
     sum.touched_bytes += touched;

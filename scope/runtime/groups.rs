@@ -21,7 +21,7 @@ pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
         let groups = |offset: u64| at::<Group>(offset);
         if sum.groups_len > 0 {
             let last = groups(sum.groups).add(sum.groups_len as usize - 1);
-            if time - (*last).last_allocated <= threshold {
+            if time.saturating_sub((*last).last_allocated) <= threshold {
                 (*last).last_allocated = time;
                 (*last).chunks += 1;
                 return;
@@ -102,7 +102,7 @@ pub(crate) unsafe fn leave(sum: *mut Site, old: &Chunk, time: u64) {
             _ => groups.partition_point(began),
         };
         if let Some(group) = groups[..after].last_mut() {
-            group.lifetimes += time - old.allocated;
+            group.lifetimes += time.saturating_sub(old.allocated);
             group.last_freed = group.last_freed.max(time);
         }
     }

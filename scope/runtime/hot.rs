@@ -84,6 +84,7 @@ unsafe fn counted<const WRITE: bool, const MANY: bool>(
         let is_mine = |entry: *mut Chunk| !MANY || (*entry).toucher == (*local).thread;
         let entry = match shadow::page(address) {
             Page::Nobody => return elsewhere::<WRITE>(local, now),
+            Page::Full(_) if shadow::is_beyond_page(address, size) => return false,
             Page::Full(id) => chunk(id),
             Page::Part(id) => {
                 if !touched(chunk(id), address, size) {
@@ -163,17 +164,23 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const MANY: bool>(entry: *mut Ch
         } else {
             &raw mut (*entry).reads
         };
-        let counter = AtomicU32::from_ptr(counter);
-        let before = if MANY {
-            counter.fetch_add(1, Ordering::Relaxed)
-        } else {
-            let before = counter.load(Ordering::Relaxed);
-            counter.store(before.wrapping_add(1), Ordering::Relaxed);
-            before
-        };
-        if before == u32::MAX {
-            ccscope_spill(entry, WRITE);
+        if MANY {
+            if AtomicU32::from_ptr(counter).fetch_add(1, Ordering::Relaxed) == u32::MAX {
+                ccscope_spill(entry, WRITE);
+            }
+            return;
         }
+        // One instruction, so that what a signal handler counts in between is not lost.
+        core::arch::asm!(
+            "inc dword ptr [{counter}]",
+            "jz {spill}",
+            counter = in(reg) counter,
+            spill = label {
+                // SAFETY: the caller's.
+                unsafe { ccscope_spill(entry, WRITE) }
+            },
+            options(nostack),
+        );
     }
 }
 

@@ -30,7 +30,8 @@ pub(crate) struct Local {
     pub(crate) resolving: bool,
     /// Set while `windows::pause` works: what a signal handler accesses meanwhile is only counted.
     pub(crate) pausing: bool,
-    pub(crate) _pad: u8,
+    /// Set when the thread has given back what it holds.
+    pub(crate) ended: bool,
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
     pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.

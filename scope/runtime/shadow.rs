@@ -46,6 +46,12 @@ fn seen_word(table: u32, address: u64) -> &'static AtomicU64 {
     unsafe { AtomicU64::from_ptr(at(layout::SEEN + index * 8)) }
 }
 
+/// Whether bytes are not all of the page that the first is of.
+#[inline(always)]
+pub(crate) fn is_beyond_page(address: u64, size: u64) -> bool {
+    size > PAGE - address % PAGE
+}
+
 /// What is known of a page by one load.
 pub(crate) enum Page {
     /// No chunk has bytes in it.

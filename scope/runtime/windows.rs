@@ -12,7 +12,7 @@ use super::arena::{chunk, header, window};
 use super::local::Local;
 use super::{chunks, shadow, start};
 use crate::format::accesses::{Access, Coder, MAX_BYTES};
-use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM};
+use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM, Window};
 
 /// Windows so far, the first included.
 static BURSTS: AtomicU64 = AtomicU64::new(0);
@@ -70,9 +70,13 @@ unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Op
                 return idle(local);
             }
         }
-        record(local, address, size, write, word);
-        (*local).set_limit((*local).now);
         let open = (*local).window;
+        record(open, address, size, write, word);
+        // A signal handler may have forked meanwhile: the child has no window yet.
+        if (*local).window != open {
+            return;
+        }
+        (*local).set_limit((*local).now);
         if u64::from((*open).len) == len_of((*open).burst) {
             end(local);
             wait(local);
@@ -207,10 +211,9 @@ unsafe fn random(local: *mut Local) -> u64 {
 /// # Safety
 ///
 /// As for [`pause`].
-unsafe fn record(local: *mut Local, address: u64, size: u64, write: bool, word: Option<u64>) {
+unsafe fn record(open: *mut Window, address: u64, size: u64, write: bool, word: Option<u64>) {
     // SAFETY: the window has room for one access at least; the chunk's entry is valid.
     unsafe {
-        let open = (*local).window;
         let id = shadow::find(address);
         let (site, start) = if id == 0 {
             (0, 0)

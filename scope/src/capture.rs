@@ -539,9 +539,9 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
     run.pid = header.pid;
     run.parent = header.parent;
     run.started_ns = header.start_ns;
-    if run.seconds == 0.0 {
-        run.seconds = header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9;
-    }
+    // The tool's clock begins when it is done with the start.
+    let recorded_ns = header.last_ns.saturating_sub(header.start_ns);
+    run.seconds = run.seconds.max(recorded_ns as f64 / 1e9);
     run.end = header.events;
     let other = total.other_reads.saturating_add(total.other_writes);
     let all = total

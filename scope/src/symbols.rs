@@ -110,12 +110,14 @@ impl Symbols {
         frames
     }
 
-    /// Paths of the files with debug information of the modules opened so far.
-    pub(crate) fn debug_files(&self) -> impl Iterator<Item = &Path> {
-        self.modules
-            .values()
-            .flatten()
-            .map(|module| module.debug_file.as_path())
+    /// Paths of the files with debug information of the modules opened so far: first those that
+    /// are not the system's, so that the user's types win.
+    pub(crate) fn debug_files(&self) -> Vec<&Path> {
+        let modules = self.modules.values().flatten();
+        let mut files: Vec<&Path> = modules.map(|it| it.debug_file.as_path()).collect();
+        let is_of_system = |path: &Path| ["/usr", "/lib"].iter().any(|it| path.starts_with(it));
+        files.sort_by_key(|path| (is_of_system(path), *path));
+        files
     }
 }
 

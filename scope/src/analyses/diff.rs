@@ -263,7 +263,8 @@ impl Side<'_> {
             _ => site.reads as f64 + site.writes as f64,
         };
         let sites = sites.iter().map(|&site| of_site(&self.profile.sites[site]));
-        is_known.then(|| sites.sum())
+        // `sum` of nothing is -0.
+        is_known.then(|| sites.fold(0.0, |sum, it| sum + it))
     }
 }
 

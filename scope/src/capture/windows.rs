@@ -2,7 +2,7 @@
 
 use super::{Renumbered, damaged, entry};
 use crate::Error;
-use crate::format::{self, Header, WINDOW_ROOM, accesses, layout};
+use crate::format::{self, FIRST_WINDOW, Header, WINDOW, WINDOW_ROOM, accesses, layout};
 use crate::profile::{Access, Window};
 
 /// The windows in order of time, and the number of their accesses.
@@ -27,8 +27,12 @@ pub(super) fn read(
         });
         let mut bytes =
             bytes.ok_or_else(|| damaged(&format!("a window claims {} bytes", raw.bytes)))?;
+        let most = if raw.burst == 0 { FIRST_WINDOW } else { WINDOW };
         let (mut coder, mut accesses) = (accesses::Coder::default(), Vec::new());
         while !bytes.is_empty() {
+            if accesses.len() as u64 == most {
+                return Err(damaged("a window has more accesses than it may"));
+            }
             let access = coder.take(&mut bytes);
             let access = access.ok_or_else(|| damaged("a window ends within an access"))?;
             accesses.push(read_access(&access, site_of));

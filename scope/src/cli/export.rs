@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use ccmodel::Machine;
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::CliError;
+use super::{CliError, show};
 use crate::exports::{Weight, collapsed, dhat, firefox, perfetto, pprof, speedscope};
+use crate::imports;
 use crate::profile::Profile;
-use crate::store::Reader;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -51,17 +51,17 @@ enum Format {
 }
 
 pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut reader = Reader::open(&args.profile)?;
-    let mut profile = reader.profile()?;
-    profile.windows = reader.windows().collect::<Result<_, _>>()?;
+    let profile = imports::open(&args.profile)?;
     #[cfg(feature = "parquet")]
     if args.to == Format::Parquet {
         let Some(folder) = &args.output else {
             return super::usage("tables need a folder: add -o FOLDER");
         };
+        // Files of other tools have no chunks.
+        let mut reader = crate::store::Reader::open(&args.profile).ok();
         return Ok(crate::exports::parquet::write(
             &profile,
-            reader.chunks(),
+            reader.iter_mut().flat_map(crate::store::Reader::chunks),
             Machine::this(),
             folder,
         )?);
@@ -72,6 +72,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
             let failed = |why: &dyn std::fmt::Display| {
                 format!("{} cannot be written: {why}", path.display())
             };
+            show::not_over_itself(&args.profile, path)?;
             let file = File::create(path).map_err(|why| failed(&why))?;
             let written = write(args, &profile, &mut BufWriter::new(file));
             written.map_err(|why| failed(&why).into())

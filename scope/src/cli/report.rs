@@ -28,6 +28,7 @@ pub(super) fn beside(profile: &Path) -> PathBuf {
 
 /// Writes the page of the profile at `profile`.
 pub(super) fn write(profile: &Path, output: &Path, options: &Options) -> Result<(), CliError> {
+    show::not_over_itself(profile, output)?;
     let read = imports::open(profile)?;
     // Files of other tools have no chunks.
     let mut reader = Reader::open(profile).ok();

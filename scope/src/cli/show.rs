@@ -50,6 +50,15 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     Ok(out.write_all(text.as_bytes())?)
 }
 
+/// Refuses to write over the profile that is read.
+pub(super) fn not_over_itself(profile: &Path, output: &Path) -> Result<(), CliError> {
+    let [profile, there] = [profile, output].map(|path| path.canonicalize().ok());
+    if there.is_some() && there == profile {
+        return fail(format!("{} is the profile itself", output.display()));
+    }
+    Ok(())
+}
+
 /// What is said on standard error at the end of a run.
 pub(super) fn summary(profile: &Profile) -> String {
     terminal::summary(profile, &options_for(stderr()))

@@ -96,6 +96,8 @@ impl Weight {
             Weight::EndChunks => sites(|site| site.end_chunks),
             Weight::End => sites(|site| site.end_usable),
             Weight::Accesses => sites(|site| site.reads.saturating_add(site.writes)),
+            // Without accesses, nobody knows.
+            Weight::Drag if !profile.run.accesses => vec![0; profile.sites.len()],
             Weight::Drag => { profile.sites.iter() }
                 .map(|site| rounded(site.drag * seconds_per_event(profile, site)))
                 .collect(),

@@ -21,7 +21,7 @@ use crate::Error;
 use crate::analyses::findings::{Amount, Options, findings, seconds_per_event};
 use crate::analyses::misses::misses;
 use crate::analyses::scores::{self, scores};
-use crate::analyses::types::{by_type, type_name};
+use crate::analyses::types::{TypeSums, by_type, type_name};
 use crate::profile::{Chunk, Exit, Point, Profile, Site};
 
 /// Version of the schema, which each run's row has.
@@ -242,6 +242,12 @@ fn ints<T>(rows: &[T], of: impl Fn(&T) -> u64) -> Values {
     Values::Int(rows.iter().map(|row| signed(of(row))).collect())
 }
 
+/// The same where it is known, else nothing.
+fn ints_if<T>(is_known: bool, rows: &[T], of: impl Fn(&T) -> u64) -> Values {
+    let one = |row| is_known.then(|| signed(of(row)));
+    Values::MaybeInt(rows.iter().map(one).collect())
+}
+
 fn runs(profile: &Profile) -> Vec<Column> {
     let (run, total) = (&profile.run, &profile.total);
     let int = |number: u64| Values::Int(vec![signed(number)]);
@@ -292,6 +298,7 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
         waits[site.site] = Some(site.wait_ns);
     }
     let int = |of: fn(&Site) -> u64| ints(sites, of);
+    let seen = |of: fn(&Site) -> u64| ints_if(profile.run.accesses, sites, of);
     let place = |site: &Site| profile.frames.get(site.place? as usize);
     let names: Vec<_> = profile.frames.iter().map(name).collect();
     let stack = |site: &Site| {
@@ -299,10 +306,11 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
         text(&names.join("\n"))
     };
     let seconds = |of: fn(&Site) -> f64| {
-        let all = sites
-            .iter()
-            .map(|it| of(it) * seconds_per_event(profile, it));
-        Values::Float(all.collect())
+        let all = { sites.iter() }.map(|it| {
+            let seconds = of(it) * seconds_per_event(profile, it);
+            profile.run.accesses.then_some(seconds)
+        });
+        Values::MaybeFloat(all.collect())
     };
     let score = |of: fn(&scores::Scores) -> Option<f64>| {
         Values::MaybeFloat(scores.iter().map(of).collect())
@@ -341,18 +349,18 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
         ("at_peak_usable", int(|it| it.at_peak_usable)),
         ("at_peak_requested", int(|it| it.at_peak_requested)),
         ("at_peak_chunks", int(|it| it.at_peak_chunks)),
-        ("at_peak_touched", int(|it| it.at_peak_touched)),
+        ("at_peak_touched", seen(|it| it.at_peak_touched)),
         ("end_usable", int(|it| it.end_usable)),
         ("end_chunks", int(|it| it.end_chunks)),
         ("reallocs", int(|it| it.reallocs)),
         ("moved_bytes", int(|it| it.moved_bytes)),
         ("temporary", int(|it| it.temporary)),
-        ("reads", int(|it| it.reads)),
-        ("writes", int(|it| it.writes)),
-        ("touched_bytes", int(|it| it.touched_bytes)),
-        ("useful_bytes", int(|it| it.useful_bytes)),
-        ("untouched_chunks", int(|it| it.untouched_chunks)),
-        ("shared_chunks", int(|it| it.shared_chunks)),
+        ("reads", seen(|it| it.reads)),
+        ("writes", seen(|it| it.writes)),
+        ("touched_bytes", seen(|it| it.touched_bytes)),
+        ("useful_bytes", seen(|it| it.useful_bytes)),
+        ("untouched_chunks", seen(|it| it.untouched_chunks)),
+        ("shared_chunks", seen(|it| it.shared_chunks)),
         ("drag_byte_seconds", seconds(|it| it.drag)),
         ("wait_byte_seconds", seconds(|it| it.wait)),
         ("memory_wait_ns", Values::MaybeFloat(waits)),
@@ -365,6 +373,7 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
 fn types(profile: &Profile) -> Vec<Column> {
     let all: Vec<usize> = (0..profile.sites.len()).collect();
     let types = by_type(profile, &all);
+    let seen = |of: fn(&TypeSums) -> u64| ints_if(profile.run.accesses, &types, of);
     vec![
         (
             "type",
@@ -376,8 +385,8 @@ fn types(profile: &Profile) -> Vec<Column> {
         ("requested", ints(&types, |it| it.requested)),
         ("at_peak_usable", ints(&types, |it| it.at_peak_usable)),
         ("at_peak_chunks", ints(&types, |it| it.at_peak_chunks)),
-        ("touched_bytes", ints(&types, |it| it.touched)),
-        ("accesses", ints(&types, |it| it.accesses)),
+        ("touched_bytes", seen(|it| it.touched)),
+        ("accesses", seen(|it| it.accesses)),
     ]
 }
 

@@ -73,6 +73,13 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         .iter()
         .map(|text| frames.add(frame(text)))
         .collect();
+    // Each of at least some ten bytes of text is a site.
+    let bytes = file.pps.len() * (size_of::<Site>() + 2 * BUCKETS * size_of::<u32>());
+    if bytes as u64 > budget(len) {
+        return Err(refused(
+            &"it would take more memory than its length justifies",
+        ));
+    }
     let mut sites = Vec::new();
     for place in &file.pps {
         let frame = |&at: &usize| of_text.get(at).copied();

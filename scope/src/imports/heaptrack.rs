@@ -12,6 +12,8 @@ use crate::symbols;
 
 /// Newest version of the file that is known.
 const VERSION: u64 = 3;
+/// Most bytes that one of a compressed file stands for: loops compress well.
+const MAX_RATIO: u64 = 4096;
 /// Longest line: a name.
 const MAX_LINE: u64 = 1 << 20;
 /// Most points of the curve.
@@ -25,7 +27,8 @@ const MAX_FRAMES: usize = 1024;
 ///
 /// If it cannot be read, is damaged, of a newer version, or takes more memory than its length
 /// justifies.
-pub fn read(mut input: impl BufRead, len: u64) -> Result<Profile, Error> {
+pub fn read(input: impl BufRead, len: u64) -> Result<Profile, Error> {
+    let mut input = input.take(len.saturating_mul(MAX_RATIO).saturating_add(MAX_LINE));
     let mut file = File {
         left: budget(len),
         ..File::default()
@@ -35,6 +38,9 @@ pub fn read(mut input: impl BufRead, len: u64) -> Result<Profile, Error> {
         line.clear();
         let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
         match read {
+            Ok(0) if input.limit() == 0 => {
+                return Err(Error::new("no heaptrack file: it unpacks to too much"));
+            }
             Ok(0) => break,
             // What is whole of a file that was cut short is shown.
             Err(_) if file.total.allocations > 0 => {
@@ -156,9 +162,12 @@ impl File {
             "c" => self.ns = self.ns.max(number(words.next())?.saturating_mul(1_000_000)),
             "R" => {
                 let bytes = number(words.next())?.saturating_mul(self.page);
-                if self.resident.len() < MAX_POINTS {
-                    let (time, ns) = (self.time, self.ns);
-                    self.resident.push(Resident { time, ns, bytes });
+                let (time, ns) = (self.time, self.ns);
+                self.resident.push(Resident { time, ns, bytes });
+                if self.resident.len() == MAX_POINTS {
+                    let pairs = self.resident.chunks(2);
+                    let larger = |pair: &[Resident]| pair.iter().max_by_key(|it| it.bytes).copied();
+                    self.resident = pairs.filter_map(larger).collect();
                 }
             }
             // Comments, and what a profile has no place for.
@@ -171,6 +180,12 @@ impl File {
         let left = self.left.checked_sub(bytes as u64);
         self.left = left.ok_or("it would take more memory than its length justifies")?;
         Ok(())
+    }
+
+    /// A frame is kept twice: in a list and in its index.
+    fn take_frame(&mut self, frame: &Frame) -> Taken {
+        let text = frame.function.len() + frame.file.len() + frame.module.len();
+        self.take(2 * (size_of::<Frame>() + text))
     }
 
     fn string(&mut self, rest: &str) -> Taken {
@@ -198,32 +213,29 @@ impl File {
             // Without debug information, the function is all there is.
             let file = words.next().map_or(Ok(0), |word| index(Some(word)))?;
             let line = words.next().map_or(Ok(0), |word| number(Some(word)))?;
-            found.push(Frame {
+            let frame = Frame {
                 function,
                 file: self.named(file)?,
                 line: u32::try_from(line).unwrap_or(0),
                 module: module.clone(),
                 address,
                 inlined: true,
-            });
+            };
+            self.take_frame(&frame)?;
+            found.push(frame);
         }
         if let Some(outermost) = found.last_mut() {
             outermost.inlined = false;
         } else {
-            found.push(Frame {
+            let frame = Frame {
                 function: format!("{module}+{address:#x}"),
                 module,
                 address,
                 ..Frame::default()
-            });
+            };
+            self.take_frame(&frame)?;
+            found.push(frame);
         }
-        let bytes = |it: &Frame| it.function.len() + it.file.len() + it.module.len();
-        self.take(
-            found
-                .iter()
-                .map(|it| 2 * (size_of::<Frame>() + bytes(it)))
-                .sum(),
-        )?;
         let frames = found
             .into_iter()
             .map(|frame| self.frames.add(frame))
@@ -324,7 +336,7 @@ impl File {
             self.peaks += 1;
         }
         self.last_allocated = Some(entry);
-        self.point();
+        self.point(1);
         Ok(())
     }
 
@@ -350,12 +362,12 @@ impl File {
         self.total.frees += 1;
         self.live = [self.live[0].saturating_sub(size), self.live[1] - 1];
         self.last_allocated = None;
-        self.point();
+        self.point(0);
         Ok(())
     }
 
-    /// Halves the curve when it is full.
-    fn point(&mut self) {
+    /// After so many allocations more. Halves the curve when it is full.
+    fn point(&mut self, allocations: u64) {
         let point = Point {
             time: self.time,
             ns: self.ns,
@@ -363,24 +375,26 @@ impl File {
             peak: self.live[0],
             requested: self.live[0],
             touched: 0,
-            allocations: self.total.allocations,
+            allocations,
         };
         match self.curve.last_mut() {
             // Points are a millisecond apart: the file's clock has no finer ticks.
             Some(last) if last.ns == self.ns => {
                 last.peak = last.peak.max(self.live[0]);
                 (last.usable, last.requested) = (point.usable, point.requested);
-                last.allocations = point.allocations;
+                last.allocations += allocations;
             }
             _ => self.curve.push(point),
         }
         if self.curve.len() == MAX_POINTS {
-            let mut halved: Vec<Point> = Vec::with_capacity(MAX_POINTS / 2);
-            for pair in self.curve.chunks(2) {
-                let peak = pair.iter().map(|it| it.peak).max().unwrap_or(0);
-                halved.push(Point { peak, ..pair[0] });
-            }
-            self.curve = halved;
+            let merged = |pair: &[Point]| Point {
+                time: pair[0].time,
+                ns: pair[0].ns,
+                peak: pair.iter().map(|it| it.peak).max().unwrap_or(0),
+                allocations: pair.iter().map(|it| it.allocations).sum(),
+                ..pair[pair.len() - 1]
+            };
+            self.curve = self.curve.chunks(2).map(merged).collect();
         }
     }
 

@@ -12,11 +12,11 @@ pub mod heaptrack;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::Error;
 use crate::profile::{Frame, Profile};
@@ -48,8 +48,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Profile, Error> {
         return import(text(BufReader::new(MultiGzDecoder::new(file)), len));
     }
     if start.starts_with(&ZSTD) {
-        let decoder = StreamingDecoder::new(BufReader::new(file)).map_err(|why| failed(&why))?;
-        return import(text(BufReader::new(decoder), len));
+        let frame = StreamingDecoder::new(BufReader::new(file)).map_err(|why| failed(&why))?;
+        return import(text(BufReader::new(Zstd { frame: Some(frame) }), len));
     }
     if start.starts_with(b"v ") || start.first().is_some_and(|first| b"{ \n\t".contains(first)) {
         return import(text(BufReader::new(file), len));
@@ -58,6 +58,28 @@ pub fn open(path: impl AsRef<Path>) -> Result<Profile, Error> {
     let mut profile = reader.profile()?;
     profile.windows = reader.windows().collect::<Result<_, _>>()?;
     Ok(profile)
+}
+
+/// The content of a file's frames, one after another.
+struct Zstd<R: BufRead> {
+    frame: Option<StreamingDecoder<R, FrameDecoder>>,
+}
+
+impl<R: BufRead> Read for Zstd<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while let Some(mut frame) = self.frame.take() {
+            let len = frame.read(into)?;
+            if len > 0 || into.is_empty() {
+                self.frame = Some(frame);
+                return Ok(len);
+            }
+            let mut rest = frame.into_inner();
+            if !rest.fill_buf()?.is_empty() {
+                self.frame = Some(StreamingDecoder::new(rest).map_err(io::Error::other)?);
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// What another tool has written into a file of `len` bytes.

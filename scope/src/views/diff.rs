@@ -2,7 +2,7 @@
 //!
 //! The JSON has `schema`, `"ccscope-diff-1"`; `total`, `waits_ns` and `sites` of
 //! [`Diff`]; and in each site `where` and `type`, those of the new profile where it is there.
-//! Keys are added within a schema, and never change or go.
+//! Keys are added within a schema, and are never changed or removed.
 
 use serde_json::{Value, json};
 
