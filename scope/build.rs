@@ -12,6 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=format");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(in_program)");
     // Names what a program and the library must agree on when the hot path is in the program.
     let mut hasher = DefaultHasher::new();
     for file in [
@@ -70,6 +71,7 @@ fn main() {
         &[
             "--crate-name=ccscope_hot",
             "--crate-type=rlib",
+            "--cfg=in_program",
             "-Adead_code",
             "runtime/hot_archive.rs",
         ],

@@ -53,13 +53,3 @@ core::arch::global_asm!(
     "rust_eh_personality:",
     "ud2",
 );
-
-/// Each thread's [`Local`](local::Local): by its section, one for each thread. Only assembly may
-/// refer to it.
-#[unsafe(export_name = concat!("ccscope_local_", env!("CCSCOPE_HOT")))]
-#[unsafe(link_section = ".tbss.ccscope_local")]
-#[used]
-static LOCAL: Block = Block([0; size_of::<local::Local>()]);
-
-#[repr(align(64))]
-struct Block(#[expect(dead_code, reason = "used by its address")] [u8; size_of::<local::Local>()]);

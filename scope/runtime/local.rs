@@ -1,10 +1,8 @@
 //! What each thread has of its own.
 //!
 //! Stable Rust has thread-local variables only in `std`, and those of a shared library cost a call.
-//! So the block is found by assembly, in the initial-exec model: two loads. That is
-//! allowed because the library is loaded when the process starts. The hot path that is linked into
-//! programs finds it by its name, which holds the hot path's own (see `build.rs`): a program and a
-//! library that lay out the block or the capture differently do not come together.
+//! So the block is defined in assembly and found by the initial-exec model: two loads. That is
+//! allowed because the library is loaded when the process starts.
 
 use super::unwind::Memo;
 use crate::format::Window;
@@ -63,7 +61,49 @@ impl Local {
     }
 }
 
+// Each thread's block, for this library alone.
+#[cfg(not(in_program))]
+core::arch::global_asm!(
+    ".pushsection .tbss.ccscope_local,\"awT\",@nobits",
+    ".p2align 6",
+    ".type ccscope_local,@object",
+    ".globl ccscope_local",
+    ".hidden ccscope_local",
+    "ccscope_local:",
+    ".zero {size}",
+    ".size ccscope_local, {size}",
+    ".popsection",
+    size = const size_of::<Local>(),
+);
+
+/// Where a thread's block is, from the thread's pointer on: for the hot path in programs, whose
+/// compilers do not export variables of threads. Its name holds a hash of what the hot path and
+/// the library must agree on (see `build.rs`): other versions do not come together.
+#[cfg(not(in_program))]
+#[cfg_attr(
+    not(test),
+    unsafe(export_name = concat!("ccscope_offset_", env!("CCSCOPE_HOT")))
+)]
+static OFFSET: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+
+/// Before anything else of this library, and so before programs, whose constructors run later.
+#[cfg(not(in_program))]
+pub(crate) fn publish() {
+    let thread: u64;
+    // SAFETY: the word at fs:0 is the thread pointer itself.
+    unsafe {
+        core::arch::asm!(
+            "mov {0}, qword ptr fs:[0]",
+            out(reg) thread,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    let offset = (local() as u64).wrapping_sub(thread);
+    OFFSET.store(offset, core::sync::atomic::Ordering::Relaxed);
+}
+
 /// The calling thread's. Valid until the thread ends.
+#[cfg(not(in_program))]
 #[inline(always)]
 pub(crate) fn local() -> *mut Local {
     let address: *mut Local;
@@ -71,11 +111,29 @@ pub(crate) fn local() -> *mut Local {
     // table of offsets is the address of the block. Nothing is written.
     unsafe {
         core::arch::asm!(
+            "mov {0}, qword ptr [rip + ccscope_local@GOTTPOFF]",
+            "add {0}, qword ptr fs:[0]",
+            out(reg) address,
+            options(pure, readonly, nostack),
+        );
+    }
+    address
+}
+
+/// The same in a program, by the offset that the library has published.
+#[cfg(in_program)]
+#[inline(always)]
+pub(crate) fn local() -> *mut Local {
+    let address: *mut Local;
+    // SAFETY: as above; the variable is the library's, and does not change any more.
+    unsafe {
+        core::arch::asm!(
             concat!(
-                "mov {0}, qword ptr [rip + ccscope_local_",
+                "mov {0}, qword ptr [rip + ccscope_offset_",
                 env!("CCSCOPE_HOT"),
-                "@GOTTPOFF]"
+                "@GOTPCREL]"
             ),
+            "mov {0}, qword ptr [{0}]",
             "add {0}, qword ptr fs:[0]",
             out(reg) address,
             options(pure, readonly, nostack),

@@ -63,6 +63,7 @@ static AT_START: extern "C" fn() = at_start;
 
 #[cfg(not(test))]
 extern "C" fn at_start() {
+    super::local::publish();
     active();
 }
 

@@ -95,7 +95,7 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         interpreter,
         is_instrumented: symbols().any(|(name, symbol)| symbol.is_undefined() && callback(name)),
         is_of_other_version: symbols().any(|(name, _)| {
-            let version = name.strip_prefix(b"ccscope_local_");
+            let version = name.strip_prefix(b"ccscope_offset_");
             version.is_some_and(|version| version != env!("CCSCOPE_HOT").as_bytes())
         }),
         has_sanitizer: symbols().any(|(name, symbol)| {

@@ -90,14 +90,14 @@ fn programs_that_cannot_be_profiled_are_refused() {
     // As linked with the hot path of another version, which cannot be started either.
     let instrumented = compile(path, &[CCSCOPE, "cc"], "types.c", &[]);
     let mut bytes = fs::read(instrumented).unwrap();
-    let name = b"ccscope_local_";
+    let name = b"ccscope_offset_";
     let names: Vec<usize> = { bytes.windows(name.len()).enumerate() }
         .filter_map(|(at, it)| (it == name).then_some(at + name.len()))
         .collect();
     names.iter().for_each(|&at| bytes[at] = b'x');
     let other = executable(path, "other", &bytes);
     let started = Command::new(&other).output().unwrap();
-    assert!(text(&started.stderr).contains("ccscope_local_x"));
+    assert!(text(&started.stderr).contains("ccscope_offset_x"));
     for (program, why) in [
         (other, "another version of ccscope"),
         (path.join("missing"), "no such program"),
