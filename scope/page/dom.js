@@ -14,6 +14,23 @@ export function h(name, attributes, ...children) {
   return element;
 }
 
+// A table whose columns from number `texts` on are numbers.
+export const table = (head, texts, ...rows) =>
+  h(
+    "table",
+    null,
+    h(
+      "thead",
+      null,
+      h(
+        "tr",
+        null,
+        head.map((it, i) => h("th", { scope: "col", class: i < texts ? "" : "number" }, it)),
+      ),
+    ),
+    h("tbody", null, rows),
+  );
+
 export const byId = (id) => document.getElementById(id);
 export const fill = (element, ...children) =>
   element.replaceChildren(...children.flat(Infinity).filter((it) => it));

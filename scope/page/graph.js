@@ -1,6 +1,6 @@
 // Sites whose chunks point to each other: laid out by dagre, drawn by Cytoscape.
 
-import { h, tip } from "./dom.js";
+import { h, tip, table } from "./dom.js";
 import { colourOf, css, inkOn } from "./colours.js";
 import { fieldAt, placeOf, typeName } from "./data.js";
 import { set } from "./state.js";
@@ -116,29 +116,23 @@ export function graphView(profile, admitted) {
     role: "img",
     "aria-label": "Graph of sites that point to each other; the table below has the same",
   });
+  const end = (site) =>
+    h(
+      "td",
+      null,
+      siteLink(profile, site),
+      " ",
+      h("code", null, typeName(profile, site)),
+      " ",
+      placeOf(profile, site).short,
+    );
   const row = (edge) =>
     h(
       "tr",
       null,
-      h(
-        "td",
-        null,
-        siteLink(profile, edge.from),
-        " ",
-        h("code", null, typeName(profile, edge.from)),
-        " ",
-        placeOf(profile, edge.from).short,
-      ),
+      end(edge.from),
       h("td", null, h("code", null, edge.name)),
-      h(
-        "td",
-        null,
-        siteLink(profile, edge.to),
-        " ",
-        h("code", null, typeName(profile, edge.to)),
-        " ",
-        placeOf(profile, edge.to).short,
-      ),
+      end(edge.to),
       h("td", { class: "number" }, shortCount(edge.loads)),
       h("td", { class: "number" }, percent(edge.followed / Math.max(1, edge.loads))),
       columns.map(([level]) => h("td", { class: "number" }, rate(edge, level))),
@@ -169,24 +163,7 @@ export function graphView(profile, admitted) {
             `The ${edges.length} of ${count(all.length)} that are loaded most; the drawing has the first ${DRAWN_EDGES}.`,
           )
         : null,
-      h(
-        "div",
-        { class: "wide" },
-        h(
-          "table",
-          null,
-          h(
-            "thead",
-            null,
-            h(
-              "tr",
-              null,
-              head.map((it, i) => h("th", { scope: "col", class: i > 2 ? "number" : "" }, it)),
-            ),
-          ),
-          h("tbody", null, edges.map(row)),
-        ),
-      ),
+      h("div", { class: "wide" }, table(head, 3, edges.map(row))),
     ],
     [() => draw(profile, element, edges.slice(0, DRAWN_EDGES), columns, rate)],
   ];

@@ -1,6 +1,6 @@
 // The page: what is always there, and the view that is chosen.
 
-import { byId, choice, fill, h } from "./dom.js";
+import { byId, choice, fill, h, table } from "./dom.js";
 import { curves, resize, stepped, sweep, box } from "./charts.js";
 import { readProfile, toSeconds } from "./data.js";
 import { admitted, spanOf } from "./filter.js";
@@ -315,36 +315,21 @@ function aboutView() {
     ["made by", /^\d/.test(profile.tool) ? `ccscope ${profile.tool}` : profile.tool],
     [
       "threads",
-      h(
-        "table",
-        null,
-        h(
-          "thead",
-          null,
+      table(
+        ["thread", "from", "to", "allocations", "peak", "at the end"],
+        0,
+        profile.threads.slice(0, 100).map(([id, from, to, allocations, peak, end]) =>
           h(
             "tr",
             null,
-            ["thread", "from", "to", "allocations", "peak", "at the end"].map((it) =>
-              h("th", { class: "number", scope: "col" }, it),
-            ),
-          ),
-        ),
-        h(
-          "tbody",
-          null,
-          profile.threads.slice(0, 100).map(([id, from, to, allocations, peak, end]) =>
-            h(
-              "tr",
-              null,
-              [
-                id,
-                seconds(toSeconds(profile, from)),
-                seconds(toSeconds(profile, to)),
-                shortCount(allocations),
-                bytes(peak),
-                bytes(end),
-              ].map((it) => h("td", { class: "number" }, String(it))),
-            ),
+            [
+              id,
+              seconds(toSeconds(profile, from)),
+              seconds(toSeconds(profile, to)),
+              shortCount(allocations),
+              bytes(peak),
+              bytes(end),
+            ].map((it) => h("td", { class: "number" }, String(it))),
           ),
         ),
       ),

@@ -1,6 +1,6 @@
 // Everything about one site.
 
-import { choice, h } from "./dom.js";
+import { choice, h, table } from "./dom.js";
 import { box, curves, distribution, stepped } from "./charts.js";
 import { colourOf, inkOn } from "./colours.js";
 import { fieldAt, placeOf, scoresOf, stackOf, toSeconds, typeName } from "./data.js";
@@ -182,46 +182,32 @@ function missesView(profile, site) {
     h(
       "div",
       { class: "wide" },
-      h(
-        "table",
-        null,
+      table(
+        ["", ...levels],
+        1,
         h(
-          "thead",
+          "tr",
           null,
-          h(
-            "tr",
-            null,
-            h("th", { scope: "col" }, ""),
-            levels.map((it) => h("th", { scope: "col", class: "number" }, it)),
-          ),
+          h("th", { scope: "row" }, "misses in 1,000"),
+          found.per1000.map((it) => h("td", { class: "number" }, range(it))),
         ),
         h(
-          "tbody",
+          "tr",
           null,
+          h("th", { scope: "row" }, "in the run"),
+          found.misses.map((it) => h("td", { class: "number" }, shortCount(it.estimate))),
+        ),
+        fields.map(([offset, name, recorded, possible]) =>
           h(
             "tr",
             null,
-            h("th", { scope: "row" }, "misses in 1,000"),
-            found.per1000.map((it) => h("td", { class: "number" }, range(it))),
-          ),
-          h(
-            "tr",
-            null,
-            h("th", { scope: "row" }, "in the run"),
-            found.misses.map((it) => h("td", { class: "number" }, shortCount(it.estimate))),
-          ),
-          fields.map(([offset, name, recorded, possible]) =>
             h(
-              "tr",
-              null,
-              h(
-                "th",
-                { scope: "row" },
-                h("code", null, name ?? `+${offset}`),
-                ` in ${plural(recorded, "recorded access").replace("accesss", "accesses")}`,
-              ),
-              possible.map((it) => h("td", { class: "number" }, count(it))),
+              "th",
+              { scope: "row" },
+              h("code", null, name ?? `+${offset}`),
+              ` in ${plural(recorded, "recorded access").replace("accesss", "accesses")}`,
             ),
+            possible.map((it) => h("td", { class: "number" }, count(it))),
           ),
         ),
       ),

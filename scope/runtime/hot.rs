@@ -248,7 +248,8 @@ callbacks! {
 macro_rules! sized {
     ($($name:ident $write:literal;)*) => {$(
         /// Before an access of any size.
-        #[allow(non_snake_case, reason = "the compiler's name")]
+        // Names that are not mangled are not judged.
+        #[cfg_attr(test, expect(non_snake_case, reason = "the compiler's name"))]
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub(crate) extern "C" fn $name(address: u64, size: u64) {
             if size > 0 {

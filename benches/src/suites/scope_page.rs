@@ -9,7 +9,6 @@ use ccscope::profile::{Chunk, Profile};
 use ccscope::views::{Options, page};
 use tempfile::TempDir;
 
-#[allow(dead_code, reason = "tests ask for more")]
 #[path = "../../../scope/tests/all/browser.rs"]
 mod browser;
 #[path = "../../../scope/tests/all/page_profile.rs"]
