@@ -563,6 +563,21 @@ pub struct Gate {
     pub is_part: bool,
 }
 
+/// Gates separated by commas. A comma between double quotes is a part of a place, as in
+/// `site:"Map<K, V>":bytes>+0`.
+///
+/// # Errors
+///
+/// If one is no gate.
+pub fn gates(text: &str) -> Result<Vec<Gate>, String> {
+    let mut is_quoted = false;
+    let between = |char| {
+        is_quoted ^= char == '"';
+        char == ',' && !is_quoted
+    };
+    text.split(between).map(str::parse).collect()
+}
+
 impl FromStr for Gate {
     type Err = String;
 
@@ -590,7 +605,10 @@ impl FromStr for Gate {
         let (place, metric) = match what.strip_prefix("site:") {
             None => (None, what),
             Some(rest) => match rest.rsplit_once(':') {
-                Some((place, metric)) if !place.is_empty() => (Some(place.to_owned()), metric),
+                Some((place, metric)) if !place.is_empty() => {
+                    let quoted = place.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+                    (Some(quoted.unwrap_or(place).to_owned()), metric)
+                }
                 _ => return Err(wrong("a site is written as site:PLACE:METRIC")),
             },
         };
@@ -614,7 +632,8 @@ impl FromStr for Gate {
 impl fmt::Display for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.place {
-            write!(f, "site:{place}:")?;
+            let quote = if place.contains(',') { "\"" } else { "" };
+            write!(f, "site:{quote}{place}{quote}:")?;
         }
         let is_above = !self.change.is_sign_negative();
         let sign = if is_above { ">" } else { "<" };

@@ -7,16 +7,20 @@ use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::{CliError, show, usage};
-use crate::analyses::diff::{Gate, breaches, diff};
+use crate::analyses::diff::{Gate, breaches, diff, gates};
 use crate::imports;
 use crate::views::{Options, diff as view};
+
+/// Of one option.
+type Gates = Vec<Gate>;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 A gate is METRIC>+CHANGE or METRIC<-CHANGE; a change is a number or, with %, a part of the old
 value. METRIC is peak, bytes, requested, allocations, end, temporary, drag, accesses, lifetime,
-usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or function. The
-exit status is 1 if a gate fails, with a line for each on standard error.
+usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or function, with
+PLACE in double quotes if it has a comma. The exit status is 1 if a gate fails, with a line for each
+on standard error.
 
 Examples:
   ccscope diff main.ccscope new.ccscope
@@ -28,8 +32,8 @@ pub(super) struct DiffArgs {
     /// The profile of now
     new: PathBuf,
     /// Gates, separated by commas
-    #[arg(long, value_name = "GATES", value_delimiter = ',')]
-    fail_on: Vec<Gate>,
+    #[arg(long, value_name = "GATES", value_parser = gates)]
+    fail_on: Vec<Gates>,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -45,7 +49,7 @@ pub(super) fn run(
 ) -> Result<u8, CliError> {
     let [old, new] = [imports::open(&args.old)?, imports::open(&args.new)?];
     // Before anything is printed: a gate that makes no sense is a mistake in the command.
-    let breaches = match breaches(&old, &new, &args.fail_on) {
+    let breaches = match breaches(&old, &new, &args.fail_on.concat()) {
         Ok(breaches) => breaches,
         Err(why) => return usage(why),
     };

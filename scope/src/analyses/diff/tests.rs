@@ -115,11 +115,6 @@ fn what_costs_more_comes_first() {
 
 #[test]
 fn gates_bound_changes() {
-    let gates = |text: &str| {
-        text.split(',')
-            .map(str::parse)
-            .collect::<Result<Vec<Gate>, _>>()
-    };
     let old = profile();
     let new = changed(|run| {
         run.total.peak_usable = 1_060_000;
@@ -160,4 +155,17 @@ fn gates_bound_changes() {
     }
     let gate: Gate = "site:src/a.rs:useful-lifetime<-5%".parse().unwrap();
     assert_eq!(gate.to_string(), "site:src/a.rs:useful-lifetime<-5%");
+    let text = r#"peak>+1%,site:"Map<K, V>::insert":bytes>+0,site:"a":end>+0"#;
+    let found = gates(text).unwrap();
+    let places: Vec<_> = found.iter().map(|gate| gate.place.as_deref()).collect();
+    assert_eq!(places, [None, Some("Map<K, V>::insert"), Some("a")]);
+    let quoted = r#"site:"Map<K, V>::insert":bytes>+0"#;
+    assert_eq!(found[1].to_string(), quoted);
+    assert_eq!(
+        gates("site:Map<K, V>:bytes>+0")
+            .unwrap_err()
+            .lines()
+            .count(),
+        1
+    );
 }
