@@ -2,7 +2,7 @@
 
 import { h, tip } from "./dom.js";
 import { fieldAt, typeOf } from "./data.js";
-import { count, plural } from "./units.js";
+import { count, plural, were } from "./units.js";
 
 const PER_ROW = 16;
 
@@ -124,7 +124,7 @@ export function bytesView(profile, site) {
     h(
       "p",
       { class: "about" },
-      `A square is a byte of the ${count(reads.length)} that each chunk has; hollow ones were never accessed. ${unread ? `${plural(unread, "byte")} were never read.` : "All were read."}`,
+      `A square is a byte of the ${count(reads.length)} that each chunk has; hollow ones were never accessed. ${unread ? `${were(unread)} never read.` : "All were read."}`,
     ),
     h("div", { class: "wide" }, table),
   ];

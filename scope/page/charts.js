@@ -100,6 +100,16 @@ export function curves(element, data, series, { height, span, mark, choose, poin
     data,
     height,
   );
+  // The library's legend is for the mouse.
+  for (const label of chart.root.querySelectorAll(".u-series:not(:first-child) th")) {
+    Object.assign(label, { tabIndex: 0, role: "button" });
+    label.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        label.click();
+      }
+    });
+  }
   if (choose) {
     const [low, high] = [chart.scales.x.min, chart.scales.x.max];
     if (span) {

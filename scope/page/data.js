@@ -76,6 +76,9 @@ export async function readProfile(text) {
   ]) {
     profile.starts[name] = startsOf(col[name]);
   }
+  for (const name of head.old ? ["before", "befores"] : []) {
+    profile.starts[name] = startsOf(col[name]);
+  }
   const { starts } = profile;
   const first = col["site.first"];
   addUp(col["curve.time"], starts.curve);
@@ -96,6 +99,9 @@ export async function readProfile(text) {
   profile.largest = col["site.smallest"].map((it, i) => it + col["site.larger"][i]);
   profile.ends = first.map((it, i) => it + col["site.last"][i]);
   profile.severity = severities(col);
+  profile.isScored = profile.severity.some((it) => it >= 0);
+  // Files of other tools lack much.
+  profile.isOurs = /^\d/.test(head.tool);
   profile.waits = new Float64Array(profile.sites);
   head.misses?.sites.forEach((site, i) => {
     profile.waits[site] = head.misses.ns[i];
@@ -151,6 +157,13 @@ export function toEvents(profile, at) {
   const [n1, t1] =
     i + 1 < ns.length ? [ns[i + 1], times[i + 1]] : [profile.seconds * 1e9, profile.end];
   return t0 + (t1 - t0) * Math.min(1, Math.max(0, at * 1e9 - n0) / Math.max(1, n1 - n0));
+}
+
+// A curve of the older profile: seconds and bytes.
+export function beforeOf({ col, starts }, name, list) {
+  const part = (of) =>
+    Array.from(col[`${name}.${of}`].subarray(...starts[name].slice(list, list + 2)));
+  return [part("ns").map((it) => it / 1e9), part("peak")];
 }
 
 // What a frame is called: its function, and where it is.

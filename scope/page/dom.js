@@ -32,8 +32,21 @@ export const table = (head, texts, ...rows) =>
   );
 
 export const byId = (id) => document.getElementById(id);
-export const fill = (element, ...children) =>
+
+// What finds a control again when it has been drawn anew.
+function selectorOf({ id, dataset }, group) {
+  if (id) return `#${CSS.escape(id)}`;
+  const inside = group ? `[aria-label="${CSS.escape(group.ariaLabel)}"] ` : "";
+  return dataset.key === undefined ? null : `${inside}[data-key="${CSS.escape(dataset.key)}"]`;
+}
+
+// The new children; the control that has the focus keeps it.
+export function fill(element, ...children) {
+  const active = element.contains(document.activeElement) ? document.activeElement : null;
+  const selector = active && selectorOf(active, active.closest("[role=group]"));
   element.replaceChildren(...children.flat(Infinity).filter((it) => it));
+  if (selector) element.querySelector(selector)?.focus({ preventScroll: true });
+}
 
 // A box beside the pointer.
 export function tip(event, ...lines) {

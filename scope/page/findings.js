@@ -141,12 +141,14 @@ export function findingsView(profile, admitted) {
         wastes.slice(0, 60).map((it) => findingItem(profile, it)),
         "No site wastes much, as far as the filters show.",
       ),
-      list(
-        "What the program waits for",
-        machine,
-        waits.slice(0, 30).map((it) => waitItem(profile, it)),
-        "No site waits long for memory, as far as is known.",
-      ),
+      profile.isOurs
+        ? list(
+            "What the program waits for",
+            machine,
+            waits.slice(0, 30).map((it) => waitItem(profile, it)),
+            "No site waits long for memory, as far as is known.",
+          )
+        : null,
     ),
     untouched.length
       ? h("p", { class: "note" }, "Allocated and not touched at the peak: ", untouched, ".")

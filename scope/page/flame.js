@@ -32,11 +32,17 @@ const kept = { element: null, detail: null, admitted: null, total: 0 };
 let chosen = null;
 let parents = new Map();
 
-export function flameView(profile) {
-  const metrics = Object.entries(METRICS)
+export const FORMS = { icicle: "Callers on top", flame: "Callers below" };
+
+// Those that the profile knows.
+export const metricsOf = (profile) =>
+  Object.entries(METRICS)
     .filter(([key]) => key !== "misses" || profile.misses)
+    .filter(([key]) => key !== "at" || profile.seconds)
     .filter(([key]) => key !== "drag" || profile.accesses)
     .map(([key, it]) => [key, it.name, it.title]);
+
+export function flameView(profile) {
   const at = chosenTime(profile, state);
   const slider =
     state.metric === "at"
@@ -68,14 +74,11 @@ export function flameView(profile) {
   const bar = h(
     "div",
     { class: "bar" },
-    choice("width", metrics, state.metric, (metric) => set({ metric })),
+    choice("width", metricsOf(profile), state.metric, (metric) => set({ metric })),
     slider,
     choice(
       "form",
-      [
-        ["icicle", "icicle", "Callers on top"],
-        ["flame", "flame", "Callers below"],
-      ],
+      Object.entries(FORMS).map(([key, title]) => [key, key, title]),
       state.form,
       (form) => set({ form }),
     ),
@@ -121,7 +124,7 @@ export function flameView(profile) {
     else tip(null);
   });
   graph.addEventListener("mouseleave", () => tip(null));
-  return [bar, legend(), graph, detail];
+  return [bar, profile.isScored ? legend() : null, graph, detail].filter((it) => it);
 }
 
 const dataAt = (event) => event.target.closest?.("g.frame")?.__data__?.data;
@@ -179,10 +182,7 @@ function drawTree(profile, tree) {
   const { element } = kept;
   document.getElementById("unzoom").disabled = !state.zoom;
   if (!tree.value) {
-    fill(
-      element,
-      h("p", { class: "none" }, "No site matches the filters."),
-    );
+    fill(element, h("p", { class: "none" }, "No site matches the filters."));
     fill(kept.detail);
     return;
   }
@@ -211,6 +211,10 @@ function drawTree(profile, tree) {
     .setColorMapper((d) => colourOf(d.data.severity));
   fill(element);
   d3.select(element).datum(tree).call(chart);
+  // The library would let frames grow for a quarter of a second.
+  for (const label of element.querySelectorAll("g.frame foreignObject")) {
+    label.parentNode.querySelector("rect").setAttribute("width", label.getAttribute("width"));
+  }
   paint();
   describe(profile, chosen ?? tree);
 }

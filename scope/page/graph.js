@@ -8,10 +8,10 @@ import { siteLink } from "./findings.js";
 import { count, percent, plural, shortCount } from "./units.js";
 
 // In the drawing; the table has more.
-const DRAWN_EDGES = 24;
+const DRAWN_EDGES = 16;
 const MOST_EDGES = 100;
 // Parts of the graph that do not touch stand below each other up to this height.
-const COLUMN = 640;
+const COLUMN = 1100;
 const SHAPES = {
   list: "List",
   "doubly-linked-list": "Doubly linked list",
@@ -219,8 +219,11 @@ function positions(edges) {
 function draw(profile, element, edges, columns, rate) {
   const places = positions(edges);
   const sites = [...places.keys()];
-  const low = Math.max(...[...places.values()].map(({ y }) => y));
-  element.style.height = `${Math.max(180, Math.min(760, low + 80))}px`;
+  const [right, low] = ["x", "y"].map((at) =>
+    Math.max(...[...places.values()].map((place) => place[at])),
+  );
+  const scale = Math.min(1, element.clientWidth / (right + 150));
+  element.style.height = `${Math.max(180, scale * (low + 80))}px`;
   const most = Math.log1p(edges[0].loads);
   const nodes = sites.map((site) => {
     const colour = colourOf(profile.severity[site] < 0 ? null : profile.severity[site]);

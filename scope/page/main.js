@@ -2,17 +2,19 @@
 
 import { byId, choice, fill, h, table } from "./dom.js";
 import { curves, resize, stepped, sweep, box } from "./charts.js";
-import { readProfile, toSeconds } from "./data.js";
+import { beforeOf, readProfile, toSeconds } from "./data.js";
 import { admitted, spanOf } from "./filter.js";
 import { begin, linkTo, listen, set, state } from "./state.js";
 import { findingsView } from "./findings.js";
-import { flameTasks, flameView } from "./flame.js";
-import { sitesView, sorted } from "./sites.js";
+import { FORMS, flameTasks, flameView, metricsOf } from "./flame.js";
+import { columnsOf, sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
-import { bytes, count, percent, plural, seconds, shortCount } from "./units.js";
+import { changesView } from "./changes.js";
+import { bytes, count, moment, percent, plural, seconds, shortCount } from "./units.js";
 
 const VIEWS = {
+  changes: ["Changes", "What is worse, better, new and gone"],
   findings: ["Findings", "What is wrong, and what to try first"],
   flame: ["Flame graph", "Where bytes come from, by call stack"],
   sites: ["Sites", "All allocation points, as a table"],
@@ -30,6 +32,11 @@ function head() {
   const [kind, code] =
     typeof profile.exit === "string" ? [profile.exit, ""] : Object.entries(profile.exit)[0];
   const end = { Code: `exit ${code}`, Signal: `signal ${code}`, Unknown: "end not seen" }[kind];
+  const about = [
+    profile.isOurs ? `${end} after ${seconds(profile.seconds)}` : `from ${profile.tool}`,
+    profile.threads.length ? plural(profile.threads.length, "thread") : null,
+    profile.started ? `started ${moment(profile.started)}` : null,
+  ];
   const mean = (it) => (it ? it.geometric_mean_of_others.toFixed(2) : "–");
   const card = (name, value, more) =>
     h(
@@ -53,12 +60,7 @@ function head() {
         { title: profile.command[0] },
         h("code", null, [name, ...profile.command.slice(1)].join(" ")),
       ),
-      h(
-        "p",
-        null,
-        `${end} after ${seconds(profile.seconds)}, ${plural(profile.threads.length, "thread")}` +
-          `${profile.started ? `, started ${new Date(profile.started).toISOString().slice(0, 16).replace("T", " ")} UTC` : ""}`,
-      ),
+      h("p", null, about.filter((it) => it).join(", ")),
       h(
         "span",
         { class: "tools" },
@@ -72,7 +74,12 @@ function head() {
       card(
         "peak",
         bytes(total.peak_usable),
-        `at ${seconds(profile.peakSeconds)}${resident ? `; ${bytes(resident)} resident` : ""}`,
+        [
+          profile.seconds ? `at ${seconds(profile.peakSeconds)}` : null,
+          resident ? `${bytes(resident)} resident` : null,
+        ]
+          .filter((it) => it)
+          .join("; "),
       ),
       card("at the end", bytes(total.end_usable), plural(total.end_chunks, "chunk")),
       card(
@@ -93,7 +100,9 @@ function head() {
             `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`,
             "lifetime, usage, useful lifetime: means without zeros, 1 is best",
           )
-        : card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best"),
+        : profile.isScored
+          ? card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")
+          : null,
     ),
   );
 }
@@ -132,6 +141,17 @@ function filters() {
         onchange: (event) => set({ [key]: event.target.value }),
       }),
     );
+  const threads = h(
+    "label",
+    null,
+    "thread ",
+    h(
+      "select",
+      { id: "thread", onchange: (event) => set({ thread: event.target.value }) },
+      h("option", { value: "" }, "all"),
+      profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))),
+    ),
+  );
   const types = new Map();
   const peaks = profile.col["site.atPeak"];
   for (let site = 0; site < profile.sites; site++) {
@@ -151,25 +171,16 @@ function filters() {
       null,
       "Sites with a function in their stack whose name contains this (/)",
     ),
-    field("type", "type", "type", "types", "Sites whose type's name contains this (t)"),
+    names.length
+      ? field("type", "type", "type", "types", "Sites whose type's name contains this (t)")
+      : null,
     h(
       "datalist",
       { id: "types" },
       names.map((name) => h("option", { value: name })),
     ),
-    h(
-      "label",
-      null,
-      "thread ",
-      h(
-        "select",
-        { id: "thread", onchange: (event) => set({ thread: event.target.value }) },
-        h("option", { value: "" }, "all"),
-        profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))),
-      ),
-    ),
-    time("from", "from"),
-    time("to", "to"),
+    profile.threads.length ? threads : null,
+    profile.seconds ? [time("from", "from"), time("to", "to")] : null,
     h(
       "button",
       { type: "button", id: "clear", onclick: clear, title: "Clear all filters (x)" },
@@ -185,7 +196,7 @@ const clear = () => set({ fn: "", type: "", thread: "", from: "", to: "" });
 function refreshFilters(sites) {
   for (const key of ["fn", "type", "thread", "from", "to"]) {
     const control = byId(key);
-    if (control !== document.activeElement) control.value = state[key];
+    if (control && control !== document.activeElement) control.value = state[key];
   }
   const number = sites.reduce((sum, it) => sum + it, 0);
   byId("matches").textContent =
@@ -206,13 +217,25 @@ function series(name, from, to, part) {
   return [xs, ys];
 }
 
+// Whose curves the profile has.
+const curvesOf = () => [
+  "process",
+  ...(profile.threads.length ? ["threads"] : []),
+  ...(profile.col["curves.time"].length ? ["sites"] : []),
+];
+
 function timeline(sites) {
   const { col, starts } = profile;
+  if (!profile.seconds) return;
   const points = col["curve.time"].length;
   const tables = [series("curve", 0, points, "peak")];
   const lines = [];
   if (state.curves === "process") {
     lines.push(stepped("allocated", "allocated", { fill: "#4f7bd522" }));
+    if (profile.old) {
+      tables.push(beforeOf(profile, "before", 0));
+      lines.push(stepped("allocated before", "before", { dash: [4, 3] }));
+    }
     if (profile.accesses) {
       tables.push(series("curve", 0, points, "touched"));
       lines.push(stepped("touched", "touched"));
@@ -263,7 +286,7 @@ function timeline(sites) {
             "sites",
             "The sites with most bytes at the peak, of those that the filters admit",
           ],
-        ],
+        ].filter(([key]) => curvesOf().includes(key)),
         state.curves,
         (it) => set({ curves: it }),
       ),
@@ -298,6 +321,7 @@ function tabs() {
         {
           href: linkTo({ view: key }),
           title: `${title} (${i + 1})`,
+          "data-key": key,
           "aria-current": state.view === key ? "page" : null,
         },
         text,
@@ -310,10 +334,10 @@ function aboutView() {
   const rows = [
     ["program", profile.command.join(" ")],
     ["process", String(profile.pid)],
-    ["compiler", profile.compiler || "not instrumented"],
-    ["machine", profile.machine],
-    ["made by", /^\d/.test(profile.tool) ? `ccscope ${profile.tool}` : profile.tool],
-    [
+    profile.isOurs ? ["compiler", profile.compiler || "not instrumented"] : null,
+    profile.machine ? ["machine", profile.machine] : null,
+    ["made by", profile.isOurs ? `ccscope ${profile.tool}` : profile.tool],
+    profile.threads.length && [
       "threads",
       table(
         ["thread", "from", "to", "allocations", "peak", "at the end"],
@@ -339,7 +363,7 @@ function aboutView() {
     h(
       "dl",
       { class: "facts" },
-      rows.map(([name, it]) => [h("dt", null, name), h("dd", null, it)]),
+      rows.filter((it) => it).map(([name, it]) => [h("dt", null, name), h("dd", null, it)]),
     ),
     profile.caveats.map((text) => h("p", { class: "note" }, text)),
     h("h3", null, "Libraries in this page"),
@@ -370,7 +394,8 @@ function view(sites) {
         sweep();
       },
     );
-  } else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
+  } else if (state.view === "changes") content = changesView(profile, sites);
+  else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
   else if (state.view === "about") content = aboutView();
   else content = findingsView(profile, sites);
   element.dataset.view = state.view;
@@ -439,9 +464,21 @@ function theme() {
   set({ theme: dark ? "light" : "dark" });
 }
 
+// Paper is light and narrow; charts are drawn for it.
+function paper(is) {
+  document.documentElement.toggleAttribute("data-paper", is);
+  if (is) document.documentElement.dataset.theme = "light";
+  else applyTheme();
+  const sites = admitted(profile, state);
+  timeline(sites);
+  // Its drawing would not be ready: it is made smaller.
+  if (state.view !== "pointers") view(sites);
+  sweep();
+}
+
 function help() {
   const keys = [
-    ["1 … 6", "views"],
+    ["1, 2, …", "views"],
     ["/", "filter by function"],
     ["t", "filter by type"],
     ["x", "clear filters"],
@@ -505,7 +542,7 @@ function key(event) {
   const does =
     {
       "/": () => byId("fn").focus(),
-      t: () => byId("type").focus(),
+      t: () => byId("type")?.focus(),
       x: clear,
       d: theme,
       "?": help,
@@ -521,7 +558,23 @@ async function open() {
   profile = await readProfile(byId("data").textContent);
   byId("data").remove();
   profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
-  begin();
+  if (!profile.old) delete VIEWS.changes;
+  if (!profile.isOurs) delete VIEWS.pointers;
+  const among = (values) => (value) => values.includes(value);
+  const isTime = (value) => Number(value) >= 0;
+  begin(profile.old ? "changes" : "findings", {
+    view: among(Object.keys(VIEWS)),
+    site: (value) => value === "" || (/^\d+$/.test(value) && Number(value) < profile.sites),
+    thread: among(["", ...profile.threads.map(([id]) => String(id))]),
+    from: isTime,
+    to: isTime,
+    at: isTime,
+    metric: among(metricsOf(profile).map(([key]) => key)),
+    form: among(Object.keys(FORMS)),
+    sort: among(["saving", ...columnsOf(profile).map(([key]) => key)]),
+    curves: among(curvesOf()),
+    theme: among(["", "light", "dark"]),
+  });
   applyTheme();
   head();
   filters();
@@ -536,6 +589,8 @@ async function open() {
   );
   listen(changed);
   addEventListener("keydown", key);
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
   let timer = 0;
   addEventListener("resize", () => {
     clearTimeout(timer);

@@ -3,11 +3,21 @@
 import { choice, h, table } from "./dom.js";
 import { box, curves, distribution, stepped } from "./charts.js";
 import { colourOf, inkOn } from "./colours.js";
-import { fieldAt, placeOf, scoresOf, stackOf, toSeconds, typeName } from "./data.js";
+import { beforeOf, fieldAt, placeOf, scoresOf, stackOf, toSeconds, typeName } from "./data.js";
 import { blocksView } from "./blocks.js";
 import { bytesView } from "./bytes.js";
 import { findingItem, siteLink, siteName, waitItem } from "./findings.js";
-import { byteSeconds, bytes, count, percent, plural, score, seconds, shortCount } from "./units.js";
+import {
+  byteSeconds,
+  bytes,
+  count,
+  percent,
+  plural,
+  score,
+  seconds,
+  shortCount,
+  were,
+} from "./units.js";
 
 const MARKS = [
   "in the top tenth by bytes",
@@ -60,7 +70,9 @@ function scoresView(profile, site) {
       row(
         "lifetime",
         scores.life,
-        `A chunk lives for ${scores.life === null ? "?" : percent(scores.life)} of the time of the chunks that are allocated close to it.`,
+        scores.life === null
+          ? "Not known."
+          : `A chunk lives for ${percent(scores.life)} of the time of the chunks that are allocated close to it.`,
       ),
       row("usage", scores.usage, scores.usage === null ? unknown : `${uses.join(", ")}.`),
       row(
@@ -75,6 +87,17 @@ function scoresView(profile, site) {
   );
 }
 
+// What has changed since the older profile.
+function changeOf(profile, site) {
+  const about = ["at the peak", "chunks", "in all", "of drag"];
+  for (const [verdict, , rows] of profile.old?.lists ?? []) {
+    const numbers = rows.find(([of]) => of === site)?.[1].slice(1, 5);
+    const texts = numbers?.map((it, i) => (it === "0" || it === "-" ? "" : `${it} ${about[i]}`));
+    if (texts) return [["change", `${verdict}: ${texts.filter((it) => it).join(", ")}`]];
+  }
+  return [];
+}
+
 function facts(profile, site) {
   const n = (name) => number(profile, name, site);
   const sizes =
@@ -83,6 +106,15 @@ function facts(profile, site) {
       : `${bytes(n("smallest"))} to ${bytes(profile.largest[site])}`;
   const at = (time) => seconds(toSeconds(profile, time));
   const second = (events) => `${shortCount(events)} events`;
+  const [shortest, longest] = [n("shortest"), n("shortest") + n("longest")];
+  const mean = second(n("lifetime"));
+  // Files of other tools have sums alone.
+  const lives =
+    n("lifetime") > longest
+      ? `${mean} on average`
+      : shortCount(shortest) === shortCount(longest)
+        ? mean
+        : `${shortCount(shortest)} to ${second(longest)}, ${shortCount(n("lifetime"))} on average`;
   const threads = profile.threads
     .filter((_, i) => i < 200)
     .map(([id]) => id)
@@ -97,17 +129,14 @@ function facts(profile, site) {
     ],
     [
       "bytes",
-      `${bytes(profile.usable[site])} in all; ${bytes(n("peak"))} at most, at ${at(n("first") + n("peakTime"))}; ${bytes(n("atPeak"))} at the program's peak; ${bytes(n("atEnd"))} at the end`,
+      `${bytes(profile.usable[site])} in all; ${bytes(n("peak"))} at most${profile.seconds ? `, at ${at(n("first") + n("peakTime"))}` : ""}; ${bytes(n("atPeak"))} at the program's peak; ${bytes(n("atEnd"))} at the end`,
     ],
-    [
-      "lives",
-      `${second(n("shortest"))} to ${second(n("shortest") + n("longest"))}, ${second(n("lifetime"))} on average`,
-    ],
+    ["lives", lives],
     profile.accesses
       ? ["accesses", `${shortCount(n("reads"))} reads, ${shortCount(n("writes"))} writes`]
       : null,
     n("temporary")
-      ? ["temporary", `${count(n("temporary"))} were freed before their thread allocated another`]
+      ? ["temporary", `${were(n("temporary"))} freed before the thread allocated another`]
       : null,
     n("reallocs")
       ? [
@@ -115,8 +144,11 @@ function facts(profile, site) {
           `${plural(n("reallocs"), "call")}, ${bytes(n("moved"))} moved; one chunk was grown ${plural(n("chain"), "time")}`,
         ]
       : null,
-    n("shared") ? ["shared", `${count(n("shared"))} were accessed by several threads`] : null,
-    ["threads", threads.slice(0, 20).join(", ") + (threads.length > 20 ? ", …" : "")],
+    n("shared") ? ["shared", `${were(n("shared"))} accessed by several threads`] : null,
+    ...changeOf(profile, site),
+    threads.length
+      ? ["threads", threads.slice(0, 20).join(", ") + (threads.length > 20 ? ", …" : "")]
+      : null,
     ["marks", MARKS.filter((_, i) => (n("marks") / 2 ** i) % 2 >= 1).join(", ") || "none"],
   ];
   return h(
@@ -277,19 +309,20 @@ function curveView(profile, site, span) {
     series("curve", 0, col["curve.time"].length, "peak"),
     series("curves", ...own, "peak"),
   ];
-  if (profile.accesses) tables.push(series("curves", ...own, "touched"));
+  const lines = [
+    stepped("all sites", "faint"),
+    stepped("this site", "allocated", { fill: "#4f7bd533", width: 2 }),
+  ];
+  if (profile.old) {
+    tables.push(beforeOf(profile, "befores", site));
+    lines.push(stepped("before", "before", { dash: [4, 3] }));
+  }
+  if (profile.accesses) {
+    tables.push(series("curves", ...own, "touched"));
+    lines.push(stepped("touched", "touched"));
+  }
   const element = box("Bytes of the site over time");
-  const draw = () =>
-    curves(
-      element,
-      uPlot.join(tables),
-      [
-        stepped("all sites", "faint"),
-        stepped("this site", "allocated", { fill: "#4f7bd533", width: 2 }),
-        ...(profile.accesses ? [stepped("touched", "touched")] : []),
-      ],
-      { height: 170, range: span },
-    );
+  const draw = () => curves(element, uPlot.join(tables), lines, { height: 170, range: span });
   return { element, draw };
 }
 
@@ -312,13 +345,13 @@ export function siteView(profile, site, span, zoomed, setZoomed) {
   if (life[1] - life[0] < 1e-9) life[1] = life[0] + 1e-9;
   const range = span ?? (zoomed === "run" ? [0, profile.seconds] : life);
   const curve = curveView(profile, site, span);
-  const blocks = blocksView(profile, site, range);
+  const blocks = profile.isOurs ? blocksView(profile, site, range) : null;
   const sizes = pairs(profile, "sizes", site);
   const lives = pairs(profile, "lives", site);
   const [sizeBox, liveBox] = [box("Chunks by size"), box("Chunks by lifetime")];
   const draws = [
     curve?.draw,
-    blocks.draw,
+    blocks?.draw,
     () => sizes.length && distribution(sizeBox, sizes, bytes),
     () => lives.length && distribution(liveBox, lives, (it) => shortCount(it)),
   ];
@@ -351,27 +384,30 @@ export function siteView(profile, site, span, zoomed, setZoomed) {
         h(
           "div",
           null,
-          section("Scores, and why", scoresView(profile, site)),
+          section("Scores, and why", profile.isScored ? scoresView(profile, site) : null),
           section("Numbers", facts(profile, site)),
         ),
         h("div", null, section("Call stack, innermost first", stackView(profile, site))),
       ),
       curve ? section("Its share of memory over time", curve.element) : null,
-      section("Chunks over time", [
-        span
-          ? null
-          : choice(
-              "time",
-              [
-                ["life", "the site's life"],
-                ["run", "the whole run"],
-              ],
-              zoomed,
-              setZoomed,
-            ),
-        h("p", { class: "about" }, blocks.text),
-        blocks.element,
-      ]),
+      section(
+        "Chunks over time",
+        blocks && [
+          span
+            ? null
+            : choice(
+                "time",
+                [
+                  ["life", "the site's life"],
+                  ["run", "the whole run"],
+                ],
+                zoomed,
+                setZoomed,
+              ),
+          h("p", { class: "about" }, blocks.text),
+          blocks.element,
+        ],
+      ),
       section("Bytes", bytesView(profile, site)),
       h(
         "div",

@@ -53,7 +53,7 @@ const COLUMNS = {
   drag: [
     "drag",
     "Bytes times seconds after the last access",
-    (p, s) => (p.accesses ? byteSeconds(p.col["site.drag"][s]) : "–"),
+    (p, s) => byteSeconds(p.col["site.drag"][s]),
     (p, s) => p.col["site.drag"][s],
   ],
   accesses: [
@@ -69,6 +69,14 @@ const COLUMNS = {
     (p, s) => p.waits[s],
   ],
 };
+
+// Those that the profile knows.
+export const columnsOf = (profile) =>
+  Object.entries(COLUMNS).filter(([key]) => {
+    if (["lifetime", "severity"].includes(key)) return profile.isScored;
+    if (["usage", "useful-lifetime", "drag", "accesses"].includes(key)) return profile.accesses;
+    return key !== "misses" || profile.misses;
+  });
 
 function cell(value) {
   const colour = colourOf(value);
@@ -127,6 +135,7 @@ export function sorted(profile, admitted, most = Infinity) {
 
 export function sitesView(profile, admitted) {
   const [sites, number] = sorted(profile, admitted, ROWS);
+  const columns = columnsOf(profile);
   const head = (key, [text, title]) =>
     h(
       "th",
@@ -136,6 +145,7 @@ export function sitesView(profile, admitted) {
         {
           type: "button",
           title,
+          "data-key": key,
           onclick: () => set({ sort: state.sort === key ? "saving" : key }),
         },
         text,
@@ -149,7 +159,7 @@ export function sitesView(profile, admitted) {
       "tr",
       { "data-site": site },
       h("td", { class: "number" }, siteLink(profile, site)),
-      Object.values(COLUMNS).map(([, , show]) => h("td", { class: "number" }, show(profile, site))),
+      columns.map(([, [, , show]]) => h("td", { class: "number" }, show(profile, site))),
       h(
         "td",
         { class: "where" },
@@ -199,7 +209,7 @@ export function sitesView(profile, admitted) {
             "tr",
             null,
             h("th", { scope: "col" }, "site"),
-            Object.entries(COLUMNS).map(([key, it]) => head(key, it)),
+            columns.map(([key, it]) => head(key, it)),
             h("th", { scope: "col" }, "where, type and first finding"),
           ),
         ),

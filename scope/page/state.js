@@ -21,13 +21,16 @@ const DEFAULTS = {
 
 export const state = { ...DEFAULTS };
 const listeners = [];
+// By key, whether the profile has a value.
+let isKnown = {};
 
 function read() {
   const given = new URLSearchParams(location.hash.slice(1));
-  for (const key of Object.keys(DEFAULTS)) state[key] = given.get(key) ?? DEFAULTS[key];
-  for (const key of ["from", "to", "at"]) {
-    if (!(Number(state[key]) >= 0)) state[key] = "";
+  for (const key of Object.keys(DEFAULTS)) {
+    const value = given.get(key) ?? DEFAULTS[key];
+    state[key] = isKnown[key]?.(value) === false ? DEFAULTS[key] : value;
   }
+  if (state.view === "site" && state.site === "") state.view = DEFAULTS.view;
 }
 
 function fragment() {
@@ -57,7 +60,10 @@ export const linkTo = (change) => {
   return `#${given}`;
 };
 
-export function begin() {
+// What is shown first, and which values of a link make sense: the others are left out.
+export function begin(view, known) {
+  DEFAULTS.view = view;
+  isKnown = known;
   read();
   const reread = () => {
     read();

@@ -20,6 +20,8 @@ export const count = (number) => Math.round(number).toLocaleString("en-US");
 export const shortCount = (number) => (number < 1e6 ? count(number) : prefixed(number, ""));
 export const percent = (part) => `${(part * 100).toFixed(part > 0 && part < 0.0995 ? 1 : 0)} %`;
 export const plural = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+export const were = (number) => `${count(number)} ${number === 1 ? "was" : "were"}`;
+export const moment = (ms) => `${new Date(ms).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 export const score = (value) => (value === null ? "–" : value.toFixed(2));
 
 export function seconds(number) {

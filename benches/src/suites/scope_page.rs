@@ -26,7 +26,7 @@ const TYPED: [&str; 5] = ["m", "mo", "mod", "module_1", ""];
 
 fn write(path: &Path, profile: &Profile, chunks: u64) -> Result<u64, Failure> {
     let blocks = page_profile::chunks(profile, chunks).map(Ok::<Vec<Chunk>, Infallible>);
-    let html = page::to_html(profile, blocks, &Options::default())?;
+    let html = page::to_html(profile, None, blocks, &Options::default())?;
     fs::write(path, &html)?;
     Ok(html.len() as u64)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
-use super::{CliError, show, usage};
+use super::{CliError, report, show, usage};
 use crate::analyses::diff::{Gate, breaches, diff, gates};
 use crate::imports;
 use crate::views::{Options, diff as view};
@@ -23,7 +23,7 @@ PLACE in double quotes if it has a comma. The exit status is 1 if a gate fails, 
 on standard error.
 
 Examples:
-  ccscope diff main.ccscope new.ccscope
+  ccscope diff main.ccscope new.ccscope -o page.html
   ccscope diff main.ccscope new.ccscope --fail-on 'peak>+5%,drag>+10%,usage<-0.05'
   ccscope diff main.ccscope new.ccscope --fail-on 'site:src/index.rs:allocations>+0'")]
 pub(super) struct DiffArgs {
@@ -34,6 +34,10 @@ pub(super) struct DiffArgs {
     /// Gates, separated by commas
     #[arg(long, value_name = "GATES", value_parser = gates)]
     fail_on: Vec<Gates>,
+    /// Write a page for a browser, too: that of the new profile with the old one's curves, and with
+    /// what has changed
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -47,6 +51,10 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, CliError> {
+    if let Some(output) = &args.output {
+        show::not_over_itself(&args.old, output)?;
+        show::not_over_itself(&args.new, output)?;
+    }
     let [old, new] = [imports::open(&args.old)?, imports::open(&args.new)?];
     // Before anything is printed: a gate that makes no sense is a mistake in the command.
     let breaches = match breaches(&old, &new, &args.fail_on.concat()) {
@@ -54,20 +62,17 @@ pub(super) fn run(
         Err(why) => return usage(why),
     };
     let diff = diff(&old, &new, Machine::this());
+    let options = Options {
+        rows: args.rows,
+        ..show::options_for(std::io::stdout())
+    };
+    if let Some(output) = &args.output {
+        let since = Some((&old, &diff));
+        report::write_since(&args.new, &new, since, output, &options)?;
+    }
     let text = match args.json {
         true => view::json(&old, &new, &diff),
-        false => {
-            let options = show::options_for(std::io::stdout());
-            view::text(
-                &old,
-                &new,
-                &diff,
-                &Options {
-                    rows: args.rows,
-                    ..options
-                },
-            )
-        }
+        false => view::text(&old, &new, &diff, &options),
     };
     out.write_all(text.as_bytes())?;
     out.flush()?;

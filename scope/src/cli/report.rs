@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
 use super::{CliError, show};
+use crate::Profile;
+use crate::analyses::diff::Diff;
 use crate::imports;
 use crate::store::Reader;
 use crate::views::{Options, page};
@@ -30,10 +32,21 @@ pub(super) fn beside(profile: &Path) -> PathBuf {
 pub(super) fn write(profile: &Path, output: &Path, options: &Options) -> Result<(), CliError> {
     show::not_over_itself(profile, output)?;
     let read = imports::open(profile)?;
+    write_since(profile, &read, None, output, options)
+}
+
+/// Writes the page of the profile `read`, which lies at `profile`, with what has changed `since`.
+pub(super) fn write_since(
+    profile: &Path,
+    read: &Profile,
+    since: Option<(&Profile, &Diff)>,
+    output: &Path,
+    options: &Options,
+) -> Result<(), CliError> {
     // Files of other tools have no chunks.
     let mut reader = Reader::open(profile).ok();
     let chunks = reader.iter_mut().flat_map(Reader::chunks);
-    let html = page::to_html(&read, chunks, options)?;
+    let html = page::to_html(read, since, chunks, options)?;
     fs::write(output, html).map_err(|error| {
         let path = output.display();
         CliError::from(format!("cannot write {path}: {error}"))

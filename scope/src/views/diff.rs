@@ -21,77 +21,19 @@ pub const SCHEMA: &str = "ccscope-diff-1";
 pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> String {
     let width = options.width.clamp(60, 240);
     let mut out = String::new();
-    let mut totals = Table::new(&["total", ">old", ">new", ">change"]);
-    for change in &diff.total {
-        if let (Some(before), Some(after)) = (change.old, change.new) {
-            let metric = change.metric;
-            let [before_text, after_text] = [before, after].map(|it| metric.text(it));
-            totals.row(
-                vec![
-                    metric.name().to_owned(),
-                    before_text,
-                    after_text,
-                    part(before, after),
-                ],
-                None,
-                None,
-            );
-        }
+    let mut table = Table::new(&["total", ">old", ">new", ">change"]);
+    for row in totals(diff) {
+        table.row(row.into(), None, None);
     }
-    if let [Some(before), Some(after)] = diff.waits_ns {
-        let [before_text, after_text] = [before, after].map(|ns| units::seconds(ns / 1e9));
-        totals.row(
-            vec![
-                "waits".to_owned(),
-                before_text,
-                after_text,
-                part(before, after),
-            ],
-            None,
-            None,
-        );
-    }
-    totals.print(&mut out, width, options.colour);
-    for (verdict, title) in [
-        (Verdict::Worse, "worse"),
-        (Verdict::New, "new"),
-        (Verdict::Better, "better"),
-        (Verdict::Gone, "gone"),
-    ] {
-        let mut sites: Vec<&SiteChange> = diff
-            .sites
-            .iter()
-            .filter(|it| it.verdict == verdict)
-            .collect();
-        sites.sort_by(|a, b| b.cost.abs().total_cmp(&a.cost.abs()));
+    table.print(&mut out, width, options.colour);
+    for (title, sites) in by_verdict(diff) {
         if sites.is_empty() {
             continue;
         }
         line(&mut out, "", None);
         let mut table = Table::new(&[title, ">peak", ">allocs", ">bytes", ">drag", "where"]);
         for site in sites.iter().take(options.rows) {
-            let change = |metric| by(site, metric);
-            let number = |site: Option<usize>| site.map_or("-".to_owned(), |it| format!("#{it}"));
-            let name = match (site.old, site.new) {
-                (Some(_), Some(_)) => format!("{}>{}", number(site.old), number(site.new)),
-                _ => number(site.old.or(site.new)),
-            };
-            let mut place = place(old, new, site, options);
-            if matches!(site.matched, Matched::Similar | Matched::OwnFunctions) {
-                place.push_str(" (by likeness)");
-            }
-            let cells = [
-                Metric::Peak,
-                Metric::Allocations,
-                Metric::Bytes,
-                Metric::Drag,
-            ]
-            .map(change);
-            table.row(
-                [name].into_iter().chain(cells).chain([place]).collect(),
-                None,
-                None,
-            );
+            table.row(row(old, new, site, options).into(), None, None);
         }
         table.print(&mut out, width, options.colour);
         if sites.len() > options.rows {
@@ -103,18 +45,72 @@ pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> Str
             line(&mut out, &more, None);
         }
     }
-    let same = diff
-        .sites
-        .iter()
-        .filter(|it| it.verdict == Verdict::Same)
-        .count();
     line(&mut out, "", None);
-    line(
-        &mut out,
-        &format!("{} as before", units::plural(same as u64, "site")),
-        None,
-    );
+    line(&mut out, &as_before(diff), None);
     out
+}
+
+/// Name, old value, new value and change of what both profiles know.
+pub(super) fn totals(diff: &Diff) -> Vec<[String; 4]> {
+    let known = diff.total.iter().filter_map(|it| {
+        let (before, after) = (it.old?, it.new?);
+        let [old, new] = [before, after].map(|value| it.metric.text(value));
+        Some([it.metric.name().to_owned(), old, new, part(before, after)])
+    });
+    let mut rows: Vec<[String; 4]> = known.collect();
+    if let [Some(before), Some(after)] = diff.waits_ns {
+        let [old, new] = [before, after].map(|ns| units::seconds(ns / 1e9));
+        rows.push(["waits".to_owned(), old, new, part(before, after)]);
+    }
+    rows
+}
+
+/// Sites that have changed, those that have changed most first.
+pub(super) fn by_verdict(diff: &Diff) -> [(&'static str, Vec<&SiteChange>); 4] {
+    let verdicts = [
+        (Verdict::Worse, "worse"),
+        (Verdict::New, "new"),
+        (Verdict::Better, "better"),
+        (Verdict::Gone, "gone"),
+    ];
+    verdicts.map(|(verdict, title)| {
+        let sites = diff.sites.iter().filter(|it| it.verdict == verdict);
+        let mut sites: Vec<&SiteChange> = sites.collect();
+        sites.sort_by(|a, b| b.cost.abs().total_cmp(&a.cost.abs()));
+        (title, sites)
+    })
+}
+
+/// Number, changes of peak, allocations, bytes and drag, and place of a site.
+pub(super) fn row(
+    old: &Profile,
+    new: &Profile,
+    site: &SiteChange,
+    options: &Options,
+) -> [String; 6] {
+    let number = |site: Option<usize>| site.map_or("-".to_owned(), |it| format!("#{it}"));
+    let name = match (site.old, site.new) {
+        (Some(_), Some(_)) => format!("{}>{}", number(site.old), number(site.new)),
+        _ => number(site.old.or(site.new)),
+    };
+    let mut place = place(old, new, site, options);
+    if matches!(site.matched, Matched::Similar | Matched::OwnFunctions) {
+        place.push_str(" (by likeness)");
+    }
+    let [peak, allocations, bytes, drag] = [
+        Metric::Peak,
+        Metric::Allocations,
+        Metric::Bytes,
+        Metric::Drag,
+    ]
+    .map(|metric| by(site, metric));
+    [name, peak, allocations, bytes, drag, place]
+}
+
+/// How many sites have not changed.
+pub(super) fn as_before(diff: &Diff) -> String {
+    let same = diff.sites.iter().filter(|it| it.verdict == Verdict::Same);
+    format!("{} as before", units::plural(same.count() as u64, "site"))
 }
 
 /// The JSON, in one line.

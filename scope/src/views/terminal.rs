@@ -408,7 +408,7 @@ fn spread(name: &str, spread: Option<Spread>) -> Option<String> {
 }
 
 /// `3-12`, or `7` if both are the same.
-fn range(interval: &Interval) -> String {
+pub(super) fn range(interval: &Interval) -> String {
     let [low, high] = [interval.low, interval.high].map(|misses| format!("{misses:.0}"));
     if low == high {
         low

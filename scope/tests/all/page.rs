@@ -5,6 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use ccmodel::Machine;
+use ccscope::analyses::diff::{Diff, diff};
+use ccscope::imports;
 use ccscope::profile::{Chunk, Profile};
 use ccscope::views::{Options, page};
 use serde_json::json;
@@ -15,9 +18,18 @@ use crate::page_profile;
 
 /// Writes the page of a profile.
 fn write(folder: &TempDir, profile: &Profile, chunks: u64) -> PathBuf {
+    write_since(folder, profile, None, chunks)
+}
+
+fn write_since(
+    folder: &TempDir,
+    profile: &Profile,
+    since: Option<(&Profile, &Diff)>,
+    chunks: u64,
+) -> PathBuf {
     let path = folder.path().join("page.html");
     let blocks = page_profile::chunks(profile, chunks).map(Ok::<Vec<Chunk>, Infallible>);
-    let html = page::to_html(profile, blocks, &Options::default()).unwrap();
+    let html = page::to_html(profile, since, blocks, &Options::default()).unwrap();
     fs::write(&path, html).unwrap();
     path
 }
@@ -131,6 +143,75 @@ fn filters_hold_in_all_views_and_in_the_link() {
     assert_eq!(text(&mut browser, "#matches"), "all 400 sites");
 }
 
+/// What a link asks for and the profile does not have is as if it had not been asked.
+#[test]
+fn links_that_make_no_sense_show_the_defaults() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    for fragment in [
+        "view=nothing&curves=x&theme=pink&thread=77&from=then&to=-1&at=never",
+        "view=site&site=400",
+        "view=site&site=%3Cb%3E",
+        "view=site&site=-1",
+        "view=site",
+        "view=changes",
+        "view=constructor&sort=__proto__",
+    ] {
+        browser.open(small(), fragment);
+        assert!(shown(&mut browser, ".finding") > 0, "{fragment}");
+        let matches = text(&mut browser, "#matches");
+        assert_eq!(matches, "all 400 sites", "{fragment}");
+        assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Findings");
+        assert_eq!(text(&mut browser, "#time [aria-pressed=true]"), "process");
+    }
+    browser.open(small(), "view=flame&metric=weight&form=round&zoom=x");
+    assert!(shown(&mut browser, ".flame g.frame") > 0);
+    assert_eq!(text(&mut browser, "#view [aria-pressed=true]"), "peak");
+    assert_eq!(shown(&mut browser, "#view [aria-pressed=true]"), 3);
+    browser.open(small(), "view=sites&sort=name");
+    assert_eq!(shown(&mut browser, "[aria-sort=descending]"), 0);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn a_page_shows_what_has_changed() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut old = page_profile::profile(400);
+    let hostile = "<img src=x onerror=alert(1)>";
+    old.run.command = vec![hostile.to_owned()];
+    old.frames[0].file = hostile.to_owned();
+    old.total.usable = 100_000_000;
+    let mut new = old.clone();
+    new.sites[7].peak_usable += 1_000_000;
+    new.sites[8].peak_usable += 2_000_000;
+    new.sites[9].drag = 0.0;
+    old.sites[9].drag = 1e15;
+    new.sites.pop();
+    let changes = diff(&old, &new, Machine::this());
+    let folder = TempDir::new().unwrap();
+    let page = write_since(&folder, &new, Some((&old, &changes)), 4000);
+    browser.open(&page, "");
+    assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Changes");
+    assert!(text(&mut browser, "main").starts_with(&format!("Compared with {hostile}")));
+    for (verdict, rows) in [("worse", 2), ("better", 1), ("gone", 1), ("new", 0)] {
+        let selector = format!("[data-verdict={verdict}] tbody tr");
+        assert_eq!(shown(&mut browser, &selector), rows, "{verdict}");
+    }
+    let worst = text(&mut browser, "[data-verdict=worse] tbody tr");
+    assert!(worst.starts_with("#8>#8\t+2.00 MB"), "{worst}");
+    assert!(text(&mut browser, "#time .u-legend").contains("allocated before"));
+    // Filters hold here, too, and the site has its old curve.
+    browser.act("document.querySelector('[data-verdict=worse] a').click()");
+    assert!(text(&mut browser, "#view .u-legend").contains("before"));
+    assert!(text(&mut browser, "#view .facts").contains("worse: +2.00 MB at the peak"));
+    browser.open(&page, "fn=no-such");
+    assert_eq!(shown(&mut browser, "[data-verdict=worse]"), 0);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
 #[test]
 fn a_span_of_time_is_brushed() {
     let Some(mut browser) = Browser::start() else {
@@ -203,6 +284,60 @@ fn frames_are_zoomed_by_mouse_and_by_keys() {
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '3', bubbles: true }))",
     );
     assert!(shown(&mut browser, "tr[data-site]") > 0);
+}
+
+#[test]
+fn controls_keep_the_focus_and_paper_is_light() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(small(), "view=flame&theme=dark");
+    for key in ["sites", "flame"] {
+        let control = format!("document.querySelector('#tabs [data-key={key}]')");
+        browser.act(&format!("{control}.focus(); {control}.click()"));
+        let kept = browser.eval(&format!("document.activeElement === {control}"));
+        assert_eq!(kept, true, "{key}");
+    }
+    assert!(shown(&mut browser, ".u-legend th[tabindex='0']") > 1);
+    let widest = "Math.max(...Array.from(document.querySelectorAll('.uplot, .flame svg'), \
+        (it) => it.getBoundingClientRect().width))";
+    assert!(browser.eval(widest).as_f64().unwrap() > 1000.0);
+    browser.act("dispatchEvent(new Event('beforeprint'))");
+    assert!(browser.eval(widest).as_f64().unwrap() <= 700.0);
+    let theme = "document.documentElement.dataset.theme";
+    assert_eq!(browser.eval(theme), "light");
+    assert_eq!(shown(&mut browser, ".flame rect[width='0']"), 0);
+    browser.act("dispatchEvent(new Event('afterprint'))");
+    assert!(browser.eval(widest).as_f64().unwrap() > 1000.0);
+    assert_eq!(browser.eval(theme), "dark");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// Files of other tools have no threads, times, accesses and types.
+#[test]
+fn what_is_not_known_is_left_out() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("dhat");
+    let text_of_file = r#"{"dhatFileVersion":2,"mode":"rust-heap","verb":"Allocated","bklt":true,
+        "bkacc":false,"tu":"instrs","Mtu":"Minstr","cmd":"program","pid":7,"te":900,"tg":500,
+        "ftbl":["[root]","0x1: main (a.rs:3)"],"pps":[{"tb":80,"tbk":10,"tl":70,"mb":8,"mbk":1,
+        "gb":8,"gbk":1,"eb":0,"ebk":0,"fs":[1]}]}"#;
+    fs::write(&file, text_of_file).unwrap();
+    let page = write(&folder, &imports::open(file).unwrap(), 0);
+    for view in ["", "flame", "sites", "about", "site&site=0"] {
+        browser.open(&page, &format!("view={view}"));
+        let unknown = "dd:empty, td:empty, td .score, #time > *, #thread, #from";
+        assert_eq!(shown(&mut browser, unknown), 0, "{view}");
+        let all = text(&mut browser, "body");
+        for word in [" 0 s", "0 threads", "0 events", "Pointers"] {
+            assert!(!all.contains(word), "{view}: {word} in {all}");
+        }
+    }
+    assert!(text(&mut browser, "#view").contains("7 events on average"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }
 
 /// Names that would be markup, script, or other lines.

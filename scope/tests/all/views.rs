@@ -89,6 +89,8 @@ fn gates_fail_with_a_line_each() {
             2,
         ),
         (&["diff", "old", "no-such"], 1),
+        (&["diff", "old", "new", "-o", "old"], 1),
+        (&["diff", "old", "new", "-o", "no/such/page"], 1),
         (&["export", "old", "--to", "svg"], 2),
         (
             &["export", "old", "--to", "pprof", "-o", "no/such/folder"],
@@ -103,6 +105,9 @@ fn gates_fail_with_a_line_each() {
         assert_eq!(output.status.code(), Some(status), "{words:?}");
         assert_eq!(text(&output.stderr).lines().count(), 1, "{words:?}");
     }
+    succeed(folder, CCSCOPE, &["diff", "old", "new", "-o", "page.html"]);
+    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>"));
     let stacks = succeed(folder, CCSCOPE, &["export", "old", "--to", "collapsed"]);
     assert!(
         stacks.lines().any(|line| line.contains("keep<Node>")),

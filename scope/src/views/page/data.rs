@@ -16,14 +16,16 @@ use super::columns::Columns;
 use super::sample::{ChunkSample, Quotas, thin};
 use super::source::Snippets;
 use crate::analyses::curves::gap_at_peak;
+use crate::analyses::diff::{Diff, SiteChange};
 use crate::analyses::findings::{Amount, Finding, seconds_per_event};
 use crate::analyses::misses::{Interval, SiteMisses};
 use crate::analyses::scores::{Pattern, global};
 use crate::analyses::structures::{element_offset, structures};
-use crate::analyses::units::count;
+use crate::analyses::units::{count, rounded};
 use crate::profile::{Chunk, Frame, Group, Histogram, Point, Profile, Site};
+use crate::views::terminal::range;
 use crate::views::text::{escape, short_function, short_path};
-use crate::views::{Options, Results};
+use crate::views::{Options, Results, diff};
 
 /// Points of the curve of the process.
 const PROCESS_POINTS: usize = 1500;
@@ -33,6 +35,8 @@ const THREAD_CURVES: usize = 16;
 /// Sites that wait longest, and edges, which the page has.
 const WAITS: usize = 100;
 const EDGES: usize = 2000;
+/// Rows of each table of changed sites.
+const CHANGES: usize = 200;
 /// Waits that take less of all waiting are not named among findings.
 const MIN_WAIT_SHARE: f64 = 0.01;
 /// Sites of which the source is shown.
@@ -96,14 +100,20 @@ impl<'a> Data<'a> {
     }
 
     /// The text for the page.
-    pub(super) fn finish(mut self, chunks: &[Vec<Chunk>]) -> std::io::Result<String> {
+    pub(super) fn finish(
+        mut self,
+        since: Option<(&Profile, &Diff)>,
+        chunks: &[Vec<Chunk>],
+    ) -> std::io::Result<String> {
         let frames = self.frames();
         self.sites();
         self.distributions();
         self.curves();
         self.chunks(chunks);
         self.histograms();
+        let old = since.map(|(old, diff)| self.since(old, diff));
         let mut head = self.head();
+        head["old"] = json!(old);
         head["strings"] = json!(frames.strings);
         head["snippets"] = frames.snippets;
         self.columns.to_text(head)
@@ -406,6 +416,40 @@ impl<'a> Data<'a> {
             .lists("bytes", ["len", "reads", "writes"], &lists);
     }
 
+    /// Curves of an older profile, and what has changed since.
+    fn since(&mut self, old: &Profile, diff: &Diff) -> Value {
+        let curve = |curve: &[Point], most| -> Vec<[u64; 2]> {
+            let ns = |point: &Point| rounded(old.seconds(point.time) * 1e9);
+            let points = thin(curve, most);
+            points.iter().map(|it| [ns(it), it.peak]).collect()
+        };
+        let process = curve(&old.curve, PROCESS_POINTS);
+        let mut sites = vec![Vec::new(); self.profile.sites.len()];
+        for site in &diff.sites {
+            if let (Some(before), Some(now)) = (site.old, site.new) {
+                sites[now] = curve(&old.sites[before].curve, self.quotas.points(now));
+            }
+        }
+        self.columns.lists("before", ["ns", "peak"], &[process]);
+        self.columns.lists("befores", ["ns", "peak"], &sites);
+        let lists = diff::by_verdict(diff).map(|(title, sites)| {
+            let row = |it: &&SiteChange| {
+                let row = diff::row(old, self.profile, it, self.options);
+                json!([it.new, row])
+            };
+            let rows: Vec<Value> = sites.iter().take(CHANGES).map(row).collect();
+            json!([title, sites.len(), rows])
+        });
+        json!({
+            "command": old.run.command.iter().map(|it| escape(it)).collect::<Vec<String>>(),
+            "started": old.run.started_ns / 1_000_000,
+            "seconds": old.run.seconds,
+            "totals": diff::totals(diff),
+            "lists": lists,
+            "same": diff::as_before(diff),
+        })
+    }
+
     fn head(&self) -> Value {
         let profile = self.profile;
         let field = |it: &crate::profile::Field| {
@@ -465,7 +509,7 @@ impl<'a> Data<'a> {
             let caches: Vec<(&String, &Interval)> = caches.collect();
             let ends = [caches.first(), caches.last()].into_iter().flatten();
             let rates: Vec<String> = ends
-                .map(|(name, it)| format!("{:.0} to {:.0} miss {name}", it.low, it.high))
+                .map(|(name, it)| format!("{} miss {name}", range(it)))
                 .collect();
             let sentence = format!("of 1,000 accesses, {}", rates.join(" and "));
             let fields = it.fields.iter().map(|it| {

@@ -17,6 +17,7 @@ use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use crate::analyses::diff::Diff;
 use crate::profile::{Chunk, Profile};
 use crate::views::Options;
 
@@ -50,7 +51,7 @@ const LIBRARIES: [(&str, &str); 5] = [
     ),
 ];
 /// Our own modules, each after those that it imports.
-const MODULES: [&str; 16] = [
+const MODULES: [&str; 17] = [
     page_file!("units.js"),
     page_file!("colours.js"),
     page_file!("dom.js"),
@@ -66,6 +67,7 @@ const MODULES: [&str; 16] = [
     page_file!("bytes.js"),
     page_file!("site.js"),
     page_file!("graph.js"),
+    page_file!("changes.js"),
     page_file!("main.js"),
 ];
 const STYLES: [&str; 2] = [page_file!("vendor/uplot.min.css"), page_file!("style.css")];
@@ -74,13 +76,15 @@ const LIBRARY_STYLES: [&str; 1] = [".__________cytoscape_container { position: r
 const SHELL: &str = page_file!("page.html");
 
 /// The page of a profile. `chunks` are those of the profile, in blocks: there may be more than
-/// memory holds. [`Options::filters`] are left to the reader of the page.
+/// memory holds. [`Options::filters`] are left to the reader of the page. With `since`, an older
+/// profile and what has changed, the page shows these, too.
 ///
 /// # Errors
 ///
 /// If `chunks` gives one, or memory is short.
 pub fn to_html<E: Display>(
     profile: &Profile,
+    since: Option<(&Profile, &Diff)>,
     chunks: impl Iterator<Item = Result<Vec<Chunk>, E>>,
     options: &Options,
 ) -> Result<String, Error> {
@@ -89,7 +93,7 @@ pub fn to_html<E: Display>(
     for block in chunks {
         sample.add(&block.map_err(failed)?);
     }
-    let text = data.finish(&sample.finish()).map_err(failed)?;
+    let text = data.finish(since, &sample.finish()).map_err(failed)?;
     Ok(assemble(&text))
 }
 

@@ -89,7 +89,15 @@ impl View<'_> {
             false => format!("{} to {}", bytes(site.smallest), bytes(site.largest)),
         };
         let at_peak = self.profile.seconds(site.peak_time.max(1));
-        let mean_life = ratio(site.lifetime, site.allocations);
+        let mean_life = rounded(ratio(site.lifetime, site.allocations));
+        let lives = [site.shortest_life, mean_life, site.longest_life];
+        let [shortest, mean, longest] = lives.map(short_count);
+        let lives = match () {
+            // Files of other tools have sums alone.
+            () if mean_life > site.longest_life => format!("{mean} events on average"),
+            () if shortest == longest => format!("{mean} events"),
+            () => format!("{shortest} to {longest} events, {mean} on average"),
+        };
         let lines = [
             ("type", self.name(index)),
             (
@@ -114,13 +122,7 @@ impl View<'_> {
             ),
             (
                 "life",
-                format!(
-                    "{} to {} events, {} on average; {} temporary",
-                    short_count(site.shortest_life),
-                    short_count(site.longest_life),
-                    short_count(rounded(mean_life)),
-                    count(site.temporary)
-                ),
+                format!("{lives}; {} temporary", count(site.temporary)),
             ),
             (
                 "scores",
