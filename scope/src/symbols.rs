@@ -320,4 +320,6 @@ pub(crate) fn is_library(frame: &Frame) -> bool {
             .iter()
             .any(|folder| frame.file.starts_with(folder))
         || frame.file.contains("/lib/rustlib/src/rust/library/")
+        // Functions that are inlined have their names without `std::`.
+        || frame.file.contains("/include/c++/")
 }
