@@ -192,6 +192,26 @@ function filters() {
 
 const clear = () => set({ fn: "", type: "", thread: "", from: "", to: "" });
 
+// What is of the whole run even where a span is chosen.
+function wholeOf() {
+  if (state.view === "flame") return ["drag", "misses"].find((it) => it === state.metric);
+  return {
+    changes: "what has changed",
+    findings: "what each finding costs",
+    sites: "the numbers of the table",
+    site: "scores, numbers, bytes, sizes, lifetimes, misses and pointers",
+    pointers: "loads and misses",
+  }[state.view];
+}
+
+function refreshSpan() {
+  const whole = wholeOf();
+  const [from, to] = [Number(state.from || 0), Number(state.to || profile.seconds)];
+  byId("span").textContent = spanOf(profile, state)
+    ? `Sites with bytes from ${seconds(from)} to ${seconds(to)}.${whole ? ` Still of the whole run: ${whole}.` : ""}`
+    : "";
+}
+
 // What the controls show follows the state, except where the user types.
 function refreshFilters(sites) {
   for (const key of ["fn", "type", "thread", "from", "to"]) {
@@ -203,6 +223,7 @@ function refreshFilters(sites) {
     number === profile.sites
       ? `all ${plural(number, "site")}`
       : `${count(number)} of ${plural(profile.sites, "site")}`;
+  refreshSpan();
   byId("clear").disabled = !(state.fn || state.type || state.thread || state.from || state.to);
 }
 
