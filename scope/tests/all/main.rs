@@ -14,6 +14,7 @@ mod memory;
 mod misses;
 mod page;
 mod page_profile;
+mod page_views;
 mod programs;
 mod store;
 mod types;

@@ -35,7 +35,7 @@ fn write_since(
 }
 
 /// The page of a profile of 400 sites, for the tests that change nothing in it.
-fn small() -> &'static PathBuf {
+pub(super) fn small() -> &'static PathBuf {
     static PAGE: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let made = || {
         let folder = TempDir::new().unwrap();
@@ -45,7 +45,7 @@ fn small() -> &'static PathBuf {
     &PAGE.get_or_init(made).1
 }
 
-fn type_into(id: &str, text: &str) -> String {
+pub(super) fn type_into(id: &str, text: &str) -> String {
     format!(
         "const it = document.getElementById({}); it.value = {}; \
          it.dispatchEvent(new Event('input'))",
@@ -54,7 +54,7 @@ fn type_into(id: &str, text: &str) -> String {
     )
 }
 
-fn shown(browser: &mut Browser, selector: &str) -> u64 {
+pub(super) fn shown(browser: &mut Browser, selector: &str) -> u64 {
     let number = browser.eval(&format!(
         "document.querySelectorAll({}).length",
         json!(selector)
@@ -62,7 +62,7 @@ fn shown(browser: &mut Browser, selector: &str) -> u64 {
     number.as_u64().unwrap()
 }
 
-fn text(browser: &mut Browser, selector: &str) -> String {
+pub(super) fn text(browser: &mut Browser, selector: &str) -> String {
     let text = browser.eval(&format!(
         "document.querySelector({})?.innerText",
         json!(selector)
