@@ -21,3 +21,15 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The message of an error of `clap` with its hint, on one line and without the usage text.
+pub fn first_paragraph(message: &str) -> String {
+    let mut paragraphs = message.split("\n\n");
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = joined(paragraphs.next().unwrap_or_default());
+    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    match paragraphs.find(|text| text.trim_start().starts_with("tip:")) {
+        Some(tip) => format!("{first} ({})", joined(tip)),
+        None => first,
+    }
+}

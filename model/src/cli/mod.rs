@@ -31,6 +31,8 @@ mod topology;
 
 use args::{Args, Command};
 
+use crate::first_paragraph;
+
 /// Exit code of a request that makes no sense.
 const EXIT_USAGE: u8 = 2;
 
@@ -91,18 +93,6 @@ fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<(), CliE
             )
         }
         _ => refuse(first_paragraph(&error.to_string())),
-    }
-}
-
-/// The message of a `clap` error with its hint, on one line and without the usage text.
-fn first_paragraph(message: &str) -> String {
-    let mut paragraphs = message.split("\n\n");
-    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = joined(paragraphs.next().unwrap_or_default());
-    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
-    match paragraphs.find(|text| text.trim_start().starts_with("tip:")) {
-        Some(tip) => format!("{first} ({})", joined(tip)),
-        None => first,
     }
 }
 

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 
+use ccmodel::first_paragraph;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
@@ -157,18 +158,6 @@ fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliE
             usage("no command given (see --help)")
         }
         _ => usage(first_paragraph(&error.to_string())),
-    }
-}
-
-/// The message of a `clap` error with its hint, on one line and without the usage text.
-fn first_paragraph(message: &str) -> String {
-    let mut paragraphs = message.split("\n\n");
-    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let first = joined(paragraphs.next().unwrap_or_default());
-    let first = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
-    match paragraphs.find(|text| text.trim_start().starts_with("tip:")) {
-        Some(tip) => format!("{first} ({})", joined(tip)),
-        None => first,
     }
 }
 
