@@ -73,6 +73,9 @@ pub(super) enum Command {
     },
 }
 
+/// A script or a build starts many that nobody asks about.
+const DEFAULT_PROCESSES: usize = 16;
+
 /// What is recorded, and where it goes.
 #[derive(Clone, Debug, ClapArgs)]
 pub(super) struct RecordArgs {
@@ -93,6 +96,9 @@ pub(super) struct RecordArgs {
     /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
+    /// Keep the profiles of at most N other processes, those with the largest peaks
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_PROCESSES)]
+    pub(super) processes: usize,
     /// Write a page for a browser, too, beside each profile with the ending `html`
     #[arg(long)]
     pub(super) page: bool,
@@ -107,6 +113,9 @@ impl RecordArgs {
         let mut args = Vec::new();
         if self.rate != crate::format::Options::DEFAULT.rate {
             args.push(format!("--rate={}", self.rate).into());
+        }
+        if self.processes != DEFAULT_PROCESSES {
+            args.push(format!("--processes={}", self.processes).into());
         }
         let switches = [
             ("--no-stacks", self.no_stacks),
@@ -131,7 +140,7 @@ impl RecordArgs {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "The program's input, output and exit status pass through. Profiles of \
-    child processes go beside the first one."
+    other processes that it starts go beside the first one."
 )]
 pub(super) struct RunArgs {
     #[command(flatten)]

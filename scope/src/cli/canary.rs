@@ -87,6 +87,7 @@ impl Canary<'_> {
             rate: 0,
             no_stacks: true,
             counters_only: false,
+            processes: 0,
             page: false,
             full: false,
             quiet: true,

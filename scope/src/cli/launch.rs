@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -266,7 +267,9 @@ struct Reporter<'a> {
     seconds: f64,
     symbols: Symbols,
     paths: Vec<PathBuf>,
+    /// Those whose profiles are kept, of so many.
     others: Vec<Other>,
+    others_seen: usize,
 }
 
 /// A process that is not the first one.
@@ -288,6 +291,7 @@ impl<'a> Reporter<'a> {
             symbols: Symbols::default(),
             paths: Vec::new(),
             others: Vec::new(),
+            others_seen: 0,
         }
     }
 
@@ -308,10 +312,17 @@ impl<'a> Reporter<'a> {
             let largest: Vec<String> = { self.others.iter().take(SHOWN_PROCESSES) }
                 .map(|other| format!("{} ({})", other.path.display(), other.program))
                 .collect();
-            let (count, largest) = (self.others.len(), largest.join(", "));
+            let (seen, largest) = (self.others_seen, largest.join(", "));
+            let (count, hint) = match self.others.len() {
+                kept if kept < seen => (
+                    format!("{kept} of {seen}"),
+                    format!("; `--processes {seen}` keeps all"),
+                ),
+                kept => (kept.to_string(), String::new()),
+            };
             writeln!(
                 err,
-                "ccscope: profiles of {count} other processes, the largest {largest}"
+                "ccscope: profiles of {count} other processes, the largest {largest}{hint}"
             )?;
         }
         Ok(())
@@ -321,10 +332,9 @@ impl<'a> Reporter<'a> {
         for process in processes {
             let is_main = process.exit != Exit::Unknown;
             let (pid, name) = (process.pid, process.name());
-            let is_empty = process
-                .header()
-                .is_none_or(|header| header.total.allocations == 0);
-            if is_empty && !is_main {
+            let total = process.header().map(|header| header.total);
+            let counted = total.filter(|total| total.allocations > 0);
+            if !is_main && counted.is_none_or(|total| !self.makes_room(total.peak_usable)) {
                 continue;
             }
             match self.make(process, is_main) {
@@ -351,6 +361,27 @@ impl<'a> Reporter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether another process with this peak is among the largest so far; drops the profile of the
+    /// smallest for it.
+    fn makes_room(&mut self, peak: u64) -> bool {
+        self.others_seen += 1;
+        if self.others.len() < self.record.processes {
+            return true;
+        }
+        let smallest = { self.others.iter().enumerate() }.min_by_key(|(_, other)| other.peak);
+        let smaller = smallest.filter(|(_, other)| other.peak < peak);
+        let Some(Other { path, .. }) = smaller.map(|(at, _)| at).map(|at| self.others.remove(at))
+        else {
+            return false;
+        };
+        if self.record.page {
+            drop(fs::remove_file(report::beside(&path)));
+        }
+        // What stays is one file more.
+        drop(fs::remove_file(path));
+        true
     }
 
     fn make(&mut self, process: Process, is_main: bool) -> Result<(Profile, PathBuf), CliError> {
