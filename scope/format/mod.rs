@@ -197,11 +197,14 @@ pub struct Thread {
     pub curve: u64,
 }
 
+pub const NUMBER_SHIFT: u32 = 48;
+
 /// A frame of a call stack. Recursion is folded: a stack holds no address twice.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// Return address.
+    /// Return address; from bit [`NUMBER_SHIFT`] on the number of its [`Module`] if another was at
+    /// its place before.
     pub pc: u64,
     /// The caller's node; 0 for the outermost.
     pub parent: u32,

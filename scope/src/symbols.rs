@@ -67,14 +67,15 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
-    /// The frames that a return address stands for, innermost first: the function that called
+    /// The frames that the `pc` of a node stands for, innermost first: the function that called
     /// there, and before it what was inlined into that function. There is always at least one.
-    pub fn frames(&mut self, return_address: u64, loaded: &[Loaded]) -> Vec<Frame> {
+    pub fn frames(&mut self, pc: u64, loaded: &[Loaded]) -> Vec<Frame> {
+        let return_address = pc & ((1 << format::NUMBER_SHIFT) - 1);
+        let number = usize::try_from(pc >> format::NUMBER_SHIFT).unwrap_or(usize::MAX);
         // The call is what comes before; what comes after may be of another line or function.
         let call = return_address.saturating_sub(1);
-        let Some(module) = loaded
-            .iter()
-            .find(|module| (module.start..module.end).contains(&call))
+        let mut candidates = loaded.iter().skip(number);
+        let Some(module) = candidates.find(|module| (module.start..module.end).contains(&call))
         else {
             let function = format!("{return_address:#x}");
             return vec![Frame {

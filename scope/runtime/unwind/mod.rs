@@ -54,7 +54,8 @@ pub(crate) enum Stack<'m> {
 ///
 /// The first is where the caller returns to. For a function that was interrupted by a signal
 /// it is the address of the next instruction plus 1, so that the instruction before each address
-/// is the one that matters.
+/// is the one that matters. Of modules that were loaded to one place in turn, all but the first
+/// have their number above the address.
 ///
 /// `memo` is of the calling thread. `report` gets every loaded module, once.
 #[inline(always)]
@@ -172,6 +173,7 @@ fn walk<'m>(
         *entry = ip + u64::from(!walk.returns);
         len += 1;
     }
+    modules::tell_apart(&mut into[..len]);
     Stack::Walked {
         len,
         is_cut,

@@ -9,10 +9,11 @@ use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use super::super::sys::system_call;
 use super::cfi::{self, Rule};
+use crate::format::NUMBER_SHIFT;
 
 /// Takes a module that is seen for the first time: start and end of its executable segments, what
 /// to subtract from an address to get the one in the file, and the path.
@@ -103,6 +104,9 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// The state of the dynamic linker that the table shows, and the generation that was made for it.
 static SCANNED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
+/// Whether a module was loaded to the place of one that had been closed.
+static IN_TURN: AtomicBool = AtomicBool::new(false);
+
 /// Where the runtime's own code lies.
 static OWN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -117,6 +121,28 @@ pub(super) fn report_again(report: Report) {
     for slot in TABLE.iter().take(LEN.load(Acquire)) {
         // SAFETY: `LEN` covers the slot, so it is written.
         unsafe { &*slot.module.get() }.report(report);
+    }
+}
+
+/// Puts the number of the module above return addresses in one that has the place of another.
+pub(super) fn tell_apart(frames: &mut [u64]) {
+    if !IN_TURN.load(Relaxed) {
+        return;
+    }
+    let generation = GENERATION.load(Relaxed);
+    for frame in frames {
+        let mut is_first = true;
+        for (number, slot) in (0..).zip(TABLE.iter().take(LEN.load(Acquire))) {
+            // SAFETY: `LEN` covers the slot, so it is written.
+            if !unsafe { &*slot.module.get() }.contains(*frame - 1) {
+                continue;
+            }
+            if slot.seen.load(Relaxed) == generation {
+                *frame |= if is_first { 0 } else { number << NUMBER_SHIFT };
+                break;
+            }
+            is_first = false;
+        }
     }
 }
 
@@ -374,6 +400,14 @@ fn add(module: &Module, generation: u64, report: Report) {
     }
     // Such a handler may have added modules since.
     let len = LEN.load(Acquire).max(len);
+    let overlaps = |slot: &Slot| {
+        // SAFETY: as above.
+        let other = unsafe { &*slot.module.get() };
+        other.start < module.end && module.start < other.end
+    };
+    if TABLE.iter().take(len).any(overlaps) {
+        IN_TURN.store(true, Relaxed);
+    }
     if let Some(slot) = TABLE.get(len) {
         // SAFETY: `LEN` does not cover the slot, so nobody reads it, and `ADDING` keeps others from
         // writing.

@@ -215,20 +215,27 @@ fn a_stack_ten_thousand_deep_is_one_site() {
 fn libraries_that_come_later_are_seen() {
     let folder = TempDir::new().unwrap();
     let flags = ["-O1", "-shared", "-fPIC"];
-    let library = compile(folder.path(), &[CCSCOPE, "cc"], "library.c", &flags);
-    let profile = same(&[ends(), "dlopen", library.to_str().unwrap()]).profile();
-    assert_eq!((blocks(&profile, 888), blocks(&profile, 555)), (1, 1));
-    let site = profile
-        .sites
-        .iter()
-        .find(|site| site.smallest == 888)
-        .unwrap();
-    let place = &profile.frames[site.stack[0] as usize];
-    assert_eq!(
-        (place.function.as_str(), place.module.as_str()),
-        ("make", "library-c")
-    );
-    assert_eq!(site.writes, 1);
+    let flags = [&flags[..], &["-DSIZE=887"]].concat();
+    let [first, second] = [&flags[..3], &flags].map(|flags| {
+        let library = compile(folder.path(), &[CCSCOPE, "cc"], "library.c", flags);
+        let name = folder.path().join(format!("of-{}.so", flags.len()));
+        fs::rename(library, &name).unwrap();
+        name.to_str().unwrap().to_owned()
+    });
+    // The second in the place of the first, which then comes back.
+    let run = same(&[ends(), "dlopen", &first, &second, &first]);
+    let there = ["there again: 0", "there again: 1", "there again: 1\n"];
+    assert_eq!(run.out(), there.join("\n"));
+    let profile = run.profile();
+    assert_eq!(blocks(&profile, 555), 1);
+    for (size, allocated, module) in [(888, 2, "of-3.so"), (887, 1, "of-4.so")] {
+        assert_eq!(blocks(&profile, size), allocated);
+        let mut sites = profile.sites.iter();
+        let site = sites.find(|site| site.smallest == size).unwrap();
+        let place = &profile.frames[site.stack[0] as usize];
+        assert_eq!((&*place.function, &*place.module), ("make", module));
+        assert_eq!(site.writes, allocated);
+    }
 }
 
 #[test]

@@ -96,10 +96,15 @@ int main(int argc, char **argv) {
     } else if (!strcmp(how, "deep")) {
         printf("%zu\n", deep(10000));
     } else if (!strcmp(how, "dlopen")) {
-        void *library = dlopen(argv[2], RTLD_NOW);
-        void *(*make)(void) = (void *(*)(void))dlsym(library, "make");
-        make();
-        dlclose(library);
+        void *last = NULL;
+        for (int i = 2; i < argc; i++) {
+            void *library = dlopen(argv[i], RTLD_NOW);
+            void *make = dlsym(library, "make");
+            ((void *(*)(void))make)();
+            dlclose(library);
+            printf("there again: %d\n", make == last);
+            last = make;
+        }
         keep(555);
     } else if (!strcmp(how, "close")) {
         for (int fd = 0; fd < 1024; fd++)
