@@ -65,7 +65,7 @@ pub(crate) struct Detached {
 pub(crate) unsafe fn memo<'a>(local: *mut Local) -> Option<&'a mut Memo> {
     // SAFETY: the caller's.
     unsafe {
-        if (*local).memo.is_null() && !(*local).ended {
+        if (*local).memo.is_null() && (*local).endings == 0 {
             first_memo(local);
         }
         (*local).memo.as_mut()
@@ -95,7 +95,6 @@ unsafe fn first_memo(local: *mut Local) {
 pub(crate) unsafe fn give_memo(local: *mut Local) {
     // SAFETY: by the lock; the place is from `first_memo`.
     LOCK.with(|| unsafe {
-        (*local).ended = true;
         let memo = core::mem::replace(&mut (*local).memo, core::ptr::null_mut());
         if !memo.is_null() {
             let place = memo.expose_provenance() as u64 - arena::BASE;

@@ -85,7 +85,7 @@ macro_rules! real {
         /// Its own.
         #[allow(non_snake_case, reason = "called like the constant that it stands for")]
         #[allow(clippy::allow_attributes, reason = "not every name needs it")]
-        mod $constant {
+        pub(crate) mod $constant {
             use super::*;
             pub(crate) static REAL: Real = Real::next($name);
             pub(crate) type Function = unsafe extern "C" fn($($argument),*) -> $result;
@@ -114,6 +114,7 @@ real! {
         fn(*mut c_void, *const c_void, *const c_void, *mut c_void) -> c_int;
     real_thrd_create c"thrd_create" fn(*mut c_void, *const c_void, *mut c_void) -> c_int;
     real_mlockall c"mlockall" fn(c_int) -> c_int;
+    real_fork c"_Fork" fn() -> c_int;
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 
@@ -563,7 +564,7 @@ fn map_total(change: i64) {
 fn count_threads() {
     MANY.store(true, Ordering::Relaxed);
     // SAFETY: the block is this thread's.
-    unsafe { (*local()).is_one_of_many() };
+    unsafe { Local::is_one_of_many(local()) };
 }
 
 /// `thrd_create`, within which libc calls its own `pthread_create`.

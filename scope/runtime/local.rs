@@ -4,6 +4,8 @@
 //! So the block is defined in assembly and found by the initial-exec model: two loads. That is
 //! allowed because the library is loaded when the process starts.
 
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
 use super::unwind::Memo;
 use crate::format::Window;
 
@@ -26,10 +28,11 @@ pub(crate) struct Local {
     pub(crate) busy: bool,
     /// Set while `dlsym` looks for `calloc`, which it calls itself.
     pub(crate) resolving: bool,
-    /// Set while `windows::pause` works: what a signal handler accesses meanwhile is only counted.
-    pub(crate) pausing: bool,
-    /// Set when the thread has given back what it holds.
-    pub(crate) ended: bool,
+    /// Where on the stack `windows::pause` works: what a signal handler accesses meanwhile is only
+    /// counted. 0 while it does not.
+    pub(crate) pausing: u64,
+    /// How often the thread's destructor was called.
+    pub(crate) endings: u8,
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
     pub(crate) other: [u64; 2],
     /// Time at which this thread allocated last.
@@ -55,9 +58,16 @@ impl Local {
     }
 
     /// Another thread begins: from here on counts are atomic.
-    pub(crate) fn is_one_of_many(&mut self) {
-        self.alone = false;
-        self.alone_limit = 0;
+    ///
+    /// # Safety
+    ///
+    /// `local` is of this thread or of one that has not ended.
+    pub(crate) unsafe fn is_one_of_many(local: *mut Local) {
+        // SAFETY: the caller's. No other thread than its own writes anything else.
+        unsafe {
+            AtomicBool::from_ptr(&raw mut (*local).alone).store(false, Relaxed);
+            AtomicU64::from_ptr(&raw mut (*local).alone_limit).store(0, Relaxed);
+        }
     }
 }
 
@@ -84,7 +94,7 @@ core::arch::global_asm!(
     not(test),
     unsafe(export_name = concat!("ccscope_offset_", env!("CCSCOPE_HOT")))
 )]
-static OFFSET: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+static OFFSET: AtomicU64 = AtomicU64::new(0);
 
 /// Before anything else of this library, and so before programs, whose constructors run later.
 #[cfg(not(in_program))]
@@ -99,7 +109,7 @@ pub(crate) fn publish() {
         );
     }
     let offset = (local() as u64).wrapping_sub(thread);
-    OFFSET.store(offset, core::sync::atomic::Ordering::Relaxed);
+    OFFSET.store(offset, Relaxed);
 }
 
 /// The calling thread's. Valid until the thread ends.

@@ -1,7 +1,7 @@
 //! The beginning of recording: of the process, of a child process, and of threads.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::access::MANY;
 use super::arena::{self, BASE, header};
@@ -28,6 +28,8 @@ static NO_TABLE: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether the kernel clears the page of `STATE`.
 static CLEARED: AtomicBool = AtomicBool::new(false);
+/// What the thread has that the process began with: it is there as long as the process.
+static FIRST: AtomicPtr<Local> = AtomicPtr::new(core::ptr::null_mut());
 /// Key of the destructor that ends threads.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -82,6 +84,7 @@ fn first() -> bool {
     }
     // SAFETY: the names end with 0.
     let socket = unsafe { sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast()) };
+    FIRST.store(local(), Ordering::Relaxed);
     let begun = !socket.is_null() && {
         read_options();
         begin(socket, false)
@@ -118,6 +121,7 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
     // SAFETY: nobody else uses these addresses.
     assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
     MANY.store(false, Ordering::Relaxed);
+    FIRST.store(local(), Ordering::Relaxed);
     windows::forget();
     // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
     unsafe {
@@ -338,6 +342,26 @@ unsafe extern "C" fn in_child() {
     active();
 }
 
+/// `_Fork`, which calls no handlers of `fork`.
+///
+/// # Safety
+///
+/// As for `_Fork`.
+#[cfg_attr(not(test), unsafe(export_name = "_Fork"))]
+pub(crate) unsafe extern "C" fn fork_alone() -> c_int {
+    let Some(real) = hooks::real_fork::get() else {
+        return -1;
+    };
+    // SAFETY: the caller's; the child has one thread.
+    unsafe {
+        let child = real();
+        if child == 0 {
+            in_child();
+        }
+        child
+    }
+}
+
 /// In a child of `fork`: a capture of its own. What it inherited is not known to it.
 ///
 /// # Safety
@@ -381,13 +405,16 @@ pub(crate) unsafe fn thread(local: *mut Local) {
     unsafe {
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
         let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
+        let first = FIRST.load(Ordering::Relaxed);
         if id > 1 {
+            // Libc may have started this thread by itself.
             MANY.store(true, Ordering::Relaxed);
+            Local::is_one_of_many(first);
         }
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
-        (*local).alone = !MANY.load(Ordering::Relaxed);
+        (*local).alone = local == first && !MANY.load(Ordering::Relaxed);
         let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
         (*local).synced = events;
         (*local).now = events;
@@ -411,21 +438,47 @@ pub(crate) unsafe fn thread(local: *mut Local) {
 /// # Safety
 ///
 /// The capture is mapped.
-unsafe extern "C" fn thread_ends(_: *mut c_void) {
+unsafe extern "C" fn thread_ends(block: *mut c_void) {
+    /// So often libc calls destructors of keys that have a value again.
+    const ROUNDS: u8 = 4;
     let local = local();
     // SAFETY: the block is this thread's.
     unsafe {
         if active() && (*local).thread != 0 {
             // What a handler accesses must not begin what is ended here, and what it allocates must
             // not wait for the lock.
-            (*local).pausing = true;
+            (*local).pausing = u64::MAX;
             (*local).busy = true;
             let time = super::access::sync(local);
             windows::end(local);
-            chunks::give_memo(local);
+            (*local).endings += 1;
+            if (*local).endings == 1 {
+                chunks::give_memo(local);
+            }
             (*local).busy = false;
-            (*local).pausing = false;
+            (*local).pausing = 0;
             (*arena::thread((*local).thread)).ended = time;
+            // Destructors of later keys run after this one.
+            if (*local).endings < ROUNDS {
+                sys::pthread_setspecific(KEY.load(Ordering::Relaxed), block);
+            }
+        }
+    }
+}
+
+/// Runs after the program's own handlers of `exit`, and before destructors of its libraries.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = at_end;
+
+#[cfg(not(test))]
+extern "C" fn at_end() {
+    let local = local();
+    // SAFETY: the block is this thread's, and the capture is mapped.
+    unsafe {
+        if STATE.0.load(Ordering::Acquire) == 3 && (*local).thread != 0 {
+            super::access::sync(local);
         }
     }
 }

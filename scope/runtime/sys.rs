@@ -193,6 +193,17 @@ pub(crate) fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
+/// Whether the thread handles a signal on a stack that is there for that.
+pub(crate) fn is_on_signal_stack() -> bool {
+    const SIGALTSTACK: u64 = 131;
+    const SS_ONSTACK: u64 = 1;
+    // Address, flags and length.
+    let mut stack = [0_u64; 3];
+    // SAFETY: the kernel writes the three words and changes nothing.
+    unsafe { system_call(SIGALTSTACK, [0, (&raw mut stack) as u64, 0, 0, 0, 0]) };
+    stack[1] & SS_ONSTACK != 0
+}
+
 /// Calls the kernel, and leaves `errno` alone.
 ///
 /// # Safety

@@ -427,9 +427,6 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     let _turn = begin();
     allocate(HEAP, 64, &[1]);
     access::<true>(HEAP, 8);
-    super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
-    // SAFETY: the block is this thread's.
-    unsafe { (*local()).is_one_of_many() };
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -452,9 +449,6 @@ fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
         access::<false>(HEAP - 0x10_0000, 8);
     }
     access::<true>(HEAP, 8);
-    super::access::MANY.store(true, std::sync::atomic::Ordering::Relaxed);
-    // SAFETY: the block is this thread's.
-    unsafe { (*local()).is_one_of_many() };
     // Its time begins with what this thread has added up so far: one event.
     std::thread::scope(|scope| {
         scope.spawn(|| access::<true>(HEAP, 8));

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use super::access::{self, QUOTA};
 use super::arena::{chunk, header, window};
 use super::local::Local;
-use super::{chunks, shadow, start};
+use super::{chunks, shadow, start, sys};
 use crate::format::accesses::{Access, Coder, MAX_BYTES};
 use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM, Window};
 
@@ -37,8 +37,16 @@ pub(crate) fn forget() {
 pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the caller's.
     unsafe {
-        if (*local).pausing {
-            return;
+        let mark = 0_u8;
+        let here = (&raw const mark) as u64;
+        if (*local).pausing != 0 {
+            // A handler of signals is further down the stack, or on one of its own. Any other has
+            // left `work` by `siglongjmp`, perhaps between an access and what follows from it.
+            if here < (*local).pausing || sys::is_on_signal_stack() {
+                return;
+            }
+            end(local);
+            wait(local);
         }
         if !(*local).busy {
             (*local).busy = true;
@@ -50,11 +58,11 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
         let due = !(*local).window.is_null() || (*local).gap == 0 && start::options().rate > 0;
         let word = (due && size == 8 && !write)
             .then(|| core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned());
-        (*local).pausing = true;
+        (*local).pausing = here;
         compiler_fence(Ordering::SeqCst);
         work(local, address, size, write, word);
         compiler_fence(Ordering::SeqCst);
-        (*local).pausing = false;
+        (*local).pausing = 0;
     }
 }
 

@@ -86,11 +86,14 @@ fn an_allocator_without_usable_sizes_is_not_asked_for_them() {
 #[test]
 fn handlers_of_fork_before_ours_write_into_the_capture_of_the_child() {
     let (_folder, [_, program]) = with_library(&["-DATFORK"]);
-    let run = same(&[&program, "forks"]);
-    assert_eq!(blocks(&run.profile(), 7777), 0);
-    let others = run.others();
-    assert_eq!(others.len(), 40);
-    assert!(others.iter().all(|other| blocks(other, 7777) == 20));
+    for (option, kept) in [("--processes=40", 40), ("--processes=3", 3)] {
+        let run = Run::of(&[option, &program, "forks"]);
+        assert_eq!((run.output.status.code(), &*run.err()), (Some(0), ""));
+        assert_eq!(blocks(&run.profile(), 7777), 0);
+        let others = run.others();
+        assert_eq!(others.len(), kept);
+        assert!(others.iter().all(|other| blocks(other, 7777) == 20));
+    }
 }
 
 #[test]
@@ -104,15 +107,40 @@ fn what_lies_where_the_capture_goes_stays() {
     );
 }
 
+/// The instrumented program, run to do this, and the writes of its block of 128 bytes.
+fn run(how: &str) -> (Run, u64) {
+    let run = Run::of(&["--rate=0", INSTRUMENTED.1.to_str().unwrap(), how]);
+    assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
+    let profile = run.profile();
+    let site = profile.sites.iter().find(|site| site.smallest == 128);
+    (run, site.map_or(0, |site| site.writes))
+}
+
 #[test]
-fn threads_of_c11_are_counted_exactly() {
-    let profile = same(&[INSTRUMENTED.1.to_str().unwrap(), "thrd"]).profile();
-    let site = profile
-        .sites
-        .iter()
-        .find(|site| site.smallest == 128)
-        .unwrap();
-    assert_eq!(site.writes, 2_000_000);
+fn threads_that_libc_starts_are_counted_exactly() {
+    for (how, writes) in [("thrd", 2_000_000), ("timer", 20_000_000)] {
+        assert_eq!(run(how).1, writes, "{how}");
+    }
+}
+
+#[test]
+fn a_child_of_fork_without_handlers_counts_for_itself() {
+    let (run, writes) = run("_Fork");
+    assert_eq!((writes, run.profile().threads.len()), (100, 1));
+}
+
+#[test]
+fn what_a_thread_and_the_process_do_last_is_counted() {
+    let total = run("keys").0.profile().total;
+    assert!(total.other_writes >= 100_000, "{total:?}");
+}
+
+#[test]
+fn windows_go_on_after_a_jump_out_of_a_handler() {
+    let run = Run::of(&["--rate=10", INSTRUMENTED.1.to_str().unwrap(), "longjmp"]);
+    assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
+    let windows = run.profile().windows.len();
+    assert!(windows > 10, "{windows}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 static volatile int64_t *shared_block;
@@ -30,6 +32,34 @@ static void handler(int signal) {
     for (int i = 0; i < 300000; i++)
         shared_block[i % 16] = i;
     handled++;
+}
+
+static void count_in_timer(union sigval unused) {
+    (void)unused;
+    count(NULL);
+    handled = 1;
+}
+
+static sigjmp_buf before;
+
+static void jump(int signal) {
+    (void)signal;
+    siglongjmp(before, 1);
+}
+
+static volatile int64_t words[16];
+
+static void count_elsewhere(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 50000; i++)
+        words[i % 16] = i;
+}
+
+static pthread_key_t key;
+
+static void *use_key(void *unused) {
+    pthread_setspecific(key, &key);
+    return unused;
 }
 
 static void *allocate(void *unused) {
@@ -82,6 +112,44 @@ int main(int argc, char **argv) {
                 for (int i = 0; i < 16; i++)
                     shared_block[i] = i;
         }
+    } else if (!strcmp(how, "timer")) {
+        shared_block = malloc(128);
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD};
+        event.sigev_notify_function = count_in_timer;
+        struct itimerspec soon = {{0, 0}, {0, 100000}};
+        timer_t timer;
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &soon, NULL))
+            return 1;
+        for (int i = 0; i < 19; i++)
+            count(NULL);
+        while (!handled)
+            usleep(1000);
+    } else if (!strcmp(how, "longjmp")) {
+        shared_block = malloc(128);
+        signal(SIGALRM, jump);
+        for (volatile int round = 0; round < 40; round++)
+            if (sigsetjmp(before, 1) == 0) {
+                struct itimerval soon = {{0, 0}, {0, 100}};
+                setitimer(ITIMER_REAL, &soon, NULL);
+                for (;;)
+                    count(NULL);
+            }
+        for (int i = 0; i < 10; i++)
+            count(NULL);
+    } else if (!strcmp(how, "keys")) {
+        pthread_key_create(&key, count_elsewhere);
+        pthread_t thread;
+        pthread_create(&thread, NULL, use_key, NULL);
+        pthread_join(thread, NULL);
+        count_elsewhere(NULL);
+    } else if (!strcmp(how, "_Fork")) {
+        shared_block = malloc(128);
+        pid_t child = _Fork();
+        for (int i = 0; i < 100; i++)
+            shared_block[0] = i;
+        int status;
+        if (child != 0)
+            waitpid(child, &status, 0);
     } else if (!strcmp(how, "mlockall")) {
         printf("%d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
     } else if (!strcmp(how, "forks")) {
