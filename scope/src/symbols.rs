@@ -280,6 +280,7 @@ const LIBRARIES: [&str; 5] = [
 #[must_use]
 pub fn place(stack: &[u32], frames: &[Frame]) -> Option<u32> {
     let frame = |index: &&u32| &frames[**index as usize];
+    let stack = &stack[in_allocator(stack.iter().map(|index| frame(&index)))..];
     let others = |index: &&u32| !is_library(frame(index));
     let own = |index: &&u32| {
         let file = &frame(index).file;
@@ -292,13 +293,23 @@ pub fn place(stack: &[u32], frames: &[Frame]) -> Option<u32> {
 
 /// Whether the frame is of a function that allocates for its caller.
 pub(crate) fn is_allocator(frame: &Frame) -> bool {
-    let function = frame
-        .function
-        .strip_prefix("__rustc::")
-        .unwrap_or(&frame.function);
+    ALLOCATORS.contains(&allocator(frame)) || frame.module.starts_with("libccscope_runtime")
+}
+
+/// The function's name as [`ALLOCATORS`] has it.
+fn allocator(frame: &Frame) -> &str {
+    let function = &*frame.function;
+    let function = function.strip_prefix("__rustc::").unwrap_or(function);
     // C++ names have their parameters.
-    let name = function.split(['(', '[']).next().unwrap_or(function);
-    ALLOCATORS.contains(&name) || frame.module.starts_with("libccscope_runtime")
+    function.split(['(', '[']).next().unwrap_or(function)
+}
+
+/// How many of the innermost frames are of a `#[global_allocator]`, which may be the user's own:
+/// up to the function by which the compiler hands calls on to it.
+pub(crate) fn in_allocator<'f>(mut frames: impl Iterator<Item = &'f Frame>) -> usize {
+    let handed_on = |name: &str| name.starts_with("__r") && ALLOCATORS.contains(&name);
+    let last = frames.position(|frame| handed_on(allocator(frame)));
+    last.map_or(0, |last| last + 1)
 }
 
 /// Whether the frame is of the library of C.

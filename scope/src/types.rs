@@ -142,9 +142,10 @@ const LIBC: [(&str, &str); 10] = [
 ///
 /// The innermost type that holds chunks counts; functions around it only say more of it: the
 /// `Vec<u8>` in a `String` is the string, that in a `Vec<Vec<u8>>` that is being cloned is not.
-fn holder<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<Holder> {
+fn holder<'f>(frames: impl Iterator<Item = &'f Frame> + Clone) -> Option<Holder> {
     let mut found: Option<Holder> = None;
-    let library = frames
+    let library = { frames.clone() }
+        .skip(symbols::in_allocator(frames))
         .skip_while(|frame| symbols::is_allocator(frame))
         .take_while(|frame| symbols::is_library(frame));
     for frame in library {

@@ -21,8 +21,9 @@ pub(super) struct Facts {
     pub(super) is_of_other_version: bool,
     /// Whether it has the runtime of a sanitizer itself.
     pub(super) has_sanitizer: bool,
-    /// Whether it is a Rust program in which nothing is left of the system's allocator, and
-    /// `ccscope::Profiled` is not there. After optimisation by the linker that is no proof.
+    /// Whether it is a Rust program in which nothing is left of the system's allocator, and neither
+    /// `ccscope::Profiled` is there nor an allocator that is wrapped. After optimisation by the
+    /// linker that is no proof.
     pub(super) may_have_allocator: bool,
     /// What its compilers have left in `.comment`.
     pub(super) compilers: Vec<String>,
@@ -108,7 +109,13 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
                 elf.symbols()
                     .any(|symbol| symbol.name().is_ok_and(|name| name.contains(part)))
             };
-            has("__rust_alloc") && !has("__rdl_") && !has("ccscope8profiled")
+            // As `cargo ccscope` exports them.
+            let is_wrapped = symbols().any(|(name, symbol)| {
+                let is_ours = name.starts_with(b"mi_") || name.starts_with(b"_rjem_");
+                is_ours && symbol.is_definition()
+            });
+            let is_seen = is_wrapped || has("__rdl_") || has("ccscope8profiled");
+            has("__rust_alloc") && !is_seen
         },
         compilers: (comment.unwrap_or_default().split(|&byte| byte == 0))
             .map(|text| String::from_utf8_lossy(text).trim().to_owned())

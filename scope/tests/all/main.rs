@@ -1,5 +1,6 @@
 //! Integration tests, in one binary: each module is of one part.
 
+mod allocators;
 mod browser;
 mod building;
 mod capture;

@@ -132,10 +132,19 @@ pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> I
     let package = Path::new(SCRATCH).join("programs").join(name);
     fs::create_dir_all(&package).unwrap();
     let source = Path::new(SOURCES).join(format!("{name}.rs"));
-    let manifest = format!(
+    let mut manifest = format!(
         "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
          [[bin]]\nname = {name:?}\npath = {source:?}\n"
     );
+    if fs::read_to_string(&source)
+        .unwrap()
+        .contains("use ccscope::")
+    {
+        let ours = env!("CARGO_MANIFEST_DIR");
+        let line =
+            format!("[dependencies]\nccscope = {{ path = {ours:?}, default-features = false }}");
+        manifest.push_str(&line);
+    }
     fs::write(package.join("Cargo.toml"), manifest).unwrap();
     let profile = package.join("main.ccscope");
     let target = package.join("target");
