@@ -96,7 +96,9 @@ pub use calibrate::CalibrateOptions;
 pub use choose::{Basis, Choice, choose_layout, rank_layouts};
 pub use colour::{ColourError, ColourGain, Coloured, Colouring};
 pub use cost::{Gain, WORTHWHILE_SPEEDUP, morph_cost, morph_gain};
-pub use error::{Error, first_paragraph};
+pub use error::Error;
+#[doc(hidden)]
+pub use error::first_paragraph;
 pub use footprint::{Footprint, Replacement};
 pub use geometry::{CacheGeometry, GeometryError, PageSize};
 pub use hierarchy::{CacheLevel, Hierarchy, Inclusion, MAX_CACHES, ReplacementPolicy};

@@ -1,5 +1,5 @@
-//! The fuzzer's bytes as a file of another tool: as they are, and as numbers of files that are right
-//! in form. What can be made of them can be shown, exported, written and read again.
+//! The fuzzer's bytes as a file of another tool: as they are, and as numbers of files that are
+//! right in form. What can be made of them can be shown, exported, written and read again.
 #![no_main]
 
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Programs in Rust with a `#[global_allocator]` of their own: what is seen of it, and that nobody is
-//! told to wrap what is seen.
+//! Programs in Rust with a `#[global_allocator]` of their own: what is seen of it, and that nobody
+//! is told to wrap what is seen.
 
 use ccscope::Profile;
 use tempfile::TempDir;

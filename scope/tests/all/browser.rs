@@ -34,7 +34,8 @@ fn chromium() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// `None`, and a line that says so, if there is no Chromium. Where `CI` is set, that is an error.
+    /// `None`, and a line that says so, if there is no Chromium. Where `CI` is set, that is an
+    /// error.
     pub(crate) fn start() -> Option<Browser> {
         let Some(program) = chromium() else {
             let missing = "no Chromium in PATH";

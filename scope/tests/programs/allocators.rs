@@ -1,5 +1,5 @@
-//! A global allocator that is written in C: by the last digit of a size, its functions have the names
-//! of mimalloc or of jemalloc.
+//! A global allocator that is written in C: by the last digit of a size, its functions have the
+//! names of mimalloc or of jemalloc.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
