@@ -238,6 +238,28 @@ pub fn near_with<T: ?Sized, R>(hint: &T, policy: Policy, f: impl FnOnce() -> R) 
     run_ambient(Ambient::Near(hint, Some(policy)), f)
 }
 
+/// Runs `f` and places what this thread allocates in it as if no [`near`] were around it: for what
+/// is rarely used, so that it takes no room beside what is used often.
+///
+/// # Examples
+///
+/// ```
+/// use ccmalloc::{near, unhinted};
+///
+/// #[global_allocator]
+/// static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+///
+/// struct Node { key: u64, notes: Box<[u8; 40]> }
+///
+/// let watch = ccmalloc::watch();
+/// let node = near(&(), || Box::new(Node { key: 1, notes: unhinted(|| Box::new([0; 40])) }));
+/// assert_eq!(watch.report().hinted(), 1);
+/// # assert_eq!((node.key, node.notes[39]), (1, 0));
+/// ```
+pub fn unhinted<R>(f: impl FnOnce() -> R) -> R {
+    run_ambient(Ambient::None, f)
+}
+
 fn run_ambient<R>(ambient: Ambient, f: impl FnOnce() -> R) -> R {
     let _restore = AmbientGuard::set(ambient);
     f()

@@ -211,7 +211,7 @@ mod thread;
 pub use first_class::{Heap, HeapStats};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
-    check, contains, declare_global, is_declared_global, near, near_with,
+    check, contains, declare_global, is_declared_global, near, near_with, unhinted,
 };
 pub use hint::{AllocError, AllocResult, HintAllocator, Near, NearHeap, WithHint};
 pub use policy::{
