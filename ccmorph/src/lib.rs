@@ -8,6 +8,7 @@
 // | `collect` | phase 1: walk a structure |
 // | `colour`, `relocate` | phase 3: allocate the new places and move the nodes |
 // | `plan`, `report` | phase 2: choose a layout; the result |
+// | `split` | the table of `#[split]` |
 // | `map` | where nodes lie, as numbers and as a picture |
 // | `morph`, `raw`, `index` | the entry points: boxes, raw pointers, slices |
 
@@ -108,6 +109,7 @@ mod raw;
 mod relocate;
 mod report;
 mod size;
+mod split;
 mod visit;
 
 #[doc(hidden)]
@@ -126,6 +128,7 @@ pub use plan::Operation;
 pub use pointers::{Place, Pointers};
 pub use raw::{RawStructure, RawVisit};
 pub use report::{Outcome, PhaseTimes, Report, Verdict};
+pub use split::{ColdIndex, ColdTable};
 pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 
 /// Implements [`TreeNode`](trait@crate::TreeNode) and [`AnyLinks`] from the fields marked
@@ -196,3 +199,148 @@ pub use visit::{AnyLinks, AnyVisitor, Links, Visit, Visitor};
 /// union Node { #[child] left: std::mem::ManuallyDrop<Option<Box<Node>>> }
 /// ```
 pub use ccmorph_derive::TreeNode;
+
+/// Moves fields that are rarely used out of a struct, behind a link, so that more of the hot ones
+/// fit into a cache line: structure splitting, *Cache-Conscious Data Structures*, section 6.1.
+///
+/// For `#[split(cold(name, notes))] struct Node { key, name, left, right, notes }` there are then
+///
+/// | type | fields |
+/// |---|---|
+/// | `Node` | `key`, `left`, `right`, and the link `cold: Box<NodeCold>` |
+/// | `NodeCold` | `name`, `notes` |
+/// | `NodeFields` | all in the source's order, to make one: `Node::from(NodeFields { .. })` |
+///
+/// and the methods `name`, `name_mut`, `notes` and `notes_mut` of `Node`. The names of both structs
+/// stand in patterns: `let Node { key, cold, .. } = node; let NodeCold { name, .. } = *cold;`.
+///
+/// The box of `NodeCold` is never placed beside the node, also within [`ccmalloc::near`].
+///
+/// | argument | |
+/// |---|---|
+/// | `cold(FIELD, ..)` | the fields that go |
+/// | `cold = "table"` | the link is a [`ColdIndex`] of four bytes into a [`ColdTable`] of yours |
+/// | `no_accessors` | no methods, where you have such names: the fields are in `self.cold` |
+///
+/// Generics, bounds, lifetimes, visibility and attributes of fields stay. Write `#[split]` above
+/// `#[derive]`: both structs then have the derives, except [`TreeNode`], which only the node has.
+/// `repr(C)` holds for both, `repr(align)` for the node. `Debug` prints the cold fields within
+/// `cold`. Hot fields are dropped before cold ones. A clone's cold fields lie where the allocator
+/// puts them.
+///
+/// With a table, methods take it: `node.name(&table)`, and `fields.split_into(&mut table)` makes a
+/// node. A node does not free its entry: `table.remove(node.cold)` does.
+///
+/// # Errors
+///
+/// Compile errors name the field or derive: one that does not exist, a `#[child]` that would be
+/// cold, `Copy`, a derived order that the move would change, other layouts than C's, cold fields no
+/// larger than the link.
+///
+/// # Examples
+/// ```
+/// use ccmorph::{TreeNode, split};
+///
+/// #[split(cold(name, created))]
+/// #[derive(TreeNode, Clone, Debug, PartialEq)]
+/// pub struct Node<K> {
+///     pub key: K,
+///     /// For people.
+///     pub name: String,
+///     created: u64,
+///     #[child]
+///     left: Option<Box<Node<K>>>,
+///     #[child]
+///     right: Option<Box<Node<K>>>,
+/// }
+///
+/// let (left, right) = (None, None);
+/// let fields = NodeFields { key: 1, name: "one".to_owned(), created: 1999, left, right };
+/// let mut node = Node::from(fields);
+/// node.name_mut().push('!');
+/// assert_eq!((node.key, &**node.name(), *node.created()), (1, "one!", 1999));
+/// assert_eq!(size_of::<Node<u64>>(), 32); // was 64
+///
+/// let Node { key, cold, .. } = node;
+/// let NodeCold { name, .. } = *cold;
+/// assert_eq!((key, &*name), (1, "one!"));
+/// ```
+///
+/// In a table:
+///
+/// ```
+/// use ccmorph::{ColdTable, split};
+///
+/// #[split(cold(name), cold = "table")]
+/// struct Item { key: u32, name: String }
+///
+/// let mut names = ColdTable::new();
+/// let item = ItemFields { key: 7, name: "seven".to_owned() }.split_into(&mut names);
+/// assert_eq!((item.key, &**item.name(&names)), (7, "seven"));
+/// assert_eq!(size_of::<Item>(), 8); // was 32
+/// let ItemCold { name } = names.remove(item.cold);
+/// assert_eq!(name, "seven");
+/// ```
+///
+/// ```compile_fail
+/// #[ccmorph::split(cold(nmae))] // no such field
+/// struct Node { key: u64, name: String }
+/// ```
+///
+/// ```compile_fail
+/// #[ccmorph::split(cold(small))] // a link is larger
+/// struct Node { key: u64, small: u32 }
+/// ```
+///
+/// ```compile_fail
+/// #[ccmorph::split(cold(name))]
+/// #[derive(PartialEq, PartialOrd)] // `name` would be compared last
+/// struct Node { name: String, key: u64 }
+/// ```
+///
+/// ```compile_fail
+/// #[ccmorph::split(cold(name), cold = "table")]
+/// #[derive(Clone)] // two nodes would have one name
+/// struct Node { key: u64, name: String }
+/// ```
+pub use ccmorph_derive::split;
+
+/// Pins the order of a struct's fields: when its size or an offset changes, it no longer compiles.
+///
+/// The fields are laid out as they are written, by `#[repr(C)]`; without, rustc may reorder them in
+/// any version. So an order that was found to touch fewer cache lines stays, also when somebody
+/// adds a field.
+///
+/// | argument | |
+/// |---|---|
+/// | `size = BYTES` | of the struct |
+/// | `offsets(FIELD = BYTES, ..)` | of those fields that matter |
+/// | `of = TYPE` | what is measured, for a struct with parameters: `Node<'static, u64>` |
+///
+/// Sizes of pointers differ between targets: write `cfg_attr(target_pointer_width = "64",
+/// field_order(..))` where others are built, too.
+///
+/// # Examples
+/// ```
+/// use ccmorph::field_order;
+///
+/// #[field_order(size = 40, offsets(key = 0, next = 8, notes = 16))]
+/// struct Node {
+///     key: u64,
+///     next: Option<Box<Node>>,
+///     notes: String,
+/// }
+///
+/// #[field_order(of = Pair<u8>, size = 16, offsets(1 = 8))]
+/// struct Pair<T>(T, u64);
+/// # let node = Node { key: 1, next: None, notes: String::new() };
+/// # let Node { key, next, notes } = node;
+/// # assert_eq!((key, next.is_none(), notes.len()), (1, true, 0));
+/// # assert_eq!((Pair(1, 2).0, Pair(1, 2).1), (1, 2));
+/// ```
+///
+/// ```compile_fail
+/// #[ccmorph::field_order(size = 16, offsets(key = 0))]
+/// struct Node { added: bool, key: u64 } // `key` is at 8
+/// ```
+pub use ccmorph_derive::field_order;

@@ -16,5 +16,6 @@ mod map;
 mod pointers;
 mod raw;
 mod sizes;
+mod split;
 mod traversals;
 mod tree;
