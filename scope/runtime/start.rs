@@ -343,18 +343,11 @@ unsafe extern "C" fn in_child() {
 }
 
 /// `_Fork`, which calls no handlers of `fork`.
-///
-/// # Safety
-///
-/// As for `_Fork`.
 #[cfg_attr(not(test), unsafe(export_name = "_Fork"))]
-pub(crate) unsafe extern "C" fn fork_alone() -> c_int {
-    let Some(real) = hooks::real_fork::get() else {
-        return -1;
-    };
-    // SAFETY: the caller's; the child has one thread.
+pub(crate) extern "C" fn fork_alone() -> c_int {
+    // SAFETY: it may be called at any time, and its child has one thread.
     unsafe {
-        let child = real();
+        let child = hooks::real_fork::get().map_or(-1, |real| real());
         if child == 0 {
             in_child();
         }

@@ -134,14 +134,13 @@ pub(super) fn tell_apart(frames: &mut [u64]) {
         let mut is_first = true;
         for (number, slot) in (0..).zip(TABLE.iter().take(LEN.load(Acquire))) {
             // SAFETY: `LEN` covers the slot, so it is written.
-            if !unsafe { &*slot.module.get() }.contains(*frame - 1) {
-                continue;
+            if unsafe { &*slot.module.get() }.contains(*frame - 1) {
+                if slot.seen.load(Relaxed) == generation {
+                    *frame |= if is_first { 0 } else { number << NUMBER_SHIFT };
+                    break;
+                }
+                is_first = false;
             }
-            if slot.seen.load(Relaxed) == generation {
-                *frame |= if is_first { 0 } else { number << NUMBER_SHIFT };
-                break;
-            }
-            is_first = false;
         }
     }
 }
@@ -400,12 +399,12 @@ fn add(module: &Module, generation: u64, report: Report) {
     }
     // Such a handler may have added modules since.
     let len = LEN.load(Acquire).max(len);
-    let overlaps = |slot: &Slot| {
-        // SAFETY: as above.
-        let other = unsafe { &*slot.module.get() };
-        other.start < module.end && module.start < other.end
-    };
-    if TABLE.iter().take(len).any(overlaps) {
+    // SAFETY: as above.
+    let mut others = TABLE
+        .iter()
+        .take(len)
+        .map(|slot| unsafe { &*slot.module.get() });
+    if others.any(|other| other.start < module.end && module.start < other.end) {
         IN_TURN.store(true, Relaxed);
     }
     if let Some(slot) = TABLE.get(len) {

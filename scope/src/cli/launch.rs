@@ -267,7 +267,7 @@ struct Reporter<'a> {
     seconds: f64,
     symbols: Symbols,
     paths: Vec<PathBuf>,
-    /// Those whose profiles are kept, of so many.
+    /// Those whose profiles are kept, the largest first, of so many.
     others: Vec<Other>,
     others_seen: usize,
 }
@@ -308,21 +308,14 @@ impl<'a> Reporter<'a> {
                 "ccscope: no profile: the runtime did not start in the program"
             )?;
         } else if !self.others.is_empty() && !self.record.quiet {
-            self.others.sort_by_key(|other| Reverse(other.peak));
             let largest: Vec<String> = { self.others.iter().take(SHOWN_PROCESSES) }
                 .map(|other| format!("{} ({})", other.path.display(), other.program))
                 .collect();
             let (seen, largest) = (self.others_seen, largest.join(", "));
-            let (count, hint) = match self.others.len() {
-                kept if kept < seen => (
-                    format!("{kept} of {seen}"),
-                    format!("; `--processes {seen}` keeps all"),
-                ),
-                kept => (kept.to_string(), String::new()),
-            };
+            let kept = self.others.len();
             writeln!(
                 err,
-                "ccscope: profiles of {count} other processes, the largest {largest}{hint}"
+                "ccscope: profiles of {kept} of {seen} other processes, the largest {largest}"
             )?;
         }
         Ok(())
@@ -333,8 +326,12 @@ impl<'a> Reporter<'a> {
             let is_main = process.exit != Exit::Unknown;
             let (pid, name) = (process.pid, process.name());
             let total = process.header().map(|header| header.total);
-            let counted = total.filter(|total| total.allocations > 0);
-            if !is_main && counted.is_none_or(|total| !self.makes_room(total.peak_usable)) {
+            let total = total.filter(|total| total.allocations > 0);
+            self.others_seen += usize::from(total.is_some() && !is_main);
+            // Making a profile takes time.
+            let last = self.others.get(self.record.processes.wrapping_sub(1));
+            let least = last.map_or(0, |other| other.peak + 1);
+            if !is_main && total.is_none_or(|total| total.peak_usable < least) {
                 continue;
             }
             match self.make(process, is_main) {
@@ -355,33 +352,21 @@ impl<'a> Reporter<'a> {
                         program: name,
                         path,
                     });
+                    self.others.sort_by_key(|other| Reverse(other.peak));
+                    if self.others.len() > self.record.processes
+                        && let Some(Other { path, .. }) = self.others.pop()
+                    {
+                        drop((
+                            fs::remove_file(report::beside(&path)),
+                            fs::remove_file(path),
+                        ));
+                    }
                 }
                 // The other processes have theirs all the same.
                 Err(error) => writeln!(err, "ccscope: no profile of {name} ({pid}): {error}")?,
             }
         }
         Ok(())
-    }
-
-    /// Whether another process with this peak is among the largest so far; drops the profile of the
-    /// smallest for it.
-    fn makes_room(&mut self, peak: u64) -> bool {
-        self.others_seen += 1;
-        if self.others.len() < self.record.processes {
-            return true;
-        }
-        let smallest = { self.others.iter().enumerate() }.min_by_key(|(_, other)| other.peak);
-        let smaller = smallest.filter(|(_, other)| other.peak < peak);
-        let Some(Other { path, .. }) = smaller.map(|(at, _)| at).map(|at| self.others.remove(at))
-        else {
-            return false;
-        };
-        if self.record.page {
-            drop(fs::remove_file(report::beside(&path)));
-        }
-        // What stays is one file more.
-        drop(fs::remove_file(path));
-        true
     }
 
     fn make(&mut self, process: Process, is_main: bool) -> Result<(Profile, PathBuf), CliError> {
