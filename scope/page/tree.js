@@ -152,11 +152,17 @@ export function sitesBelow(profile, admitted, values, node, most) {
   const below = new Uint8Array(profile.parent.length);
   below[node] = 1;
   for (let i = node + 1; i < below.length; i++) below[i] = below[profile.parent[i]];
-  const found = [];
+  const leaves = profile.col["site.node"];
+  const first = (sites) => sites.sort((a, b) => values[b] - values[a]).slice(0, most);
+  let found = [];
+  let least = 0;
   for (let site = 0; site < profile.sites; site++) {
-    if (admitted[site] && values[site] > 0 && below[profile.col["site.node"][site]]) {
-      found.push(site);
-    }
+    if (!admitted[site] || values[site] <= least || !below[leaves[site]]) continue;
+    found.push(site);
+    // Most sites are worth less than those that are kept: they cost a comparison.
+    if (found.length < 8 * most) continue;
+    found = first(found);
+    least = values[found.at(-1)];
   }
-  return found.sort((a, b) => values[b] - values[a]).slice(0, most);
+  return first(found);
 }
