@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::process::Process;
+use super::process::{Overhead, Process};
 use crate::analyses::units::{bytes, plural, short_count};
+use crate::format::Header;
 
 /// Shorter runs get no line.
 const QUIET_TIME: Duration = Duration::from_secs(2);
@@ -41,20 +42,51 @@ impl Progress {
         };
         self.next = now + INTERVAL;
         let overhead = process.overhead(&header);
-        let time = overhead.time.map_or_else(String::new, |part| {
-            format!("at least {:.0} % of its time and ", part.min(0.99) * 100.0)
-        });
-        self.bar.set_message(format!(
-            "{} live, {}; profiler: {time}{}; {} events",
-            bytes(header.total.live_bytes),
-            plural(header.sites, "site"),
-            bytes(overhead.bytes),
-            short_count(header.events)
-        ));
+        self.bar.set_message(message(&header, &overhead));
         self.bar.tick();
     }
 
     pub(super) fn end(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+fn message(header: &Header, overhead: &Overhead) -> String {
+    let time = overhead.time.map_or_else(String::new, |part| {
+        format!("at least {:.0} % of its time and ", part.min(0.99) * 100.0)
+    });
+    format!(
+        "{} live, {}; profiler: {time}{}; {} events",
+        bytes(header.total.live_bytes),
+        plural(header.sites, "site"),
+        bytes(overhead.bytes),
+        short_count(header.events)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_the_program_and_the_profiler() {
+        let zeros = [0; size_of::<Header>()];
+        let mut header = crate::format::read::<Header>(&zeros, 0).unwrap();
+        (header.sites, header.events) = (2, 5000);
+        header.total.live_bytes = 3_000_000;
+        let mut overhead = Overhead {
+            time: None,
+            bytes: 8_000_000,
+        };
+        assert_eq!(
+            message(&header, &overhead),
+            "3.00 MB live, 2 sites; profiler: 8.00 MB; 5,000 events"
+        );
+        // More than all of it is an estimate that was too high.
+        for (part, percent) in [(0.4, 40), (1.7, 99)] {
+            overhead.time = Some(part);
+            let expected = format!("profiler: at least {percent} % of its time and 8.00 MB;");
+            assert!(message(&header, &overhead).contains(&expected));
+        }
     }
 }
