@@ -265,7 +265,8 @@ impl<'a> View<'a> {
         let title = format!("{}{tail}", fit_middle(&command.join(" "), room));
 
         let peak_at = self.profile.seconds(total.peak_time.max(1));
-        let mut memory = format!("peak {} at {}", bytes(total.peak_usable), seconds(peak_at));
+        let [peak, asked] = [total.peak_usable, total.peak_requested].map(bytes);
+        let mut memory = format!("peak {peak} ({asked} asked for) at {}", seconds(peak_at));
         if run.accesses {
             let touched = self.touched_at_peak();
             let _infallible = write!(memory, ", {} touched", bytes(touched));
@@ -288,12 +289,16 @@ impl<'a> View<'a> {
         self.labelled("memory", &memory);
         self.labelled("allocations", &allocations);
         if run.accesses {
-            let accesses = format!(
+            let mut accesses = format!(
                 "{} reads, {} writes in the heap; {} elsewhere",
                 short_count(total.heap_reads),
                 short_count(total.heap_writes),
                 short_count(total.other_reads.saturating_add(total.other_writes)),
             );
+            if total.foreign_bytes > 0 {
+                let part = percent(ratio(total.foreign_bytes, total.block_bytes));
+                let _infallible = write!(accesses, "; {part} of copied bytes by precompiled code");
+            }
             self.labelled("accesses", &accesses);
         }
         let global = global(&self.results.scores);

@@ -49,6 +49,17 @@ fn summary_at_120_columns() {
 }
 
 #[test]
+fn bytes_asked_for_and_copied_are_told() {
+    let mut run = run();
+    run.total.peak_requested = 900_000;
+    (run.total.block_bytes, run.total.foreign_bytes) = (400, 100);
+    let text = summary(&run, &options(120));
+    assert!(text.contains("peak 1.00 MB (900 kB asked for) at 1.00 s"));
+    let copied = "150,000 elsewhere; 25 % of copied bytes by precompiled code\n";
+    assert!(text.contains(copied), "{text}");
+}
+
+#[test]
 fn other_views() {
     let (run, options) = (run(), options(80));
     let views = [types, threads, edges]
@@ -118,6 +129,7 @@ fn hostile() -> Profile {
     let largest = run.total.clone();
     run.total.heap_reads = u64::MAX;
     run.total.allocations = u64::MAX;
+    (run.total.block_bytes, run.total.foreign_bytes) = (2, 1);
     run.total.usable = u64::MAX;
     run.total.peak_usable = largest.peak_usable;
     run.sites
