@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use crate::views::{Filter, Sort};
+use crate::views::{Filter, Sort, Threshold};
 
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
@@ -173,6 +173,10 @@ pub(super) struct ShowArgs {
     /// useful-lifetime, drag, accesses or misses
     #[arg(long, value_name = "KEY", default_value = "saving")]
     pub(super) sort: Sort,
+    /// Change a parameter of the scores, group or short, or of what is reported, share, bytes,
+    /// calls, used or idle, as share=0.001: docs/scope.md explains them
+    #[arg(long, value_name = "NAME=NUMBER")]
+    pub(super) threshold: Vec<Threshold>,
     /// Rows of a table
     #[arg(long, value_name = "N", default_value = "20")]
     pub(super) rows: usize,

@@ -20,7 +20,7 @@ const MAX_MACHINE_FILE: u64 = 16 << 20;
 
 pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let screen = options_for(stdout());
-    let options = Options {
+    let mut options = Options {
         width: args.width.unwrap_or(screen.width),
         colour: match args.color {
             Color::Auto => screen.colour,
@@ -33,6 +33,9 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         machine: args.machine.as_deref().map(machine).transpose()?,
         ..screen
     };
+    for threshold in &args.threshold {
+        threshold.apply(&mut options);
+    }
     // Views need no single chunks, of which there may be more than memory holds.
     let profile = imports::open(&args.profile)?;
     let text = match (&args.view, args.source) {

@@ -19,6 +19,7 @@ use crate::analyses::findings::{Finding, findings};
 use crate::analyses::misses::{Misses, misses};
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
 use crate::analyses::types::type_name;
+use crate::analyses::units::rounded;
 use crate::analyses::{findings as finding, scores as score};
 use crate::profile::{Group, Profile, Site};
 
@@ -209,6 +210,52 @@ impl Filter {
                 sites.map(|site| site.groups.iter().any(is_alive)).collect()
             }
         }
+    }
+}
+
+/// A parameter of [`Options::scores`] or [`Options::findings`]; as text, `NAME=NUMBER`.
+#[derive(Clone, Copy, Debug)]
+pub struct Threshold {
+    set: fn(&mut Options, f64),
+    number: f64,
+}
+
+impl Threshold {
+    const NAMES: [(&'static str, fn(&mut Options, f64)); 7] = [
+        ("group", |options, part| {
+            options.scores.group_threshold = part;
+        }),
+        ("short", |options, part| options.scores.short = Some(part)),
+        ("share", |options, part| options.findings.min_share = part),
+        ("bytes", |options, n| {
+            options.findings.min_bytes = rounded(n)
+        }),
+        ("calls", |options, n| {
+            options.findings.min_calls = rounded(n)
+        }),
+        ("used", |options, part| options.findings.used_part = part),
+        ("idle", |options, part| options.findings.idle_part = part),
+    ];
+
+    /// Changes the options.
+    pub fn apply(self, options: &mut Options) {
+        (self.set)(options, self.number);
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Threshold, String> {
+        let (name, number) = text.split_once('=').unwrap_or((text, ""));
+        let number = number.parse().ok().filter(|number: &f64| *number >= 0.0);
+        let found = Threshold::NAMES.iter().find(|it| it.0 == name);
+        let both = found.map(|it| it.1).zip(number);
+        both.map(|(set, number)| Threshold { set, number })
+            .ok_or_else(|| {
+                let names = Threshold::NAMES.map(|it| it.0).join("=, ");
+                format!("{text:?} is no threshold: {names}= and a number from 0 on")
+            })
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
+use ccmodel::Machine;
 use tempfile::TempDir;
 
 use crate::programs::{compile, is_installed};
@@ -467,8 +468,12 @@ fn c_programs_are_instrumented() {
             void *mi_malloc(unsigned long n)";
         let own = format!("char heap[4000]; {declared} {{ return heap; }}");
         fs::write(path.join("own.c"), own).unwrap();
-        let source = "; int main(void) {
+        let source = ";
+            #include <string.h>
+            int main(void) {
                 volatile int *list = (volatile int *)mi_malloc(4000);
+                volatile unsigned long bytes = 200;
+                memcpy((void *)(list + 50), (void *)list, bytes);
                 for (int i = 0; i < 1000; i++) list[i] = i;
                 return list[999] == 999 ? 3 : 4;
             }";
@@ -494,7 +499,12 @@ fn c_programs_are_instrumented() {
         assert!(run.accesses && run.compiler.contains(says), "{run:?}");
         let list = profile.sites.iter().find(|site| site.largest == 4000);
         let list = list.expect("calls of its allocator are seen");
-        assert_eq!((list.reads, list.writes), (1, 1000), "{compiler}");
+        assert_eq!((list.reads, list.writes), (2, 1001), "{compiler}");
+        assert_eq!(profile.total.block_bytes, 400);
+        // Nothing tells gcc's calls of libc's function from those of libraries.
+        if says == "GCC" {
+            assert_eq!(profile.total.foreign_bytes, 400);
+        }
         // It also runs without this tool.
         assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
         is_shown_or_refused_in_a_line(path);
@@ -502,6 +512,27 @@ fn c_programs_are_instrumented() {
 }
 
 fn is_shown_or_refused_in_a_line(path: &Path) {
+    let machine = Machine::preset("thesis").unwrap();
+    fs::write(path.join("machine"), machine.to_json()).unwrap();
+    let shown = |words: &[&str]| {
+        let output = run_in(path, CCSCOPE, &[&["show", "p"], words].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let on = shown(&["--machine=machine", "--width=200"]);
+    assert!(on.contains(&format!(" on {}\n", machine.name)), "{on}");
+    // All that is wrong, or nothing.
+    let findings = |threshold: &str| {
+        let json = shown(&["--json", "--threshold=bytes=0", "--threshold", threshold]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["findings"].as_array().unwrap().len()
+    };
+    assert!(findings("share=0") > findings("share=1.5"));
+    assert_eq!(findings("share=1.5"), 0);
+    for wrong in ["share", "share=x", "share=-1", "size=1"] {
+        let line = refusal(CCSCOPE, &["show", "p", "--threshold", wrong], 2);
+        assert!(line.contains("no threshold: group=, short=,"), "{line}");
+    }
     for view in [
         &[][..],
         &["--sites"],
@@ -532,6 +563,44 @@ fn is_shown_or_refused_in_a_line(path: &Path) {
     assert!(line.contains("/no/such"), "{line}");
     assert!(refusal(CCSCOPE, &["show", "--filter=size=3", "p"], 2).contains("no filter"));
     assert!(refusal(CCSCOPE, &["show", "/no/such"], 1).contains("/no/such"));
+}
+
+#[test]
+fn colour_and_width_are_those_of_the_terminal() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    run_in(path, CCSCOPE, &["run", "-q", "-o", "p", "sh", "-c", ":"]);
+    let sh = |script: &str| {
+        let mut sh = Command::new("sh");
+        sh.args(["-c", script])
+            .current_dir(path)
+            .stdin(Stdio::null());
+        let output = sh.env("CCSCOPE", CCSCOPE).env_remove("NO_COLOR").output();
+        let shown = text(&output.unwrap().stdout);
+        assert!(shown.contains("allocations  "), "{shown}");
+        let plain = shown.split('\u{1b}').map(|part| {
+            let code = part.strip_prefix('[').and_then(|it| it.split_once('m'));
+            code.map_or(part, |it| it.1)
+        });
+        let plain: String = plain.collect();
+        let columns = plain.lines().map(|line| line.trim_end().chars().count());
+        (shown.contains('\u{1b}'), columns.max().unwrap())
+    };
+    let (has_colour, columns) = sh("$CCSCOPE show p");
+    assert!(!has_colour && columns > 70);
+    assert!(sh("$CCSCOPE show p --color=always").0);
+    // In a terminal of its own.
+    for (variable, colour, is_coloured) in [
+        ("", "auto", true),
+        ("NO_COLOR=1", "auto", false),
+        ("NO_COLOR=1", "always", true),
+        ("", "never", false),
+    ] {
+        let show = format!("{variable} $CCSCOPE show p --color={colour}");
+        let (has_colour, columns) = sh(&format!("script -qec 'stty cols 60; {show}' /dev/null"));
+        assert_eq!(has_colour, is_coloured, "{variable} {colour}");
+        assert!(columns > 50 && columns <= 60, "{columns}");
+    }
 }
 
 #[test]
