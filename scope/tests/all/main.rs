@@ -1,6 +1,7 @@
 //! Integration tests, in one binary: each module is of one part.
 
 mod allocators;
+mod analyses;
 mod browser;
 mod building;
 mod capture;

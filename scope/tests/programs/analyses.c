@@ -1,0 +1,59 @@
+// Programs that were made for what analyses recognise; the argument says which.
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void patterns(void) {
+    // Allocated in a loop.
+    for (int round = 0; round < 100; round++) {
+        volatile char *block = malloc(400);
+        for (int byte = 0; byte < 10; byte++)
+            block[byte] = 1;
+        free((void *)block);
+    }
+    // Grows.
+    char *grown = malloc(1000);
+    for (int step = 1; step <= 8; step++) {
+        grown = realloc(grown, (size_t)1000 << step);
+        *(volatile char *)grown = 1;
+    }
+    // Is of use for a moment.
+    volatile char *brief = malloc(300);
+    brief[0] = 1;
+    (void)brief[0];
+    for (volatile int other = 0; other < 1000000; other++)
+        ;
+    free((void *)brief);
+}
+
+static volatile long *near, *apart;
+static pthread_barrier_t barrier;
+
+// Words of two threads, in one cache block and in two.
+static void *sharing(void *place) {
+    long which = (long)place;
+    for (int round = 0; round < 300; round++) {
+        for (long i = 0; i < 1000; i++) {
+            near[which] = i;
+            apart[8 * which] = i;
+        }
+        pthread_barrier_wait(&barrier);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "patterns")) {
+        patterns();
+        return 0;
+    }
+    near = aligned_alloc(64, 64);
+    apart = aligned_alloc(64, 128);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_t threads[2];
+    for (long which = 0; which < 2; which++)
+        pthread_create(&threads[which], NULL, sharing, (void *)which);
+    for (int which = 0; which < 2; which++)
+        pthread_join(threads[which], NULL);
+    return 0;
+}
