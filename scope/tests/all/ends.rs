@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use ccscope::Profile;
-use ccscope::profile::Exit;
+use ccscope::profile::{Exit, Point};
 use tempfile::TempDir;
 
 use super::programs::{CCSCOPE, Run, command, compile, text};
@@ -117,7 +117,9 @@ fn a_program_killed_from_outside_has_a_profile() {
 
 #[test]
 fn handlers_of_exit_are_seen() {
-    assert_eq!(blocks(&same(&[ends(), "atexit"]).profile(), 999), 1);
+    let profile = same(&[ends(), "atexit"]).profile();
+    // In a handler, and in a destructor after all handlers.
+    assert_eq!([999, 998].map(|size| blocks(&profile, size)), [1, 1]);
 }
 
 #[test]
@@ -171,6 +173,10 @@ fn ten_thousand_short_threads_are_counted() {
         .map(|thread| thread.allocations)
         .sum();
     assert_eq!(of_threads, profile.total.allocations);
+    // So many threads take longer than the first sample of resident memory.
+    assert!(!profile.resident.is_empty());
+    assert!(profile.resident.is_sorted_by_key(|sample| sample.ns));
+    assert!(profile.resident.iter().all(|sample| sample.bytes > 0));
 }
 
 #[test]
@@ -196,6 +202,17 @@ fn counts_of_two_threads_at_once_are_exact() {
     assert_eq!(sites.clone().map(|site| site.reads).sum::<u64>(), 16_000);
     assert_eq!(sites.map(|site| site.writes).sum::<u64>(), 16_000);
     assert_eq!((reads, writes), (vec![1000; 128], vec![1000; 128]));
+    let of_curve = |curve: &[Point]| {
+        let peak = curve.iter().map(|point| point.peak).max();
+        (peak.unwrap(), curve.last().unwrap().usable)
+    };
+    assert_eq!(profile.threads.len(), 3);
+    for thread in profile.threads.iter().filter(|it| it.allocations > 0) {
+        let ends = (thread.peak, thread.end_live);
+        assert_eq!(of_curve(&thread.curve), ends, "{}", thread.id);
+    }
+    let ends = (profile.total.peak_usable, profile.total.end_usable);
+    assert_eq!(of_curve(&profile.curve), ends);
 }
 
 #[test]

@@ -29,6 +29,8 @@ static volatile int64_t *shared_blocks[2];
 // write of one word for one access.
 static void *counting_thread(void *half) {
     int64_t sum = 0;
+    free(keep(10000));
+    keep(5000);
     for (int round = 0; round < 1000; round++)
         for (int word = 0; word < 8; word++) {
             sum += shared_blocks[0][(intptr_t)half * 8 + word];
@@ -45,6 +47,10 @@ static size_t deep(int depth) {
 
 __attribute__((constructor)) static void before_main(void) {
     keep(111);
+}
+
+__attribute__((destructor)) static void after_handlers(void) {
+    keep(998);
 }
 
 static void at_exit(void) {
