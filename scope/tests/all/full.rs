@@ -15,7 +15,11 @@ fn every_chunk_is_kept() {
     );
     let program = program.to_str().unwrap();
     let sums = Run::of(&[program]).profile();
-    let full = Run::of(&["--full", program]).profile();
+    let full = Run::of(&["--full", program]);
+    let file = full.folder.path().join("main.ccscope");
+    // Compressed: in memory, a chunk takes 80 bytes.
+    assert!(file.metadata().unwrap().len() < 24 * 1_000_000);
+    let full = full.profile();
     assert_eq!(full.run.caveats, Vec::<String>::new());
     let count = |profile: &ccscope::Profile, size: u64, is_freed: bool| {
         let chunks = profile.chunks.iter();

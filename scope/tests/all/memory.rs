@@ -31,12 +31,18 @@ fn memory_is_bounded_by_that_of_the_program() {
     let flags = ["-O1", "-fno-builtin"];
     let program = compile(folder.path(), &["cc"], "many.c", &flags);
     let alone = peak(command(&program).arg("1000000"));
-    let mut profiled = command(CCSCOPE);
-    profiled.args(["run", "-q", "-o", "main.ccscope"]);
-    profiled.current_dir(folder.path());
-    let profiled = peak(profiled.arg(&program).arg("1000000"));
-    assert!(
-        profiled <= 2 * alone + (256 << 10),
-        "{profiled} KiB, {alone} KiB without the profiler"
-    );
+    let bound = |compiler: &[&str], options: &[&str]| {
+        let program = compile(folder.path(), compiler, "many.c", &flags);
+        let mut profiled = command(CCSCOPE);
+        profiled.args(["run", "-q", "-o", "main.ccscope"]);
+        profiled.args(options).current_dir(folder.path());
+        let profiled = peak(profiled.arg(&program).arg("1000000"));
+        assert!(
+            profiled <= 2 * alone + (256 << 10),
+            "{options:?}: {profiled} KiB, {alone} KiB without the profiler"
+        );
+    };
+    bound(&["cc"], &[]);
+    bound(&["cc"], &["--full"]);
+    bound(&[CCSCOPE, "cc"], &[]);
 }
