@@ -1,7 +1,7 @@
 //! The Firefox Profiler's JSON: curves as memory tracks, and allocations with their stacks.
 //!
-//! A site's curve becomes allocations and frees of its bytes, so that the viewer's "retained
-//! memory" of a span of time is what the site's bytes grew by.
+//! A site's curve becomes allocations and frees of its bytes. The viewer takes a free to be that of
+//! a whole allocation, by its address: each rise of the curve is cut into parts that fall together.
 
 use std::io::Write;
 use std::time::{Duration, UNIX_EPOCH};
@@ -47,13 +47,23 @@ pub fn write(profile: &Profile, out: impl Write) -> serde_json::Result<()> {
     }
     let stacks = stacks(&mut file, profile, thread);
     let mut samples: Vec<Sample> = Vec::new();
-    for (index, site) in profile.sites.iter().enumerate() {
-        samples.extend(of_site(profile, index, site));
+    let mut address = 0;
+    for (site, it) in profile.sites.iter().enumerate() {
+        for Part { bytes, from, to } in parts(profile, it) {
+            address += 1;
+            for (ns, bytes) in [(Some(from), signed(bytes)), (to, -signed(bytes))] {
+                samples.extend(ns.map(|ns| Sample {
+                    ns,
+                    bytes,
+                    address,
+                    site,
+                }));
+            }
+        }
     }
-    samples.sort_unstable_by_key(|sample| (sample.ns, sample.site));
+    samples.sort_unstable_by_key(|it| (it.ns, it.bytes < 0, it.address));
     for it in &samples {
-        let address = it.site as u64 + 1;
-        file.add_allocation_sample(thread, time(it.ns), stacks[it.site], address, it.bytes);
+        file.add_allocation_sample(thread, time(it.ns), stacks[it.site], it.address, it.bytes);
     }
     serde_json::to_writer(out, &file)
 }
@@ -108,36 +118,53 @@ fn stacks(
     profile.sites.iter().map(of_site).collect()
 }
 
-/// A change of a site's bytes.
+/// An allocation, or a free of as many bytes.
 struct Sample {
     ns: u64,
-    site: usize,
     bytes: i64,
+    address: u64,
+    site: usize,
 }
 
-fn of_site(profile: &Profile, site: usize, it: &Site) -> Vec<Sample> {
-    if it.curve.is_empty() {
-        let at = |time: u64| rounded(profile.seconds(time.max(1)) * 1e9);
-        let freed = signed(it.usable.saturating_sub(it.end_usable));
-        return [(it.first_time, signed(it.usable)), (it.last_time, -freed)]
-            .into_iter()
-            .filter(|&(_, bytes)| bytes != 0)
-            .map(|(time, bytes)| Sample {
-                ns: at(time),
-                site,
+/// Bytes of a site that come and go together.
+struct Part {
+    bytes: u64,
+    from: u64,
+    to: Option<u64>,
+}
+
+/// What comes last goes first.
+fn parts(profile: &Profile, site: &Site) -> Vec<Part> {
+    let at = |time: u64| rounded(profile.seconds(time.max(1)) * 1e9);
+    let steps = match &*site.curve {
+        [] => vec![
+            (at(site.first_time), site.usable),
+            (at(site.last_time), site.end_usable),
+        ],
+        curve => curve.iter().map(|point| (point.ns, point.usable)).collect(),
+    };
+    let (mut gone, mut there, mut before) = (Vec::new(), Vec::<Part>::new(), 0u64);
+    for (ns, usable) in steps {
+        let mut fall = before.saturating_sub(usable);
+        while let Some(mut part) = there.pop_if(|_| fall > 0) {
+            let bytes = part.bytes.min(fall);
+            fall -= bytes;
+            part.bytes -= bytes;
+            gone.push(Part {
                 bytes,
-            })
-            .collect();
-    }
-    let mut last = 0;
-    let changes = it.curve.iter().map(|point| {
-        let bytes = signed(point.usable) - last;
-        last = signed(point.usable);
-        Sample {
-            ns: point.ns,
-            site,
-            bytes,
+                from: part.from,
+                to: Some(ns),
+            });
+            there.extend(Some(part).filter(|part| part.bytes > 0));
         }
-    });
-    changes.filter(|it| it.bytes != 0).collect()
+        let bytes = usable.saturating_sub(before);
+        there.extend((bytes > 0).then_some(Part {
+            bytes,
+            from: ns,
+            to: None,
+        }));
+        before = usable;
+    }
+    gone.append(&mut there);
+    gone
 }

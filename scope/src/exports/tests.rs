@@ -1,5 +1,5 @@
 use super::*;
-use crate::analyses::test_profile::profile;
+use crate::analyses::test_profile::{point, profile};
 
 fn bytes(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
@@ -61,6 +61,34 @@ fn json_is_whole_with_any_names() {
     assert!(perfetto.windows(9).any(|it| it == b"a;b \"\n\x1b[2"));
     let pprof = bytes(|out| pprof::write(&run, Machine::this(), out).unwrap());
     assert_eq!(pprof[..2], [0x1f, 0x8b]);
+}
+
+/// Firefox's viewer takes a free to be of all that was allocated at its address.
+#[test]
+fn what_is_freed_for_firefox_was_allocated() {
+    let mut run = profile();
+    // Up, down by a part, up, down by more than that.
+    let steps = [(1, 400), (2, 300), (3, 350), (4, 100)];
+    run.sites[0].curve = steps.map(|(time, usable)| point(time, usable, 0)).to_vec();
+    let out = bytes(|out| firefox::write(&run, out).unwrap());
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let table = &json["threads"][0]["nativeAllocations"];
+    let column = |name: &str| table[name].as_array().unwrap().iter().map(|it| it.as_i64());
+    let mut retained = HashMap::new();
+    for (address, weight) in column("memoryAddress").zip(column("weight")) {
+        let weight = weight.unwrap();
+        let before = retained.insert(address, weight);
+        assert!(
+            before.is_none_or(|before| weight == -before),
+            "{weight} after {before:?}"
+        );
+    }
+    let retained: i64 = retained.into_values().filter(|&weight| weight > 0).sum();
+    let others = run.sites[1..].iter().map(|site| match site.curve.last() {
+        Some(point) => point.usable,
+        None => site.end_usable,
+    });
+    assert_eq!(retained, 100 + i64::try_from(others.sum::<u64>()).unwrap());
 }
 
 /// The viewer of DHAT refuses files in which two stacks are the same.
