@@ -12,18 +12,19 @@ export function changesView(profile, admitted) {
   const numbers = (texts) => texts.map((it) => h("td", { class: "number" }, it));
   const total = ([name, ...values]) =>
     h("tr", null, h("th", { scope: "row" }, name), numbers(values));
-  const row = ([site, [name, peak, allocations, bytes, drag, place]]) =>
+  const row = ([site, [name, ...changes]]) =>
     h(
       "tr",
       null,
       h("td", null, site === null ? name : siteLink(profile, site, name)),
-      numbers([peak, allocations, bytes, drag]),
-      h("td", { class: "where" }, h("code", null, place)),
+      numbers(changes.slice(0, -1)),
+      h("td", { class: "where" }, h("code", null, changes.at(-1))),
     );
   const list = ([verdict, number, all]) => {
     const rows = all.filter(([site]) => site === null || admitted[site]);
     if (!rows.length) return null;
-    const head = table(["site", "peak", "chunks", "bytes", "drag", "where"], 1, rows.map(row));
+    const names = ["site", "peak", "chunks", "bytes", "drag", "score", "waits", "where"];
+    const head = table(names, 1, rows.map(row));
     head.classList.add("changes");
     return h(
       "section",

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::analyses::diff::{Change, Diff, Matched, Metric, SiteChange, Verdict};
+use crate::analyses::scores::Scores;
 use crate::analyses::types::type_name;
 use crate::analyses::units;
 use crate::profile::Profile;
@@ -31,9 +32,14 @@ pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> Str
             continue;
         }
         line(&mut out, "", None);
-        let mut table = Table::new(&[title, ">peak", ">allocs", ">bytes", ">drag", "where"]);
+        // Places have lines of their own: they are long.
+        let mut table = Table::new(&[
+            title, ">peak", ">allocs", ">bytes", ">drag", ">score", ">waits",
+        ]);
         for site in sites.iter().take(options.rows) {
-            table.row(row(old, new, site, options).into(), None, None);
+            let mut cells: Vec<String> = row(old, new, site, options).into();
+            let place = cells.pop();
+            table.row(cells, place, None);
         }
         table.print(&mut out, width, options.colour);
         if sites.len() > options.rows {
@@ -81,13 +87,14 @@ pub(super) fn by_verdict(diff: &Diff) -> [(&'static str, Vec<&SiteChange>); 4] {
     })
 }
 
-/// Number, changes of peak, allocations, bytes and drag, and place of a site.
+/// Number of a site, its changes of peak, allocations, bytes, drag, mean score and waits, and its
+/// place.
 pub(super) fn row(
     old: &Profile,
     new: &Profile,
     site: &SiteChange,
     options: &Options,
-) -> [String; 6] {
+) -> [String; 8] {
     let number = |site: Option<usize>| site.map_or("-".to_owned(), |it| format!("#{it}"));
     let name = match (site.old, site.new) {
         (Some(_), Some(_)) => format!("{}>{}", number(site.old), number(site.new)),
@@ -104,7 +111,9 @@ pub(super) fn row(
         Metric::Drag,
     ]
     .map(|metric| by(site, metric));
-    [name, peak, allocations, bytes, drag, place]
+    let score = score(site);
+    let waits = difference(site, site.waits_ns, |ns| units::seconds(ns / 1e9));
+    [name, peak, allocations, bytes, drag, score, waits, place]
 }
 
 /// How many sites have not changed.
@@ -161,17 +170,47 @@ fn place(old: &Profile, new: &Profile, site: &SiteChange, options: &Options) -> 
     }
 }
 
-/// A change with its sign; nothing where there is none.
 fn by(site: &SiteChange, metric: Metric) -> String {
-    let change: Option<&Change> = site.changes.iter().find(|it| it.metric == metric);
-    let value = |value: Option<f64>, site: Option<usize>| site.map_or(Some(0.0), |_| value);
-    let difference =
-        change.and_then(|it| Some(value(it.new, site.new)? - value(it.old, site.old)?));
-    match difference {
-        None => "-".to_owned(),
-        Some(0.0) => "0".to_owned(),
-        Some(difference) if difference > 0.0 => format!("+{}", metric.text(difference)),
-        Some(difference) => metric.text(difference),
+    let change = site.changes.iter().find(|it| it.metric == metric);
+    let values = change.map_or([None; 2], |it| [it.old, it.new]);
+    difference(site, values, |it| metric.text(it))
+}
+
+/// A change with its sign; nothing where there is none. What is not there has 0.
+fn difference(site: &SiteChange, values: [Option<f64>; 2], text: impl Fn(f64) -> String) -> String {
+    let value = |side: usize, index: Option<usize>| index.map_or(Some(0.0), |_| values[side]);
+    match (value(0, site.old), value(1, site.new)) {
+        (Some(old), Some(new)) if new > old => format!("+{}", text(new - old)),
+        (Some(old), Some(new)) if new < old => format!("-{}", text(old - new)),
+        (Some(_), Some(_)) => "0".to_owned(),
+        _ => "-".to_owned(),
+    }
+}
+
+/// The change of the mean of the scores of a site that is in both profiles.
+fn score(site: &SiteChange) -> String {
+    let mean = |side: fn(&Change) -> Option<f64>| {
+        let of = |metric| {
+            site.changes
+                .iter()
+                .find(|it| it.metric == metric)
+                .and_then(side)
+        };
+        let scores = Scores {
+            lifetime: of(Metric::Lifetime),
+            usage: of(Metric::Usage),
+            useful_lifetime: of(Metric::UsefulLifetime),
+        };
+        scores.severity()
+    };
+    let [Some(old), Some(new)] = [mean(|it| it.old), mean(|it| it.new)] else {
+        return "-".to_owned();
+    };
+    let change = format!("{:+.2}", new - old);
+    if change.ends_with("0.00") {
+        "0".to_owned()
+    } else {
+        change
     }
 }
 

@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use super::terminal::{edges, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
+use crate::analyses::diff::diff;
 use crate::analyses::test_profile::{access, group, profile, window};
 use crate::profile::Profile;
 
@@ -66,6 +67,26 @@ fn other_views() {
         .map(|view| view(&run, &options))
         .join("\n");
     assert_golden(&views, "views-80");
+}
+
+/// Something of each verdict, as `ccscope diff` prints it.
+#[test]
+fn changes_in_words() {
+    let old = run();
+    let mut new = old.clone();
+    // The records are worse, the strings better; the table is gone, and another site is new.
+    new.sites[0].peak_usable += 100_000;
+    new.sites[0].allocations += 250;
+    new.sites[2].allocations /= 2;
+    new.sites[2].usable /= 2;
+    (new.sites[3].stack, new.sites[3].place) = (vec![1, 5], Some(1));
+    new.total.peak_usable += 100_000;
+    let options = options(100);
+    let changes = diff(&old, &new, options.machine.as_ref().expect("a machine"));
+    assert_golden(
+        &super::diff::text(&old, &new, &changes, &options),
+        "diff-100",
+    );
 }
 
 /// With a source file that is there.
