@@ -34,7 +34,7 @@ pub(crate) fn succeed(command: &mut Command) -> Output {
 }
 
 /// Whether a command can be started. Those that only compare are skipped where their rival is not
-/// installed; CI installs all.
+/// installed; `.ci/steps/prepare` installs all, where apt has them.
 pub(crate) fn is_installed(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok();
     if !found {
