@@ -29,8 +29,10 @@ use crate::symbols::Symbols;
 
 /// With `--full` the ring of dead chunks is emptied so often.
 const FULL_INTERVAL: Duration = Duration::from_millis(2);
-const FIRST_INTERVAL: Duration = Duration::from_millis(10);
-/// A run has so many samples of its resident memory, and as many again for each factor of e.
+/// Between samples of resident memory. Each takes a tenth of a millisecond of a processor, with the
+/// tool's waking up for it: 0.5 %.
+const FIRST_INTERVAL: Duration = Duration::from_millis(20);
+/// A run has so many of these samples, and as many again for each factor of e.
 const SAMPLES: u32 = 500;
 /// Captures that are held before those of ended processes become profiles. Each maps a good
 /// TiB of addresses while it does, and its memory stays until then.

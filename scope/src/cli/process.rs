@@ -38,6 +38,8 @@ pub(super) struct Process {
     pub(super) command: Vec<String>,
     pub(super) exit: Exit,
     capture: File,
+    /// `/proc/PID/status`, kept open: a sample takes one system call.
+    status: Option<File>,
     resident: Vec<Resident>,
     /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
@@ -62,6 +64,7 @@ impl Process {
             command: secrets::hide(&words.collect::<Vec<_>>()),
             exit: Exit::Unknown,
             capture,
+            status: Status::open(pid),
             resident: Vec::new(),
             dead: Spool::new().ok(),
         }
@@ -87,11 +90,8 @@ impl Process {
     /// Notes how much memory of the process is resident. The capture is shared memory, which
     /// does not count.
     pub(super) fn sample(&mut self) {
-        let Some(Status {
-            resident: Some(bytes),
-            ..
-        }) = Status::of(self.pid)
-        else {
+        let status = self.status.as_ref().and_then(Status::read);
+        let Some(bytes) = status.and_then(|status| status.resident) else {
             return;
         };
         let Some(header) = self.header() else { return };
@@ -126,7 +126,8 @@ impl Process {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        Status::of(self.pid).is_none_or(|status| status.is_zombie)
+        let status = self.status.as_ref().and_then(Status::read);
+        status.is_none_or(|status| status.is_zombie)
     }
 
     /// The executable as the runtime has seen it, if it has come so far.
@@ -187,8 +188,18 @@ struct Status {
 }
 
 impl Status {
-    fn of(pid: u32) -> Option<Status> {
-        let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    /// More than the lines take, with all groups that a user has.
+    const ROOM: usize = 1 << 14;
+
+    fn open(pid: u32) -> Option<File> {
+        File::open(format!("/proc/{pid}/status")).ok()
+    }
+
+    /// `None` once the process has ended and has been waited for.
+    fn read(file: &File) -> Option<Status> {
+        let mut bytes = [0; Status::ROOM];
+        let len = file.read_at(&mut bytes, 0).ok()?;
+        let text = String::from_utf8_lossy(&bytes[..len]);
         let value = |name| {
             text.lines()
                 .find_map(|line| line.strip_prefix(name))
@@ -300,10 +311,11 @@ mod tests {
 
     #[test]
     fn own_memory_is_resident() {
-        let status = Status::of(std::process::id()).unwrap();
+        let of = |pid| Status::read(&Status::open(pid)?);
+        let status = of(std::process::id()).unwrap();
         assert!(status.resident.unwrap() > 100 << 10 && !status.is_zombie);
         assert!(processor_ns(std::process::id()).is_some());
-        assert!(Status::of(u32::MAX).is_none());
+        assert!(of(u32::MAX).is_none());
     }
 
     #[test]

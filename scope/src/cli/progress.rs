@@ -37,7 +37,10 @@ impl Progress {
 
     pub(super) fn show(&mut self, process: &Process) {
         let now = Instant::now();
-        let Some(header) = process.header().filter(|_| now >= self.next) else {
+        if self.bar.is_hidden() || now < self.next {
+            return;
+        }
+        let Some(header) = process.header() else {
             return;
         };
         self.next = now + INTERVAL;
