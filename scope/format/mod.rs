@@ -33,21 +33,28 @@ pub mod layout {
     pub const MODULES: u64 = 1 << 20;
     pub const MAX_MODULES: u64 = 4096;
     pub const THREADS: u64 = 16 << 20;
-    pub const MAX_THREADS: u64 = 1 << 16;
+    pub const MAX_THREADS: u64 = 1 << 15;
     pub const NODES: u64 = GIB;
     pub const MAX_NODES: u64 = 1 << 28;
     pub const SITES: u64 = 16 * GIB;
     pub const MAX_SITES: u64 = 1 << 22;
     pub const CHUNKS: u64 = 64 * GIB;
     pub const MAX_CHUNKS: u64 = 1 << 30;
-    /// Histograms, maps of touched bytes, groups and curves. Offsets of these are offsets into
-    /// the capture, in bytes.
+    /// Maps of touched bytes, groups and curves. Offsets of these are offsets into the capture, in
+    /// bytes.
     pub const HEAP: u64 = 320 * GIB;
     pub const HEAP_END: u64 = 576 * GIB;
     pub const WINDOWS: u64 = 576 * GIB;
     /// A ring of [`Dead`](super::Dead) chunks that the tool empties.
     pub const DEAD: u64 = 704 * GIB;
     pub const DEAD_LEN: u64 = 1 << 18;
+    /// For each chunk, reads and writes by threads that did not allocate it: two `u32`.
+    pub const GUESTS: u64 = 720 * GIB;
+    /// Lanes of histograms, so large each. A thread counts in a lane of its own; those that have
+    /// none, in the first.
+    pub const HISTS: u64 = 736 * GIB;
+    pub const LANES: u64 = 64;
+    pub const LANE: u64 = 4 * GIB;
     /// Read by nobody but the runtime: which chunk an address belongs to.
     pub const PAGES: u64 = 1024 * GIB;
     pub const GRANULES: u64 = 1152 * GIB;
@@ -143,6 +150,9 @@ pub struct Header {
     /// Entries of the table of chunks, free ones included. Entry 0 is never used.
     pub chunks: u64,
     pub heap_used: u64,
+    /// Bytes of each lane in use; and a bit for each lane that a thread has had.
+    pub hists_used: u64,
+    pub lanes: u64,
     pub windows: u64,
     /// Of the whole process; the fields that only a site has are 0.
     pub total: Site,
@@ -264,10 +274,11 @@ pub struct Site {
     pub live_touched: u64,
     /// Bit `n` is set if thread `n` has allocated here; bit 63 stands for all from 63 on.
     pub threads: u64,
-    /// Offset of the histogram of accesses, or 0: for each byte of a chunk, and one beyond,
-    /// the number of reads that begin there less those that ended before; then the same for writes.
+    /// Offset in each lane of the histogram of accesses: for each byte of a chunk, and one beyond,
+    /// the number of reads that begin there less those that ended before, and the same of writes.
+    /// The sums over the lanes count.
     pub hist: u64,
-    /// Size of all chunks so far, or [`SIZES_DIFFER`].
+    /// Size of all chunks so far, of which the histogram is, or [`SIZES_DIFFER`].
     pub hist_size: u64,
     /// Offset and number of [`Group`]s, in order of time, and their room.
     pub groups: u64,
@@ -304,6 +315,8 @@ pub struct Site {
 pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
+    /// Accessed by a thread that did not allocate it.
+    pub const GUESTS: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.
@@ -312,6 +325,8 @@ pub mod flags {
 
 /// No thread has accessed the chunk.
 pub const NO_THREAD: u16 = u16::MAX;
+/// Set in `Chunk::toucher` if that thread counts with the guests.
+pub const GUEST: u16 = 1 << 15;
 
 /// A chunk that is allocated.
 #[repr(C)]
@@ -321,6 +336,7 @@ pub struct Chunk {
     pub start: u64,
     /// Requested bytes in the low 48 bits, the allocating thread above.
     pub size_and_thread: u64,
+    /// By the allocating thread; those of others are in [`layout::GUESTS`] until it is freed.
     pub reads: u32,
     pub writes: u32,
     /// Which bytes were touched: for up to 64 B a bit for each, else the offset of a bit map of
@@ -331,7 +347,7 @@ pub struct Chunk {
     pub first: u64,
     pub last: u64,
     pub site: u32,
-    /// Thread of the last access, or [`NO_THREAD`].
+    /// Thread of the last access, maybe with [`GUEST`], or [`NO_THREAD`].
     pub toucher: u16,
     /// How many `realloc`s led to it, at most 255.
     pub generation: u8,

@@ -1,18 +1,18 @@
 //! What the hot path leaves: first touches, changes of thread, windows and block operations.
 //!
 //! Accesses take no lock, allocate nothing and make no system call; now and then [`pause`] does
-//! the rest. While the process has one thread, counts are plain additions; from the second on they
-//! are atomic, so that no count is lost. Times and maps of touched bytes of chunks that
-//! several threads access at once may be those of either.
+//! the rest. The thread that has allocated a chunk counts its own accesses by plain additions, those
+//! of others are counted elsewhere, by atomic ones, so that no count is lost. Times and maps of
+//! touched bytes of chunks that several threads access at once may be those of either.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::arena::{at, chunk, header, site};
-use super::hot::{access, add_one, add64, tally};
+use super::hot::{access, add_one, add64, guests, tally};
 use super::local::{Local, local};
 use super::{chunks, copies, shadow, start, windows};
-use crate::format::{BLOCK, Chunk, MAX_MAPPED_BYTES, flags};
+use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, flags};
 
 /// Whether a second thread has been started.
 pub(crate) static MANY: AtomicBool = AtomicBool::new(false);
@@ -80,22 +80,67 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         }
         let entry = chunk(id);
         let now = (*local).now;
-        if (*entry).toucher != (*local).thread {
-            // Two threads that are here at once may both seem to be the first.
-            if (*entry).first == 0 {
-                (*entry).first = now;
-            } else {
-                set_flag(entry, flags::SHARED);
-            }
-            (*entry).toucher = (*local).thread;
-        }
+        let own = touched_by(local, entry, now);
         let offset = address.wrapping_sub((*entry).start);
-        add_one::<WRITE, true>(entry);
+        if own {
+            add_one::<WRITE, true>(entry);
+        } else {
+            add_one::<WRITE, false>(entry);
+        }
         (*entry).last = now;
         if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
             if (*entry).flags & flags::HISTOGRAM != 0 {
-                tally::<WRITE, true>(entry, address, size);
+                tally::<WRITE, false>(local, entry, address, size);
+            }
+        }
+    }
+}
+
+/// Notes that this thread accesses the chunk; whether it counts in the entry.
+///
+/// # Safety
+///
+/// As for [`add_one`], with `local` the calling thread's.
+unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
+    // SAFETY: the caller's.
+    unsafe {
+        // An allocator for bytes may put chunks into one granule, of which the last is found: bytes
+        // before it would be counted in its histogram.
+        let own = (*local).mark == (*entry).thread() && (*entry).start.is_multiple_of(8);
+        let toucher = (*local).thread | if own { 0 } else { GUEST };
+        if (*entry).toucher != toucher {
+            // Two threads that are here at once may both seem to be the first.
+            if (*entry).first == 0 {
+                (*entry).first = now;
+            } else if (*entry).toucher & !GUEST != (*local).thread {
+                set_flag(entry, flags::SHARED);
+            }
+            if !own {
+                set_flag(entry, flags::GUESTS);
+            }
+            (*entry).toucher = toucher;
+        }
+        own
+    }
+}
+
+/// Adds what guests have counted to the counts of `old`, a copy of `entry`, and forgets it.
+///
+/// # Safety
+///
+/// As for [`add_one`]; nobody accesses the chunk any more.
+pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
+    // SAFETY: the caller's.
+    unsafe {
+        let counts = core::mem::take(&mut *guests(entry));
+        let sums = [&mut old.reads, &mut old.writes];
+        for ((sum, count), write) in sums.into_iter().zip(counts).zip([false, true]) {
+            let (added, is_over) = sum.overflowing_add(count);
+            *sum = added;
+            if is_over {
+                ccscope_spill(entry, write);
+                old.flags |= flags::SPILLED;
             }
         }
     }
@@ -207,9 +252,8 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
     // SAFETY: the caller's.
     unsafe {
         let now = (*local).now;
-        (*new).first = now;
         (*new).last = now;
-        (*new).toucher = (*local).thread;
+        touched_by(local, new, now);
         (*new).writes = u32::from(old.writes > 0);
         chunks::touched_ranges(old, |offset, len| touch(new, offset, len));
     }
@@ -245,7 +289,7 @@ pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
         let events = AtomicU64::from_ptr(&raw mut (*header()).events);
         let time = events.fetch_add(mine, Ordering::Relaxed) + mine;
         // What other threads have added meanwhile does not count as accesses of this one.
-        (*local).set_limit((*local).limit + time - (*local).now);
+        (*local).limit += time - (*local).now;
         (*local).now = time;
         (*local).synced = time;
         let of_thread = super::arena::thread((*local).thread);
@@ -271,8 +315,7 @@ unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     unsafe {
         if !start::active() {
             start::require_table();
-            (*local).alone = true;
-            (*local).set_limit(u64::MAX);
+            (*local).limit = u64::MAX;
             return;
         }
         if (*local).thread == 0 {

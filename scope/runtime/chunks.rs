@@ -391,7 +391,10 @@ unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
             }
             return None;
         }
-        let old = *chunk(entry);
+        let mut old = *chunk(entry);
+        if old.flags & flags::GUESTS != 0 {
+            access::add_guests(chunk(entry), &mut old);
+        }
         lead(start, old.size(), 0);
         (*BOOKS.0.get()).give_entry(entry);
         // What allocators do not tell is what was asked for.
@@ -657,18 +660,19 @@ unsafe fn draw_thread(id: u16, time: u64, allocated: bool) {
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
-    // SAFETY: by the lock. Accesses of chunks that live read `hist` without it, and write only if
-    // it is not 0; the memory of a dropped one is not used again, so that they do no harm.
+    // SAFETY: by the lock. Accesses of chunks that live read `hist` and write there without it; the
+    // memory of a dropped one is not used again, so that they do no harm.
     unsafe {
-        let sum = &mut *sum;
-        if sum.hist_size == 0 && sum.allocations == 1 && (1..=MAX_MAPPED_BYTES).contains(&size) {
-            sum.hist = arena::take((size + 1) * 16);
-            sum.hist_size = size;
+        let (sum, used) = (&mut *sum, &mut (*header()).hists_used);
+        let bytes = (size + 1) * 16;
+        let first = sum.hist_size == 0 && sum.allocations == 1;
+        if first && (1..=MAX_MAPPED_BYTES).contains(&size) && *used + bytes <= layout::LANE {
+            (sum.hist, sum.hist_size) = (*used, size);
+            *used += bytes;
         } else if sum.hist_size != size {
             sum.hist_size = SIZES_DIFFER;
-            sum.hist = 0;
         }
-        sum.hist != 0
+        size > 0 && sum.hist_size == size
     }
 }
 

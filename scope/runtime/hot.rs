@@ -7,10 +7,10 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::access::{ccscope_load, ccscope_spill, ccscope_store};
-use super::arena::{at, chunk, site};
+use super::arena::{BASE, at, chunk, site};
 use super::local::{Local, local};
 use super::shadow::{self, Page};
-use crate::format::{BLOCK, Chunk, flags};
+use crate::format::{BLOCK, Chunk, GUEST, flags, layout};
 
 #[inline(always)]
 pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
@@ -27,8 +27,6 @@ pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
 }
 
 /// One access of `size` bytes, at least 1, which the program makes next.
-///
-/// While there is one thread and nothing is due, it is counted by plain additions.
 #[inline(always)]
 pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
@@ -36,25 +34,20 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     // shifts times by some events.
     unsafe {
         let now = (*local).now + 1;
-        if now > (*local).alone_limit {
-            crowded::<WRITE>(address, size);
-        } else if !counted::<WRITE, false>(local, now, address, size) {
+        if now > (*local).limit {
             rare::<WRITE>(address, size);
+        } else {
+            count::<WRITE, true>(local, now, address, size);
         }
     }
 }
 
-/// [`access`] when there were several threads, or something is due.
+/// [`access`] of a chunk that this thread has not allocated, or not accessed last.
 #[inline(never)]
-fn crowded<const WRITE: bool>(address: u64, size: u64) {
+fn guest<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
     // SAFETY: as for `access`.
-    unsafe {
-        let now = (*local).now + 1;
-        if now > (*local).limit || !counted::<WRITE, true>(local, now, address, size) {
-            rare::<WRITE>(address, size);
-        }
-    }
+    unsafe { count::<WRITE, false>(local, (*local).now + 1, address, size) }
 }
 
 #[inline(always)]
@@ -67,28 +60,30 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 }
 
 /// Counts an access outside the heap, or of bytes that are known to be touched, in a chunk that
-/// this thread was the last to access. Otherwise returns false.
+/// this thread was the last to access, as its `OWN` or as a guest.
 ///
 /// # Safety
 ///
-/// `local` is the calling thread's, whose time is `now` with this access.
+/// `local` is the calling thread's, whose time is `now` with this access; nothing is due.
 #[inline(always)]
-unsafe fn counted<const WRITE: bool, const MANY: bool>(
+unsafe fn count<const WRITE: bool, const OWN: bool>(
     local: *mut Local,
     now: u64,
     address: u64,
     size: u64,
-) -> bool {
+) {
     // SAFETY: the caller's; the program accesses the chunk, so its entry is valid.
     unsafe {
-        let is_mine = |entry: *mut Chunk| !MANY || (*entry).toucher == (*local).thread;
+        let mut is_counted = false;
         let entry = match shadow::page(address) {
             Page::Nobody => return elsewhere::<WRITE>(local, now),
-            Page::Full(_) if shadow::is_beyond_page(address, size) => return false,
+            Page::Full(_) if shadow::is_beyond_page(address, size) => {
+                return rare::<WRITE>(address, size);
+            }
             Page::Full(id) => chunk(id),
             Page::Part(id) => {
                 if !touched(chunk(id), address, size) {
-                    return false;
+                    return rare::<WRITE>(address, size);
                 }
                 chunk(id)
             }
@@ -97,23 +92,30 @@ unsafe fn counted<const WRITE: bool, const MANY: bool>(
                 if id == 0 {
                     return elsewhere::<WRITE>(local, now);
                 }
-                let entry = chunk(id);
-                if !shadow::seen(table, address, size) || !is_mine(entry) {
-                    return false;
+                if !shadow::seen(table, address, size) {
+                    return rare::<WRITE>(address, size);
                 }
-                if (*entry).flags & flags::HISTOGRAM != 0 {
-                    tally::<WRITE, MANY>(entry, address, size);
-                }
-                entry
+                is_counted = (*chunk(id)).flags & flags::HISTOGRAM != 0;
+                chunk(id)
             }
         };
-        if !is_mine(entry) {
-            return false;
+        let toucher = if OWN {
+            (*local).mark
+        } else {
+            (*local).thread | GUEST
+        };
+        if (*entry).toucher != toucher {
+            if OWN {
+                return guest::<WRITE>(address, size);
+            }
+            return rare::<WRITE>(address, size);
+        }
+        if is_counted {
+            tally::<WRITE, OWN>(local, entry, address, size);
         }
         (*entry).last = now;
         (*local).now = now;
-        add_one::<WRITE, MANY>(entry);
-        true
+        add_one::<WRITE, OWN>(entry);
     }
 }
 
@@ -121,15 +123,14 @@ unsafe fn counted<const WRITE: bool, const MANY: bool>(
 ///
 /// # Safety
 ///
-/// As for [`counted`].
+/// As for [`count`].
 #[inline(always)]
-unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) -> bool {
+unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) {
     // SAFETY: the caller's.
     unsafe {
         (*local).other[usize::from(WRITE)] += 1;
         (*local).now = now;
     }
-    true
 }
 
 /// Whether these bytes, in a page that lies within the chunk, are of one block that was touched.
@@ -150,26 +151,34 @@ unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
     }
 }
 
-/// Adds one to a chunk's reads or writes.
+/// Where the accesses of a chunk by guests are counted: reads, then writes.
+pub(crate) fn guests(entry: *mut Chunk) -> *mut [u32; 2] {
+    let offset = entry.addr() as u64 - BASE - layout::CHUNKS;
+    at(layout::GUESTS + offset / size_of::<Chunk>() as u64 * 8)
+}
+
+/// Adds one to a chunk's reads or writes: to its `OWN`er's, which nobody else changes, or to those
+/// of guests.
 ///
 /// # Safety
 ///
-/// As for [`touched`].
+/// As for [`touched`]; the chunk is the calling thread's if `OWN`.
 #[inline(always)]
-pub(crate) unsafe fn add_one<const WRITE: bool, const MANY: bool>(entry: *mut Chunk) {
-    // SAFETY: the caller's. The counters of an entry are written as atomics only.
+pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chunk) {
+    // SAFETY: the caller's.
     unsafe {
-        let counter = if WRITE {
-            &raw mut (*entry).writes
-        } else {
-            &raw mut (*entry).reads
-        };
-        if MANY {
+        if !OWN {
+            let counter = &raw mut (*guests(entry))[usize::from(WRITE)];
             if AtomicU32::from_ptr(counter).fetch_add(1, Ordering::Relaxed) == u32::MAX {
                 ccscope_spill(entry, WRITE);
             }
             return;
         }
+        let counter = if WRITE {
+            &raw mut (*entry).writes
+        } else {
+            &raw mut (*entry).reads
+        };
         // One instruction, so that what a signal handler counts in between is not lost.
         core::arch::asm!(
             "inc dword ptr [{counter}]",
@@ -184,27 +193,39 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const MANY: bool>(entry: *mut Ch
     }
 }
 
-/// Counts the access in the site's histogram.
+/// Counts the access in the site's histogram: in the thread's lane, or with others in the first.
 ///
 /// # Safety
 ///
-/// As for [`touched`], with the chunk's flag set.
+/// As for [`add_one`], with `local` the calling thread's and the chunk's flag set.
 #[inline(always)]
-pub(crate) unsafe fn tally<const WRITE: bool, const MANY: bool>(
+pub(crate) unsafe fn tally<const WRITE: bool, const OWN: bool>(
+    local: *mut Local,
     entry: *mut Chunk,
     address: u64,
     size: u64,
 ) {
     // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and one more.
     unsafe {
-        let hist = (*site((*entry).site)).hist;
-        let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size());
-        // An allocator for bytes may put chunks into one granule, of which the last is found: the
-        // offset of another's byte wraps.
-        if hist != 0 && size <= all && offset <= all - size {
-            let row: *mut u64 = at(hist + if WRITE { (all + 1) * 8 } else { 0 });
-            add64(row.add(offset as usize), 1, MANY);
-            add64(row.add((offset + size) as usize), u64::MAX, MANY);
+        let mut lane = (*local).lane;
+        if !OWN && lane == 0 {
+            lane = BASE + layout::HISTS;
+        }
+        // Such chunks are small; that of an owner is found by no byte before it.
+        let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size() as u32);
+        let end = offset.wrapping_add(size);
+        if end <= u64::from(all) && (OWN || offset < end) {
+            let hist = lane + (*site((*entry).site)).hist + usize::from(WRITE) as u64 * 8;
+            let row: *mut u64 = core::ptr::with_exposed_provenance_mut(hist as usize);
+            let (from, to) = (row.add(offset as usize * 2), row.add(end as usize * 2));
+            if OWN {
+                // One instruction each, for signal handlers.
+                core::arch::asm!("inc qword ptr [{from}]", "dec qword ptr [{to}]",
+                    from = in(reg) from, to = in(reg) to, options(nostack));
+            } else {
+                add64(from, 1, true);
+                add64(to, u64::MAX, true);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! So the block is defined in assembly and found by the initial-exec model: two loads. That is
 //! allowed because the library is loaded when the process starts.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::unwind::Memo;
 use crate::format::Window;
@@ -16,14 +16,16 @@ pub(crate) struct Local {
     pub(crate) now: u64,
     /// An access beyond this time calls `access::pause`.
     pub(crate) limit: u64,
-    /// The same while this is the only thread, else 0: no access is as early.
-    pub(crate) alone_limit: u64,
+    /// Address of the histograms that this thread alone counts in; 0 if it has no mark.
+    pub(crate) lane: u64,
     /// Time when the thread last added its events to the capture's.
     pub(crate) synced: u64,
     /// Its number, from 1 on; 0 before its first event.
     pub(crate) thread: u16,
-    /// Whether it is the only thread that there was.
-    pub(crate) alone: bool,
+    /// The same while it has a lane, else 0. It is the [`toucher`](crate::format::Chunk) of chunks
+    /// that this thread has allocated and was the last to access: nobody else adds to the counts
+    /// in their entries, so that it needs no atomic operations for that.
+    pub(crate) mark: u16,
     /// Set while the runtime works, so that its own calls are passed on unseen.
     pub(crate) busy: bool,
     /// Set while `dlsym` looks for `calloc`, which it calls itself.
@@ -50,26 +52,6 @@ pub(crate) struct Local {
 
 /// Frames of a stack that are kept; the outermost of deeper ones are cut off.
 pub(crate) const MAX_FRAMES: usize = 256;
-
-impl Local {
-    pub(crate) fn set_limit(&mut self, limit: u64) {
-        self.limit = limit;
-        self.alone_limit = if self.alone { limit } else { 0 };
-    }
-
-    /// Another thread begins: from here on counts are atomic.
-    ///
-    /// # Safety
-    ///
-    /// `local` is of this thread or of one that has not ended.
-    pub(crate) unsafe fn is_one_of_many(local: *mut Local) {
-        // SAFETY: the caller's. No other thread than its own writes anything else.
-        unsafe {
-            AtomicBool::from_ptr(&raw mut (*local).alone).store(false, Relaxed);
-            AtomicU64::from_ptr(&raw mut (*local).alone_limit).store(0, Relaxed);
-        }
-    }
-}
 
 // Each thread's block, for this library alone.
 #[cfg(not(in_program))]

@@ -1,14 +1,15 @@
 //! The beginning of recording: of the process, of a child process, and of threads.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
 use super::{chunks, copies, hooks, sys, unwind, windows};
 use crate::format::{
-    MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
+    GUEST, MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout,
+    state,
 };
 
 /// 0 before the first call, 1 while it is decided, 2 without the tool, 3 recording.
@@ -28,8 +29,6 @@ static NO_TABLE: AtomicBool = AtomicBool::new(false);
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether the kernel clears the page of `STATE`.
 static CLEARED: AtomicBool = AtomicBool::new(false);
-/// What the thread has that the process began with: it is there as long as the process.
-static FIRST: AtomicPtr<Local> = AtomicPtr::new(core::ptr::null_mut());
 /// Key of the destructor that ends threads.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
@@ -84,7 +83,6 @@ fn first() -> bool {
     }
     // SAFETY: the names end with 0.
     let socket = unsafe { sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast()) };
-    FIRST.store(local(), Ordering::Relaxed);
     let begun = !socket.is_null() && {
         read_options();
         begin(socket, false)
@@ -121,7 +119,7 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
     // SAFETY: nobody else uses these addresses.
     assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
     MANY.store(false, Ordering::Relaxed);
-    FIRST.store(local(), Ordering::Relaxed);
+    LANES.store(1, Ordering::Relaxed);
     windows::forget();
     // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
     unsafe {
@@ -369,6 +367,7 @@ unsafe fn begin_child() -> bool {
         (*local).memo = core::ptr::null_mut();
         windows::forget();
         MANY.store(false, Ordering::Relaxed);
+        LANES.store(1, Ordering::Relaxed);
         let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
         let begun = !socket.is_null() && begin(socket, true);
         if begun {
@@ -376,10 +375,9 @@ unsafe fn begin_child() -> bool {
         } else {
             map_nothing(true);
         }
-        (*local).thread = 0;
-        (*local).alone = false;
+        ((*local).thread, (*local).mark, (*local).lane) = (0, 0, 0);
         (*local).now = 0;
-        (*local).set_limit(0);
+        (*local).limit = 0;
         (*local).synced = 0;
         (*local).other = [0; 2];
         STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
@@ -398,20 +396,20 @@ pub(crate) unsafe fn thread(local: *mut Local) {
     unsafe {
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
         let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
-        let first = FIRST.load(Ordering::Relaxed);
         if id > 1 {
             // Libc may have started this thread by itself.
             MANY.store(true, Ordering::Relaxed);
-            Local::is_one_of_many(first);
         }
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
-        (*local).alone = local == first && !MANY.load(Ordering::Relaxed);
+        if id < layout::MAX_THREADS - 2 {
+            take_lane(local);
+        }
         let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
         (*local).synced = events;
         (*local).now = events;
-        (*local).set_limit(events);
+        (*local).limit = events;
         (*local).gap = 0;
         if id > 1 {
             windows::wait(local);
@@ -426,12 +424,54 @@ pub(crate) unsafe fn thread(local: *mut Local) {
     }
 }
 
+/// Lanes of threads that run. Of the first, nobody has more than others.
+static LANES: AtomicU64 = AtomicU64::new(1);
+
+/// Gives the thread a lane if there is one left.
+///
+/// # Safety
+///
+/// As for [`thread`].
+unsafe fn take_lane(local: *mut Local) {
+    // What a thread before has counted there was counted before this one counts.
+    let taken = LANES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
+        taken.checked_add(1).map(|next| taken | next)
+    });
+    let lane = taken.map_or(0, u64::trailing_ones);
+    // SAFETY: the caller's.
+    unsafe {
+        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1 << lane, Ordering::Relaxed);
+        if lane > 0 {
+            (*local).lane = BASE + layout::HISTS + u64::from(lane) * layout::LANE;
+            (*local).mark = (*local).thread;
+        }
+    }
+}
+
+/// Gives the thread's lane to the next that begins; this thread counts as a guest from now on.
+///
+/// # Safety
+///
+/// As for [`thread`].
+unsafe fn give_lane(local: *mut Local) {
+    // SAFETY: the caller's.
+    let lane = unsafe {
+        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1, Ordering::Relaxed);
+        (*local).mark = 0;
+        core::mem::take(&mut (*local).lane)
+    };
+    if lane != 0 {
+        let lane = (lane - BASE - layout::HISTS) / layout::LANE;
+        LANES.fetch_and(!(1 << lane), Ordering::Release);
+    }
+}
+
 /// The destructor of the thread's key.
 ///
 /// # Safety
 ///
 /// The capture is mapped.
-unsafe extern "C" fn thread_ends(block: *mut c_void) {
+pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
     /// So often libc calls destructors of keys that have a value again.
     const ROUNDS: u8 = 4;
     let local = local();
@@ -442,6 +482,7 @@ unsafe extern "C" fn thread_ends(block: *mut c_void) {
             // not wait for the lock.
             (*local).pausing = u64::MAX;
             (*local).busy = true;
+            give_lane(local);
             let time = super::access::sync(local);
             windows::end(local);
             (*local).endings += 1;
@@ -498,4 +539,4 @@ pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
     }
 }
 
-const _: () = assert!(layout::MAX_THREADS - 2 < NO_THREAD as u64);
+const _: () = assert!(layout::MAX_THREADS - 2 < (NO_THREAD & !GUEST) as u64);

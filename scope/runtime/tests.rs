@@ -3,13 +3,13 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::arena::{at, chunk, header, node, site};
+use super::arena::{BASE, at, chunk, header, node, site};
 use super::chunks::{self, Allocation};
 use super::hot::access;
 use super::local::local;
 use super::{shadow, start};
 use crate::format::accesses::Coder;
-use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags};
+use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags, layout};
 
 /// One capture for the process: tests that use it take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -39,6 +39,17 @@ fn allocate(at: u64, size: u64, stack: &[u64]) {
 fn free(at: u64, size: u64) {
     // SAFETY: as above.
     unsafe { chunks::freed(local(), at, size.next_multiple_of(16)) }
+}
+
+/// The site's histogram, in this thread's lane.
+fn histogram(id: u32) -> *mut u64 {
+    // SAFETY: the block is this thread's.
+    histogram_in(unsafe { (*local()).lane }, id)
+}
+
+fn histogram_in(lane: u64, id: u32) -> *mut u64 {
+    // SAFETY: the site exists.
+    at(lane - BASE + unsafe { (*site(id)).hist })
 }
 
 fn of(address: u64) -> Chunk {
@@ -150,12 +161,11 @@ fn histograms_count_each_byte_while_sizes_agree() {
     let row = |id: u32, write: usize| {
         // SAFETY: the site has a histogram of chunks of 24 bytes.
         unsafe {
-            let counts: *mut u64 = at((*site(id)).hist);
+            let counts = histogram(id).add(write);
             let mut sum = 0_u64;
-            let from = counts.add(write * 25);
             (0..24)
                 .map(|i| {
-                    sum = sum.wrapping_add(*from.add(i));
+                    sum = sum.wrapping_add(*counts.add(2 * i));
                     sum
                 })
                 .collect::<Vec<_>>()
@@ -179,8 +189,8 @@ fn histograms_count_each_byte_while_sizes_agree() {
     allocate(HEAP + 128, 32, &[1]);
     assert_eq!(
         // SAFETY: the capture is mapped.
-        unsafe { ((*site(2)).hist, (*site(2)).hist_size) },
-        (0, SIZES_DIFFER)
+        unsafe { (*site(2)).hist_size },
+        SIZES_DIFFER
     );
     access::<false>(HEAP, 8);
     assert_eq!(of(HEAP).reads, 3);
@@ -437,8 +447,68 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
         }
     });
     let chunk = of(HEAP);
-    assert_eq!((chunk.reads, chunk.writes), (40_000, 1));
-    assert_eq!(chunk.flags & flags::SHARED, flags::SHARED);
+    assert_eq!((chunk.reads, chunk.writes), (0, 1));
+    // SAFETY: the entry is the chunk's.
+    let guests = unsafe { *super::hot::guests(super::arena::chunk(shadow::find(HEAP))) };
+    assert_eq!(guests, [40_000, 0]);
+    let both = flags::SHARED | flags::GUESTS;
+    assert_eq!(chunk.flags & both, both);
+    free(HEAP, 64);
+    // SAFETY: the capture is mapped.
+    let sum = unsafe { *site(2) };
+    assert_eq!((sum.reads, sum.writes), (40_000, 1));
+    // The entry is used again.
+    allocate(HEAP, 64, &[1]);
+    free(HEAP, 64);
+    // SAFETY: as above.
+    assert_eq!(unsafe { (*site(2)).reads }, 40_000);
+}
+
+#[test]
+fn counts_of_owner_and_guests_may_pass_two_to_the_32_together() {
+    let _turn = begin();
+    allocate(HEAP, 64, &[1]);
+    access::<false>(HEAP, 8);
+    std::thread::scope(|scope| {
+        scope.spawn(|| access::<false>(HEAP, 8));
+    });
+    // SAFETY: the entry is the chunk's.
+    unsafe { (*super::hot::guests(chunk(shadow::find(HEAP))))[0] = u32::MAX };
+    free(HEAP, 64);
+    // SAFETY: the capture is mapped.
+    assert_eq!(unsafe { (*site(2)).reads }, 1 << 32);
+}
+
+#[test]
+fn the_lane_of_a_thread_that_ended_is_another_s() {
+    let _turn = begin();
+    allocate(HEAP, 24, &[1]);
+    let lanes = || {
+        // SAFETY: the block is this thread's.
+        let lane = unsafe { (*local()).lane };
+        access::<true>(HEAP, 8);
+        // SAFETY: as above; the capture is mapped.
+        unsafe {
+            let taken = (*local()).lane;
+            start::thread_ends(core::ptr::null_mut());
+            access::<true>(HEAP, 8);
+            assert_eq!(((*local()).lane, (*local()).mark), (0, 0));
+            (lane, taken)
+        }
+    };
+    let [one, other] = [(); 2].map(|()| std::thread::scope(|it| it.spawn(lanes).join().unwrap()));
+    assert_eq!(one, other);
+    // SAFETY: the block is this thread's.
+    assert!(one.0 == 0 && one.1 > unsafe { (*local()).lane });
+    // In that lane, and in the first.
+    // SAFETY: the site has a histogram.
+    let [theirs, first, ours] = unsafe {
+        let at = |lane: u64| *histogram_in(lane, 2).add(1);
+        [one.1, BASE + layout::HISTS, (*local()).lane].map(at)
+    };
+    assert_eq!([theirs, first, ours], [2, 2, 0]);
+    // SAFETY: the capture is mapped.
+    assert_eq!(unsafe { (*header()).lanes }, 0b111);
 }
 
 #[test]
@@ -467,16 +537,17 @@ fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
 #[test]
 fn bytes_of_two_chunks_in_one_granule_stay_within_the_histogram() {
     let _turn = begin();
+    allocate(HEAP + 0x100, 16, &[2]);
     allocate(HEAP + 4, 4, &[1]);
     // SAFETY: the site has a histogram of chunks of 4 bytes; before it is another's memory.
     let around = || unsafe {
-        let counts: *const u64 = at((*site(2)).hist);
-        std::slice::from_raw_parts(counts.sub(8), 18).to_vec()
+        let counts = histogram(3);
+        std::slice::from_raw_parts(counts.sub(16), 26).to_vec()
     };
     let before = around();
     access::<true>(HEAP + 4, 4);
     let after = around();
-    assert_eq!(after[8 + 5], before[8 + 5] + 1);
+    assert_eq!(after[16 + 1], before[16 + 1] + 1);
     // Those of a chunk before it.
     for size in [1, 4, 8] {
         access::<true>(HEAP, size);

@@ -84,7 +84,7 @@ unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Op
         if (*local).window != open {
             return;
         }
-        (*local).set_limit((*local).now);
+        (*local).limit = (*local).now;
         if u64::from((*open).len) == len_of((*open).burst) {
             end(local);
             wait(local);
@@ -108,7 +108,7 @@ unsafe fn idle(local: *mut Local) {
     unsafe {
         let quota = (*local).gap.min(QUOTA);
         (*local).gap -= quota;
-        (*local).set_limit((*local).now + quota);
+        (*local).limit = (*local).now + quota;
     }
 }
 

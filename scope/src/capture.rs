@@ -80,7 +80,7 @@ pub fn profile_and_numbers(
 ) -> Result<(Profile, Numbers), Error> {
     let header = header(capture)?;
     let clock = Clock::new(&header);
-    let mut heap = Heap::new(capture, header.heap_used)?;
+    let mut heap = Heap::new(capture, &header)?;
     let (threads, thread_of) = threads(capture, &header, &mut heap, clock)?;
     let (mut sites, site_of) = sites(capture, &header, &mut heap, clock)?;
     let (chunks, lost) = chunks(
@@ -352,7 +352,7 @@ fn chunks(
 ) -> Result<(Vec<profile::Chunk>, u64), Error> {
     let (mut chunks, mut lost) = (Vec::new(), 0);
     for index in 1..=header.chunks.min(layout::MAX_CHUNKS - 1) {
-        let raw: format::Chunk = entry(capture, layout::CHUNKS, index)?;
+        let mut raw: format::Chunk = entry(capture, layout::CHUNKS, index)?;
         if raw.start == 0 {
             continue;
         }
@@ -360,6 +360,16 @@ fn chunks(
             lost += 1;
             continue;
         };
+        if raw.flags & format::flags::GUESTS != 0 {
+            let folded = &mut sites[site as usize].folded;
+            let sums = [&mut folded.reads, &mut folded.writes];
+            let counts = [&mut raw.reads, &mut raw.writes];
+            for ((count, sum), more) in counts.into_iter().zip(sums).zip(heap.guests(index)) {
+                let (all, is_over) = count.overflowing_add(more);
+                *count = all;
+                *sum = sum.saturating_add(u64::from(is_over) << 32);
+            }
+        }
         let touched = heap.touched(&raw)?;
         sites[site as usize].fold(&raw, touched, header.events);
         chunks.push(profile::Chunk {

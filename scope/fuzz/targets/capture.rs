@@ -55,6 +55,8 @@ fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         std::mem::offset_of!(Header, heap_used),
         counts.next().unwrap_or(0) * 64,
     );
+    set(std::mem::offset_of!(Header, hists_used), layout::LANE);
+    set(std::mem::offset_of!(Header, lanes), 0b11);
     // Modules would be files of this machine.
     set(std::mem::offset_of!(Header, modules), 0);
     let mut entries = vec![(layout::HEADER, header)];

@@ -2,7 +2,7 @@
 
 use super::{Clock, damaged};
 use crate::Error;
-use crate::format::{self, BLOCK, MAX_MAPPED_BYTES, layout};
+use crate::format::{self, BLOCK, Header, MAX_MAPPED_BYTES, layout};
 use crate::profile::{Group, Histogram, Point};
 
 /// The capture's heap.
@@ -12,17 +12,23 @@ pub(super) struct Heap<'c> {
     /// Bytes that may still be read. No two parts share bytes, so a capture that asks for more
     /// than it has is damaged; without this, many sites could name one large part.
     left: u64,
+    /// Of each lane of histograms.
+    lane_left: u64,
+    lanes: u64,
 }
 
 impl<'c> Heap<'c> {
-    pub(super) fn new(capture: &'c [u8], used: u64) -> Result<Heap<'c>, Error> {
-        if used > layout::HEAP_END - layout::HEAP {
+    pub(super) fn new(capture: &'c [u8], header: &Header) -> Result<Heap<'c>, Error> {
+        let used = header.heap_used;
+        if used > layout::HEAP_END - layout::HEAP || header.hists_used > layout::LANE {
             return Err(damaged("its heap is too large"));
         }
         Ok(Heap {
             capture,
             end: layout::HEAP + used,
             left: used,
+            lane_left: header.hists_used,
+            lanes: header.lanes,
         })
     }
 
@@ -101,23 +107,40 @@ impl<'c> Heap<'c> {
     }
 
     pub(super) fn histogram(&mut self, offset: u64, size: u64) -> Result<Option<Histogram>, Error> {
-        if offset == 0 || size == 0 || size > MAX_MAPPED_BYTES {
+        if size == 0 || size > MAX_MAPPED_BYTES {
             return Ok(None);
         }
-        let differences = self.entries::<u64>(offset, 2 * (size + 1))?;
-        let counts = |differences: &[u64]| {
-            let sums = differences.iter().scan(0_u64, |sum, difference| {
-                *sum = sum.wrapping_add(*difference);
-                // Racing counts can lose one of a pair and leave a sum below zero.
+        let left = self.lane_left.checked_sub((size + 1) * 16);
+        self.lane_left = left.ok_or_else(|| damaged("its histograms are too large"))?;
+        if offset > layout::LANE - (size + 1) * 16 {
+            return Err(damaged("an offset leads out of a lane"));
+        }
+        let lanes = (0..layout::LANES).filter(|lane| self.lanes >> lane & 1 == 1);
+        let starts = lanes.map(|lane| layout::HISTS + lane * layout::LANE + offset);
+        let starts: Vec<u64> = starts.collect();
+        let counts = |first: u64| {
+            let sums = (0..size).scan(0_u64, |sum, byte| {
+                for start in &starts {
+                    let at = start + (2 * byte + first) * 8;
+                    let difference = format::read(self.capture, at).unwrap_or(0);
+                    *sum = sum.wrapping_add(difference);
+                }
+                // The process may have been killed between the two counts of an access.
                 Some(if sum.cast_signed() < 0 { 0 } else { *sum })
             });
-            sums.take(differences.len() - 1).collect()
+            sums.collect()
         };
-        let (reads, writes) = differences.split_at(differences.len() / 2);
         Ok(Some(Histogram {
-            reads: counts(reads),
-            writes: counts(writes),
+            reads: counts(0),
+            writes: counts(1),
         }))
+    }
+
+    /// What a chunk's guests have counted: reads and writes.
+    pub(super) fn guests(&self, index: u64) -> [u32; 2] {
+        let counts: u64 = format::read(self.capture, layout::GUESTS + index * 8).unwrap_or(0);
+        [counts & u64::from(u32::MAX), counts >> 32]
+            .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// How many bytes of `chunk` were accessed.

@@ -84,10 +84,21 @@ fn two_sites() -> Capture {
     }]);
     capture.heap(&points);
 
-    let mut differences = [0_u64; 50];
-    (differences[0], differences[8]) = (8, 8_u64.wrapping_neg());
-    (differences[25 + 8], differences[25 + 24]) = (3, 3_u64.wrapping_neg());
-    let hist = capture.heap(&differences);
+    // Reads, then writes, of each byte; in two lanes of three.
+    let hist = 400;
+    let differences = [
+        (0, 0, 3),
+        (2, 0, 5),
+        (2, 16, 8_u64.wrapping_neg()),
+        (0, 17, 3),
+    ];
+    for (lane, place, difference) in differences {
+        let lane = layout::HISTS + lane * layout::LANE + hist;
+        capture.put(lane + place * 8, difference);
+    }
+    capture.put(layout::HISTS + hist + 49 * 8, 3_u64.wrapping_neg());
+    capture.put(layout::HISTS + layout::LANE + hist, 100_u64);
+    (capture.header.hists_used, capture.header.lanes) = (800, 0b101);
     let first = format::Group {
         first_allocated: 5,
         last_allocated: 5,
@@ -166,13 +177,13 @@ fn two_sites() -> Capture {
     capture.entry(layout::SITES, 3, other);
 
     let a = format::Chunk {
-        reads: 3,
+        reads: 1,
         writes: 2,
         touched: 0xff,
         allocated: 20,
         first: 30,
         last: 90,
-        flags: flags::SHARED | flags::HISTOGRAM,
+        flags: flags::SHARED | flags::HISTOGRAM | flags::GUESTS,
         ..chunk(0x7000, 24, 1)
     };
     let b = format::Chunk {
@@ -199,6 +210,8 @@ fn two_sites() -> Capture {
         last: 100,
         ..chunk(0xa000, 100, 3)
     };
+    // Reads by guests of the first.
+    capture.put(layout::GUESTS + 8, 2_u64);
     // Entry 3 is free; the site of the last was not yet written.
     for (index, chunk) in [(1, a), (2, b), (4, c), (5, d), (6, chunk(0xb000, 8, 2))] {
         capture.entry(layout::CHUNKS, index, chunk);
