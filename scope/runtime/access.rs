@@ -91,7 +91,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
             if (*entry).flags & flags::HISTOGRAM != 0 {
-                tally::<WRITE, false>(local, entry, address, size);
+                tally::<WRITE, 0>(local, entry, address, size);
             }
         }
     }

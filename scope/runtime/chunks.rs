@@ -664,7 +664,8 @@ unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
     // memory of a dropped one is not used again, so that they do no harm.
     unsafe {
         let (sum, used) = (&mut *sum, &mut (*header()).hists_used);
-        let bytes = (size + 1) * 16;
+        // Up to 16 bytes are counted from the chunk's last granule on.
+        let bytes = (size.next_multiple_of(8) + 9) * 16;
         let first = sum.hist_size == 0 && sum.allocations == 1;
         if first && (1..=MAX_MAPPED_BYTES).contains(&size) && *used + bytes <= layout::LANE {
             (sum.hist, sum.hist_size) = (*used, size);

@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::access::{ccscope_load, ccscope_spill, ccscope_store};
-use super::arena::{BASE, at, chunk, site};
+use super::arena::{BASE, at, site};
 use super::local::{Local, local};
 use super::shadow::{self, Page};
 use crate::format::{BLOCK, Chunk, GUEST, flags, layout};
@@ -29,6 +29,19 @@ pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
 /// One access of `size` bytes, at least 1, which the program makes next.
 #[inline(always)]
 pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
+    match size {
+        1 => begin::<WRITE, 1>(address, 1),
+        2 => begin::<WRITE, 2>(address, 2),
+        4 => begin::<WRITE, 4>(address, 4),
+        8 => begin::<WRITE, 8>(address, 8),
+        16 => begin::<WRITE, 16>(address, 16),
+        _ => begin::<WRITE, 0>(address, size),
+    }
+}
+
+/// One access of `SIZE` bytes, or of any size if that is 0.
+#[inline(always)]
+fn begin<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
     let local = local();
     // SAFETY: the block is this thread's; a signal handler may have changed it in between, which
     // shifts times by some events.
@@ -36,18 +49,21 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
         let now = (*local).now + 1;
         if now > (*local).limit {
             rare::<WRITE>(address, size);
+        } else if shadow::is_even::<SIZE>(address) {
+            count::<WRITE, SIZE>(local, now, address, SIZE);
         } else {
-            count::<WRITE, true>(local, now, address, size);
+            uncommon::<WRITE>(address, size);
         }
     }
 }
 
-/// [`access`] of a chunk that this thread has not allocated, or not accessed last.
+/// [`access`] of bytes that are not aligned, or of a chunk that another thread has allocated.
+#[cold]
 #[inline(never)]
-fn guest<const WRITE: bool>(address: u64, size: u64) {
+fn uncommon<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
-    // SAFETY: as for `access`.
-    unsafe { count::<WRITE, false>(local, (*local).now + 1, address, size) }
+    // SAFETY: as for `access`; nothing is due.
+    unsafe { count::<WRITE, 0>(local, (*local).now + 1, address, size) }
 }
 
 #[inline(always)]
@@ -60,13 +76,14 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 }
 
 /// Counts an access outside the heap, or of bytes that are known to be touched, in a chunk that
-/// this thread was the last to access, as its `OWN` or as a guest.
+/// this thread was the last to access. If they are `SIZE` aligned bytes, it has to be its owner;
+/// any are if `SIZE` is 0.
 ///
 /// # Safety
 ///
 /// `local` is the calling thread's, whose time is `now` with this access; nothing is due.
 #[inline(always)]
-unsafe fn count<const WRITE: bool, const OWN: bool>(
+unsafe fn count<const WRITE: bool, const SIZE: u64>(
     local: *mut Local,
     now: u64,
     address: u64,
@@ -74,48 +91,52 @@ unsafe fn count<const WRITE: bool, const OWN: bool>(
 ) {
     // SAFETY: the caller's; the program accesses the chunk, so its entry is valid.
     unsafe {
-        let mut is_counted = false;
+        let is_mine = |entry: *mut Chunk| {
+            let toucher = (*entry).toucher;
+            toucher == (*local).mark || SIZE == 0 && toucher == (*local).thread | GUEST
+        };
+        let of_others = if SIZE == 0 {
+            rare::<WRITE>
+        } else {
+            uncommon::<WRITE>
+        };
         let entry = match shadow::page(address) {
             Page::Nobody => return elsewhere::<WRITE>(local, now),
-            Page::Full(_) if shadow::is_beyond_page(address, size) => {
+            Page::Several(table) => {
+                let Some(entry) = table.find(address) else {
+                    return elsewhere::<WRITE>(local, now);
+                };
+                if !table.seen::<SIZE>(address, size) {
+                    return rare::<WRITE>(address, size);
+                }
+                if !is_mine(entry) {
+                    return of_others(address, size);
+                }
+                if (*entry).flags & flags::HISTOGRAM != 0 {
+                    tally::<WRITE, SIZE>(local, entry, address, size);
+                }
+                entry
+            }
+            Page::Part(entry) if !touched(entry, address, size) => {
                 return rare::<WRITE>(address, size);
             }
-            Page::Full(id) => chunk(id),
-            Page::Part(id) => {
-                if !touched(chunk(id), address, size) {
-                    return rare::<WRITE>(address, size);
-                }
-                chunk(id)
+            Page::Full(_) if SIZE == 0 && shadow::is_beyond_page(address, size) => {
+                return rare::<WRITE>(address, size);
             }
-            Page::Several(table) => {
-                let id = shadow::in_table(table, address);
-                if id == 0 {
-                    return elsewhere::<WRITE>(local, now);
+            Page::Part(entry) | Page::Full(entry) => {
+                if !is_mine(entry) {
+                    return of_others(address, size);
                 }
-                if !shadow::seen(table, address, size) {
-                    return rare::<WRITE>(address, size);
-                }
-                is_counted = (*chunk(id)).flags & flags::HISTOGRAM != 0;
-                chunk(id)
+                entry
             }
         };
-        let toucher = if OWN {
-            (*local).mark
-        } else {
-            (*local).thread | GUEST
-        };
-        if (*entry).toucher != toucher {
-            if OWN {
-                return guest::<WRITE>(address, size);
-            }
-            return rare::<WRITE>(address, size);
-        }
-        if is_counted {
-            tally::<WRITE, OWN>(local, entry, address, size);
-        }
         (*entry).last = now;
         (*local).now = now;
-        add_one::<WRITE, OWN>(entry);
+        if SIZE > 0 || (*entry).toucher == (*local).mark {
+            add_one::<WRITE, true>(entry);
+        } else {
+            add_one::<WRITE, false>(entry);
+        }
     }
 }
 
@@ -174,16 +195,16 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
             }
             return;
         }
-        let counter = if WRITE {
-            &raw mut (*entry).writes
-        } else {
-            &raw mut (*entry).reads
-        };
         // One instruction, so that what a signal handler counts in between is not lost.
         core::arch::asm!(
-            "inc dword ptr [{counter}]",
+            "inc dword ptr [{entry} + {counter}]",
             "jz {spill}",
-            counter = in(reg) counter,
+            entry = in(reg) entry,
+            counter = const if WRITE {
+                core::mem::offset_of!(Chunk, writes)
+            } else {
+                core::mem::offset_of!(Chunk, reads)
+            },
             spill = label {
                 // SAFETY: the caller's.
                 unsafe { ccscope_spill(entry, WRITE) }
@@ -194,37 +215,42 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
 }
 
 /// Counts the access in the site's histogram: in the thread's lane, or with others in the first.
+/// `SIZE` aligned bytes need not be looked at: the first is in the granules of the chunk, which
+/// begins at one.
 ///
 /// # Safety
 ///
 /// As for [`add_one`], with `local` the calling thread's and the chunk's flag set.
 #[inline(always)]
-pub(crate) unsafe fn tally<const WRITE: bool, const OWN: bool>(
+pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     local: *mut Local,
     entry: *mut Chunk,
     address: u64,
     size: u64,
 ) {
-    // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and one more.
+    // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and more: see
+    // `chunks::histogram`.
     unsafe {
-        let mut lane = (*local).lane;
-        if !OWN && lane == 0 {
-            lane = BASE + layout::HISTS;
-        }
-        // Such chunks are small; that of an owner is found by no byte before it.
-        let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size() as u32);
-        let end = offset.wrapping_add(size);
-        if end <= u64::from(all) && (OWN || offset < end) {
-            let hist = lane + (*site((*entry).site)).hist + usize::from(WRITE) as u64 * 8;
-            let row: *mut u64 = core::ptr::with_exposed_provenance_mut(hist as usize);
-            let (from, to) = (row.add(offset as usize * 2), row.add(end as usize * 2));
-            if OWN {
-                // One instruction each, for signal handlers.
-                core::arch::asm!("inc qword ptr [{from}]", "dec qword ptr [{to}]",
-                    from = in(reg) from, to = in(reg) to, options(nostack));
+        let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size());
+        let hist = (*site((*entry).site)).hist + u64::from(WRITE) * 8;
+        if SIZE > 0 {
+            let row = (*local).lane + hist + offset * 16;
+            // One instruction each, for signal handlers.
+            core::arch::asm!("inc qword ptr [{row}]", "dec qword ptr [{row} + 16 * {size}]",
+                row = in(reg) row, size = const SIZE, options(nostack));
+        } else if size <= all && offset <= all - size {
+            let lane = if (*local).lane == 0 {
+                BASE + layout::HISTS
             } else {
-                add64(from, 1, true);
-                add64(to, u64::MAX, true);
+                (*local).lane
+            };
+            for (place, amount) in [(offset, 1), (offset + size, u64::MAX)] {
+                let row = lane + hist + place * 16;
+                add64(
+                    core::ptr::with_exposed_provenance_mut(row as usize),
+                    amount,
+                    true,
+                );
             }
         }
     }

@@ -16,8 +16,11 @@ mod access {
     use crate::format::Chunk;
 
     unsafe extern "C" {
+        #[cold]
         pub(crate) safe fn ccscope_load(address: u64, size: u64);
+        #[cold]
         pub(crate) safe fn ccscope_store(address: u64, size: u64);
+        #[cold]
         pub(crate) fn ccscope_spill(entry: *mut Chunk, write: bool);
     }
 }

@@ -8,7 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::arena::{BASE, at};
-use crate::format::layout;
+use crate::format::{Chunk, layout};
 
 const PAGE_BITS: u32 = 12;
 const PAGE: u64 = 1 << PAGE_BITS;
@@ -17,10 +17,11 @@ const GRANULE_BITS: u32 = 3;
 const GRANULES_OF_PAGE: u64 = 1 << (PAGE_BITS - GRANULE_BITS);
 /// Pages of the lower half of the address space, which is the program's.
 const PAGES: u64 = 1 << (47 - PAGE_BITS);
-/// Set in a page's word that names a chunk.
-const WHOLE: u32 = 1 << 31;
+/// Set in a page's word that names a chunk. Numbers of chunks and tables begin above the flags.
+const WHOLE: u32 = 1;
 /// Set beside it when the whole page was touched.
-const FULL: u32 = 1 << 30;
+const FULL: u32 = 2;
+const FLAG_BITS: u32 = 2;
 
 /// Tables of granules in use.
 static TABLES: AtomicU64 = AtomicU64::new(0);
@@ -31,19 +32,105 @@ fn page_word(page: u64) -> &'static AtomicU32 {
     unsafe { AtomicU32::from_ptr(at(layout::PAGES + page * 4)) }
 }
 
-#[inline(always)]
-fn granule_word(table: u32, granule: u64) -> &'static AtomicU32 {
-    let index = u64::from(table) * GRANULES_OF_PAGE + granule % GRANULES_OF_PAGE;
-    // SAFETY: tables are numbered below `MAX_GRANULE_TABLES`, so the word lies in the mapped part.
-    unsafe { AtomicU32::from_ptr(at(layout::GRANULES + index * 4)) }
+/// A table of granules, as a page's word names it.
+#[derive(Clone, Copy)]
+pub(crate) struct Table(u32);
+
+impl Table {
+    fn number(number: u32) -> Table {
+        Table(number << FLAG_BITS)
+    }
+
+    /// Number of the granule of an address among those of all tables.
+    #[inline(always)]
+    fn granule(self, address: u64) -> u64 {
+        let mut granule = u64::from(self.0) * (GRANULES_OF_PAGE >> FLAG_BITS)
+            + (address >> GRANULE_BITS) % GRANULES_OF_PAGE;
+        // SAFETY: nothing is done. The compiler would compute places from the address, each anew.
+        unsafe {
+            core::arch::asm!("/* {0} */", inout(reg) granule,
+                options(pure, nomem, nostack, preserves_flags));
+        }
+        granule
+    }
+
+    /// The [`name`] of the chunk of the granule.
+    #[inline(always)]
+    fn word(self, address: u64) -> &'static AtomicU32 {
+        // SAFETY: tables are numbered below `MAX_GRANULE_TABLES`, so the word lies in the mapped
+        // part.
+        unsafe { AtomicU32::from_ptr(at(layout::GRANULES + self.granule(address) * 4)) }
+    }
+
+    /// Bits of 64 bytes.
+    #[inline(always)]
+    fn seen_word(self, address: u64) -> &'static AtomicU64 {
+        // SAFETY: as for `word`.
+        unsafe { AtomicU64::from_ptr(at(layout::SEEN + self.granule(address) / 8 * 8)) }
+    }
+
+    /// The entry of the chunk that `address` is in.
+    #[inline(always)]
+    pub(crate) fn find(self, address: u64) -> Option<*mut Chunk> {
+        let name = self.word(address).load(Ordering::Relaxed);
+        (name != 0).then(|| entry(name))
+    }
+
+    /// Whether these bytes, `SIZE` aligned ones or any if that is 0, are known to be touched. Not
+    /// known of many that were: of those across two words, for instance.
+    #[inline(always)]
+    pub(crate) fn seen<const SIZE: u64>(self, address: u64, size: u64) -> bool {
+        if SIZE == 0 {
+            let unseen = !self.seen_word(address).load(Ordering::Relaxed);
+            // The bits shifted in at the top stand for bytes of the next word.
+            let from = address % 64;
+            return size <= 64 - from && (unseen >> from) << (64 - size) == 0;
+        }
+        let bits: u32;
+        // SAFETY: as for `word`. In assembly, since others write whole words.
+        unsafe {
+            core::arch::asm!(
+                "movzx {0:e}, word ptr [{1}]",
+                out(reg) bits,
+                in(reg) at::<u8>(layout::SEEN + self.granule(address)),
+                options(pure, readonly, nostack, preserves_flags),
+            );
+        }
+        match SIZE {
+            16 => bits == 0xFFFF,
+            8 => bits as u8 == 0xFF,
+            _ => (!bits >> (address % 8)) & ((1 << SIZE) - 1) == 0,
+        }
+    }
 }
 
-/// Bits of 64 bytes of a page with a table.
+/// What the word of a full page or of a granule is: the chunk with both flags; 0 for no chunk.
+fn name(id: u32) -> u32 {
+    if id == 0 {
+        0
+    } else {
+        id << FLAG_BITS | WHOLE | FULL
+    }
+}
+
+/// The entry of the chunk of this [`name`]. No instruction takes off the flags.
 #[inline(always)]
-fn seen_word(table: u32, address: u64) -> &'static AtomicU64 {
-    let index = u64::from(table) * (PAGE / 64) + address % PAGE / 64;
-    // SAFETY: as for `granule_word`.
-    unsafe { AtomicU64::from_ptr(at(layout::SEEN + index * 8)) }
+fn entry(name: u32) -> *mut Chunk {
+    const ROOM: u64 = size_of::<Chunk>() as u64 >> FLAG_BITS;
+    at(layout::CHUNKS - (WHOLE | FULL) as u64 * ROOM + u64::from(name) * ROOM)
+}
+
+/// Whether `SIZE` bytes lie in granules of one page, and in one if there are no more than 8.
+#[inline(always)]
+pub(crate) fn is_even<const SIZE: u64>(address: u64) -> bool {
+    match SIZE {
+        0 => false,
+        // Vectors of 16 bytes are often aligned as their elements are.
+        16 => {
+            address.is_multiple_of(16) || address.is_multiple_of(8) && !is_beyond_page(address, 16)
+        }
+        _ => address.is_multiple_of(SIZE),
+    }
 }
 
 /// Whether bytes are not all of the page that the first is of.
@@ -56,12 +143,11 @@ pub(crate) fn is_beyond_page(address: u64, size: u64) -> bool {
 pub(crate) enum Page {
     /// No chunk has bytes in it.
     Nobody,
-    /// It lies within this chunk, and was touched everywhere.
-    Full(u32),
-    /// It lies within this chunk.
-    Part(u32),
-    /// It has this table: see [`in_table`].
-    Several(u32),
+    /// It lies within the chunk of this entry, and was touched everywhere.
+    Full(*mut Chunk),
+    /// It lies within the chunk of this entry.
+    Part(*mut Chunk),
+    Several(Table),
 }
 
 #[inline(always)]
@@ -69,30 +155,14 @@ pub(crate) fn page(address: u64) -> Page {
     // An address that no program has ends up in another page: its access fails anyway.
     let word = page_word((address >> PAGE_BITS) % PAGES).load(Ordering::Relaxed);
     if word & FULL != 0 {
-        Page::Full(word & !(WHOLE | FULL))
+        Page::Full(entry(word))
+    } else if word & WHOLE != 0 {
+        Page::Part(entry(word | FULL))
     } else if word == 0 {
         Page::Nobody
-    } else if word & WHOLE != 0 {
-        Page::Part(word & !WHOLE)
     } else {
-        Page::Several(word)
+        Page::Several(Table(word))
     }
-}
-
-/// The entry in the table of chunks, 0 if `address` is in none.
-#[inline(always)]
-pub(crate) fn in_table(table: u32, address: u64) -> u32 {
-    granule_word(table, address >> GRANULE_BITS).load(Ordering::Relaxed)
-}
-
-/// Whether these bytes of a page with a table are known to be touched. Not known of many that
-/// were: of those across two words, for instance.
-#[inline(always)]
-pub(crate) fn seen(table: u32, address: u64, size: u64) -> bool {
-    let unseen = !seen_word(table, address).load(Ordering::Relaxed);
-    // The bits shifted in at the top stand for bytes of the next word.
-    let from = address % 64;
-    size <= 64 - from && (unseen >> from) << (64 - size) == 0
 }
 
 /// Notes that bytes of one chunk were touched.
@@ -112,7 +182,7 @@ fn each_seen(address: u64, len: u64, work: impl Fn(&AtomicU64, u64)) {
             continue;
         };
         let bits = (64 - at % 64).min(end - at);
-        work(seen_word(table, at), u64::MAX >> (64 - bits) << (at % 64));
+        work(table.seen_word(at), u64::MAX >> (64 - bits) << (at % 64));
         at += bits;
     }
 }
@@ -130,9 +200,10 @@ pub(crate) fn look_up(address: u64) -> (u32, bool) {
         return (0, false);
     }
     if word & WHOLE != 0 {
-        (word & !(WHOLE | FULL), word & FULL != 0)
+        (word >> FLAG_BITS, word & FULL != 0)
     } else {
-        (in_table(word, address), false)
+        let name = Table(word).word(address).load(Ordering::Relaxed);
+        (name >> FLAG_BITS, false)
     }
 }
 
@@ -172,24 +243,25 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
         let word = page_word(page);
         if at == page << PAGE_BITS && page_end <= end {
             // A table that the page had is lost to it, and used by the next that needs one.
-            let old = word.swap(if id == 0 { 0 } else { id | WHOLE }, Ordering::Relaxed);
+            let old = word.swap(name(id) & !FULL, Ordering::Relaxed);
             if old != 0 && old & WHOLE == 0 {
                 // SAFETY: by the lock; the page's chunks are gone.
-                unsafe { retire(old) };
+                unsafe { retire(Table(old)) };
             }
         } else {
-            let mut table = word.load(Ordering::Relaxed);
-            if table == 0 || table & WHOLE != 0 {
+            let mut table = Table(word.load(Ordering::Relaxed));
+            if table.0 == 0 || table.0 & WHOLE != 0 {
                 // SAFETY: by the lock.
                 table = unsafe { new_table() };
-                if table == 0 {
+                if table.0 == 0 {
                     return false;
                 }
-                word.store(table, Ordering::Relaxed);
+                word.store(table.0, Ordering::Relaxed);
             }
             let last = end.min(page_end).div_ceil(1 << GRANULE_BITS);
             for granule in at >> GRANULE_BITS..last {
-                granule_word(table, granule).store(id, Ordering::Relaxed);
+                let word = table.word(granule << GRANULE_BITS);
+                word.store(name(id), Ordering::Relaxed);
             }
             if id != 0 {
                 // What was known of these bytes was of chunks before.
@@ -213,7 +285,7 @@ pub(crate) unsafe fn set_first(start: u64, id: u32) -> bool {
     if page < PAGES {
         let table = page_word(page).load(Ordering::Relaxed);
         if table != 0 && table & WHOLE == 0 {
-            granule_word(table, start >> GRANULE_BITS).store(id, Ordering::Relaxed);
+            Table(table).word(start).store(name(id), Ordering::Relaxed);
             return true;
         }
     }
@@ -228,31 +300,33 @@ static RETIRED: AtomicU32 = AtomicU32::new(0);
 /// # Safety
 ///
 /// The caller holds the lock; no page refers to `table`.
-unsafe fn retire(table: u32) {
+unsafe fn retire(table: Table) {
     for granule in 1..GRANULES_OF_PAGE {
-        granule_word(table, granule).store(0, Ordering::Relaxed);
+        let word = table.word(granule << GRANULE_BITS);
+        word.store(0, Ordering::Relaxed);
     }
-    granule_word(table, 0).store(RETIRED.swap(table, Ordering::Relaxed), Ordering::Relaxed);
+    let next = RETIRED.swap(table.0, Ordering::Relaxed);
+    table.word(0).store(next, Ordering::Relaxed);
 }
 
-/// An empty table, or 0.
+/// An empty table, or that of number 0.
 ///
 /// # Safety
 ///
 /// The caller holds the lock.
-unsafe fn new_table() -> u32 {
-    let table = RETIRED.load(Ordering::Relaxed);
-    if table != 0 {
-        let next = granule_word(table, 0).swap(0, Ordering::Relaxed);
+unsafe fn new_table() -> Table {
+    let table = Table(RETIRED.load(Ordering::Relaxed));
+    if table.0 != 0 {
+        let next = table.word(0).swap(0, Ordering::Relaxed);
         RETIRED.store(next, Ordering::Relaxed);
         return table;
     }
-    let table = TABLES.load(Ordering::Relaxed) + 1;
-    if table >= layout::MAX_GRANULE_TABLES {
-        return 0;
+    let number = TABLES.load(Ordering::Relaxed) + 1;
+    if number >= layout::MAX_GRANULE_TABLES {
+        return Table::number(0);
     }
-    TABLES.store(table, Ordering::Relaxed);
-    table as u32
+    TABLES.store(number, Ordering::Relaxed);
+    Table::number(number as u32)
 }
 
 /// For a new capture, in which all is zero.
@@ -266,5 +340,7 @@ const _: () =
 const _: () = {
     let tables = layout::MAX_GRANULE_TABLES;
     assert!(tables * GRANULES_OF_PAGE * 4 <= layout::SEEN - layout::GRANULES);
+    // The last byte is read with one after it.
     assert!(tables * PAGE / 8 <= layout::END - layout::SEEN);
+    assert!(tables <= 1 << (32 - FLAG_BITS) && layout::MAX_CHUNKS <= 1 << (32 - FLAG_BITS));
 };
