@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::arena::{at, chunk, header, site};
-use super::hot::{access, add_one, add64, guests, tally};
+use super::hot::{access, add_one, add64, guests, or64, tally};
 use super::local::{Local, local};
 use super::{chunks, copies, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, flags};
@@ -166,7 +166,7 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
             map => at(map),
         };
         let (first, last) = (offset / unit, (end - 1) / unit);
-        let mut new = 0;
+        let (mut new, many) = (0, MANY.load(Ordering::Relaxed));
         for index in first / 64..=last / 64 {
             let from = first.max(index * 64) % 64;
             let to = last.min(index * 64 + 63) % 64;
@@ -175,7 +175,7 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
             if word.load(Ordering::Relaxed) & mask == mask {
                 continue;
             }
-            let old = word.fetch_or(mask, Ordering::Relaxed);
+            let old = or64(word, mask, many);
             new += u64::from((mask & !old).count_ones()) * unit;
             // The last block of a chunk may be shorter.
             let tail = (all - 1) / unit;
@@ -187,13 +187,13 @@ unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
             }
         }
         if new > 0 {
-            // Frees subtract under the lock while others add without it, hence atomics.
-            add64(&raw mut (*site((*entry).site)).live_touched, new, true);
-            add64(&raw mut (*header()).total.live_touched, new, true);
+            // Frees subtract under the lock while others add without it.
+            add64(&raw mut (*site((*entry).site)).live_touched, new, many);
+            add64(&raw mut (*header()).total.live_touched, new, many);
         }
         // In a map of bytes, those that were touched before were seen then.
         if new > 0 || unit > 1 {
-            shadow::see((*entry).start + offset, end - offset);
+            shadow::see((*entry).start + offset, end - offset, many);
         }
     }
 }

@@ -12,17 +12,38 @@ use super::local::{Local, local};
 use super::shadow::{self, Page};
 use crate::format::{BLOCK, Chunk, GUEST, flags, layout};
 
+/// Adds to a count, of which `many` threads may know.
 #[inline(always)]
 pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
-    // SAFETY: counters are aligned fields of the capture, which is mapped for good.
-    let counter = unsafe { AtomicU64::from_ptr(counter) };
+    // SAFETY: counters are aligned fields of the capture, which is mapped for good. One instruction,
+    // so that what a signal handler counts in between is not lost.
+    unsafe {
+        if many {
+            AtomicU64::from_ptr(counter).fetch_add(amount, Ordering::Relaxed);
+        } else {
+            core::arch::asm!("add qword ptr [{0}], {1}", in(reg) counter, in(reg) amount,
+                options(nostack));
+        }
+    }
+}
+
+/// Sets bits of a map, of which `many` threads may know; returns what was set before.
+#[inline(always)]
+pub(crate) fn or64(map: &AtomicU64, mask: u64, many: bool) -> u64 {
     if many {
-        counter.fetch_add(amount, Ordering::Relaxed);
-    } else {
-        counter.store(
-            counter.load(Ordering::Relaxed).wrapping_add(amount),
-            Ordering::Relaxed,
-        );
+        return map.fetch_or(mask, Ordering::Relaxed);
+    }
+    let mut before = map.load(Ordering::Relaxed);
+    loop {
+        let (expected, map) = (before, map.as_ptr());
+        // SAFETY: the map is there. As for `add64`.
+        unsafe {
+            core::arch::asm!("cmpxchg qword ptr [{0}], {1}", in(reg) map, in(reg) before | mask,
+                inout("rax") before, options(nostack));
+        }
+        if before == expected {
+            return before;
+        }
     }
 }
 
@@ -249,7 +270,7 @@ pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
                 add64(
                     core::ptr::with_exposed_provenance_mut(row as usize),
                     amount,
-                    true,
+                    (*local).lane == 0,
                 );
             }
         }

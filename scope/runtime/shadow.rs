@@ -8,6 +8,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::arena::{BASE, at};
+use super::hot::or64;
 use crate::format::{Chunk, layout};
 
 const PAGE_BITS: u32 = 12;
@@ -165,10 +166,10 @@ pub(crate) fn page(address: u64) -> Page {
     }
 }
 
-/// Notes that bytes of one chunk were touched.
-pub(crate) fn see(address: u64, len: u64) {
+/// Notes that bytes of one chunk were touched. See [`or64`] for `many`.
+pub(crate) fn see(address: u64, len: u64, many: bool) {
     each_seen(address, len, |word, mask| {
-        word.fetch_or(mask, Ordering::Relaxed);
+        or64(word, mask, many);
     });
 }
 
@@ -266,7 +267,9 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
             if id != 0 {
                 // What was known of these bytes was of chunks before.
                 each_seen(at, end.min(page_end) - at, |word, mask| {
-                    word.fetch_and(!mask, Ordering::Relaxed);
+                    if word.load(Ordering::Relaxed) & mask != 0 {
+                        word.fetch_and(!mask, Ordering::Relaxed);
+                    }
                 });
             }
         }
