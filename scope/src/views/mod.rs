@@ -213,25 +213,27 @@ impl Filter {
     }
 }
 
+type Set = fn(&mut Options, f64);
+
 /// A parameter of [`Options::scores`] or [`Options::findings`]; as text, `NAME=NUMBER`.
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
-    set: fn(&mut Options, f64),
+    set: Set,
     number: f64,
 }
 
 impl Threshold {
-    const NAMES: [(&'static str, fn(&mut Options, f64)); 7] = [
+    const NAMES: [(&'static str, Set); 7] = [
         ("group", |options, part| {
             options.scores.group_threshold = part;
         }),
         ("short", |options, part| options.scores.short = Some(part)),
         ("share", |options, part| options.findings.min_share = part),
         ("bytes", |options, n| {
-            options.findings.min_bytes = rounded(n)
+            options.findings.min_bytes = rounded(n);
         }),
         ("calls", |options, n| {
-            options.findings.min_calls = rounded(n)
+            options.findings.min_calls = rounded(n);
         }),
         ("used", |options, part| options.findings.used_part = part),
         ("idle", |options, part| options.findings.idle_part = part),
