@@ -297,7 +297,7 @@ impl<'a> View<'a> {
             );
             if total.foreign_bytes > 0 {
                 let part = percent(ratio(total.foreign_bytes, total.block_bytes));
-                let _infallible = write!(accesses, "; {part} of copied bytes by precompiled code");
+                let _infallible = write!(accesses, "; {part} of copies in libc");
             }
             self.labelled("accesses", &accesses);
         }
