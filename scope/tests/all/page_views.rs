@@ -178,7 +178,7 @@ fn a_site_shows_lines_chunks_bytes_and_shares() {
                  { clientX: left + at, clientY: top + 3 }))",
     );
     let tip = text(&mut browser, "#tip");
-    has(&tip, "4.00 kB, lived ");
+    has(&tip, "20.0 kB, lived ");
     has(&tip, "0 reads, 1,000 writes");
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
@@ -223,9 +223,9 @@ fn flame_graphs_have_each_metric_and_a_search() {
     let total = profile.total.allocations;
     let total = format!(" {},{:03}, 100 %", total / 1000, total % 1000);
     for (metric, unit, has_list) in [
-        ("peak", "kB, 100 %", true),
+        ("peak", "MB, 100 %", true),
         (&format!("at&at={}", peak_of("push")), "kB, 100 %", true),
-        (&format!("at&at={}", peak_of("grows")), "kB, 100 %", false),
+        (&format!("at&at={}", peak_of("grows")), "MB, 100 %", false),
         ("allocations", &total, true),
         ("misses", "s, 100 %", true),
         // Of the list's, little is shown.

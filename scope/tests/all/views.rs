@@ -1,6 +1,7 @@
 //! Exports, imports and differences, by the tool as users run it. `scope/tests/viewers` opens
 //! exports by programs that are not ours.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -106,13 +107,31 @@ fn gates_fail_with_a_line_each() {
         assert_eq!(text(&output.stderr).lines().count(), 1, "{words:?}");
     }
     succeed(folder, CCSCOPE, &["diff", "old", "new", "-o", "page.html"]);
-    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.starts_with("<!doctype html>"));
     let stacks = succeed(folder, CCSCOPE, &["export", "old", "--to", "collapsed"]);
     assert!(
         stacks.lines().any(|line| line.contains("keep<Node>")),
         "{stacks}"
     );
+}
+
+/// Names of metrics, and gates of examples.
+#[test]
+fn the_guide_to_gates_is_right() {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scope-ci.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    for (name, _) in Metric::NAMES {
+        assert!(guide.contains(&format!("`{name}`")), "{name}");
+    }
+    let examples: Vec<&str> = guide.split("--fail-on '").skip(1).collect();
+    assert_eq!(examples.len(), 2);
+    for gate in examples
+        .iter()
+        .flat_map(|it| it.split('\'').next().unwrap().split(','))
+    {
+        assert!(gate.parse::<Gate>().is_ok(), "{gate}");
+    }
 }
 
 /// The same program by valgrind's DHAT, by heaptrack and by this tool.

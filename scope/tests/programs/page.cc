@@ -31,7 +31,7 @@ struct Node {
 }
 
 [[gnu::noinline]] std::unique_ptr<int[]> idle(int value) {
-    std::unique_ptr<int[]> all(new int[1000]);
+    std::unique_ptr<int[]> all(new int[5000]);
     for (int at = 0; at < 1000; at++) all[at] = value;
     return all;
 }
