@@ -24,6 +24,9 @@ const VIEWS = {
 };
 const COLOURS = ["line1", "line2", "line3", "line4", "line5", "line6", "line7", "line8"];
 
+// The width of A4 with margins, as in the style.
+const PAPER = 700;
+
 let profile;
 let zoomed = "life";
 
@@ -487,13 +490,15 @@ function theme() {
 
 // Paper is light and narrow; charts are drawn for it.
 function paper(is) {
+  // Its drawing would not be ready when it is asked for: it is made smaller.
+  const graph = document.querySelector(".graph");
+  if (is) graph?.style.setProperty("--zoom", PAPER / graph.offsetWidth);
   document.documentElement.toggleAttribute("data-paper", is);
   if (is) document.documentElement.dataset.theme = "light";
   else applyTheme();
   const sites = admitted(profile, state);
   timeline(sites);
-  // Its drawing would not be ready: it is made smaller.
-  if (state.view !== "pointers") view(sites);
+  if (["flame", "site"].includes(state.view)) view(sites);
   sweep();
 }
 
