@@ -72,8 +72,8 @@ fn main() {
             "--crate-name=ccscope_hot",
             "--crate-type=rlib",
             "--cfg=in_program",
-            // Loops that call these take up to a sixth longer where one begins at an odd multiple of
-            // 16.
+            // Loops that call these take up to a sixth longer where one begins at an odd multiple
+            // of 16.
             "-Cllvm-args=-align-all-functions=5",
             "-Adead_code",
             "runtime/hot_archive.rs",

@@ -1,9 +1,9 @@
 //! What the hot path leaves: first touches, changes of thread, windows and block operations.
 //!
 //! Accesses take no lock, allocate nothing and make no system call; now and then [`pause`] does
-//! the rest. The thread that has allocated a chunk counts its own accesses by plain additions, those
-//! of others are counted elsewhere, by atomic ones, so that no count is lost. Times and maps of
-//! touched bytes of chunks that several threads access at once may be those of either.
+//! the rest. The thread that has allocated a chunk counts its own accesses by plain additions;
+//! those of others are counted elsewhere, by atomic ones, so that no count is lost. Times and maps
+//! of touched bytes of chunks that several threads access at once may be those of either.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};

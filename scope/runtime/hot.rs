@@ -15,8 +15,8 @@ use crate::format::{BLOCK, Chunk, GUEST, flags, layout};
 /// Adds to a count, of which `many` threads may know.
 #[inline(always)]
 pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
-    // SAFETY: counters are aligned fields of the capture, which is mapped for good. One instruction,
-    // so that what a signal handler counts in between is not lost.
+    // SAFETY: counters are aligned fields of the capture, which is mapped for good. One
+    // instruction, so that what a signal handler counts in between is not lost.
     unsafe {
         if many {
             AtomicU64::from_ptr(counter).fetch_add(amount, Ordering::Relaxed);
@@ -124,12 +124,16 @@ unsafe fn count<const WRITE: bool, const SIZE: u64>(
         let entry = match shadow::page(address) {
             Page::Nobody => return elsewhere::<WRITE>(local, now),
             Page::Several(table) => {
-                let Some(entry) = table.find(address) else {
+                let granule = table.find(address);
+                let entry = if 1 <= SIZE && SIZE <= 8 && granule.is_full() {
+                    granule.entry::<true>()
+                } else if granule.is_nobody_s() {
                     return elsewhere::<WRITE>(local, now);
-                };
-                if !table.seen::<SIZE>(address, size) {
+                } else if SIZE != 8 && table.seen::<SIZE>(address, size) {
+                    granule.entry::<false>()
+                } else {
                     return rare::<WRITE>(address, size);
-                }
+                };
                 if !is_mine(entry) {
                     return of_others(address, size);
                 }

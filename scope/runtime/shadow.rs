@@ -2,7 +2,8 @@
 //!
 //! A table has a word for each page of the address space. A page that lies within one chunk names
 //! it; a page with several has a table of its own with a word for each granule of 8 bytes, and
-//! a bit for each byte, set once it is known to be touched: most accesses need no other map.
+//! a bit for each byte, set once it is known to be touched. Words tell by a flag that all bytes
+//! were touched: most accesses need no other map.
 //! All are parts of the capture that nobody else reads; most of their pages do not exist.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,9 +19,9 @@ const GRANULE_BITS: u32 = 3;
 const GRANULES_OF_PAGE: u64 = 1 << (PAGE_BITS - GRANULE_BITS);
 /// Pages of the lower half of the address space, which is the program's.
 const PAGES: u64 = 1 << (47 - PAGE_BITS);
-/// Set in a page's word that names a chunk. Numbers of chunks and tables begin above the flags.
+/// Set in the word of a page or granule that names a chunk. Numbers begin above the flags.
 const WHOLE: u32 = 1;
-/// Set beside it when the whole page was touched.
+/// Set beside it when all of its bytes were touched.
 const FULL: u32 = 2;
 const FLAG_BITS: u32 = 2;
 
@@ -55,7 +56,7 @@ impl Table {
         granule
     }
 
-    /// The [`name`] of the chunk of the granule.
+    /// The word of a granule.
     #[inline(always)]
     fn word(self, address: u64) -> &'static AtomicU32 {
         // SAFETY: tables are numbered below `MAX_GRANULE_TABLES`, so the word lies in the mapped
@@ -70,11 +71,10 @@ impl Table {
         unsafe { AtomicU64::from_ptr(at(layout::SEEN + self.granule(address) / 8 * 8)) }
     }
 
-    /// The entry of the chunk that `address` is in.
+    /// What is known of a granule by one load.
     #[inline(always)]
-    pub(crate) fn find(self, address: u64) -> Option<*mut Chunk> {
-        let name = self.word(address).load(Ordering::Relaxed);
-        (name != 0).then(|| entry(name))
+    pub(crate) fn find(self, address: u64) -> Granule {
+        Granule(self.word(address).load(Ordering::Relaxed))
     }
 
     /// Whether these bytes, `SIZE` aligned ones or any if that is 0, are known to be touched. Not
@@ -99,26 +99,44 @@ impl Table {
         }
         match SIZE {
             16 => bits == 0xFFFF,
-            8 => bits as u8 == 0xFF,
             _ => (!bits >> (address % 8)) & ((1 << SIZE) - 1) == 0,
         }
     }
 }
 
-/// What the word of a full page or of a granule is: the chunk with both flags; 0 for no chunk.
-fn name(id: u32) -> u32 {
-    if id == 0 {
-        0
-    } else {
-        id << FLAG_BITS | WHOLE | FULL
+/// The word of a granule.
+#[derive(Clone, Copy)]
+pub(crate) struct Granule(u32);
+
+impl Granule {
+    #[inline(always)]
+    pub(crate) fn is_nobody_s(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether all of its bytes are known to be touched.
+    #[inline(always)]
+    pub(crate) fn is_full(self) -> bool {
+        self.0 & FULL != 0
+    }
+
+    /// The entry of its chunk, if it is full or not.
+    #[inline(always)]
+    pub(crate) fn entry<const IS_FULL: bool>(self) -> *mut Chunk {
+        entry(if IS_FULL { self.0 } else { self.0 | FULL })
     }
 }
 
-/// The entry of the chunk of this [`name`]. No instruction takes off the flags.
+/// The word of what belongs to a chunk, or to nobody if that is 0.
+fn name(id: u32) -> u32 {
+    if id == 0 { 0 } else { id << FLAG_BITS | WHOLE }
+}
+
+/// The entry of the chunk that a word with both flags names. No instruction takes them off.
 #[inline(always)]
-fn entry(name: u32) -> *mut Chunk {
+fn entry(word: u32) -> *mut Chunk {
     const ROOM: u64 = size_of::<Chunk>() as u64 >> FLAG_BITS;
-    at(layout::CHUNKS - (WHOLE | FULL) as u64 * ROOM + u64::from(name) * ROOM)
+    at(layout::CHUNKS - (WHOLE | FULL) as u64 * ROOM + u64::from(word) * ROOM)
 }
 
 /// Whether `SIZE` bytes lie in granules of one page, and in one if there are no more than 8.
@@ -168,13 +186,25 @@ pub(crate) fn page(address: u64) -> Page {
 
 /// Notes that bytes of one chunk were touched. See [`or64`] for `many`.
 pub(crate) fn see(address: u64, len: u64, many: bool) {
-    each_seen(address, len, |word, mask| {
-        or64(word, mask, many);
+    each_seen(address, len, |table, at, bits, mask| {
+        let seen = or64(table.seen_word(at), mask, many) | mask;
+        for granule in at >> GRANULE_BITS..(at + bits).div_ceil(1 << GRANULE_BITS) {
+            let at = granule << GRANULE_BITS;
+            if (seen >> (at % 64)) as u8 == 0xFF {
+                let word = table.word(at);
+                if many {
+                    word.fetch_or(FULL, Ordering::Relaxed);
+                } else {
+                    word.store(word.load(Ordering::Relaxed) | FULL, Ordering::Relaxed);
+                }
+            }
+        }
     });
 }
 
-/// Calls `work` with the words that have bits of these bytes, and those bits.
-fn each_seen(address: u64, len: u64, work: impl Fn(&AtomicU64, u64)) {
+/// Calls `work` for the words that have bits of these bytes: with the table, the first byte, how
+/// many there are, and their bits.
+fn each_seen(address: u64, len: u64, work: impl Fn(Table, u64, u64, u64)) {
     let end = address + len;
     let mut at = address;
     while at < end {
@@ -183,7 +213,7 @@ fn each_seen(address: u64, len: u64, work: impl Fn(&AtomicU64, u64)) {
             continue;
         };
         let bits = (64 - at % 64).min(end - at);
-        work(table.seen_word(at), u64::MAX >> (64 - bits) << (at % 64));
+        work(table, at, bits, u64::MAX >> (64 - bits) << (at % 64));
         at += bits;
     }
 }
@@ -244,7 +274,7 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
         let word = page_word(page);
         if at == page << PAGE_BITS && page_end <= end {
             // A table that the page had is lost to it, and used by the next that needs one.
-            let old = word.swap(name(id) & !FULL, Ordering::Relaxed);
+            let old = word.swap(name(id), Ordering::Relaxed);
             if old != 0 && old & WHOLE == 0 {
                 // SAFETY: by the lock; the page's chunks are gone.
                 unsafe { retire(Table(old)) };
@@ -266,7 +296,8 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
             }
             if id != 0 {
                 // What was known of these bytes was of chunks before.
-                each_seen(at, end.min(page_end) - at, |word, mask| {
+                each_seen(at, end.min(page_end) - at, |table, at, _, mask| {
+                    let word = table.seen_word(at);
                     if word.load(Ordering::Relaxed) & mask != 0 {
                         word.fetch_and(!mask, Ordering::Relaxed);
                     }
