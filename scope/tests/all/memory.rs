@@ -24,7 +24,9 @@ fn peak(command: &mut Command) -> i64 {
     unsafe { usage.assume_init() }.ru_maxrss
 }
 
-/// Memory does not grow with the number of allocations: a million, with 1024 call stacks.
+/// Memory hardly grows with the number of allocations: a million, with 1024 call stacks. That
+/// took 312 MiB, and 339 with loads and stores, beside 120; twenty million took 347 and 377,
+/// beside 125.
 #[test]
 fn memory_is_bounded_by_that_of_the_program() {
     let folder = TempDir::new().unwrap();
