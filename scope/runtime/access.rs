@@ -47,7 +47,10 @@ pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
 /// As for [`add_one`].
 unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
     // SAFETY: the caller's.
-    unsafe { AtomicU8::from_ptr(&raw mut (*entry).flags).fetch_or(flag, Ordering::Relaxed) };
+    let flags = unsafe { AtomicU8::from_ptr(&raw mut (*entry).flags) };
+    if flags.load(Ordering::Relaxed) & flag == 0 {
+        flags.fetch_or(flag, Ordering::Relaxed);
+    }
 }
 
 /// A load, in every case.
@@ -119,7 +122,10 @@ unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
             if !own {
                 set_flag(entry, flags::GUESTS);
             }
-            (*entry).toucher = toucher;
+            // What is shared stays so, and its owner need not come here again.
+            if own || (*entry).flags & flags::SHARED == 0 {
+                (*entry).toucher = toucher;
+            }
         }
         own
     }

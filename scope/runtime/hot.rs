@@ -10,7 +10,7 @@ use super::access::{ccscope_load, ccscope_spill, ccscope_store};
 use super::arena::{BASE, at, site};
 use super::local::{Local, local};
 use super::shadow::{self, Page};
-use crate::format::{BLOCK, Chunk, GUEST, flags, layout};
+use crate::format::{BLOCK, Chunk, flags, layout};
 
 /// Adds to a count, of which `many` threads may know.
 #[inline(always)]
@@ -51,40 +51,13 @@ pub(crate) fn or64(map: &AtomicU64, mask: u64, many: bool) -> u64 {
 #[inline(always)]
 pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
     match size {
-        1 => begin::<WRITE, 1>(address, 1),
-        2 => begin::<WRITE, 2>(address, 2),
-        4 => begin::<WRITE, 4>(address, 4),
-        8 => begin::<WRITE, 8>(address, 8),
-        16 => begin::<WRITE, 16>(address, 16),
-        _ => begin::<WRITE, 0>(address, size),
+        1 => common::<WRITE, 1>(address, size),
+        2 => common::<WRITE, 2>(address, size),
+        4 => common::<WRITE, 4>(address, size),
+        8 => common::<WRITE, 8>(address, size),
+        16 => common::<WRITE, 16>(address, size),
+        _ => common::<WRITE, 0>(address, size),
     }
-}
-
-/// One access of `SIZE` bytes, or of any size if that is 0.
-#[inline(always)]
-fn begin<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
-    let local = local();
-    // SAFETY: the block is this thread's; a signal handler may have changed it in between, which
-    // shifts times by some events.
-    unsafe {
-        let now = (*local).now + 1;
-        if now > (*local).limit {
-            rare::<WRITE>(address, size);
-        } else if shadow::is_even::<SIZE>(address) {
-            count::<WRITE, SIZE>(local, now, address, SIZE);
-        } else {
-            uncommon::<WRITE>(address, size);
-        }
-    }
-}
-
-/// [`access`] of bytes that are not aligned, or of a chunk that another thread has allocated.
-#[cold]
-#[inline(never)]
-fn uncommon<const WRITE: bool>(address: u64, size: u64) {
-    let local = local();
-    // SAFETY: as for `access`; nothing is due.
-    unsafe { count::<WRITE, 0>(local, (*local).now + 1, address, size) }
 }
 
 #[inline(always)]
@@ -96,46 +69,34 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
     }
 }
 
-/// Counts an access outside the heap, or of bytes that are known to be touched, in a chunk that
-/// this thread was the last to access. If they are `SIZE` aligned bytes, it has to be its owner;
-/// any are if `SIZE` is 0.
-///
-/// # Safety
-///
-/// `local` is the calling thread's, whose time is `now` with this access; nothing is due.
+/// One access of `SIZE` bytes, or of any size if that is 0. Here it is counted if it is aligned and
+/// outside the heap, or of bytes that are known to be touched, in a chunk that this thread has
+/// allocated and was the last to access.
 #[inline(always)]
-unsafe fn count<const WRITE: bool, const SIZE: u64>(
-    local: *mut Local,
-    now: u64,
-    address: u64,
-    size: u64,
-) {
-    // SAFETY: the caller's; the program accesses the chunk, so its entry is valid.
+fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
+    let local = local();
+    // SAFETY: the block is this thread's; a signal handler may have changed it in between, which
+    // shifts times by some events. The program accesses the chunk, so its entry is valid.
     unsafe {
-        let is_mine = |entry: *mut Chunk| {
-            let toucher = (*entry).toucher;
-            toucher == (*local).mark || SIZE == 0 && toucher == (*local).thread | GUEST
-        };
-        let of_others = if SIZE == 0 {
-            rare::<WRITE>
-        } else {
-            uncommon::<WRITE>
-        };
+        let now = (*local).now + 1;
+        if now > (*local).limit || !shadow::is_even::<SIZE>(address, size) {
+            return rare::<WRITE>(address, size);
+        }
         let entry = match shadow::page(address) {
             Page::Nobody => return elsewhere::<WRITE>(local, now),
             Page::Several(table) => {
                 let granule = table.find(address);
-                let entry = if 1 <= SIZE && SIZE <= 8 && granule.is_full() {
+                let entry = if (1..=8).contains(&SIZE) && granule.is_full() {
                     granule.entry::<true>()
                 } else if granule.is_nobody_s() {
                     return elsewhere::<WRITE>(local, now);
-                } else if SIZE != 8 && table.seen::<SIZE>(address, size) {
+                } else if SIZE > 0 && SIZE != 8 && table.seen::<SIZE>(address) {
                     granule.entry::<false>()
                 } else {
                     return rare::<WRITE>(address, size);
                 };
-                if !is_mine(entry) {
-                    return of_others(address, size);
+                if (*entry).toucher != (*local).mark {
+                    return rare::<WRITE>(address, size);
                 }
                 if (*entry).flags & flags::HISTOGRAM != 0 {
                     tally::<WRITE, SIZE>(local, entry, address, size);
@@ -145,23 +106,16 @@ unsafe fn count<const WRITE: bool, const SIZE: u64>(
             Page::Part(entry) if !touched(entry, address, size) => {
                 return rare::<WRITE>(address, size);
             }
-            Page::Full(_) if SIZE == 0 && shadow::is_beyond_page(address, size) => {
-                return rare::<WRITE>(address, size);
-            }
             Page::Part(entry) | Page::Full(entry) => {
-                if !is_mine(entry) {
-                    return of_others(address, size);
+                if (*entry).toucher != (*local).mark {
+                    return rare::<WRITE>(address, size);
                 }
                 entry
             }
         };
         (*entry).last = now;
         (*local).now = now;
-        if SIZE > 0 || (*entry).toucher == (*local).mark {
-            add_one::<WRITE, true>(entry);
-        } else {
-            add_one::<WRITE, false>(entry);
-        }
+        add_one::<WRITE, true>(entry);
     }
 }
 
@@ -169,7 +123,7 @@ unsafe fn count<const WRITE: bool, const SIZE: u64>(
 ///
 /// # Safety
 ///
-/// As for [`count`].
+/// `local` is the calling thread's, whose time is `now` with this access; nothing is due.
 #[inline(always)]
 unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) {
     // SAFETY: the caller's.

@@ -77,16 +77,9 @@ impl Table {
         Granule(self.word(address).load(Ordering::Relaxed))
     }
 
-    /// Whether these bytes, `SIZE` aligned ones or any if that is 0, are known to be touched. Not
-    /// known of many that were: of those across two words, for instance.
+    /// Whether `SIZE` aligned bytes are known to be touched.
     #[inline(always)]
-    pub(crate) fn seen<const SIZE: u64>(self, address: u64, size: u64) -> bool {
-        if SIZE == 0 {
-            let unseen = !self.seen_word(address).load(Ordering::Relaxed);
-            // The bits shifted in at the top stand for bytes of the next word.
-            let from = address % 64;
-            return size <= 64 - from && (unseen >> from) << (64 - size) == 0;
-        }
+    pub(crate) fn seen<const SIZE: u64>(self, address: u64) -> bool {
         let bits: u32;
         // SAFETY: as for `word`. In assembly, since others write whole words.
         unsafe {
@@ -139,11 +132,11 @@ fn entry(word: u32) -> *mut Chunk {
     at(layout::CHUNKS - (WHOLE | FULL) as u64 * ROOM + u64::from(word) * ROOM)
 }
 
-/// Whether `SIZE` bytes lie in granules of one page, and in one if there are no more than 8.
+/// Whether bytes lie in one page, and `SIZE` of up to 8 in one granule.
 #[inline(always)]
-pub(crate) fn is_even<const SIZE: u64>(address: u64) -> bool {
+pub(crate) fn is_even<const SIZE: u64>(address: u64, size: u64) -> bool {
     match SIZE {
-        0 => false,
+        0 => !is_beyond_page(address, size),
         // Vectors of 16 bytes are often aligned as their elements are.
         16 => {
             address.is_multiple_of(16) || address.is_multiple_of(8) && !is_beyond_page(address, 16)
