@@ -69,9 +69,9 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
     }
 }
 
-/// One access of `SIZE` bytes, or of any size if that is 0. Here it is counted if it is aligned and
-/// outside the heap, or of bytes that are known to be touched, in a chunk that this thread has
-/// allocated and was the last to access.
+/// One access of `SIZE` bytes, or of any size if that is 0. Here it is counted if it is outside
+/// the heap, or of bytes that are known to be touched, in a chunk that this thread has allocated
+/// and was the last to access.
 #[inline(always)]
 fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
     let local = local();
@@ -90,7 +90,7 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
                     granule.entry::<true>()
                 } else if granule.is_nobody_s() {
                     return elsewhere::<WRITE>(local, now);
-                } else if SIZE > 0 && SIZE != 8 && table.seen::<SIZE>(address) {
+                } else if SIZE != 8 && table.seen::<SIZE>(address, size) {
                     granule.entry::<false>()
                 } else {
                     return rare::<WRITE>(address, size);

@@ -77,9 +77,16 @@ impl Table {
         Granule(self.word(address).load(Ordering::Relaxed))
     }
 
-    /// Whether `SIZE` aligned bytes are known to be touched.
+    /// Whether `SIZE` aligned bytes, or any if that is 0, are known to be touched. Not known of
+    /// many that were: of those across two words, for instance.
     #[inline(always)]
-    pub(crate) fn seen<const SIZE: u64>(self, address: u64) -> bool {
+    pub(crate) fn seen<const SIZE: u64>(self, address: u64, size: u64) -> bool {
+        if SIZE == 0 {
+            let unseen = !self.seen_word(address).load(Ordering::Relaxed);
+            // The bits shifted in at the top stand for bytes of the next word.
+            let from = address % 64;
+            return size <= 64 - from && (unseen >> from) << (64 - size) == 0;
+        }
         let bits: u32;
         // SAFETY: as for `word`. In assembly, since others write whole words.
         unsafe {
@@ -168,10 +175,10 @@ pub(crate) fn page(address: u64) -> Page {
     let word = page_word((address >> PAGE_BITS) % PAGES).load(Ordering::Relaxed);
     if word & FULL != 0 {
         Page::Full(entry(word))
-    } else if word & WHOLE != 0 {
-        Page::Part(entry(word | FULL))
     } else if word == 0 {
         Page::Nobody
+    } else if word & WHOLE != 0 {
+        Page::Part(entry(word | FULL))
     } else {
         Page::Several(Table(word))
     }
