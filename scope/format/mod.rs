@@ -40,6 +40,8 @@ pub mod layout {
     pub const MAX_SITES: u64 = 1 << 22;
     pub const CHUNKS: u64 = 64 * GIB;
     pub const MAX_CHUNKS: u64 = 1 << 30;
+    /// [`Birth`](super::Birth)s, as many as chunks.
+    pub const BIRTHS: u64 = 192 * GIB;
     /// Maps of touched bytes, groups and curves. Offsets of these are offsets into the capture, in
     /// bytes.
     pub const HEAP: u64 = 320 * GIB;
@@ -55,12 +57,15 @@ pub mod layout {
     pub const HISTS: u64 = 736 * GIB;
     pub const LANES: u64 = 64;
     pub const LANE: u64 = 4 * GIB;
-    /// Read by nobody but the runtime: which chunk an address belongs to.
+    /// From here on, read by nobody but the runtime: which chunk an address belongs to.
     pub const PAGES: u64 = 1024 * GIB;
     pub const GRANULES: u64 = 1152 * GIB;
     pub const MAX_GRANULE_TABLES: u64 = 1 << 25;
     /// Which bytes of pages with a table of granules are known to be touched.
     pub const SEEN: u64 = 1216 * GIB;
+    /// Which births begin at an address.
+    pub const FIRST_PAGES: u64 = 1232 * GIB;
+    pub const FIRSTS: u64 = 1264 * GIB;
     pub const END: u64 = 1280 * GIB;
 }
 
@@ -79,7 +84,7 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Thread, Node, Site, Chunk, Group, Curve, Point, Window, Dead, u64
+    Header, Module, Thread, Node, Site, Chunk, Birth, Group, Curve, Point, Window, Dead, u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -168,6 +173,8 @@ pub struct Header {
     pub unknown_frees: u64,
     /// Chunks that could not be recorded.
     pub lost_chunks: u64,
+    /// 1 as long as accesses are not looked up: chunks are [`Birth`]s, and there is no [`Chunk`].
+    pub births: u64,
     /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read
     /// and written there, as far as that is seen: by functions of libc.
     pub foreign_bytes: u64,
@@ -366,6 +373,44 @@ impl Chunk {
     }
 }
 
+/// A chunk that is allocated while no accesses are looked up: half as long. It has the number that
+/// it would have as a [`Chunk`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Birth {
+    /// These three as in [`Chunk`].
+    pub start: u64,
+    pub size_and_thread: u64,
+    pub allocated: u64,
+    /// The site in the low 24 bits, the generation above.
+    pub site_and_generation: u32,
+    /// The next one that begins in the same 32 bytes, or the next free one.
+    pub next: u32,
+}
+
+const _: () = assert!(layout::MAX_SITES <= 1 << 24);
+
+impl Birth {
+    /// The same as a chunk that nobody has accessed.
+    #[must_use]
+    pub fn chunk(&self) -> Chunk {
+        Chunk {
+            start: self.start,
+            size_and_thread: self.size_and_thread,
+            reads: 0,
+            writes: 0,
+            touched: 0,
+            allocated: self.allocated,
+            first: 0,
+            last: 0,
+            site: self.site_and_generation & 0xFF_FFFF,
+            toucher: NO_THREAD,
+            generation: (self.site_and_generation >> 24) as u8,
+            flags: 0,
+        }
+    }
+}
+
 /// A chunk that is freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -448,6 +493,7 @@ const _: () = assert!(
 const _: () = {
     assert!(
         size_of::<Chunk>() == 64
+            && size_of::<Birth>() == 32
             && size_of::<Dead>() == 72
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64

@@ -2,16 +2,17 @@
 //!
 //! All of it happens under one lock. Accesses do not take it: they count in the chunk's entry.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::arena::{self, LOCK, at, chunk, header, site, thread};
+use super::births::{self, birth};
 use super::curves::{self, Level};
 use super::local::Local;
 use super::stacks::{self, Stacks, UNKNOWN};
 use super::unwind::Memo;
 use super::{access, groups, shadow, start, sys};
 use crate::format::{
-    BLOCK, Chunk, Dead, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
+    BLOCK, Birth, Chunk, Dead, MAX_MAPPED_BYTES, NO_THREAD, SIZES_DIFFER, Site, flags, layout,
 };
 
 const PROCESS_POINTS: u32 = 2048;
@@ -21,7 +22,8 @@ const THREAD_POINTS: u32 = 64;
 /// What the lock guards beside the capture.
 struct Books {
     stacks: Stacks,
-    /// Entries of chunks that were freed: a list through their `touched`.
+    /// Entries of chunks that were freed: a list through the `next` of births and the `touched` of
+    /// others.
     free: u32,
 }
 
@@ -30,14 +32,22 @@ struct Guarded(core::cell::UnsafeCell<Books>);
 // SAFETY: used under `LOCK` only.
 unsafe impl Sync for Guarded {}
 
-/// Whether accesses are looked up. Until the first, a chunk is known by its first byte alone, and
-/// no map of its touched bytes is kept.
-static LOOKED_UP: AtomicBool = AtomicBool::new(false);
-
 static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
     stacks: Stacks::NEW,
     free: 0,
 }));
+
+fn births_flag() -> &'static AtomicU64 {
+    // SAFETY: the counter is a field of the header.
+    unsafe { AtomicU64::from_ptr(&raw mut (*header()).births) }
+}
+
+/// Whether accesses are looked up. Until the first, a chunk is a birth, and no map of its touched
+/// bytes is kept.
+#[inline(always)]
+fn looked_up() -> bool {
+    births_flag().load(Ordering::Acquire) == 0
+}
 
 /// What an allocation is.
 pub(crate) struct Allocation<'a> {
@@ -156,40 +166,35 @@ pub(crate) unsafe fn allocated(
             (*of_thread).peak = (*of_thread).peak.max((*of_thread).live);
             draw_thread((*local).thread, time, true);
             (*local).last_allocated = time;
-            let entry = books.take_entry();
-            if entry == 0 || !lead(new.start, new.size, entry) {
-                (*header()).lost_chunks += 1;
-                lead(new.start, new.size, 0);
-                if entry != 0 {
-                    books.give_entry(entry);
-                }
-                return id;
-            }
             groups::join(site(id), time);
             let kept = histogram(site(id), new.size);
-            *chunk(entry) = Chunk {
+            let generation = from
+                .as_ref()
+                .map_or(0, |old| old.chunk.generation.saturating_add(1));
+            let entry = books.take_entry();
+            let chunk = Chunk {
                 start: new.start,
                 size_and_thread: new.size | u64::from((*local).thread) << 48,
                 reads: 0,
                 writes: 0,
-                touched: map_of(new.size),
+                touched: 0,
                 allocated: time,
                 first: 0,
                 last: 0,
                 site: id,
                 toucher: NO_THREAD,
-                generation: from
-                    .as_ref()
-                    .map_or(0, |old| old.chunk.generation.saturating_add(1)),
+                generation,
                 flags: if kept { flags::HISTOGRAM } else { 0 },
             };
+            if entry == 0 || !books.put_entry(entry, &chunk) {
+                (*header()).lost_chunks += 1;
+                return id;
+            }
             if let Some(old) = &from {
-                access::inherit(local, &old.chunk, chunk(entry));
+                access::inherit(local, &old.chunk, arena::chunk(entry));
                 give_map(&old.chunk);
                 let sum = site(id);
-                (*sum).longest_chain = (*sum)
-                    .longest_chain
-                    .max(u64::from((*chunk(entry)).generation));
+                (*sum).longest_chain = (*sum).longest_chain.max(u64::from(generation));
             }
             id
         }
@@ -247,11 +252,8 @@ pub(crate) unsafe fn attach(old: &Detached) {
         unsafe {
             let books = &mut *BOOKS.0.get();
             let entry = books.take_entry();
-            if entry != 0 && lead(old.chunk.start, old.chunk.size(), entry) {
-                *chunk(entry) = old.chunk;
-                if (*chunk(entry)).touched == 0 && LOOKED_UP.load(Ordering::Relaxed) {
-                    (*chunk(entry)).touched = map_of_size(old.chunk.size());
-                }
+            if entry != 0 {
+                books.put_entry(entry, &old.chunk);
             }
         }
     });
@@ -279,7 +281,7 @@ pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
 /// No other thread exists.
 pub(crate) unsafe fn forget() {
     LOCK.reset();
-    LOOKED_UP.store(start::options().accesses, Ordering::Relaxed);
+    births_flag().store((!start::options().accesses).into(), Ordering::Relaxed);
     // SAFETY: there is no other thread.
     unsafe {
         *BOOKS.0.get() = Books {
@@ -290,6 +292,7 @@ pub(crate) unsafe fn forget() {
         stacks::new_site(0);
     }
     shadow::forget();
+    births::forget();
 }
 
 fn total() -> *mut Site {
@@ -306,7 +309,11 @@ impl Books {
         unsafe {
             if self.free != 0 {
                 let entry = self.free;
-                self.free = (*chunk(entry)).touched as u32;
+                self.free = if looked_up() {
+                    (*chunk(entry)).touched as u32
+                } else {
+                    (*birth(entry)).next
+                };
                 return entry;
             }
             let next = (*header()).chunks.max(1);
@@ -318,32 +325,60 @@ impl Books {
         }
     }
 
+    /// Makes `entry` that of `new`, which is found by its address from now on. If there is no room
+    /// for that, gives the entry back and returns false.
+    ///
     /// # Safety
     ///
     /// As for [`Books::take_entry`], of which `entry` comes; nobody refers to it.
+    #[inline(always)]
+    unsafe fn put_entry(&mut self, entry: u32, new: &Chunk) -> bool {
+        // SAFETY: by the lock.
+        unsafe {
+            let found = if looked_up() {
+                let touched = if new.touched == 0 {
+                    map_of(new.size())
+                } else {
+                    new.touched
+                };
+                *chunk(entry) = Chunk { touched, ..*new };
+                let set = shadow::set(new.start, new.size(), entry);
+                if !set {
+                    shadow::set(new.start, new.size(), 0);
+                }
+                set
+            } else {
+                *birth(entry) = Birth {
+                    start: new.start,
+                    size_and_thread: new.size_and_thread,
+                    allocated: new.allocated,
+                    site_and_generation: new.site | u32::from(new.generation) << 24,
+                    next: 0,
+                };
+                births::insert(new.start, entry)
+            };
+            if !found {
+                self.give_entry(entry);
+            }
+            found
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Books::put_entry`].
     unsafe fn give_entry(&mut self, entry: u32) {
         // SAFETY: by the lock.
         unsafe {
-            (*chunk(entry)).start = 0;
-            (*chunk(entry)).touched = u64::from(self.free);
+            if looked_up() {
+                (*chunk(entry)).start = 0;
+                (*chunk(entry)).touched = u64::from(self.free);
+            } else {
+                (*birth(entry)).start = 0;
+                (*birth(entry)).next = self.free;
+            }
         }
         self.free = entry;
-    }
-}
-
-/// Lets a chunk be found by its address, or not any more if `entry` is 0.
-///
-/// # Safety
-///
-/// As for [`shadow::set`].
-unsafe fn lead(start: u64, size: u64, entry: u32) -> bool {
-    // SAFETY: the caller's.
-    unsafe {
-        if LOOKED_UP.load(Ordering::Relaxed) {
-            shadow::set(start, size, entry)
-        } else {
-            shadow::set_first(start, entry)
-        }
     }
 }
 
@@ -353,49 +388,62 @@ unsafe fn lead(start: u64, size: u64, entry: u32) -> bool {
 ///
 /// The capture is mapped, and the thread is not within these books.
 pub(crate) unsafe fn look_up() {
-    if LOOKED_UP.load(Ordering::Acquire) {
+    if looked_up() {
         return;
     }
     LOCK.with(|| {
-        if LOOKED_UP.load(Ordering::Relaxed) {
+        if looked_up() {
             return;
         }
         // SAFETY: by the lock; entries with a start are of live chunks.
         unsafe {
             for id in 1..(*header()).chunks as u32 {
-                let entry = chunk(id);
-                let (start, size) = ((*entry).start, (*entry).size());
-                if start == 0 {
+                let mut new = (*birth(id)).chunk();
+                if new.start == 0 {
+                    (*chunk(id)).touched = u64::from((*birth(id)).next);
                     continue;
                 }
-                (*entry).touched = map_of_size(size);
-                if !shadow::set(start, size, id) {
+                let sum = site(new.site);
+                if (*sum).hist != 0 {
+                    new.flags = flags::HISTOGRAM;
+                }
+                new.touched = map_of(new.size());
+                *chunk(id) = new;
+                if !shadow::set(new.start, new.size(), id) {
                     (*header()).lost_chunks += 1;
                 }
             }
         }
-        LOOKED_UP.store(true, Ordering::Release);
+        births_flag().store(0, Ordering::Release);
     });
 }
 
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
+#[inline(always)]
 unsafe fn detach(start: u64, usable: u64) -> Option<Detached> {
     // SAFETY: by the lock.
     unsafe {
-        let entry = shadow::find(start);
-        if entry == 0 || (*chunk(entry)).start != start {
+        let (entry, mut old) = if looked_up() {
+            let entry = shadow::find(start);
+            (entry, *chunk(entry))
+        } else {
+            let entry = births::remove(start);
+            (entry, (*birth(entry)).chunk())
+        };
+        if entry == 0 || old.start != start {
             if start::options().sites {
                 (*header()).unknown_frees += 1;
             }
             return None;
         }
-        let mut old = *chunk(entry);
-        if old.flags & flags::GUESTS != 0 {
-            access::add_guests(chunk(entry), &mut old);
+        if looked_up() {
+            if old.flags & flags::GUESTS != 0 {
+                access::add_guests(chunk(entry), &mut old);
+            }
+            shadow::set(start, old.size(), 0);
         }
-        lead(start, old.size(), 0);
         (*BOOKS.0.get()).give_entry(entry);
         // What allocators do not tell is what was asked for.
         Some(Detached {
@@ -690,18 +738,6 @@ fn map_bytes(size: u64) -> u64 {
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn map_of(size: u64) -> u64 {
-    if LOOKED_UP.load(Ordering::Relaxed) {
-        // SAFETY: the caller's.
-        unsafe { map_of_size(size) }
-    } else {
-        0
-    }
-}
-
-/// # Safety
-///
-/// As for [`map_of`].
-unsafe fn map_of_size(size: u64) -> u64 {
     match map_bytes(size) {
         0 => 0,
         // SAFETY: by the lock.

@@ -7,7 +7,8 @@
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
 //!   [`hot`] and [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`groups`] and [`curves`].
-//! * [`shadow`]: address to chunk. [`windows`]: bursts of whole accesses.
+//! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
+//!   [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -22,6 +23,7 @@ mod format;
 mod access;
 mod allocators;
 mod arena;
+mod births;
 mod chunks;
 mod copies;
 mod curves;

@@ -309,24 +309,6 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
     true
 }
 
-/// [`set`] for the first granule alone.
-///
-/// # Safety
-///
-/// As for [`set`].
-pub(crate) unsafe fn set_first(start: u64, id: u32) -> bool {
-    let page = start >> PAGE_BITS;
-    if page < PAGES {
-        let table = page_word(page).load(Ordering::Relaxed);
-        if table != 0 && table & WHOLE == 0 {
-            Table(table).word(start).store(name(id), Ordering::Relaxed);
-            return true;
-        }
-    }
-    // SAFETY: the caller's.
-    unsafe { set(start, 1, id) }
-}
-
 /// First of the tables that are not in use; its first word names the next, 0 none. Nobody looks a
 /// chunk up in them: their pages have none.
 static RETIRED: AtomicU32 = AtomicU32::new(0);

@@ -115,6 +115,31 @@ fn chunks_from_before_the_first_access_are_looked_up_too() {
 }
 
 #[test]
+fn births_that_begin_close_together_are_told_apart() {
+    let _turn = begin();
+    start::for_test(0, false);
+    // Four in 32 bytes, and one in the next table.
+    let chunks = [(0, 8), (8, 8), (0x10, 8), (0x18, 100), (1 << 14, 8)];
+    for (offset, size) in chunks {
+        allocate(HEAP + offset, size, &[1]);
+    }
+    // Its end was not seen.
+    allocate(HEAP + 8, 16, &[1]);
+    for offset in [0x10, 0, 0x20] {
+        free(HEAP + offset, 8);
+    }
+    // SAFETY: the capture is mapped.
+    let known = || unsafe { ((*header()).total.frees, (*header()).unknown_frees) };
+    assert_eq!(known(), (2, 1));
+    for (offset, size) in [(8, 16), (0x18, 100), (1 << 14, 8)] {
+        free(HEAP + offset, size);
+    }
+    free(HEAP + 8, 8);
+    free(u64::MAX, 8);
+    assert_eq!(known(), (5, 3));
+}
+
+#[test]
 fn accesses_are_counted_where_they_fall() {
     let _turn = begin();
     allocate(HEAP, 24, &[1]);

@@ -352,7 +352,10 @@ fn chunks(
 ) -> Result<(Vec<profile::Chunk>, u64), Error> {
     let (mut chunks, mut lost) = (Vec::new(), 0);
     for index in 1..=header.chunks.min(layout::MAX_CHUNKS - 1) {
-        let mut raw: format::Chunk = entry(capture, layout::CHUNKS, index)?;
+        let mut raw = match header.births {
+            0 => entry::<format::Chunk>(capture, layout::CHUNKS, index)?,
+            _ => entry::<format::Birth>(capture, layout::BIRTHS, index)?.chunk(),
+        };
         if raw.start == 0 {
             continue;
         }

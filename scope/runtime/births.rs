@@ -1,0 +1,108 @@
+//! Chunks of a program whose accesses are not looked up: half as long as others, and known by their
+//! first byte alone.
+//!
+//! A table has a word for each 16 KiB of the address space, which names a table of 512 words, one
+//! for each 32 bytes. Chunks that begin in the same 32 bytes are a list. Those of libc never do.
+//!
+//! Pages that were not written to before take more time than all else here: hence few bytes.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::arena::at;
+use crate::format::{Birth, layout};
+
+/// Of the addresses that a table is for.
+const SPAN_BITS: u32 = 14;
+const GRANULE_BITS: u32 = 5;
+const GRANULES: u64 = 1 << (SPAN_BITS - GRANULE_BITS);
+/// Of the lower half of the address space, which is the program's.
+const SPANS: u64 = 1 << (47 - SPAN_BITS);
+const MAX_TABLES: u64 = (layout::END - layout::FIRSTS) / (GRANULES * 4);
+
+const _: () = assert!(SPANS * 4 <= layout::FIRSTS - layout::FIRST_PAGES);
+
+/// Tables in use.
+static TABLES: AtomicU64 = AtomicU64::new(0);
+
+#[inline(always)]
+pub(crate) fn birth(id: u32) -> *mut Birth {
+    at(layout::BIRTHS + u64::from(id) * size_of::<Birth>() as u64)
+}
+
+/// The number of the table for `start`; `None` for an address that no program has.
+#[inline(always)]
+fn table(start: u64) -> Option<&'static AtomicU32> {
+    let span = start >> SPAN_BITS;
+    // SAFETY: the word lies in the mapped table.
+    (span < SPANS).then(|| unsafe { AtomicU32::from_ptr(at(layout::FIRST_PAGES + span * 4)) })
+}
+
+/// The first of the births that begin in the 32 bytes of `start`; always 0 if `table` is.
+#[inline(always)]
+fn granule(table: u32, start: u64) -> &'static AtomicU32 {
+    let index = u64::from(table) * GRANULES + (start >> GRANULE_BITS) % GRANULES;
+    // SAFETY: tables are numbered below `MAX_TABLES`, so the word lies in the mapped part.
+    unsafe { AtomicU32::from_ptr(at(layout::FIRSTS + index * 4)) }
+}
+
+/// Lets a birth be found by its `start`. Returns false if there is no more room for tables.
+///
+/// # Safety
+///
+/// The caller holds the lock; `id` is an entry that is not found by another address.
+pub(crate) unsafe fn insert(start: u64, id: u32) -> bool {
+    let Some(word) = table(start) else {
+        return false;
+    };
+    let mut table = word.load(Ordering::Relaxed);
+    if table == 0 {
+        let new = TABLES.load(Ordering::Relaxed) + 1;
+        if new >= MAX_TABLES {
+            return false;
+        }
+        TABLES.store(new, Ordering::Relaxed);
+        table = new as u32;
+        word.store(table, Ordering::Relaxed);
+    }
+    let first = granule(table, start);
+    // SAFETY: by the lock.
+    unsafe {
+        if first.load(Ordering::Relaxed) != 0 {
+            // One whose end was not seen.
+            remove(start);
+        }
+        (*birth(id)).next = first.load(Ordering::Relaxed);
+    }
+    first.store(id, Ordering::Relaxed);
+    true
+}
+
+/// The birth at `start`, which is not found from now on; 0 if there is none.
+///
+/// # Safety
+///
+/// The caller holds the lock.
+#[inline(always)]
+pub(crate) unsafe fn remove(start: u64) -> u32 {
+    let table = table(start).map_or(0, |table| table.load(Ordering::Relaxed));
+    let mut place = granule(table, start);
+    loop {
+        let id = place.load(Ordering::Relaxed);
+        if id == 0 {
+            return 0;
+        }
+        // SAFETY: by the lock; only entries that were made are in lists.
+        let next = unsafe { AtomicU32::from_ptr(&raw mut (*birth(id)).next) };
+        // SAFETY: as above.
+        if unsafe { (*birth(id)).start } == start {
+            place.store(next.load(Ordering::Relaxed), Ordering::Relaxed);
+            return id;
+        }
+        place = next;
+    }
+}
+
+/// For a new capture, in which all is zero.
+pub(crate) fn forget() {
+    TABLES.store(0, Ordering::Relaxed);
+}
