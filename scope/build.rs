@@ -22,6 +22,7 @@ fn main() {
         "runtime/chunks.rs",
         "runtime/hot.rs",
         "runtime/local.rs",
+        "runtime/maps.rs",
         "runtime/shadow.rs",
     ] {
         let text = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));

@@ -84,7 +84,8 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Thread, Node, Site, Chunk, Birth, Group, Curve, Point, Window, Dead, u64
+    Header, Module, Thread, Node, Site, Chunk, Birth, Group, Drawing, Curve, Point, Window, Dead,
+    u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -210,8 +211,7 @@ pub struct Thread {
     pub live: u64,
     pub peak: u64,
     pub events: u64,
-    /// Offset of its [`Curve`]; 0 if it never allocated.
-    pub curve: u64,
+    pub curve: Drawing,
 }
 
 pub const NUMBER_SHIFT: u32 = 48;
@@ -291,8 +291,7 @@ pub struct Site {
     pub groups: u64,
     pub groups_len: u64,
     pub groups_room: u64,
-    /// Offset of the [`Curve`]; 0 if none.
-    pub curve: u64,
+    pub curve: Drawing,
     pub reads: u64,
     pub writes: u64,
     pub touched_bytes: u64,
@@ -434,8 +433,21 @@ pub struct Group {
     pub last_freed: u64,
 }
 
+/// A curve to which points are added.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Drawing {
+    /// Offset of the [`Curve`]; 0 if none.
+    pub offset: u64,
+    /// The first time after the bucket of its last point.
+    pub until: u64,
+    /// Most live bytes within that bucket.
+    pub peak: u64,
+}
+
 /// Followed by its [`Point`]s. Each point holds until the next; changes within `1 << shift`
-/// events share a point.
+/// events share a point. The last one has only its times, and in place of its allocations those
+/// before it: what it stands for is as it is now.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Curve {
@@ -498,7 +510,7 @@ const _: () = {
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64
     );
-    assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 64);
-    assert!(size_of::<Site>() == 49 * 8 + 96 * 4 && size_of::<Curve>() == 16);
+    assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 80);
+    assert!(size_of::<Site>() == 51 * 8 + 96 * 4 && size_of::<Curve>() == 16);
     assert!(size_of::<Header>() as u64 <= layout::MODULES);
 };

@@ -8,10 +8,10 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::arena::{at, chunk, header, site};
+use super::arena::{LOCK, at, chunk, header, site};
 use super::hot::{access, add_one, add64, guests, or64, tally};
 use super::local::{Local, local};
-use super::{chunks, copies, shadow, start, windows};
+use super::{copies, maps, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, flags};
 
 /// Whether a second thread has been started.
@@ -250,7 +250,7 @@ pub(crate) fn block<const WRITE: bool>(address: u64, len: u64) {
 ///
 /// # Safety
 ///
-/// As for [`chunks::allocated`]; `old`'s map still exists.
+/// As for [`allocated`](super::chunks::allocated); `old`'s map still exists.
 pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
     if old.first == 0 {
         return;
@@ -261,7 +261,7 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
         (*new).last = now;
         touched_by(local, new, now);
         (*new).writes = u32::from(old.writes > 0);
-        chunks::touched_ranges(old, |offset, len| touch(new, offset, len));
+        maps::touched_ranges(old, |offset, len| touch(new, offset, len));
     }
 }
 
@@ -269,15 +269,14 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
 ///
 /// # Safety
 ///
-/// `local` is the calling thread's, and the capture is mapped.
+/// `local` is the calling thread's, with a number; the capture is mapped, and the caller holds
+/// the lock.
+#[inline(always)]
 pub(crate) unsafe fn event(local: *mut Local) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's. Other threads add events once they have taken the lock.
     unsafe {
-        if (*local).thread == 0 {
-            start::thread(local);
-        }
         (*local).now += 1;
-        sync(local)
+        add_events(local, !LOCK.is_shared())
     }
 }
 
@@ -285,15 +284,32 @@ pub(crate) unsafe fn event(local: *mut Local) -> u64 {
 ///
 /// # Safety
 ///
-/// As for [`event`].
+/// `local` is the calling thread's, with a number, and the capture is mapped.
 pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
+    // SAFETY: the caller's.
+    unsafe { add_events(local, false) }
+}
+
+/// # Safety
+///
+/// As for [`sync`]; no other thread adds events meanwhile if this one is `alone`.
+#[inline(always)]
+unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
     // SAFETY: the caller's.
     unsafe {
         // A signal handler may have ended between the hot path's load of the time and its store.
         (*local).now = (*local).now.max((*local).synced);
         let mine = (*local).now - (*local).synced;
         let events = AtomicU64::from_ptr(&raw mut (*header()).events);
-        let time = events.fetch_add(mine, Ordering::Relaxed) + mine;
+        let mut before = mine;
+        if alone {
+            // One instruction, within which no signal handler adds others.
+            core::arch::asm!("xadd qword ptr [{}], {}", in(reg) events.as_ptr(),
+                inout(reg) before, options(nostack));
+        } else {
+            before = events.fetch_add(mine, Ordering::Relaxed);
+        }
+        let time = before + mine;
         // What other threads have added meanwhile does not count as accesses of this one.
         (*local).limit += time - (*local).now;
         (*local).now = time;
@@ -301,9 +317,11 @@ pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
         let of_thread = super::arena::thread((*local).thread);
         (*of_thread).events += mine;
         let [reads, writes] = core::mem::take(&mut (*local).other);
-        let many = MANY.load(Ordering::Relaxed);
-        add64(&raw mut (*header()).other_reads, reads, many);
-        add64(&raw mut (*header()).other_writes, writes, many);
+        if reads | writes != 0 {
+            let many = MANY.load(Ordering::Relaxed);
+            add64(&raw mut (*header()).other_reads, reads, many);
+            add64(&raw mut (*header()).other_writes, writes, many);
+        }
         time
     }
 }

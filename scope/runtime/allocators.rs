@@ -6,7 +6,8 @@
 
 use core::ffi::{c_int, c_void};
 
-use super::hooks::{Real, allocate, release, resize};
+use super::hooks::{allocate, release, resize};
+use super::real::Real;
 
 /// Defines the wrapper of a function. What it does is told by its kind: how many bytes it asks for,
 /// or which chunk it takes.
@@ -22,7 +23,7 @@ macro_rules! wrapped {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub(crate) unsafe extern "C" fn $wrapper($($argument: $type),*) -> *mut c_void {
             type Function = unsafe extern "C" fn($($type),*) -> *mut c_void;
-            static REAL: Real = Real::in_program($name);
+            static REAL: Real = Real::new($name, false);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
             // SAFETY: the function of this name has this type, and null is `None`. A function that
             // gives nothing leaves any word where we look for the result, and we drop it.

@@ -4,7 +4,7 @@
 //! under [`LOCK`] is plain memory; what accesses count is written by relaxed atomics.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 use super::sys;
 use crate::format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layout};
@@ -13,24 +13,84 @@ use crate::format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layo
 pub(crate) const BASE: u64 = 0x1000_0000_0000;
 
 /// Guards all but what accesses write.
-pub(crate) static LOCK: Lock = Lock(AtomicU32::new(0));
+pub(crate) static LOCK: Lock = Lock {
+    held: AtomicU32::new(0),
+    alone: AtomicU32::new(0),
+    sharers: AtomicU32::new(0),
+};
 
-pub(crate) struct Lock(AtomicU32);
+/// A lock that takes no atomic operation, which would be a sixth of the runtime's time, while one
+/// thread uses it.
+///
+/// That thread stores `alone`, then looks for `sharers`. Any other stores `sharers`, has the kernel
+/// interrupt the first, and then looks at `alone`: the two stores and loads of at least one of them
+/// are in the order in which both see them.
+pub(crate) struct Lock {
+    held: AtomicU32,
+    /// 1 while the only thread has the lock.
+    alone: AtomicU32,
+    /// 0: one thread uses it; 2: several do; 1: the first may not have noticed yet.
+    sharers: AtomicU32,
+}
 
 impl Lock {
     #[inline(always)]
     pub(crate) fn with<R>(&self, work: impl FnOnce() -> R) -> R {
-        if !self.take() {
+        if !self.take_alone() && !self.take() {
             self.wait();
         }
         let result = work();
-        self.0.store(0, Ordering::Release);
+        // Of several threads none has it alone.
+        self.alone.store(0, Ordering::Release);
+        self.held.store(0, Ordering::Release);
         result
+    }
+
+    /// Whether several threads use the lock. Who holds it may take "no" for an answer.
+    #[inline(always)]
+    pub(crate) fn is_shared(&self) -> bool {
+        self.sharers.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
+    fn take_alone(&self) -> bool {
+        if self.is_shared() {
+            return false;
+        }
+        self.alone.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let alone = !self.is_shared();
+        if !alone {
+            self.alone.store(0, Ordering::Release);
+        }
+        alone
+    }
+
+    /// The calling thread is the only one, and there will be others.
+    pub(crate) fn will_be_shared(&self) {
+        self.sharers.store(2, Ordering::Release);
+    }
+
+    /// Before the calling thread, which is not the only one, takes the lock for the first time.
+    #[cold]
+    pub(crate) fn share(&self) {
+        if self.sharers.load(Ordering::Acquire) == 2 {
+            return;
+        }
+        self.sharers.store(1, Ordering::SeqCst);
+        // SAFETY: no memory is read or written by the kernel.
+        unsafe { sys::system_call(sys::SYS_MEMBARRIER, sys::MEMBARRIER_INTERRUPT) };
+        // Far longer than stores take, should a filter of system calls forbid the other.
+        sleep();
+        while self.alone.load(Ordering::Acquire) != 0 {
+            sleep();
+        }
+        self.sharers.store(2, Ordering::Release);
     }
 
     #[inline(always)]
     fn take(&self) -> bool {
-        self.0
+        self.held
             .compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
@@ -42,27 +102,38 @@ impl Lock {
     #[inline(never)]
     fn wait(&self) {
         const TURNS: u32 = 200;
-        static PAUSE: sys::Time = sys::Time {
-            seconds: 0,
-            nanoseconds: 50_000,
-        };
         loop {
             for _ in 0..TURNS {
                 core::hint::spin_loop();
-                if self.0.load(Ordering::Relaxed) == 0 && self.take() {
+                if self.held.load(Ordering::Relaxed) == 0 && self.take() {
                     return;
                 }
             }
-            let pause = (&raw const PAUSE).expose_provenance() as u64;
-            // SAFETY: the kernel reads the time, and writes none.
-            unsafe { sys::system_call(sys::SYS_NANOSLEEP, [pause, 0, 0, 0, 0, 0]) };
+            sleep();
         }
     }
 
-    /// For a child process, in which the holder no longer exists.
+    /// For a new process, in which the holder no longer exists.
     pub(crate) fn reset(&self) {
-        self.0.store(0, Ordering::Relaxed);
+        // SAFETY: no memory is read or written by the kernel.
+        let refused =
+            unsafe { sys::system_call(sys::SYS_MEMBARRIER, sys::MEMBARRIER_REGISTER) } != 0;
+        self.held.store(0, Ordering::Relaxed);
+        self.alone.store(0, Ordering::Relaxed);
+        self.sharers
+            .store(2 * u32::from(refused), Ordering::Relaxed);
     }
+}
+
+/// Gives up the processor for a while.
+fn sleep() {
+    static PAUSE: sys::Time = sys::Time {
+        seconds: 0,
+        nanoseconds: 50_000,
+    };
+    let pause = (&raw const PAUSE).expose_provenance() as u64;
+    // SAFETY: the kernel reads the time, and writes none.
+    unsafe { sys::system_call(sys::SYS_NANOSLEEP, [pause, 0, 0, 0, 0, 0]) };
 }
 
 pub(crate) fn header() -> *mut Header {

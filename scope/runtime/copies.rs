@@ -11,9 +11,9 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use super::access::{MANY, block};
 use super::arena::header;
-use super::hooks::Real;
 use super::hot::add64;
 use super::local::local;
+use super::real::Real;
 use super::{shadow, start};
 
 /// Whether copies are counted.
@@ -27,8 +27,8 @@ type Set = unsafe extern "C" fn(*mut c_void, c_int, usize) -> *mut c_void;
 
 /// Finds libc's functions. Before, ours do the work themselves: `dlsym` may call them.
 pub(crate) fn begin() {
-    static REAL_MEMMOVE: Real = Real::next(c"memmove");
-    static REAL_MEMSET: Real = Real::next(c"memset");
+    static REAL_MEMMOVE: Real = Real::new(c"memmove", true);
+    static REAL_MEMSET: Real = Real::new(c"memset", true);
     MEMMOVE.store(REAL_MEMMOVE.address(), Ordering::Release);
     MEMSET.store(REAL_MEMSET.address(), Ordering::Release);
     COUNTED.store(start::options().accesses, Ordering::Relaxed);
@@ -52,6 +52,19 @@ fn count_foreign<const WRITE: bool>(address: *const c_void, len: usize) {
             add64(counter, len as u64, MANY.load(Ordering::Relaxed));
         }
     }
+}
+
+/// `memmove` where copies are counted: apart, so that others save no registers.
+///
+/// # Safety
+///
+/// As for `memmove`.
+#[inline(never)]
+unsafe fn counted_move(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
+    count_foreign::<false>(from, len);
+    count_foreign::<true>(to, len);
+    // SAFETY: the caller's.
+    unsafe { move_bytes(to, from, len) }
 }
 
 /// `memmove` without being seen.
@@ -101,6 +114,21 @@ pub(crate) unsafe fn set_bytes(to: *mut c_void, byte: c_int, len: usize) -> *mut
     to
 }
 
+/// # Safety
+///
+/// As for `memmove`.
+#[inline(always)]
+unsafe fn any_move(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
+    // SAFETY: the caller's.
+    unsafe {
+        if COUNTED.load(Ordering::Relaxed) {
+            counted_move(to, from, len)
+        } else {
+            move_bytes(to, from, len)
+        }
+    }
+}
+
 /// `memcpy`; parts may overlap, as old programs expect.
 ///
 /// # Safety
@@ -112,10 +140,8 @@ pub(crate) unsafe extern "C" fn memcpy(
     from: *const c_void,
     len: usize,
 ) -> *mut c_void {
-    count::<false>(from, len);
-    count::<true>(to, len);
     // SAFETY: the caller's.
-    unsafe { move_bytes(to, from, len) }
+    unsafe { any_move(to, from, len) }
 }
 
 /// `memmove`
@@ -129,10 +155,8 @@ pub(crate) unsafe extern "C" fn memmove(
     from: *const c_void,
     len: usize,
 ) -> *mut c_void {
-    count::<false>(from, len);
-    count::<true>(to, len);
     // SAFETY: the caller's.
-    unsafe { move_bytes(to, from, len) }
+    unsafe { any_move(to, from, len) }
 }
 
 /// `memset`
@@ -157,7 +181,7 @@ macro_rules! transfers {
         }
         $(
         mod $function {
-            pub(super) static REAL: super::Real = super::Real::next($name);
+            pub(super) static REAL: super::Real = super::Real::new($name, true);
         }
 
         /// The function of libc, of whose bytes those in the heap are counted.

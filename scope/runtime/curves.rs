@@ -5,15 +5,10 @@
 
 use super::arena::{at, give, take};
 use super::sys;
-use crate::format::{Curve, Point};
+use crate::format::{Curve, Drawing, Point};
 
-/// What a curve shows.
-#[derive(Clone, Copy)]
-pub(crate) struct Level {
-    pub(crate) usable: u64,
-    pub(crate) requested: u64,
-    pub(crate) touched: u64,
-}
+/// What a curve shows: usable, requested and touched bytes, and allocations so far.
+pub(crate) type Level = [u64; 4];
 
 /// Room of a new curve.
 const FIRST_ROOM: u32 = 8;
@@ -22,106 +17,80 @@ fn bytes(room: u32) -> u64 {
     (size_of::<Curve>() + room as usize * size_of::<Point>()) as u64
 }
 
-/// Adds a change to the curve at `offset`, which is made if that is 0. Returns whether it has a new
-/// point: only then is the time-stamp counter read, which takes as long as the rest.
+/// Before a change of `level`: adds a point if the last one does not stand for `time`. Returns
+/// whether it has: only then is the time-stamp counter read, which takes as long as the rest.
 ///
 /// # Safety
 ///
-/// The caller holds the lock; `offset` is this curve's alone.
+/// The caller holds the lock; the curve is this drawing's alone.
 #[inline(always)]
-pub(crate) unsafe fn add(
-    offset: &mut u64,
+pub(crate) unsafe fn before(
+    drawing: &mut Drawing,
     max_room: u32,
     time: u64,
-    level: Level,
-    allocated: bool,
+    level: impl FnOnce() -> Level,
 ) -> bool {
-    // SAFETY: by the lock; `room` points follow the header of the curve.
-    unsafe {
-        if *offset != 0 {
-            let curve: *mut Curve = at(*offset);
-            // A curve has a point as soon as it is made.
-            let last = points(curve).add((*curve).len as usize - 1);
-            if (*last).time >> (*curve).shift == time >> (*curve).shift {
-                merge(last, level, allocated);
-                return false;
-            }
-        }
-        extend(offset, max_room, time, level, allocated)
-    }
+    // SAFETY: the caller's.
+    time >= drawing.until && unsafe { extend(drawing, max_room, time, level()) }
 }
 
 fn points(curve: *mut Curve) -> *mut Point {
     curve.wrapping_add(1).cast()
 }
 
-/// [`add`] with a new point.
+/// [`before`] with a new point.
 ///
 /// # Safety
 ///
-/// As for [`add`].
+/// As for [`before`].
+#[cold]
 #[inline(never)]
-unsafe fn extend(
-    offset: &mut u64,
-    max_room: u32,
-    time: u64,
-    level: Level,
-    allocated: bool,
-) -> bool {
-    // SAFETY: the caller's.
+unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) -> bool {
+    let [usable, requested, touched, allocations] = level;
+    // SAFETY: the caller's; `room` points follow the header of the curve.
     unsafe {
-        if *offset == 0 {
-            *offset = take(bytes(FIRST_ROOM));
-            if *offset == 0 {
+        if drawing.offset == 0 {
+            drawing.offset = take(bytes(FIRST_ROOM));
+            if drawing.offset == 0 {
                 return false;
             }
-            (*at::<Curve>(*offset)).room = FIRST_ROOM;
+            (*at::<Curve>(drawing.offset)).room = FIRST_ROOM;
         }
-        let mut curve: *mut Curve = at(*offset);
-        if (*curve).len == (*curve).room {
-            if (*curve).room < max_room {
-                let room = (*curve).room * 2;
-                let new = take(bytes(room));
-                if new == 0 {
-                    return false;
-                }
-                let old = bytes((*curve).room);
-                at::<u8>(new).copy_from_nonoverlapping(at::<u8>(*offset), old as usize);
-                give(*offset, old);
-                *offset = new;
-                curve = at(new);
-                (*curve).room = room;
-            } else {
-                coarsen(curve, points(curve));
+        let mut curve: *mut Curve = at(drawing.offset);
+        let room = (*curve).room;
+        if (*curve).len == room && room < max_room {
+            let new = take(bytes(room * 2));
+            if new == 0 {
+                return false;
             }
+            at::<u8>(new).copy_from_nonoverlapping(curve.cast(), bytes(room) as usize);
+            give(drawing.offset, bytes(room));
+            drawing.offset = new;
+            curve = at(new);
+            (*curve).room = room * 2;
         }
-        let new = points(curve).add((*curve).len as usize);
-        *new = Point {
+        if (*curve).len > 0 {
+            let last = &mut *points(curve).add((*curve).len as usize - 1);
+            last.peak = drawing.peak;
+            last.allocations = allocations - last.allocations;
+            (last.usable, last.requested, last.touched) = (usable, requested, touched);
+        }
+        if (*curve).len == (*curve).room {
+            coarsen(curve, points(curve));
+        }
+        *points(curve).add((*curve).len as usize) = Point {
             time,
             tsc: sys::tsc(),
-            usable: level.usable,
-            peak: level.usable,
-            requested: level.requested,
-            touched: level.touched,
-            allocations: u64::from(allocated),
+            usable: 0,
+            peak: 0,
+            requested: 0,
+            touched: 0,
+            allocations,
         };
         (*curve).len += 1;
+        drawing.until = ((time >> (*curve).shift) + 1) << (*curve).shift;
+        drawing.peak = 0;
         true
-    }
-}
-
-/// # Safety
-///
-/// As for [`add`].
-#[inline(always)]
-unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
-    // SAFETY: the caller's.
-    unsafe {
-        (*last).usable = level.usable;
-        (*last).peak = (*last).peak.max(level.usable);
-        (*last).requested = level.requested;
-        (*last).touched = level.touched;
-        (*last).allocations += u64::from(allocated);
     }
 }
 
@@ -129,7 +98,7 @@ unsafe fn merge(last: *mut Point, level: Level, allocated: bool) {
 ///
 /// # Safety
 ///
-/// As for [`add`].
+/// As for [`before`].
 unsafe fn coarsen(curve: *mut Curve, points: *mut Point) {
     // SAFETY: the caller's; `kept` stays below the point that is read.
     unsafe {

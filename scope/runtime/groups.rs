@@ -12,16 +12,19 @@ const MAX_GROUPS: u64 = 4096;
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
+#[inline(always)]
 pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
     // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
     unsafe {
         let sum = &mut *sum;
         // The longest power of two that is at most a thousandth of the run so far.
-        let threshold = 1_u64 << (time / 1000).max(1).ilog2();
+        let threshold = || 1_u64 << (time / 1000).max(1).ilog2();
         let groups = |offset: u64| at::<Group>(offset);
         if sum.groups_len > 0 {
             let last = groups(sum.groups).add(sum.groups_len as usize - 1);
-            if time.saturating_sub((*last).last_allocated) <= threshold {
+            let gap = time.saturating_sub((*last).last_allocated);
+            // It is longer than half of that.
+            if gap <= time >> 11 || gap <= threshold() {
                 (*last).last_allocated = time;
                 (*last).chunks += 1;
                 return;
@@ -29,7 +32,7 @@ pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
         }
         let bytes = |room: u64| room * size_of::<Group>() as u64;
         if sum.groups_len == sum.groups_room {
-            coarsen(sum, threshold);
+            coarsen(sum, threshold());
         }
         if sum.groups_len == sum.groups_room && sum.groups_room < MAX_GROUPS {
             let room = (sum.groups_room * 2).max(2);
@@ -90,6 +93,7 @@ unsafe fn coarsen(sum: &mut Site, threshold: u64) {
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
+#[inline(always)]
 pub(crate) unsafe fn leave(sum: *mut Site, old: &Chunk, time: u64) {
     // SAFETY: as for `join`.
     unsafe {

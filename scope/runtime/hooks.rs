@@ -5,60 +5,17 @@
 //! on unseen.
 
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::access::MANY;
-use super::arena::header;
-use super::chunks::{self, Allocation};
+use super::arena::{LOCK, header};
+use super::chunks;
 use super::local::{Local, local};
-use super::stacks::UNKNOWN;
+use super::real::{Real, early};
+use super::stacks::{self, UNKNOWN};
+use super::sums::{Allocation, Detached};
 use super::unwind::Stack;
 use super::{start, sys, unwind};
-
-/// A function of another library, looked up at its first call.
-pub(crate) struct Real {
-    name: &'static core::ffi::CStr,
-    /// Whether to look behind this library, or everywhere.
-    next: bool,
-    address: AtomicPtr<c_void>,
-}
-
-impl Real {
-    /// The function that would be called without this library.
-    pub(crate) const fn next(name: &'static core::ffi::CStr) -> Self {
-        Self {
-            name,
-            next: true,
-            address: AtomicPtr::new(core::ptr::null_mut()),
-        }
-    }
-
-    /// A function of the program itself.
-    pub(crate) const fn in_program(name: &'static core::ffi::CStr) -> Self {
-        Self {
-            name,
-            next: false,
-            address: AtomicPtr::new(core::ptr::null_mut()),
-        }
-    }
-
-    /// The function's address; null while it is being looked up, or if nobody has it.
-    pub(crate) fn address(&self) -> *mut c_void {
-        let known = self.address.load(Ordering::Acquire);
-        if !known.is_null() {
-            return known;
-        }
-        let place = if self.next {
-            sys::RTLD_NEXT
-        } else {
-            core::ptr::null_mut()
-        };
-        // SAFETY: the name ends with 0. What `dlsym` allocates meanwhile comes from `early`.
-        let found = unsafe { sys::dlsym(place, self.name.as_ptr()) };
-        self.address.store(found, Ordering::Release);
-        found
-    }
-}
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -87,7 +44,7 @@ macro_rules! real {
         #[allow(clippy::allow_attributes, reason = "not every name needs it")]
         pub(crate) mod $constant {
             use super::*;
-            pub(crate) static REAL: Real = Real::next($name);
+            pub(crate) static REAL: Real = Real::new($name, true);
             pub(crate) type Function = unsafe extern "C" fn($($argument),*) -> $result;
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
             pub(crate) fn get() -> Option<Function> {
@@ -118,50 +75,6 @@ real! {
     real_dlclose c"dlclose" fn(*mut c_void) -> c_int;
 }
 
-/// Memory for what `dlsym` allocates before the real functions are known. Never freed.
-mod early {
-    use super::*;
-
-    const LEN: usize = 1 << 16;
-
-    #[repr(align(16))]
-    struct Memory(core::cell::UnsafeCell<[u8; LEN]>);
-
-    // SAFETY: each byte is given out once.
-    unsafe impl Sync for Memory {}
-
-    static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
-    static USED: AtomicUsize = AtomicUsize::new(0);
-
-    pub(crate) fn take(bytes: usize) -> *mut c_void {
-        let room = bytes.saturating_add(31) & !15;
-        let at = USED.fetch_add(room, Ordering::Relaxed) + 16;
-        if room > LEN || at + bytes > LEN {
-            sys::die(
-                b"the dynamic loader takes more memory than expected before `malloc` is known",
-            );
-        }
-        // SAFETY: within the array; the size is kept in front.
-        unsafe {
-            let taken = MEMORY.0.get().cast::<u8>().add(at);
-            taken.sub(16).cast::<usize>().write(bytes);
-            taken.cast()
-        }
-    }
-
-    /// # Safety
-    ///
-    /// `taken` comes from [`take`].
-    pub(crate) unsafe fn size(taken: *mut c_void) -> usize {
-        // SAFETY: the caller's.
-        unsafe { taken.cast::<u8>().sub(16).cast::<usize>().read() }
-    }
-
-    pub(crate) fn owns(address: *mut c_void) -> bool {
-        (address as usize).wrapping_sub(MEMORY.0.get() as usize) < LEN
-    }
-}
-
 /// Marks the thread as busy; `None` if it was, or if this process is not recorded.
 #[inline(always)]
 fn enter() -> Option<*mut Local> {
@@ -173,6 +86,9 @@ fn enter() -> Option<*mut Local> {
         }
         (*local).busy = true;
         if start::active() {
+            if (*local).thread == 0 {
+                start::thread(local);
+            }
             return Some(local);
         }
         (*local).busy = false;
@@ -269,7 +185,7 @@ fn record(
     address: *mut c_void,
     size: usize,
     usable: u64,
-    from: Option<chunks::Detached>,
+    from: Option<Detached>,
 ) {
     // SAFETY: the thread is marked as busy, so nothing else uses its room for frames; it is
     // recorded; the memory is new.
@@ -288,7 +204,7 @@ fn record(
             return;
         }
         let frames = &mut (*local).frames;
-        match unwind::stack(frames, chunks::memo(local), start::module) {
+        match unwind::stack(frames, stacks::memo(local), start::module) {
             Stack::Known(site) => {
                 new.site = site;
                 chunks::allocated(local, &new, from);
@@ -549,7 +465,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_in
 
 fn map_total(change: i64) {
     let Some(local) = enter() else { return };
-    super::arena::LOCK.with(|| {
+    LOCK.with(|| {
         // SAFETY: by the lock. Files are mapped and unmapped, too, hence saturating.
         unsafe {
             let header = header();
@@ -563,6 +479,13 @@ fn map_total(change: i64) {
 /// Before a second thread: from here on counts that are nobody's own are atomic.
 fn count_threads() {
     MANY.store(true, Ordering::Relaxed);
+    // SAFETY: the block is this thread's.
+    unsafe {
+        // A handler may have interrupted what is done under the lock.
+        if (*local()).thread == 1 && !(*local()).busy {
+            LOCK.will_be_shared();
+        }
+    }
 }
 
 /// `thrd_create`, within which libc calls its own `pthread_create`.

@@ -4,9 +4,11 @@
 //! It is a shared library of its own, without `std` and without crates: `build.rs` compiles this
 //! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
 //!
-//! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
+//! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
+//!   [`real`]: what they would be without us.
 //!   [`hot`] and [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
-//! * [`chunks`]: the books, under one lock; with [`stacks`], [`groups`] and [`curves`].
+//! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
+//!   [`curves`].
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
 //!   [`windows`]: bursts of whole accesses.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
@@ -31,9 +33,12 @@ mod groups;
 mod hooks;
 mod hot;
 mod local;
+mod maps;
+mod real;
 mod shadow;
 mod stacks;
 mod start;
+mod sums;
 mod sys;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,9 @@
 //! leads back to it, so that a recursive program has few stacks. A small cache in front, by the
 //! hash of the whole stack, answers most lookups with one comparison.
 
-use super::arena::{at, header, node, site, take};
+use super::arena::{BASE, LOCK, at, give, header, node, site, take};
+use super::local::Local;
+use super::unwind::Memo;
 use crate::format::{Node, Site, layout};
 
 /// Where the tables are, as offsets into the capture; 0 before the first stack.
@@ -144,7 +146,7 @@ impl Stacks {
             if new == 0 {
                 return false;
             }
-            super::arena::give(self.index, 4 << self.index_bits);
+            give(self.index, 4 << self.index_bits);
             self.index = new;
             self.index_bits += 1;
             for id in 1..=(*header()).nodes as u32 {
@@ -179,4 +181,51 @@ pub(crate) unsafe fn new_site(path: u32) -> u32 {
         (*header()).sites = sites;
         id
     }
+}
+
+/// The calling thread's stacks so far, if there is room for them.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, marked as busy; the capture is mapped.
+#[inline(always)]
+pub(crate) unsafe fn memo<'a>(local: *mut Local) -> Option<&'a mut Memo> {
+    // SAFETY: the caller's.
+    unsafe {
+        if (*local).memo.is_null() && (*local).endings == 0 {
+            first_memo(local);
+        }
+        (*local).memo.as_mut()
+    }
+}
+
+/// # Safety
+///
+/// As for [`memo`].
+#[cold]
+unsafe fn first_memo(local: *mut Local) {
+    // SAFETY: by the lock; zeros are an empty one.
+    LOCK.with(|| unsafe {
+        let place = take(size_of::<Memo>() as u64);
+        if place != 0 {
+            (*local).memo = at(place);
+        }
+    });
+}
+
+/// The thread ends, and its stacks need no room any more. What its own destructors allocate is
+/// walked in full.
+///
+/// # Safety
+///
+/// As for [`memo`].
+pub(crate) unsafe fn give_memo(local: *mut Local) {
+    // SAFETY: by the lock; the place is from `first_memo`.
+    LOCK.with(|| unsafe {
+        let memo = core::mem::replace(&mut (*local).memo, core::ptr::null_mut());
+        if !memo.is_null() {
+            let place = memo.expose_provenance() as u64 - BASE;
+            give(place, size_of::<Memo>() as u64);
+        }
+    });
 }

@@ -1,12 +1,13 @@
 //! The beginning of recording: of the process, of a child process, and of threads.
 
+use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
-use super::{chunks, copies, hooks, sys, unwind, windows};
+use super::{chunks, copies, hooks, stacks, sys, unwind, windows};
 use crate::format::{
     GUEST, MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout,
     state,
@@ -18,11 +19,7 @@ use crate::format::{
 /// first, be it a handler of `fork` before ours, begins a capture instead of writing into that of
 /// its parent.
 static STATE: Page = Page(AtomicU8::new(0));
-static STACKS: AtomicBool = AtomicBool::new(true);
-static SITES: AtomicBool = AtomicBool::new(true);
-static ACCESSES: AtomicBool = AtomicBool::new(false);
-pub(crate) static FULL: AtomicBool = AtomicBool::new(false);
-static RATE: AtomicU64 = AtomicU64::new(0);
+static OPTIONS: Chosen = Chosen(UnsafeCell::new(Options::DEFAULT));
 /// Without the tool: whether the table of pages could not be mapped.
 static NO_TABLE: AtomicBool = AtomicBool::new(false);
 /// Whether this process or the one that it was forked from has begun.
@@ -35,6 +32,11 @@ static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 #[repr(align(4096))]
 struct Page(AtomicU8);
 
+struct Chosen(UnsafeCell<Options>);
+
+// SAFETY: written by the first thread, before `STATE` says that anything is recorded.
+unsafe impl Sync for Chosen {}
+
 /// Whether this process is recorded. The first call begins.
 #[inline(always)]
 pub(crate) fn active() -> bool {
@@ -46,14 +48,10 @@ pub(crate) fn active() -> bool {
 }
 
 /// What is recorded.
-pub(crate) fn options() -> Options {
-    Options {
-        stacks: STACKS.load(Ordering::Relaxed),
-        sites: SITES.load(Ordering::Relaxed),
-        accesses: ACCESSES.load(Ordering::Relaxed),
-        full: FULL.load(Ordering::Relaxed),
-        rate: RATE.load(Ordering::Relaxed),
-    }
+#[inline(always)]
+pub(crate) fn options() -> &'static Options {
+    // SAFETY: see `Chosen`.
+    unsafe { &*OPTIONS.0.get() }
 }
 
 /// Runs before the program's own constructors, if nothing has called `active` before.
@@ -113,8 +111,6 @@ fn first() -> bool {
 /// Begins a capture that no tool gets.
 #[cfg(test)]
 pub(crate) fn for_test(rate: u64, accesses: bool) {
-    RATE.store(rate, Ordering::Relaxed);
-    ACCESSES.store(accesses, Ordering::Relaxed);
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     // SAFETY: nobody else uses these addresses.
     assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
@@ -123,6 +119,7 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
     windows::forget();
     // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
     unsafe {
+        ((*OPTIONS.0.get()).rate, (*OPTIONS.0.get()).accesses) = (rate, accesses);
         (*header()).chunks = 1;
         chunks::forget();
         local().write_bytes(0, 1);
@@ -159,13 +156,13 @@ pub(crate) fn require_table() {
 fn read_options() {
     // SAFETY: the name ends with 0.
     let text = unsafe { sys::getenv(name(OPTIONS_VARIABLE).as_ptr().cast()) };
-    RATE.store(Options::DEFAULT.rate, Ordering::Relaxed);
     if text.is_null() {
         return;
     }
     let mut rest = text.cast::<u8>();
-    // SAFETY: the text ends with 0, and no byte after it is read.
+    // SAFETY: the text ends with 0, and no byte after it is read. Nothing is recorded yet.
     unsafe {
+        let options = &mut *OPTIONS.0.get();
         while *rest != 0 {
             let start = rest;
             while *rest != 0 && *rest != b'=' && *rest != b',' {
@@ -183,11 +180,11 @@ fn read_options() {
                 rest = rest.add(1);
             }
             match key {
-                b"stacks" => STACKS.store(value != 0, Ordering::Relaxed),
-                b"sites" => SITES.store(value != 0, Ordering::Relaxed),
-                b"accesses" => ACCESSES.store(value != 0, Ordering::Relaxed),
-                b"full" => FULL.store(value != 0, Ordering::Relaxed),
-                b"rate" => RATE.store(value.min(1 << 40), Ordering::Relaxed),
+                b"stacks" => options.stacks = value != 0,
+                b"sites" => options.sites = value != 0,
+                b"accesses" => options.accesses = value != 0,
+                b"full" => options.full = value != 0,
+                b"rate" => options.rate = value.min(1 << 40),
                 _ => sys::say(b"an option of the tool is unknown to the runtime"),
             }
         }
@@ -399,6 +396,7 @@ pub(crate) unsafe fn thread(local: *mut Local) {
         if id > 1 {
             // Libc may have started this thread by itself.
             MANY.store(true, Ordering::Relaxed);
+            arena::LOCK.share();
         }
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
@@ -487,7 +485,7 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             windows::end(local);
             (*local).endings += 1;
             if (*local).endings == 1 {
-                chunks::give_memo(local);
+                stacks::give_memo(local);
             }
             (*local).busy = false;
             (*local).pausing = 0;

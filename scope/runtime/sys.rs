@@ -25,6 +25,11 @@ pub(crate) const CLOCK_REALTIME: c_int = 0;
 pub(crate) const SYS_WRITE: i64 = 1;
 pub(crate) const SYS_MMAP: i64 = 9;
 pub(crate) const SYS_NANOSLEEP: u64 = 35;
+pub(crate) const SYS_MEMBARRIER: u64 = 324;
+/// Its arguments: lets [`MEMBARRIER_INTERRUPT`] be used.
+pub(crate) const MEMBARRIER_REGISTER: [u64; 6] = [1 << 4, 0, 0, 0, 0, 0];
+/// Each other thread that runs is interrupted, and so has done its stores.
+pub(crate) const MEMBARRIER_INTERRUPT: [u64; 6] = [1 << 3, 0, 0, 0, 0, 0];
 
 #[repr(C)]
 pub(crate) struct Time {

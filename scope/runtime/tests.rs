@@ -4,10 +4,11 @@
 use std::sync::{Mutex, MutexGuard};
 
 use super::arena::{BASE, at, chunk, header, node, site};
-use super::chunks::{self, Allocation};
+use super::chunks;
 use super::hot::access;
 use super::local::local;
-use super::{shadow, start};
+use super::sums::Allocation;
+use super::{maps, shadow, start};
 use crate::format::accesses::Coder;
 use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags, layout};
 
@@ -108,7 +109,7 @@ fn chunks_from_before_the_first_access_are_looked_up_too() {
     assert_eq!((small.reads, small.touched), (1, 0xFF << 8));
     assert_eq!((large.writes, large.start), (1, HEAP + 0x100));
     // SAFETY: the map is the chunk's.
-    assert_eq!(unsafe { chunks::touched_bytes(&large) }, 8);
+    assert_eq!(unsafe { maps::touched_bytes(&large) }, 8);
     free(HEAP + 0x10, 24);
     free(HEAP + 0x100, 600);
     assert_eq!(shadow::find(HEAP + 0x300), 0);
@@ -128,15 +129,13 @@ fn births_that_begin_close_together_are_told_apart() {
     for offset in [0x10, 0, 0x20] {
         free(HEAP + offset, 8);
     }
-    // SAFETY: the capture is mapped.
-    let known = || unsafe { ((*header()).total.frees, (*header()).unknown_frees) };
-    assert_eq!(known(), (2, 1));
-    for (offset, size) in [(8, 16), (0x18, 100), (1 << 14, 8)] {
-        free(HEAP + offset, size);
+    for offset in [8, 0x18, 1 << 14, 8] {
+        free(HEAP + offset, 8);
     }
-    free(HEAP + 8, 8);
     free(u64::MAX, 8);
-    assert_eq!(known(), (5, 3));
+    // SAFETY: the capture is mapped.
+    let known = unsafe { ((*header()).total.frees, (*header()).unknown_frees) };
+    assert_eq!(known, (5, 3));
 }
 
 #[test]
@@ -439,14 +438,18 @@ fn a_curve_keeps_its_peak_when_it_grows_coarse() {
         free(HEAP, 16);
     }
     // SAFETY: the site's curve is where it says, its points behind it.
-    let (curve, points) = unsafe {
-        let curve: *mut Curve = at((*site(2)).curve);
+    let (curve, mut points) = unsafe {
+        let curve: *mut Curve = at((*site(2)).curve.offset);
         let points = curve.add(1).cast::<Point>();
-        (
-            *curve,
-            std::slice::from_raw_parts(points, (*curve).len as usize),
-        )
+        let points = std::slice::from_raw_parts(points, (*curve).len as usize);
+        (*curve, points.to_vec())
     };
+    // SAFETY: the capture is mapped.
+    let now = unsafe { *site(2) };
+    let last = points.last_mut().expect("there are points");
+    assert!(now.curve.until > 6_004 && last.time <= 6_004);
+    last.allocations = now.allocations - last.allocations;
+    (last.peak, last.usable) = (now.curve.peak, now.live_usable);
     assert!(curve.len <= 128 && curve.len > 32, "{curve:?}");
     assert!(points.is_sorted_by_key(|point| point.time));
     assert_eq!(points.iter().map(|point| point.peak).max(), Some(16_016));

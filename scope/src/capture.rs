@@ -109,7 +109,7 @@ pub fn profile_and_numbers(
     total.lost_chunks = total.lost_chunks.saturating_add(lost);
     let profile = Profile {
         run: complete(run, &header, recorded, &total),
-        curve: heap.curve(header.total.curve, clock)?,
+        curve: heap.curve(header.total.curve, clock, level(&header.total))?,
         total,
         frames,
         types: types.list,
@@ -237,7 +237,11 @@ fn threads(
             peak: raw.peak,
             end_live: raw.live,
             events: raw.events,
-            curve: heap.curve(raw.curve, clock)?,
+            curve: heap.curve(
+                raw.curve,
+                clock,
+                [raw.live, raw.live, raw.live, raw.allocations],
+            )?,
         });
     }
     Ok((threads, index_of))
@@ -326,8 +330,14 @@ fn site(
         lifetimes: raw.lifetimes.to_vec(),
         histogram: heap.histogram(raw.hist, raw.hist_size)?,
         groups: heap.groups(raw.groups, raw.groups_len)?,
-        curve: heap.curve(raw.curve, clock)?,
+        curve: heap.curve(raw.curve, clock, level(raw))?,
     })
+}
+
+/// What the last point of its curve stands for.
+fn level(raw: &format::Site) -> [u64; 4] {
+    let (usable, requested) = (raw.live_usable, raw.live_bytes);
+    [usable, requested, raw.live_touched, raw.allocations]
 }
 
 /// A double that the capture holds as its bits. No run comes near the limit, and what live chunks

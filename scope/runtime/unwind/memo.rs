@@ -11,7 +11,7 @@ use super::Frame;
 /// Words that a walk may depend on to be remembered.
 const WORDS: usize = 46;
 const WAYS: usize = 4;
-const SETS: usize = 16;
+const SETS: usize = 64;
 
 /// Changes when unwind information may have.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
@@ -24,7 +24,7 @@ pub(crate) struct Memo {
     misses: usize,
 }
 
-const _: () = assert!(size_of::<Memo>() <= 1 << 15);
+const _: () = assert!(size_of::<Memo>() <= 1 << 17);
 
 /// A walk. Its registers are those that it began with.
 #[repr(C)]

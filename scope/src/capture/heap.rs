@@ -57,7 +57,15 @@ impl<'c> Heap<'c> {
             .collect())
     }
 
-    pub(super) fn curve(&mut self, offset: u64, clock: Clock) -> Result<Vec<Point>, Error> {
+    /// The last point stands for what is `now`: usable, requested and touched bytes, and all
+    /// allocations so far.
+    pub(super) fn curve(
+        &mut self,
+        drawing: format::Drawing,
+        clock: Clock,
+        [usable, requested, touched, allocations]: [u64; 4],
+    ) -> Result<Vec<Point>, Error> {
+        let offset = drawing.offset;
         if offset == 0 {
             return Ok(Vec::new());
         }
@@ -83,6 +91,13 @@ impl<'c> Heap<'c> {
                 touched: point.touched,
                 allocations: point.allocations,
             });
+        }
+        if let Some((last, others)) = curve.split_last_mut() {
+            let before = others.iter().map(|point| point.allocations);
+            let before = before.fold(0, u64::saturating_add);
+            (last.usable, last.requested, last.touched) = (usable, requested, touched);
+            last.peak = drawing.peak.max(usable);
+            last.allocations = allocations.saturating_sub(before);
         }
         Ok(curve)
     }

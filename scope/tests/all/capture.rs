@@ -146,7 +146,11 @@ fn two_sites() -> Capture {
         groups,
         groups_len: 2,
         groups_room: 2,
-        curve,
+        curve: format::Drawing {
+            offset: curve,
+            until: 0,
+            peak: 65,
+        },
         reads: 5,
         writes: 1,
         touched_bytes: 16,
@@ -224,7 +228,7 @@ fn two_sites() -> Capture {
         live: 2176,
         peak: 2180,
         events: 50,
-        curve: 0,
+        curve: zero(),
     };
     capture.entry(layout::THREADS, 1, thread);
     capture.header.modules = 1;
@@ -343,10 +347,15 @@ fn live_chunks_are_folded_into_their_sites() {
         one.curve,
         [
             point,
+            // As it is now.
             Point {
                 time: 40,
                 ns: 400,
-                ..point
+                usable: 64,
+                peak: 65,
+                requested: 48,
+                touched: 8,
+                allocations: 2,
             }
         ]
     );

@@ -180,6 +180,18 @@ fn ten_thousand_short_threads_are_counted() {
 }
 
 #[test]
+fn threads_that_libc_starts_itself_are_counted() {
+    let profile = same(&[ends(), "timer"]).profile();
+    assert_eq!(blocks(&profile, 444), 20_000);
+    assert!(profile.threads.len() > 1);
+    let of_threads: u64 = { profile.threads.iter() }.map(|it| it.allocations).sum();
+    assert_eq!(of_threads, profile.total.allocations);
+    for site in &profile.sites {
+        assert!(![444, 555].contains(&site.smallest) || site.allocations == site.frees);
+    }
+}
+
+#[test]
 fn counts_of_two_threads_at_once_are_exact() {
     let profile = same(&[ends(), "counting"]).profile();
     let sites = profile

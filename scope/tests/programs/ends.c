@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 // One function for the blocks that tests look for, by size.
@@ -37,6 +39,16 @@ static void *counting_thread(void *half) {
             shared_blocks[1][(intptr_t)half * 8 + word] = sum;
         }
     return NULL;
+}
+
+static atomic_int timers_begun, timers_done;
+
+static void of_timer(union sigval unused) {
+    if (atomic_fetch_add(&timers_begun, 1) >= 20)
+        return;
+    for (int round = 0; round < 1000; round++)
+        free(keep(444));
+    atomic_fetch_add(&timers_done, 1);
 }
 
 static size_t deep(int depth) {
@@ -99,6 +111,17 @@ int main(int argc, char **argv) {
             pthread_create(&threads[half], NULL, counting_thread, (void *)half);
         for (int half = 0; half < 2; half++)
             pthread_join(threads[half], NULL);
+    } else if (!strcmp(how, "timer")) {
+        // libc starts its threads itself, while this one allocates.
+        struct sigevent event = {.sigev_notify = SIGEV_THREAD};
+        event.sigev_notify_function = of_timer;
+        timer_t timer;
+        struct itimerspec often = {{0, 1000000}, {0, 1000000}};
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+            timer_settime(timer, 0, &often, NULL) != 0)
+            return 1;
+        while (timers_done < 20)
+            free(keep(555));
     } else if (!strcmp(how, "deep")) {
         printf("%zu\n", deep(10000));
     } else if (!strcmp(how, "dlopen")) {

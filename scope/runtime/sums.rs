@@ -1,0 +1,284 @@
+//! What sites, threads and the process add up: of chunks when they are allocated, and when they are
+//! freed.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::arena::{at, header, site, thread};
+use super::maps::touched_bytes;
+use super::{curves, groups, start, sys};
+use crate::format::{Chunk, Dead, Site, Thread, flags, layout};
+
+const PROCESS_POINTS: u32 = 2048;
+const SITE_POINTS: u32 = 128;
+const THREAD_POINTS: u32 = 64;
+
+/// What an allocation is.
+pub(crate) struct Allocation<'a> {
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) usable: u64,
+    /// Its site, or 0 if that follows from the stack.
+    pub(crate) site: u32,
+    /// Return addresses, innermost first.
+    pub(crate) stack: &'a [u64],
+}
+
+/// A chunk that `realloc` has taken out of the books until it knows the outcome.
+pub(crate) struct Detached {
+    pub(crate) chunk: Chunk,
+    pub(crate) usable: u64,
+}
+
+pub(crate) fn total() -> *mut Site {
+    // SAFETY: only the address is computed.
+    unsafe { &raw mut (*header()).total }
+}
+
+/// Adds a new chunk to the sums.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
+    // SAFETY: by the lock.
+    unsafe {
+        draw(sum, time);
+        let sum = &mut *sum;
+        sum.allocations += 1;
+        sum.bytes += new.size;
+        sum.usable += new.usable;
+        sum.live_chunks += 1;
+        sum.live_bytes += new.size;
+        sum.live_usable += new.usable;
+        if sum.live_usable > sum.peak_usable {
+            sum.peak_usable = sum.live_usable;
+            sum.peak_time = time;
+            sum.peak_chunks = sum.live_chunks;
+        }
+        sum.curve.peak = sum.curve.peak.max(sum.live_usable);
+    }
+}
+
+/// Adds a new chunk to what is only told of sites.
+pub(crate) fn note_size(sum: &mut Site, size: u64, time: u64) {
+    sum.smallest = sum.smallest.min(size);
+    sum.largest = sum.largest.max(size);
+    if sum.first_time == 0 {
+        sum.first_time = time;
+    }
+    sum.last_time = time;
+    sum.run = if size > sum.last_size { sum.run + 1 } else { 1 };
+    sum.longest_run = sum.longest_run.max(sum.run);
+    sum.last_size = size;
+}
+
+/// Before the first change after a peak of the process: notes what a site had then.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+pub(crate) unsafe fn note_peak(sum: *mut Site) {
+    // SAFETY: by the lock.
+    unsafe {
+        let peak = (*total()).peak_time;
+        if (*sum).peak_seen != peak {
+            (*sum).peak_seen = peak;
+            (*sum).at_peak_usable = (*sum).live_usable;
+            (*sum).at_peak_bytes = (*sum).live_bytes;
+            (*sum).at_peak_chunks = (*sum).live_chunks;
+            (*sum).at_peak_touched = (*sum).live_touched;
+        }
+    }
+}
+
+fn bits(n: u64) -> usize {
+    ((64 - n.leading_zeros()) as usize).min(47)
+}
+
+/// Folds a dead chunk into its site, its thread and the process.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+#[inline(never)]
+pub(crate) unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
+    // SAFETY: the caller's.
+    unsafe { fold_into_sums(old, time, temporary) }
+}
+
+/// # Safety
+///
+/// As for [`retire`].
+#[inline(always)]
+pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) {
+    // SAFETY: by the lock.
+    unsafe {
+        let of_thread = &mut *thread(old.chunk.thread());
+        draw_thread(of_thread, time);
+        of_thread.live = of_thread.live.saturating_sub(old.usable);
+        of_thread.curve.peak = of_thread.curve.peak.max(of_thread.live);
+        let touched = touched_bytes(&old.chunk);
+        let sum = site(old.chunk.site);
+        note_peak(sum);
+        for sum in [sum, total()] {
+            draw(sum, time);
+            shrink(&mut *sum, &old.chunk, old.usable, touched);
+        }
+        fold(&mut *sum, &old.chunk, time, touched);
+        (*sum).temporary += u64::from(temporary);
+        groups::leave(site(old.chunk.site), &old.chunk, time);
+        let full = start::options().full;
+        if full || is_sampled((*site(old.chunk.site)).frees) {
+            let chunk = Chunk {
+                touched,
+                ..old.chunk
+            };
+            put(Dead { chunk, freed: time }, full);
+        }
+    }
+}
+
+/// Whether the `nth` chunk of a site to be freed is kept: the first 31, and 16 for each doubling.
+fn is_sampled(nth: u64) -> bool {
+    nth.trailing_zeros() as usize + 5 >= bits(nth)
+}
+
+/// Turns in which the tool may make room before a dead chunk is given up.
+const PATIENCE: u32 = 1 << 20;
+
+/// Puts a dead chunk into the ring that the tool empties. Without `full`, a chunk for which there
+/// is no room is left out of the sample.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn put(dead: Dead, full: bool) {
+    // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's
+    // length.
+    unsafe {
+        let header = header();
+        let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
+        let mut turns = 0;
+        while (*header).dead_put - taken.load(Ordering::Acquire) >= layout::DEAD_LEN {
+            if !full {
+                return;
+            }
+            turns += 1;
+            if turns > PATIENCE {
+                (*header).dead_lost += 1;
+                return;
+            }
+            sys::sched_yield();
+        }
+        let index = (*header).dead_put % layout::DEAD_LEN;
+        *at::<Dead>(layout::DEAD + index * size_of::<Dead>() as u64) = dead;
+        AtomicU64::from_ptr(&raw mut (*header).dead_put)
+            .store((*header).dead_put + 1, Ordering::Release);
+    }
+}
+
+/// Takes a dead chunk off what is live.
+#[inline(always)]
+fn shrink(sum: &mut Site, old: &Chunk, usable: u64, touched: u64) {
+    sum.frees += 1;
+    sum.live_chunks -= 1;
+    sum.live_bytes -= old.size();
+    sum.live_usable = sum.live_usable.saturating_sub(usable);
+    sum.live_touched = sum.live_touched.saturating_sub(touched);
+    sum.curve.peak = sum.curve.peak.max(sum.live_usable);
+}
+
+/// Adds a dead chunk to the sums of its site.
+#[inline(always)]
+fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
+    // Numbers below 2^63, which take fewer instructions than others.
+    let double = |number: u64| number.cast_signed() as f64;
+    let add = |sum: &mut u64, value: f64| {
+        *sum = (f64::from_bits(*sum) + value).to_bits();
+    };
+    let life = time.saturating_sub(old.allocated);
+    sum.lifetime += life;
+    sum.shortest_life = sum.shortest_life.min(life);
+    sum.longest_life = sum.longest_life.max(life);
+    sum.lifetimes[bits(life)] += 1;
+    sum.sizes[bits(old.size())] += 1;
+    let bytes = double(old.size());
+    if old.first == 0 {
+        sum.untouched_chunks += 1;
+        add(&mut sum.drag, bytes * double(life));
+        return;
+    }
+    sum.reads += u64::from(old.reads);
+    sum.writes += u64::from(old.writes);
+    sum.touched_bytes += touched;
+    match (old.reads > 0, old.writes > 0) {
+        (true, true) => sum.useful_bytes += touched,
+        (true, false) => sum.unwritten_chunks += 1,
+        (false, true) => sum.unread_chunks += 1,
+        (false, false) => sum.untouched_chunks += 1,
+    }
+    sum.shared_chunks += u64::from(old.flags & flags::SHARED != 0);
+    // Times of two threads differ until these add up their events.
+    let active = old.last.saturating_sub(old.first);
+    let after = time.saturating_sub(old.last);
+    let before = old.first.saturating_sub(old.allocated);
+    add(&mut sum.active_ratio, double(active) / double(life.max(1)));
+    add(&mut sum.drag, bytes * double(after));
+    add(&mut sum.wait, bytes * double(before));
+}
+
+/// Counts what a move has copied.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+pub(crate) unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
+    // SAFETY: by the lock.
+    unsafe {
+        let sum = site(old.chunk.site);
+        (*sum).reallocs += 1;
+        if old.chunk.start != new.start {
+            (*sum).moved_bytes += old.chunk.size().min(new.size);
+        }
+    }
+}
+
+/// Before a change of a site or of the process.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+#[inline(always)]
+pub(crate) unsafe fn draw(sum: *mut Site, time: u64) {
+    // SAFETY: by the lock.
+    unsafe {
+        let room = if sum == total() {
+            PROCESS_POINTS
+        } else {
+            SITE_POINTS
+        };
+        let touched = AtomicU64::from_ptr(&raw mut (*sum).live_touched);
+        let level = move || {
+            let touched = touched.load(Ordering::Relaxed);
+            let (usable, requested) = ((*sum).live_usable, (*sum).live_bytes);
+            [usable, requested, touched, (*sum).allocations]
+        };
+        if curves::before(&mut (*sum).curve, room, time, level) && sum == total() {
+            ((*header()).last_ns, (*header()).last_tsc) = sys::clocks();
+        }
+    }
+}
+
+/// The same of a thread.
+///
+/// # Safety
+///
+/// As for [`draw`].
+#[inline(always)]
+pub(crate) unsafe fn draw_thread(of: *mut Thread, time: u64) {
+    // SAFETY: by the lock.
+    unsafe {
+        let level = move || [(*of).live, (*of).live, (*of).live, (*of).allocations];
+        curves::before(&mut (*of).curve, THREAD_POINTS, time, level);
+    }
+}
