@@ -3,12 +3,12 @@
 // | modules | what they do |
 // |---|---|
 // | `error`, `macros`, `nearness`, `prefetch`, `size` | basics |
+// | `split` | the table of `#[split]` |
 // | `link`, `pointers`, `visit` | what a traversal may show, and how it is recorded |
 // | `links`, `any` | what shows links: boxes, collections, nodes of one type and of several |
 // | `collect` | phase 1: walk a structure |
 // | `colour`, `relocate` | phase 3: allocate the new places and move the nodes |
 // | `plan`, `report` | phase 2: choose a layout; the result |
-// | `split` | the table of `#[split]` |
 // | `map` | where nodes lie, as numbers and as a picture |
 // | `morph`, `raw`, `index` | the entry points: boxes, raw pointers, slices |
 
