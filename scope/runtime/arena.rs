@@ -40,9 +40,10 @@ impl Lock {
             self.wait();
         }
         let result = work();
-        // Of several threads none has it alone.
-        self.alone.store(0, Ordering::Release);
+        // In this order: once `alone` is clear, another thread may hold it. Of several threads none
+        // has it alone, and one that says so for a moment looks again.
         self.held.store(0, Ordering::Release);
+        self.alone.store(0, Ordering::Release);
         result
     }
 

@@ -77,28 +77,52 @@ pub(crate) unsafe fn insert(start: u64, id: u32) -> bool {
     true
 }
 
-/// The birth at `start`, which is not found from now on; 0 if there is none.
+/// The word that leads to the birth at `start`: of a table, or the `next` of another birth. It is 0
+/// if there is none.
+///
+/// # Safety
+///
+/// The caller holds the lock.
+#[inline(always)]
+unsafe fn place(start: u64) -> &'static AtomicU32 {
+    let table = table(start).map_or(0, |table| table.load(Ordering::Relaxed));
+    let mut place = granule(table, start);
+    loop {
+        let id = place.load(Ordering::Relaxed);
+        // SAFETY: by the lock; only entries that were made are in lists.
+        if id == 0 || unsafe { (*birth(id)).start } == start {
+            return place;
+        }
+        // SAFETY: as above.
+        place = unsafe { AtomicU32::from_ptr(&raw mut (*birth(id)).next) };
+    }
+}
+
+/// The birth at `start`; 0 if there is none.
+///
+/// # Safety
+///
+/// The caller holds the lock.
+pub(crate) unsafe fn find(start: u64) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { place(start) }.load(Ordering::Relaxed)
+}
+
+/// The same, which is not found from now on.
 ///
 /// # Safety
 ///
 /// The caller holds the lock.
 #[inline(always)]
 pub(crate) unsafe fn remove(start: u64) -> u32 {
-    let table = table(start).map_or(0, |table| table.load(Ordering::Relaxed));
-    let mut place = granule(table, start);
-    loop {
+    // SAFETY: the caller's; by the lock.
+    unsafe {
+        let place = place(start);
         let id = place.load(Ordering::Relaxed);
-        if id == 0 {
-            return 0;
+        if id != 0 {
+            place.store((*birth(id)).next, Ordering::Relaxed);
         }
-        // SAFETY: by the lock; only entries that were made are in lists.
-        let next = unsafe { AtomicU32::from_ptr(&raw mut (*birth(id)).next) };
-        // SAFETY: as above.
-        if unsafe { (*birth(id)).start } == start {
-            place.store(next.load(Ordering::Relaxed), Ordering::Relaxed);
-            return id;
-        }
-        place = next;
+        id
     }
 }
 

@@ -42,7 +42,7 @@ fn births_flag() -> &'static AtomicU64 {
 /// Whether accesses are looked up. Until the first, a chunk is a birth, and no map of its touched
 /// bytes is kept.
 #[inline(always)]
-fn looked_up() -> bool {
+pub(crate) fn looked_up() -> bool {
     births_flag().load(Ordering::Acquire) == 0
 }
 
@@ -199,7 +199,9 @@ pub(crate) unsafe fn attach(old: &Detached) {
             let books = &mut *BOOKS.0.get();
             let entry = books.take_entry();
             if entry != 0 {
-                books.put_entry(entry, &old.chunk);
+                // It may have been a birth.
+                let flags = old.chunk.flags | flags_of(&old.chunk);
+                books.put_entry(entry, &Chunk { flags, ..old.chunk });
             }
         }
     });
@@ -329,9 +331,6 @@ impl Books {
 ///
 /// The capture is mapped, and the thread is not within these books.
 pub(crate) unsafe fn look_up() {
-    if looked_up() {
-        return;
-    }
     LOCK.with(|| {
         if looked_up() {
             return;
@@ -344,19 +343,32 @@ pub(crate) unsafe fn look_up() {
                     (*chunk(id)).touched = u64::from((*birth(id)).next);
                     continue;
                 }
-                let sum = site(new.site);
-                if new.size() > 0 && (*sum).hist_size == new.size() {
-                    new.flags = flags::HISTOGRAM;
-                }
+                new.flags = flags_of(&new);
                 new.touched = map_of(new.size());
                 *chunk(id) = new;
-                if !shadow::set(new.start, new.size(), id) {
+                // One whose end was not seen is no longer found.
+                if births::find(new.start) == id && !shadow::set(new.start, new.size(), id) {
                     (*header()).lost_chunks += 1;
+                    shadow::set(new.start, new.size(), 0);
                 }
             }
         }
         births_flag().store(0, Ordering::Release);
     });
+}
+
+/// What a birth does not say of its chunk: whether its site has a histogram.
+///
+/// # Safety
+///
+/// The caller holds the lock and the capture is mapped.
+unsafe fn flags_of(new: &Chunk) -> u8 {
+    // SAFETY: by the lock.
+    let kept = unsafe { (*site(new.site)).hist_size };
+    match new.size() {
+        size if size > 0 && size == kept => flags::HISTOGRAM,
+        _ => 0,
+    }
 }
 
 /// # Safety

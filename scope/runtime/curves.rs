@@ -3,6 +3,8 @@
 //! A point is written only when a value changes and holds until the next (001, section 3.2). When
 //! the room is used up, twice as many events share a point; its peak is kept.
 
+use core::sync::atomic::{Ordering, compiler_fence};
+
 use super::arena::{at, give, take};
 use super::sys;
 use crate::format::{Curve, Drawing, Point};
@@ -64,8 +66,10 @@ unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) 
                 return false;
             }
             at::<u8>(new).copy_from_nonoverlapping(curve.cast(), bytes(room) as usize);
-            give(drawing.offset, bytes(room));
-            drawing.offset = new;
+            let old = core::mem::replace(&mut drawing.offset, new);
+            // The process may be killed between the two.
+            compiler_fence(Ordering::SeqCst);
+            give(old, bytes(room));
             curve = at(new);
             (*curve).room = room * 2;
         }

@@ -1,5 +1,7 @@
 //! Chunks of a site that were allocated close together.
 
+use core::sync::atomic::{Ordering, compiler_fence};
+
 use super::arena::{self, at};
 use crate::format::{Chunk, Group, Site};
 
@@ -40,13 +42,17 @@ pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
             if new == 0 {
                 return;
             }
-            if sum.groups_room > 0 {
-                let old = bytes(sum.groups_room);
-                at::<u8>(new).copy_from_nonoverlapping(at(sum.groups), old as usize);
-                arena::give(sum.groups, old);
+            let (old, old_room) = (sum.groups, bytes(sum.groups_room));
+            if old_room > 0 {
+                at::<u8>(new).copy_from_nonoverlapping(at(old), old_room as usize);
             }
             sum.groups = new;
             sum.groups_room = room;
+            // The process may be killed between the two.
+            compiler_fence(Ordering::SeqCst);
+            if old_room > 0 {
+                arena::give(old, old_room);
+            }
         }
         *groups(sum.groups).add(sum.groups_len as usize) = Group {
             first_allocated: time,

@@ -372,7 +372,9 @@ unsafe fn begin_child() -> bool {
         } else {
             map_nothing(true);
         }
-        ((*local).thread, (*local).mark, (*local).lane) = (0, 0, 0);
+        // A handler that forked returns into the hot path, which may be about to count in its lane.
+        ((*local).thread, (*local).mark) = (0, 0);
+        (*local).pausing = 0;
         (*local).now = 0;
         (*local).limit = 0;
         (*local).synced = 0;
@@ -401,6 +403,8 @@ pub(crate) unsafe fn thread(local: *mut Local) {
         // Threads beyond the table share its last entry.
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
+        // That of a parent process.
+        (*local).lane = 0;
         if id < layout::MAX_THREADS - 2 {
             take_lane(local);
         }

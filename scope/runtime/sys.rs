@@ -209,6 +209,26 @@ pub(crate) fn is_on_signal_stack() -> bool {
     stack[1] & SS_ONSTACK != 0
 }
 
+const SYS_SIGPROCMASK: u64 = 14;
+
+/// Keeps handlers of signals from the calling thread, and returns which it kept before.
+pub(crate) fn block_signals() -> u64 {
+    const SIG_BLOCK: u64 = 0;
+    let (all, mut before) = (u64::MAX, 0_u64);
+    let [new, old] = [(&raw const all) as u64, (&raw mut before) as u64];
+    // SAFETY: the kernel reads one word of 8 bytes and writes the other.
+    unsafe { system_call(SYS_SIGPROCMASK, [SIG_BLOCK, new, old, 8, 0, 0]) };
+    before
+}
+
+/// Undoes [`block_signals`].
+pub(crate) fn restore_signals(before: u64) {
+    const SIG_SETMASK: u64 = 2;
+    let new = (&raw const before) as u64;
+    // SAFETY: the kernel reads the word.
+    unsafe { system_call(SYS_SIGPROCMASK, [SIG_SETMASK, new, 0, 8, 0, 0]) };
+}
+
 /// Calls the kernel, and leaves `errno` alone.
 ///
 /// # Safety

@@ -48,10 +48,17 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
             end(local);
             wait(local);
         }
-        if !(*local).busy {
+        if !chunks::looked_up() {
+            if (*local).busy {
+                // Asks again with the next access.
+                return;
+            }
+            // A handler that leaves by `siglongjmp` would leave the lock held.
+            let signals = sys::block_signals();
             (*local).busy = true;
             chunks::look_up();
             (*local).busy = false;
+            sys::restore_signals(signals);
         }
         // The program reads these bytes next. If it cannot, its handler of that signal may never
         // return here, so nothing is begun yet.

@@ -156,7 +156,6 @@ fn header(capture: &[u8]) -> Result<Header, Error> {
     }
     let counts = [
         (header.modules, layout::MAX_MODULES, "modules"),
-        (header.threads, layout::MAX_THREADS, "threads"),
         (header.nodes, layout::MAX_NODES, "frames"),
         (header.sites, layout::MAX_SITES, "sites"),
         (header.chunks, layout::MAX_CHUNKS, "chunks"),

@@ -223,9 +223,11 @@ fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }
-    let cpp = cpp_demangle::Symbol::new(name)
-        .ok()
-        .and_then(|symbol| symbol.demangle().ok());
+    // What does not begin so is C, where a function may be called `f`: the code of a type.
+    let cpp = name
+        .starts_with("_Z")
+        .then(|| cpp_demangle::Symbol::new(name).ok());
+    let cpp = cpp.flatten().and_then(|symbol| symbol.demangle().ok());
     cpp.unwrap_or_else(|| name.to_owned())
 }
 

@@ -28,7 +28,8 @@ impl<'c> Heap<'c> {
             end: layout::HEAP + used,
             left: used,
             lane_left: header.hists_used,
-            lanes: header.lanes,
+            // Anybody may count in the first.
+            lanes: header.lanes | 1,
         })
     }
 
