@@ -7,6 +7,7 @@ mod tree_node;
 use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span};
 use quote::{IdentFragment, format_ident};
+use syn::parse::Parse;
 use syn::{Data, DeriveInput, Error, Fields, Result, parse_macro_input};
 
 /// Implements `ccmorph::TreeNode` from the fields marked `#[child]`, `#[parent]` and `#[pointer]`;
@@ -22,19 +23,24 @@ pub fn derive_tree_node(input: TokenStream) -> TokenStream {
 /// Moves the cold fields of a struct behind a link; documented at its re-export `ccmorph::split`.
 #[proc_macro_attribute]
 pub fn split(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as split::Arguments);
-    let item = parse_macro_input!(item as DeriveInput);
-    split::split(&arguments, &item)
-        .unwrap_or_else(Error::into_compile_error)
-        .into()
+    attribute(arguments, item, split::split)
 }
 
 /// Pins the order of a struct's fields; documented at its re-export `ccmorph::field_order`.
 #[proc_macro_attribute]
 pub fn field_order(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let arguments = parse_macro_input!(arguments as field_order::Arguments);
+    attribute(arguments, item, field_order::field_order)
+}
+
+/// What an attribute makes of its arguments and of what it stands on.
+fn attribute<A: Parse>(
+    arguments: TokenStream,
+    item: TokenStream,
+    expand: fn(&A, &DeriveInput) -> Result<proc_macro2::TokenStream>,
+) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as A);
     let item = parse_macro_input!(item as DeriveInput);
-    field_order::field_order(&arguments, &item)
+    expand(&arguments, &item)
         .unwrap_or_else(Error::into_compile_error)
         .into()
 }
