@@ -208,7 +208,7 @@ pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     size: u64,
 ) {
     // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and more: see
-    // `chunks::histogram`.
+    // `maps::histogram`.
     unsafe {
         let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size());
         let hist = (*site((*entry).site)).hist + u64::from(WRITE) * 8;
