@@ -15,8 +15,10 @@
 //! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `format`, `profile`, `profiled`, `runtime`, `symbols`, `types`,
-// `capture`, `store`, `analyses`, `views`, `exports`, `imports`, `cli`.
+// `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `cli`.
 
+#[cfg(feature = "profiles")]
+pub mod advice;
 #[cfg(feature = "profiles")]
 pub mod analyses;
 #[cfg(feature = "profiles")]

@@ -255,7 +255,8 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
 /// Windows at random times stand for the run; while they are few, its beginning helps.
 const ENOUGH_WINDOWS: usize = 8;
 
-fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
+/// The windows that stand for the run.
+pub(crate) fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
     let random = windows.iter().filter(|window| !window.from_start).count();
     windows
         .iter()
@@ -279,7 +280,7 @@ fn heap_accesses(window: &Window) -> u64 {
 }
 
 /// What a miss of each level costs: caches first, then translation buffers.
-fn costs(machine: &Machine) -> Vec<f64> {
+pub(crate) fn costs(machine: &Machine) -> Vec<f64> {
     let Some(hierarchy) = &machine.hierarchy else {
         return Vec::new();
     };
@@ -646,7 +647,7 @@ impl Scale {
 }
 
 /// The factor of a 95 % interval with `degrees` of freedom; a little too large from 10 on.
-fn student(degrees: usize) -> f64 {
+pub(crate) fn student(degrees: usize) -> f64 {
     const FIRST: [f64; 9] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
     ];

@@ -1,0 +1,53 @@
+//! Objects one behind the other, in the order of their addresses.
+//!
+//! The windows show a part of a site's objects. What lies between two of them today is taken to be
+//! filled as the whole is: so many objects of the site on so many bytes.
+
+use std::collections::HashMap;
+
+use super::Context;
+use super::trace::NONE;
+
+/// Where new memory begins that a change allocates: no program has anything there.
+pub(crate) const NEW_MEMORY: u64 = 1 << 60;
+/// What two kinds of new memory are apart.
+pub(crate) const APART: u64 = 1 << 44;
+/// A larger gap is no part of the heap's row of objects.
+const MAX_GAP: u64 = 1 << 20;
+
+/// A rank for each object that is accessed, such that neighbours differ by the number of objects
+/// of these sites between them, at least 1. O(n log n).
+pub(crate) fn ranks(context: &Context<'_>, sites: &[u32]) -> HashMap<u32, u64> {
+    let objects = &context.trace.objects;
+    let mut seen: Vec<(u64, u32)> = (0..NONE)
+        .zip(objects)
+        .filter(|(_, object)| object.accesses > 0 && sites.contains(&object.site))
+        .map(|(index, object)| (object.base, index))
+        .collect();
+    seen.sort_unstable();
+    seen.dedup_by_key(|&mut (base, _)| base);
+    let gap = |pair: &[(u64, u32)]| pair[1].0 - pair[0].0;
+    let span: u64 = { seen.windows(2).map(gap) }
+        .filter(|&gap| gap <= MAX_GAP)
+        .fold(0, u64::saturating_add);
+    // At their peak; of a structure that is built and then used, that is at any time.
+    let alive: u64 = { sites.iter() }
+        .filter_map(|&site| context.profile.sites.get(site as usize))
+        .fold(0, |sum, site| sum.saturating_add(site.peak_chunks));
+    let each = span as f64 / alive.max(seen.len() as u64).max(1) as f64;
+    let mut rank = 0u64;
+    let mut ranks = HashMap::with_capacity(seen.len());
+    for (at, &(_, index)) in seen.iter().enumerate() {
+        if at > 0 {
+            let gap = gap(&seen[at - 1..=at]);
+            let between = if gap > MAX_GAP {
+                1.0
+            } else {
+                gap as f64 / each.max(1.0)
+            };
+            rank += crate::analyses::units::rounded(between).max(1);
+        }
+        ranks.insert(index, rank);
+    }
+    ranks
+}

@@ -1,0 +1,310 @@
+//! What to change in a program, checked by replaying its own accesses.
+//!
+//! `trace` takes the windows of a profile, and `replay` says what they cost on a machine. Each
+//! candidate rewrites the addresses as it would place the objects; the difference is its gain. The
+//! gain is one of the whole program: what is not waiting for memory stays.
+
+mod dense;
+mod replay;
+mod trace;
+
+use std::collections::HashMap;
+
+use ccmodel::Machine;
+use serde::Serialize;
+
+use crate::analyses::types::type_name;
+use crate::profile::Profile;
+use replay::{PROBABLE, Replay, Replayed, Rewrite, USUAL_NS, compare, fit, today};
+use trace::{NONE, Trace};
+
+/// A program that gets faster by less is not worth the change: the clock would hardly see it.
+pub const MIN_SPEEDUP: f64 = 1.05;
+/// The most pieces of advice.
+pub const MAX_ITEMS: usize = 10;
+/// Nobody changes a site for which the program waits less than this part of its time.
+const MIN_SHARE: f64 = 0.01;
+
+/// What kind of change it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Allocate objects near those that lead to them.
+    Hint,
+    /// Lay out a finished structure.
+    Morph,
+    /// Use another container.
+    Container,
+    /// Put fields that are used together next to each other.
+    FieldOrder,
+    /// Keep fields that are hardly used apart.
+    Split,
+    /// Keep the objects of a site apart from others, or next to those used with them.
+    Group,
+    /// Make the objects smaller.
+    Smaller,
+    /// Leave it.
+    None,
+}
+
+/// A number that is probably between two others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Range {
+    /// It would surprise if it were less.
+    pub low: f64,
+    /// The most probable.
+    pub estimate: f64,
+    /// It would surprise if it were more.
+    pub high: f64,
+}
+
+/// Misses of the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelMisses {
+    /// Name of the cache or of the translation buffer.
+    pub level: String,
+    /// Today.
+    pub before: f64,
+    /// With the change.
+    pub after: f64,
+}
+
+/// A change, and what it would do to the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Item {
+    /// What kind of change.
+    pub kind: Kind,
+    /// Indices of the sites that it is about.
+    pub sites: Vec<u32>,
+    /// File, line and function of the first of them.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// What these sites allocate.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// What to do, or why nothing.
+    pub what: String,
+    /// What to write.
+    pub code: Option<String>,
+    /// Whether the program gets faster by [`MIN_SPEEDUP`] or more, and surely faster.
+    pub worth_it: bool,
+    /// Time of the whole program before and after, as a quotient; the cost is in it.
+    pub speedup: Range,
+    /// Nanoseconds of the run.
+    pub saved_ns: Range,
+    /// By level of the machine.
+    pub misses: Vec<LevelMisses>,
+    /// The part of the run's time for which the program waits for these sites.
+    pub share: f64,
+    /// Nanoseconds of the change itself in the run.
+    pub cost_ns: f64,
+    /// When it has paid.
+    pub break_even: Option<String>,
+    /// How sure it is.
+    pub confidence: Confidence,
+    /// What would make it wrong.
+    pub wrong_if: String,
+}
+
+/// How far apart the ends of a range are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// At least half of the gain is sure.
+    High,
+    /// A gain is sure.
+    Medium,
+    /// There may be none.
+    Low,
+}
+
+/// What is said about a program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// Name of the machine that the gains are of.
+    pub machine: String,
+    /// Seconds of the run without the profiler: given, or estimated from the accesses.
+    pub seconds: f64,
+    /// Whether they were given.
+    pub seconds_given: bool,
+    /// Whether any change is worth it.
+    pub worth_it: bool,
+    /// The part of the run's time for which the program waits for memory.
+    pub waits: f64,
+    /// Those that are worth it, and then those that are not, by time saved; at most [`MAX_ITEMS`].
+    pub advice: Vec<Item>,
+}
+
+/// What candidates are made from.
+pub(crate) struct Context<'p> {
+    pub(crate) profile: &'p Profile,
+    pub(crate) machine: &'p Machine,
+    pub(crate) trace: &'p Trace,
+    pub(crate) replay: &'p Replay,
+    pub(crate) before: &'p Replayed,
+    /// Nanoseconds of an access that hits.
+    pub(crate) access_ns: f64,
+    /// Nanoseconds of the whole run, of all threads that are busy together.
+    pub(crate) run_ns: f64,
+    /// By site: the part of the run's time for which the program waits for it.
+    pub(crate) waits: HashMap<u32, f64>,
+}
+
+/// A change that could be made.
+pub(crate) struct Candidate<'c> {
+    pub(crate) kind: Kind,
+    pub(crate) sites: Vec<u32>,
+    pub(crate) what: String,
+    pub(crate) code: Option<String>,
+    /// Nanoseconds of the change in the run, besides its effect on misses.
+    pub(crate) cost_ns: f64,
+    pub(crate) break_even: Option<String>,
+    pub(crate) wrong_if: String,
+    pub(crate) rewrite: Box<dyn Rewrite + 'c>,
+}
+
+impl Context<'_> {
+    /// Sites that the program waits for, the longest first.
+    pub(crate) fn waiting_sites(&self) -> Vec<u32> {
+        let mut sites: Vec<(u32, f64)> = { self.waits.iter() }
+            .filter(|&(&site, &share)| site != NONE && share >= MIN_SHARE)
+            .map(|(&site, &share)| (site, share))
+            .collect();
+        sites.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        sites.into_iter().map(|(site, _)| site).collect()
+    }
+
+    /// The part of the run's time for which the program waits for these sites.
+    pub(crate) fn share(&self, sites: &[u32]) -> f64 {
+        let waits = sites.iter().filter_map(|site| self.waits.get(site));
+        waits.sum::<f64>().min(1.0)
+    }
+
+    /// Replays a candidate.
+    fn judge(&self, mut candidate: Candidate<'_>) -> Item {
+        let after = self.replay.run(self.trace, &mut *candidate.rewrite);
+        let found = compare(self.trace, self.before, &after, self.access_ns);
+        let cost = candidate.cost_ns / self.run_ns.max(1.0);
+        let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
+        let speedup = Range {
+            low: 1.0 / high,
+            estimate: 1.0 / estimate,
+            high: 1.0 / low,
+        };
+        let saved = |left: f64| (1.0 - left) * self.run_ns;
+        let scaled = |misses: f64| misses * self.trace.scale;
+        let levels = self.replay.levels.iter();
+        let misses = levels.zip(self.before.misses.iter().zip(&after.misses));
+        let confidence = match (speedup.low - 1.0, speedup.estimate - 1.0) {
+            (low, estimate) if low * 2.0 >= estimate => Confidence::High,
+            (low, _) if low > 0.0 => Confidence::Medium,
+            _ => Confidence::Low,
+        };
+        let first = candidate.sites.first().copied().unwrap_or(NONE);
+        Item {
+            kind: candidate.kind,
+            place: place(self.profile, first),
+            type_name: site_type(self.profile, first).map(str::to_owned),
+            share: self.share(&candidate.sites),
+            sites: candidate.sites,
+            what: candidate.what,
+            code: candidate.code,
+            worth_it: speedup.estimate >= MIN_SPEEDUP && speedup.low > 1.0,
+            speedup,
+            saved_ns: Range {
+                low: saved(high),
+                estimate: saved(estimate),
+                high: saved(low),
+            },
+            misses: misses
+                .map(|(level, (before, after))| LevelMisses {
+                    level: level.clone(),
+                    before: scaled(before[PROBABLE]),
+                    after: scaled(after[PROBABLE]),
+                })
+                .collect(),
+            cost_ns: candidate.cost_ns,
+            break_even: candidate.break_even,
+            confidence,
+            wrong_if: candidate.wrong_if,
+        }
+    }
+}
+
+/// What `profile` advises on `machine`. `seconds` is the time of a run without the profiler; if it
+/// is not given, it is estimated from the number of accesses, and gains are rougher.
+///
+/// O(accesses in the windows) for each candidate; memory some hundred bytes for each access.
+///
+/// `None` without windows, or if the caches of the machine are not known.
+#[must_use]
+pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Option<Advice> {
+    let trace = Trace::new(profile);
+    let replay = Replay::new(machine)?;
+    if trace.steps.is_empty() {
+        return None;
+    }
+    let before = replay.run(&trace, &mut today);
+    let parallel = parallelism(profile);
+    let access_ns = seconds.map_or(USUAL_NS, |seconds| {
+        fit(&trace, &before, seconds * 1e9 * parallel)
+    });
+    let window_ns: f64 = before.window_ns(&trace, access_ns, PROBABLE).iter().sum();
+    let run_ns = match seconds {
+        Some(seconds) => seconds * 1e9 * parallel,
+        None => window_ns * trace.scale,
+    };
+    let waits = before.waits(&trace, window_ns);
+    let context = Context {
+        profile,
+        machine,
+        trace: &trace,
+        replay: &replay,
+        before: &before,
+        access_ns,
+        run_ns,
+        waits,
+    };
+    let candidates: Vec<Candidate<'_>> = Vec::new();
+    let mut items: Vec<Item> = candidates.into_iter().map(|it| context.judge(it)).collect();
+    items.sort_by(|a, b| {
+        let key = |it: &Item| it.saved_ns.estimate;
+        b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))
+    });
+    items.truncate(MAX_ITEMS);
+    Some(Advice {
+        machine: machine.name.clone(),
+        seconds: run_ns / parallel / 1e9,
+        seconds_given: seconds.is_some(),
+        worth_it: items.iter().any(|item| item.worth_it),
+        waits: context.waits.values().sum::<f64>().min(1.0),
+        advice: items,
+    })
+}
+
+/// How many threads are busy at a time, by their events.
+fn parallelism(profile: &Profile) -> f64 {
+    let events = profile.threads.iter().map(|thread| thread.events as f64);
+    let most = events.clone().fold(0.0, f64::max);
+    (events.sum::<f64>() / most.max(1.0)).max(1.0)
+}
+
+/// File, line and function of a site.
+fn place(profile: &Profile, site: u32) -> String {
+    let found = profile.sites.get(site as usize).and_then(|site| {
+        let frame = site.place.or(site.stack.first().copied())?;
+        profile.frames.get(frame as usize)
+    });
+    found.map_or_else(
+        || format!("site {site}"),
+        |frame| match frame.line {
+            0 => frame.function.clone(),
+            line => format!("{}:{line} {}", frame.file, frame.function),
+        },
+    )
+}
+
+/// The name of what a site allocates.
+pub(crate) fn site_type(profile: &Profile, site: u32) -> Option<&str> {
+    type_name(profile, profile.sites.get(site as usize)?.type_id)
+}
