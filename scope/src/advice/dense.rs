@@ -15,6 +15,15 @@ pub(crate) const APART: u64 = 1 << 44;
 /// A larger gap is no part of the heap's row of objects.
 const MAX_GAP: u64 = 1 << 20;
 
+/// What an ordinary allocator rounds sizes up to, and what it keeps beside an object.
+const GRANULE: u64 = 16;
+const HEADER: u64 = 8;
+
+/// What an object of so many bytes takes in an ordinary heap.
+pub(crate) fn chunk(bytes: u64) -> u64 {
+    (bytes + HEADER).next_multiple_of(GRANULE).max(2 * GRANULE)
+}
+
 /// A rank for each object that is accessed, such that neighbours differ by the number of objects
 /// of these sites between them, at least 1. O(n log n).
 pub(crate) fn ranks(context: &Context<'_>, sites: &[u32]) -> HashMap<u32, u64> {

@@ -5,7 +5,10 @@
 //! gain is one of the whole program: what is not waiting for memory stays.
 
 mod dense;
+mod group;
+mod places;
 mod replay;
+mod smaller;
 mod trace;
 
 use std::collections::HashMap;
@@ -14,8 +17,9 @@ use ccmodel::Machine;
 use serde::Serialize;
 
 use crate::analyses::types::type_name;
+use crate::analyses::units::{bytes, ratio};
 use crate::profile::Profile;
-use replay::{PROBABLE, Replay, Replayed, Rewrite, USUAL_NS, compare, fit, today};
+use replay::{PROBABLE, Pace, Replay, Replayed, Rewrite, compare, today};
 use trace::{NONE, Trace};
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
@@ -24,6 +28,13 @@ pub const MIN_SPEEDUP: f64 = 1.05;
 pub const MAX_ITEMS: usize = 10;
 /// Nobody changes a site for which the program waits less than this part of its time.
 const MIN_SHARE: f64 = 0.01;
+
+/// Sites without advice that are spoken of.
+const MAX_REASONS: usize = 3;
+/// With less of its accesses through pointers, a site waits for none.
+const DEPENDENT: f64 = 0.2;
+/// A chunk of a page or more has its lines one behind the other, wherever it is.
+const LARGE: u64 = 4096;
 
 /// What kind of change it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -142,8 +153,7 @@ pub(crate) struct Context<'p> {
     pub(crate) trace: &'p Trace,
     pub(crate) replay: &'p Replay,
     pub(crate) before: &'p Replayed,
-    /// Nanoseconds of an access that hits.
-    pub(crate) access_ns: f64,
+    pub(crate) pace: Pace,
     /// Nanoseconds of the whole run, of all threads that are busy together.
     pub(crate) run_ns: f64,
     /// By site: the part of the run's time for which the program waits for it.
@@ -183,7 +193,7 @@ impl Context<'_> {
     /// Replays a candidate.
     fn judge(&self, mut candidate: Candidate<'_>) -> Item {
         let after = self.replay.run(self.trace, &mut *candidate.rewrite);
-        let found = compare(self.trace, self.before, &after, self.access_ns);
+        let found = compare(self.trace, self.before, &after, self.pace);
         let cost = candidate.cost_ns / self.run_ns.max(1.0);
         let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
         let speedup = Range {
@@ -246,31 +256,35 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
     }
     let before = replay.run(&trace, &mut today);
     let parallel = parallelism(profile);
-    let access_ns = seconds.map_or(USUAL_NS, |seconds| {
-        fit(&trace, &before, seconds * 1e9 * parallel)
+    let pace = seconds.map_or(Pace::USUAL, |seconds| {
+        Pace::fit(&trace, &before, seconds * 1e9 * parallel)
     });
-    let window_ns: f64 = before.window_ns(&trace, access_ns, PROBABLE).iter().sum();
+    let window_ns: f64 = before.window_ns(&trace, pace, PROBABLE).iter().sum();
     let run_ns = match seconds {
         Some(seconds) => seconds * 1e9 * parallel,
         None => window_ns * trace.scale,
     };
-    let waits = before.waits(&trace, window_ns);
+    let waits = before.waits(&trace, pace);
     let context = Context {
         profile,
         machine,
         trace: &trace,
         replay: &replay,
         before: &before,
-        access_ns,
+        pace,
         run_ns,
         waits,
     };
-    let candidates: Vec<Candidate<'_>> = Vec::new();
+    let mut candidates = places::candidates(&context);
+    candidates.extend(group::candidates(&context));
+    candidates.extend(smaller::candidates(&context));
     let mut items: Vec<Item> = candidates.into_iter().map(|it| context.judge(it)).collect();
     items.sort_by(|a, b| {
         let key = |it: &Item| it.saved_ns.estimate;
         b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))
     });
+    items.truncate(MAX_ITEMS);
+    items.extend(reasons(&context, &items));
     items.truncate(MAX_ITEMS);
     Some(Advice {
         machine: machine.name.clone(),
@@ -280,6 +294,60 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         waits: context.waits.values().sum::<f64>().min(1.0),
         advice: items,
     })
+}
+
+/// Why nothing is said about the sites that the program waits for longest.
+fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
+    let is_left = |site: &u32| !items.iter().any(|item| item.sites.contains(site));
+    let sites = context.waiting_sites().into_iter().filter(is_left);
+    let one = Range {
+        low: 1.0,
+        estimate: 1.0,
+        high: 1.0,
+    };
+    sites
+        .take(MAX_REASONS)
+        .map(|site| Item {
+            kind: Kind::None,
+            sites: vec![site],
+            place: place(context.profile, site),
+            type_name: site_type(context.profile, site).map(str::to_owned),
+            what: reason(context, site),
+            code: None,
+            worth_it: false,
+            speedup: one,
+            saved_ns: Range::default(),
+            misses: Vec::new(),
+            share: context.share(&[site]),
+            cost_ns: 0.0,
+            break_even: None,
+            confidence: Confidence::High,
+            wrong_if: "another run uses it in another way".to_owned(),
+        })
+        .collect()
+}
+
+/// Why a site is left as it is.
+fn reason(context: &Context<'_>, site: u32) -> String {
+    let trace = context.trace;
+    let own = || { trace.steps.iter() }.filter(|step| trace.site(step) == site);
+    let led = own().filter(|step| step.via != NONE).count();
+    let share = ratio(led as u64, own().count() as u64);
+    let largest = context
+        .profile
+        .sites
+        .get(site as usize)
+        .map_or(0, |it| it.largest);
+    match share {
+        _ if largest >= LARGE => {
+            format!(
+                "chunks of up to {}: their places do not matter",
+                bytes(largest)
+            )
+        }
+        ..DEPENDENT => "its loads do not wait for each other: the processor overlaps them".into(),
+        _ => "no other place or order of its objects was found that misses less".into(),
+    }
 }
 
 /// How many threads are busy at a time, by their events.

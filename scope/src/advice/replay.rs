@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use ccmodel::{CacheGeometry, CacheLevel, Frames, Hierarchy, Inclusion, Machine, Simulator};
+use ccmodel::{CacheGeometry, CacheLevel, Frames, Hierarchy, Machine, Simulator};
 
 use super::trace::{NONE, Step, Trace, index_32};
 use crate::analyses::misses::{costs, student};
@@ -24,11 +24,12 @@ const AHEAD: usize = 96;
 const HIT_NS: f64 = 1.2;
 /// The part of a miss that is waited for where accesses go on from block to block, as prefetchers
 /// foresee.
-const FORESEEN: f64 = 0.15;
-/// Nanoseconds for an access that hits, if the run's time is not known.
-pub(crate) const USUAL_NS: f64 = 0.7;
+const FORESEEN: f64 = 0.04;
+/// The most that a miss near another one saves. Calibration measures them one behind the other, as
+/// prefetchers like it; in structures there are other accesses between them.
+const MAX_NEIGHBOURS: f64 = 0.5;
 /// Between those of the fastest programs and of those that do other work.
-const ACCESS_NS: [f64; 2] = [0.1, 1e4];
+const ACCESS_NS: [f64; 2] = [0.25, 1e4];
 /// Bits of the address of a page, and of what is fetched along with a block.
 const PAGE_BITS: u32 = 12;
 
@@ -37,8 +38,6 @@ const PAGE_BITS: u32 = 12;
 pub(crate) struct Place {
     pub(crate) address: u64,
     pub(crate) size: u8,
-    /// In a huge page, whose translation no program of this size misses.
-    pub(crate) huge: bool,
     /// Waits for the place before it: the link that led here is new.
     pub(crate) after: bool,
 }
@@ -49,7 +48,6 @@ impl Place {
         Place {
             address: step.address,
             size: step.size,
-            huge: false,
             after: false,
         }
     }
@@ -86,11 +84,34 @@ type Latency = [f32; 3];
 /// See [`Latency`].
 pub(crate) const PROBABLE: usize = 1;
 
+/// An access to a place.
+#[derive(Clone, Copy, Debug)]
+struct Accessed {
+    /// Index of its step.
+    step: u32,
+    /// See [`Place`].
+    after: bool,
+    line: u64,
+    latency: Latency,
+}
+
+/// What the simulator says of an access.
+struct Found {
+    step: u32,
+    after: bool,
+    line: u64,
+    /// Levels, as bits.
+    missed: u16,
+    /// Whether no access before it was to this line, and to this page.
+    new: [bool; 2],
+    /// The part of the latency that is waited for.
+    part: f32,
+}
+
 /// The accesses of a trace with a change, or without.
 #[derive(Debug)]
 pub(crate) struct Replayed {
-    /// By access: step and latency.
-    accesses: Vec<(u32, bool, Latency)>,
+    accesses: Vec<Accessed>,
     /// Indices of the first access after each window.
     ends: Vec<usize>,
     /// In the windows, by level: certain ones, probable ones, possible ones.
@@ -99,9 +120,7 @@ pub(crate) struct Replayed {
 
 /// Simulates a machine.
 pub(crate) struct Replay {
-    caches: Hierarchy,
-    /// Simulated apart, since what lies in huge pages does not ask it.
-    tlbs: Option<Hierarchy>,
+    hierarchy: Hierarchy,
     /// Of a miss of each cache and then of each translation buffer, in nanoseconds.
     costs: Vec<f64>,
     /// Of a far miss, the part that is paid once in a block of so many bits.
@@ -119,41 +138,42 @@ impl Replay {
             .iter()
             .map(|cache| effective(cache, machine))
             .collect();
-        let caches = Hierarchy::new(caches, nominal.inclusion(), Vec::new())
-            .or_else(|_| Hierarchy::new(nominal.caches().to_vec(), nominal.inclusion(), vec![]));
-        let caches = caches.ok()?;
-        // A simulator has a cache at least: one that never says anything about translations.
-        let tlbs = nominal.tlbs().to_vec();
-        let page = CacheLevel::lru("page", CacheGeometry::new(1, 64, 1).ok()?);
-        let has_tlbs = !tlbs.is_empty();
-        let tlbs = Hierarchy::new(vec![page], Inclusion::NonInclusive, tlbs);
+        let hierarchy = Hierarchy::new(caches, nominal.inclusion(), nominal.tlbs().to_vec());
         let levels = nominal.caches().iter().chain(nominal.tlbs());
+        let shares: f64 = machine.neighbours.iter().map(|it| it.share).sum();
+        let fair = (MAX_NEIGHBOURS / shares.max(f64::MIN_POSITIVE)).min(1.0);
         Some(Replay {
-            caches,
-            tlbs: tlbs.ok().filter(|_| has_tlbs),
+            // A cache that would be smaller than one that it includes is left as it is.
+            hierarchy: hierarchy.unwrap_or_else(|_| nominal.clone()),
             costs: costs(machine),
             neighbours: machine
                 .neighbours
                 .iter()
-                .map(|it| (it.block_bytes.trailing_zeros(), it.share))
+                .map(|it| (it.block_bytes.trailing_zeros(), it.share * fair))
                 .collect(),
             levels: levels.map(|level| level.name.clone()).collect(),
         })
     }
 
+    /// What it takes to access `bytes` bytes at random places, all levels together.
+    pub(crate) fn latency_ns(&self, bytes: u64) -> f64 {
+        let levels = self.hierarchy.caches().iter().chain(self.hierarchy.tlbs());
+        let absent =
+            levels.map(|level| (1.0 - level.bytes() as f64 / bytes.max(1) as f64).max(0.0));
+        absent
+            .zip(&self.costs)
+            .map(|(absent, cost)| absent * cost)
+            .sum()
+    }
+
     /// O(accesses).
     pub(crate) fn run(&self, trace: &Trace, rewrite: &mut dyn Rewrite) -> Replayed {
-        let mut simulator = Simulator::new(&self.caches, Frames::Identity);
-        let mut pages = self
-            .tlbs
-            .as_ref()
-            .map(|tlbs| Simulator::new(tlbs, Frames::Identity));
-        let cache_levels = self.caches.caches().len();
+        let mut simulator = Simulator::new(&self.hierarchy, Frames::Identity);
+        let cache_levels = self.hierarchy.caches().len();
         let levels = self.levels.len();
         let mut seen = [Seen::default(), Seen::default()];
         let mut streams = Streams::default();
-        // By access: levels missed, as bits; whether each kind's block was new; its part of the cost.
-        let mut found: Vec<(u32, bool, u16, [bool; 2], f32)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         let mut ends = Vec::with_capacity(trace.ends.len());
         let mut places = Vec::new();
         for window in trace.windows() {
@@ -163,32 +183,34 @@ impl Replay {
                 places.clear();
                 rewrite.places(index, step, &mut places);
                 for place in &places {
-                    let before = simulator.cache_misses();
-                    let mut missed = 0u16;
-                    let mut new = [false; 2];
                     let line = place.address >> LINE_BITS;
-                    new[0] = seen[0].is_new(line);
+                    let new = [
+                        seen[0].is_new(line),
+                        seen[1].is_new(place.address >> PAGE_BITS),
+                    ];
+                    let before = [simulator.cache_misses(), simulator.tlb_misses()];
+                    let mut missed = 0u16;
                     if simulator.access(place.address, u32::from(place.size)) {
-                        let after = simulator.cache_misses();
-                        for level in 0..cache_levels {
-                            missed |= u16::from(before[level] != after[level]) << level;
-                        }
-                    }
-                    if let Some(pages) = pages.as_mut().filter(|_| !place.huge) {
-                        new[1] = seen[1].is_new(place.address >> PAGE_BITS);
-                        let before = pages.tlb_misses();
-                        pages.access(place.address, 1);
-                        let after = pages.tlb_misses();
-                        for level in 0..levels - cache_levels {
-                            let is_missed = before[level] != after[level];
-                            missed |= u16::from(is_missed) << (cache_levels + level);
+                        let after = [simulator.cache_misses(), simulator.tlb_misses()];
+                        for level in 0..levels {
+                            let tlb = usize::from(level >= cache_levels);
+                            let at = level - tlb * cache_levels;
+                            let is_missed = before[tlb][at] != after[tlb][at];
+                            missed |= u16::from(is_missed) << level;
                         }
                     }
                     let part = match missed {
                         0 => 0.0,
                         _ => streams.part(line, &self.neighbours),
                     };
-                    found.push((index_32(index), place.after, missed, new, part));
+                    found.push(Found {
+                        step: index_32(index),
+                        after: place.after,
+                        line,
+                        missed,
+                        new,
+                        part,
+                    });
                 }
             }
             ends.push(found.len());
@@ -198,36 +220,35 @@ impl Replay {
     }
 
     /// From misses to nanoseconds. `blocks`: lines and pages that the program uses.
-    fn cost(
-        &self,
-        found: &[(u32, bool, u16, [bool; 2], f32)],
-        ends: Vec<usize>,
-        blocks: [f64; 2],
-    ) -> Replayed {
-        let cache_levels = self.caches.caches().len();
-        let none = [].as_slice();
-        let tlbs = self.tlbs.as_ref().map_or(none, |tlbs| tlbs.tlbs());
-        let held = { self.caches.caches().iter() }.map(|cache| cache.blocks() as f64 / blocks[0]);
-        let held = held.chain(tlbs.iter().map(|tlb| tlb.blocks() as f64 / blocks[1]));
+    fn cost(&self, found: &[Found], ends: Vec<usize>, blocks: [f64; 2]) -> Replayed {
+        let cache_levels = self.hierarchy.caches().len();
+        let held = |level: &CacheLevel, blocks: f64| level.blocks() as f64 / blocks;
+        let caches = self.hierarchy.caches().iter().map(|it| held(it, blocks[0]));
+        let held = caches.chain(self.hierarchy.tlbs().iter().map(|it| held(it, blocks[1])));
         // How probable it is that a level does not hold what no window has accessed.
         let absent: Vec<f64> = held.map(|held| (1.0 - held).max(0.0)).collect();
         let mut misses = vec![[0.0; 3]; self.levels.len()];
-        let access = |&(step, after, missed, new, part): &(u32, bool, u16, [bool; 2], f32)| {
+        let access = |it: &Found| {
             let mut latency = [0.0f64; 3];
-            for level in (0..self.levels.len()).filter(|level| missed >> level & 1 == 1) {
-                let is_new = new[usize::from(level >= cache_levels)];
+            for level in (0..self.levels.len()).filter(|level| it.missed >> level & 1 == 1) {
+                let is_new = it.new[usize::from(level >= cache_levels)];
                 let chances = match is_new {
                     true => [0.0, absent.get(level).copied().unwrap_or(1.0), 1.0],
                     false => [1.0; 3],
                 };
                 // Translations are not fetched ahead, but the walks of neighbours are short.
-                let cost = self.costs.get(level).copied().unwrap_or(0.0) * f64::from(part);
+                let cost = self.costs.get(level).copied().unwrap_or(0.0) * f64::from(it.part);
                 for (which, chance) in chances.into_iter().enumerate() {
                     latency[which] += chance * cost;
                     misses[level][which] += chance;
                 }
             }
-            (step, after, latency.map(narrow))
+            Accessed {
+                step: it.step,
+                after: it.after,
+                line: it.line,
+                latency: latency.map(narrow),
+            }
         };
         Replayed {
             accesses: found.iter().map(access).collect(),
@@ -238,6 +259,13 @@ impl Replay {
 }
 
 const LINE_BITS: u32 = 6;
+/// Lines that may be on their way; those with the same low bits count as one.
+const ARRIVING: usize = 256;
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits")]
+fn slot(line: u64) -> usize {
+    line as usize % ARRIVING
+}
 
 /// A latency has few digits.
 #[expect(clippy::cast_possible_truncation, reason = "latencies are rounded")]
@@ -343,63 +371,79 @@ impl Streams {
         }
         self.recent[self.at % 32] = line;
         self.at += 1;
-        narrow(part.max(FORESEEN))
+        narrow(part)
     }
 }
 
 impl Replayed {
-    /// By site: the part of the time of the windows that is waited for.
-    pub(crate) fn waits(&self, trace: &Trace, window_ns: f64) -> HashMap<u32, f64> {
+    /// The part of the time that is waited for, by site: that of all, shared by their latencies.
+    pub(crate) fn waits(&self, trace: &Trace, pace: Pace) -> HashMap<u32, f64> {
+        let ns = |pace| self.window_ns(trace, pace, PROBABLE).iter().sum::<f64>();
+        let without = Pace {
+            of_misses: 0.0,
+            ..pace
+        };
+        let waited = 1.0 - ns(without) / ns(pace).max(f64::MIN_POSITIVE);
+        let latency = |it: &Accessed| f64::from(it.latency[PROBABLE]);
+        let all: f64 = self.accesses.iter().map(latency).sum();
         let mut waits = HashMap::new();
-        for &(index, _, latency) in &self.accesses {
-            if latency[PROBABLE] > 0.0 {
-                let site = trace.site(&trace.steps[index as usize]);
-                *waits.entry(site).or_default() += f64::from(latency[PROBABLE]) / window_ns;
-            }
+        for it in self.accesses.iter().filter(|&it| latency(it) > 0.0) {
+            let site = trace.site(&trace.steps[it.step as usize]);
+            *waits.entry(site).or_default() += waited * latency(it) / all;
         }
         waits
     }
 
-    /// Nanoseconds of each window, if an access takes `access_ns` besides misses. `which` is as in
-    /// [`Latency`].
-    pub(crate) fn window_ns(&self, trace: &Trace, access_ns: f64, which: usize) -> Vec<f64> {
+    /// Nanoseconds of each window. `which` is as in [`Latency`].
+    pub(crate) fn window_ns(&self, trace: &Trace, pace: Pace, which: usize) -> Vec<f64> {
         let mut ready = vec![0.0f64; trace.steps.len()];
         let mut retired = [0.0f64; AHEAD];
-        let (mut last_start, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
+        // Lines that are on their way, and when they arrive.
+        let mut arriving = [(u64::MAX, 0.0f64); ARRIVING];
+        let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
         let mut surprised = NONE;
         let mut windows = Vec::with_capacity(self.ends.len());
         let (mut at, mut window_start) = (0, 0.0);
         for &end in &self.ends {
-            for (count, &(index, after, latency)) in (at..end).zip(&self.accesses[at..end]) {
-                let step = &trace.steps[index as usize];
-                let mut start = (last_start + access_ns)
+            for (count, it) in (at..end).zip(&self.accesses[at..end]) {
+                let step = &trace.steps[it.step as usize];
+                // In order, as soon as there is room; one that waits does not hold up the next.
+                started = (started + pace.access_ns)
                     .max(retired[count % AHEAD])
                     .max(fence);
-                if after {
+                let mut start = started;
+                if it.after {
                     start = start.max(before);
                 }
                 let mut hit = 0.0;
                 if let Some(&pointer) = ready.get(step.via as usize) {
                     start = start.max(pointer);
                     hit = HIT_NS;
-                    if step.surprises && surprised != index {
-                        surprised = index;
+                    if step.surprises && surprised != it.step {
+                        surprised = it.step;
                         start = start.max(last_retired);
                         fence = start;
                     }
                 }
-                let done = start + hit + f64::from(latency[which]);
+                let mut done = start + hit + f64::from(it.latency[which]) * pace.of_misses;
+                let line = &mut arriving[slot(it.line)];
+                if it.latency[which] > 0.0 {
+                    *line = (it.line, done);
+                } else if line.0 == it.line {
+                    done = done.max(line.1);
+                }
                 // A write is done when it is under way.
-                let done = if step.write { start } else { done };
+                if step.write {
+                    done = start;
+                }
                 before = done;
-                ready[index as usize] = done;
-                last_start = start;
+                ready[it.step as usize] = done;
                 last_retired = last_retired.max(done);
                 retired[count % AHEAD] = last_retired;
             }
             at = end;
-            windows.push(last_retired.max(last_start) - window_start);
-            window_start = last_retired.max(last_start);
+            windows.push(last_retired.max(started) - window_start);
+            window_start = last_retired.max(started);
         }
         windows
     }
@@ -416,11 +460,11 @@ pub(crate) fn compare(
     trace: &Trace,
     before: &Replayed,
     after: &Replayed,
-    access_ns: f64,
+    pace: Pace,
 ) -> Comparison {
     let part = |which: usize| {
-        let old = before.window_ns(trace, access_ns, which);
-        let new = after.window_ns(trace, access_ns, which);
+        let old = before.window_ns(trace, pace, which);
+        let new = after.window_ns(trace, pace, which);
         let total: f64 = old.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let left = new.iter().sum::<f64>() / total;
         let windows = old.len() as f64;
@@ -441,25 +485,54 @@ pub(crate) fn compare(
     }
 }
 
-/// What an access costs besides misses, so that the windows take their part of the run's time.
-pub(crate) fn fit(trace: &Trace, before: &Replayed, ns: f64) -> f64 {
-    let total = |access_ns: f64| {
-        let windows = before.window_ns(trace, access_ns, PROBABLE);
-        windows.iter().sum::<f64>() * trace.scale
-    };
-    let [mut low, mut high] = ACCESS_NS;
-    if total(low) >= ns {
-        return low;
-    }
-    for _ in 0..FIT_STEPS {
-        let middle = (low * high).sqrt();
-        match total(middle) < ns {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    (low * high).sqrt()
+/// How fast the program goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pace {
+    /// Nanoseconds of an access, besides its misses.
+    pub(crate) access_ns: f64,
+    /// What misses cost, as a part of what they would by the machine.
+    pub(crate) of_misses: f64,
 }
 
-/// Halves the exponent: to a thousandth of it.
-const FIT_STEPS: usize = 14;
+impl Pace {
+    /// If the time of the run is not known.
+    pub(crate) const USUAL: Pace = Pace {
+        access_ns: 0.7,
+        of_misses: 1.0,
+    };
+
+    /// The pace at which the windows take their part of a run of `ns` nanoseconds: the accesses
+    /// take more, or if even the fastest processor would need longer, the misses less.
+    pub(crate) fn fit(trace: &Trace, before: &Replayed, ns: f64) -> Pace {
+        let total = |pace: Pace| {
+            let windows = before.window_ns(trace, pace, PROBABLE);
+            windows.iter().sum::<f64>() * trace.scale
+        };
+        let [fastest, slowest] = ACCESS_NS.map(|access_ns| Pace {
+            access_ns,
+            of_misses: 1.0,
+        });
+        let without_misses = Pace {
+            of_misses: 0.0,
+            ..fastest
+        };
+        let [mut low, mut high] = match total(fastest) < ns {
+            true => [fastest, slowest],
+            false => [without_misses, fastest],
+        };
+        for _ in 0..FIT_STEPS {
+            let middle = Pace {
+                access_ns: (low.access_ns * high.access_ns).sqrt(),
+                of_misses: (low.of_misses + high.of_misses) / 2.0,
+            };
+            match total(middle) < ns {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        high
+    }
+}
+
+/// To a thousandth of the range.
+const FIT_STEPS: usize = 12;

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
-use crate::analyses::misses::used;
 use crate::analyses::structures::element_offset;
 use crate::analyses::units::sum;
-use crate::profile::{Access, NEAR, Profile};
+use crate::profile::{Access, NEAR, Profile, Window};
 
 /// No object, no load: the stack, global variables, or nothing.
 pub(crate) const NONE: u32 = u32::MAX;
 /// More recorded accesses than this are thinned out, whole windows at a time: windows are a sample
 /// in any case, and each candidate takes some tenths of a microsecond for an access.
 const MAX_STEPS: usize = 1 << 22;
+/// With so many windows at random times, the run's beginning is left out: it stands for itself.
+const MIN_RANDOM: usize = 2;
 /// Larger chunks of no known type are tables.
 const MAX_NODE: u64 = 1024;
 
@@ -50,6 +51,8 @@ pub(crate) struct Trace {
     pub(crate) steps: Vec<Step>,
     /// Index of the first step after each window.
     pub(crate) ends: Vec<usize>,
+    /// When each window began, in events.
+    times: Vec<u64>,
     pub(crate) objects: Vec<Object>,
     /// All accesses of the run, for each of `steps`.
     pub(crate) scale: f64,
@@ -58,12 +61,18 @@ pub(crate) struct Trace {
 impl Trace {
     /// O(accesses in the windows).
     pub(crate) fn new(profile: &Profile) -> Trace {
-        let windows: Vec<_> = used(&profile.windows).collect();
+        let is_random = |window: &&Window| !window.from_start;
+        let random = profile.windows.iter().filter(is_random).count();
+        let windows = profile.windows.iter();
+        let windows: Vec<_> = windows
+            .filter(|window| random < MIN_RANDOM || is_random(window))
+            .collect();
         let recorded: usize = windows.iter().map(|window| window.accesses.len()).sum();
         let keep_one_of = recorded.div_ceil(MAX_STEPS).max(1);
         let mut builder = Builder::new(profile);
         for window in windows.iter().step_by(keep_one_of) {
             builder.window(&window.accesses);
+            builder.trace.times.push(window.time);
         }
         let total = &profile.total;
         let all = [
@@ -87,6 +96,13 @@ impl Trace {
     /// Index of the site that a step accesses, or [`NONE`].
     pub(crate) fn site(&self, step: &Step) -> u32 {
         self.object(step.object).map_or(NONE, |object| object.site)
+    }
+
+    /// The first step of the windows that begin at `time` or later; `None` if there are none.
+    pub(crate) fn first_after(&self, time: u64) -> Option<usize> {
+        let window = self.times.partition_point(|&begun| begun < time);
+        let first = self.windows().nth(window)?;
+        Some(first.start)
     }
 
     /// Indices of the steps of each window.

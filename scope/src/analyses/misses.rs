@@ -255,8 +255,7 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
 /// Windows at random times stand for the run; while they are few, its beginning helps.
 const ENOUGH_WINDOWS: usize = 8;
 
-/// The windows that stand for the run.
-pub(crate) fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
+fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
     let random = windows.iter().filter(|window| !window.from_start).count();
     windows
         .iter()
@@ -288,11 +287,20 @@ pub(crate) fn costs(machine: &Machine) -> Vec<f64> {
         let named = machine.levels.iter().find(|level| level.name == cache.name);
         named.map_or(0.0, |level| level.step_ns())
     };
+    // A calibrated machine has more steps than buffers: each is of the buffer whose reach is next.
     let pages = LevelKind::Pages(PageSize::Small4K);
-    let steps = machine.levels.iter().filter(|level| level.kind == pages);
-    let steps = steps.flat_map(|level| level.steps.iter().map(|step| step.step_ns));
+    let levels = machine.levels.iter().filter(|level| level.kind == pages);
+    let mut of_tlbs = vec![0.0; hierarchy.tlbs().len()];
+    for step in levels.flat_map(|level| &level.steps) {
+        let far = |tlb: &CacheLevel| (step.capacity_bytes / tlb.bytes() as f64).ln().abs();
+        let tlbs = (0..).zip(hierarchy.tlbs());
+        let nearest = tlbs.min_by(|a, b| far(a.1).total_cmp(&far(b.1)));
+        if let Some(cost) = nearest.and_then(|(at, _): (usize, _)| of_tlbs.get_mut(at)) {
+            *cost += step.step_ns;
+        }
+    }
     let caches = hierarchy.caches().iter().map(of_cache);
-    caches.chain(steps.take(hierarchy.tlbs().len())).collect()
+    caches.chain(of_tlbs).collect()
 }
 
 /// What is known of a cache in a window.

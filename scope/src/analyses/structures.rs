@@ -48,6 +48,8 @@ pub struct Structure {
     pub table: Option<u32>,
     /// Offsets of the fields that lead from node to node.
     pub offsets: Vec<u32>,
+    /// Those of them that lead back to where another came from.
+    pub back: Vec<u32>,
     /// Loads of these fields in the windows.
     pub loads: u64,
 }
@@ -86,12 +88,12 @@ pub fn structures(profile: &Profile) -> Vec<Structure> {
             continue;
         }
         let leads_back = |&offset: &u32| inverse.get(&(group, offset)).is_some_and(|&it| it);
-        let back = used.iter().filter(|it| leads_back(it)).count();
+        let back: Vec<u32> = used.iter().copied().filter(leads_back).collect();
         let table = places.get(&group).and_then(|tables| {
             let largest = tables.iter().max_by_key(|(_, places)| places.len())?;
             (largest.1.len() > TABLE_PLACES).then_some(*largest.0)
         });
-        let shape = match (used.len(), back) {
+        let shape = match (used.len(), back.len()) {
             (0 | 1, _) if table.is_some() => Shape::HashChain,
             (0 | 1, _) => Shape::List,
             (2, 1..) => Shape::DoublyLinkedList,
@@ -103,6 +105,7 @@ pub fn structures(profile: &Profile) -> Vec<Structure> {
             sites: sites.remove(&group).into_iter().flatten().collect(),
             table: table.filter(|_| shape == Shape::HashChain),
             offsets: used,
+            back,
             loads,
         });
     }

@@ -1,0 +1,500 @@
+//! Where the nodes of a structure would lie: hints when they are allocated, or one morph.
+//!
+//! The pointers in the windows give the nodes that were used and who led to whom. The rest of the
+//! structure is made up, so that the nodes that were used do not get all the room: as many as there
+//! are, at the links that no window followed, in subtrees of equal size. Then a [`Layout`] of the
+//! model places all of them.
+
+use std::collections::{HashMap, HashSet};
+
+use ccmodel::{HintPolicy, Layout, NO_NODE, NodeExtent, PageSize, Shape, morph_cost};
+
+use super::dense::NEW_MEMORY;
+use super::replay::{PROBABLE, Place, compare};
+use super::trace::{NONE, Step, index_32};
+use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::structures::{Structure, element_offset, structures};
+use crate::analyses::types::field_at;
+
+/// More nodes than this are taken for as many: the caches are too small for either.
+const MAX_NODES: u64 = 1 << 21;
+/// Larger nodes have lines of their own in any case.
+const MAX_NODE_BYTES: u64 = 1024;
+/// Structures that are larger lie in huge pages, if they are morphed. That makes the morph cheaper;
+/// for the accesses it is not counted on: below a hypervisor, huge pages often save nothing.
+const HUGE_BYTES: u64 = 8 << 20;
+/// What a hinted allocation takes longer than one without, in the caches (docs/benchmarks.md), and
+/// the part of an access to memory that it waits for: the page of the hint is anywhere.
+pub(super) const HINT_NS: f64 = 7.0;
+const HINT_WAITS: f64 = 0.5;
+/// Another policy or layout than the usual one must leave less than this part of its time.
+const CLEARLY: f64 = 0.9;
+/// A structure is finished when this part of its nodes is allocated.
+const FINISHED: f64 = 0.95;
+/// Children of a node with one link after another: a list.
+const MAX_CHILDREN: usize = 16;
+
+const MORPHS: [Layout; 4] = [
+    Layout::Hierarchical,
+    Layout::Preorder,
+    Layout::DepthFirst,
+    Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+];
+const POLICIES: [HintPolicy; 3] = [
+    HintPolicy::NewBlock,
+    HintPolicy::Closest,
+    HintPolicy::FirstFit,
+];
+
+/// Hints and morphs for the structures that the program waits for.
+pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
+    let waiting = context.waiting_sites();
+    let mut found = Vec::new();
+    for structure in structures(context.profile) {
+        if !structure.sites.iter().any(|site| waiting.contains(site)) {
+            continue;
+        }
+        let Some(forest) = Forest::new(context, &structure) else {
+            continue;
+        };
+        found.extend(hint(context, &structure, &forest));
+        found.extend(morph(context, &structure, &forest));
+    }
+    found
+}
+
+/// Nodes of a structure, those that were seen and those that were not.
+struct Forest {
+    shape: Shape,
+    /// By object.
+    nodes: HashMap<u32, u32>,
+    node: NodeExtent,
+    /// Alive at the peak.
+    count: u64,
+}
+
+/// Places of nodes, from a layout.
+#[derive(Default)]
+struct Placed {
+    by_object: HashMap<u32, u64>,
+    /// Steps before this one stay as they are.
+    from: usize,
+}
+
+impl Placed {
+    fn rewrite(&self, index: usize, step: &Step, into: &mut Vec<Place>) {
+        let new = self
+            .by_object
+            .get(&step.object)
+            .filter(|_| index >= self.from);
+        into.push(match new {
+            Some(start) => Place::at(NEW_MEMORY + start + u64::from(step.offset), step),
+            None => Place::today(step),
+        });
+    }
+}
+
+impl Forest {
+    fn new(context: &Context<'_>, structure: &Structure) -> Option<Forest> {
+        let sites = || {
+            let sites = structure.sites.iter();
+            sites.filter_map(|&site| context.profile.sites.get(site as usize))
+        };
+        let bytes = sites().map(|site| site.largest).max()?;
+        if bytes == 0 || bytes > MAX_NODE_BYTES {
+            return None;
+        }
+        let node = NodeExtent::new(u32::try_from(bytes).ok()?, 8).ok()?;
+        let count = sites().fold(0, |sum: u64, site| sum.saturating_add(site.peak_chunks));
+        let links = Links::new(context, structure);
+        let (shape, nodes) = links.complete(count.min(MAX_NODES))?;
+        Some(Forest {
+            shape,
+            nodes,
+            node,
+            count,
+        })
+    }
+
+    fn place(&self, layout: Layout, from: usize) -> Placed {
+        let placement = layout.place(&self.shape, self.node);
+        let of_node = |(&object, &node): (&u32, &u32)| (object, placement.offset(node));
+        Placed {
+            by_object: self.nodes.iter().map(of_node).collect(),
+            from,
+        }
+    }
+}
+
+/// Pointers between nodes, as the windows show them.
+struct Links {
+    /// Objects, and by place in the node those that it leads to.
+    children: HashMap<u32, Vec<Option<u32>>>,
+    /// Places that were seen to lead nowhere.
+    ends: HashSet<(u32, usize)>,
+    /// Objects, parents before children.
+    roots: Vec<u32>,
+    fan_out: usize,
+}
+
+impl Links {
+    fn new(context: &Context<'_>, structure: &Structure) -> Links {
+        let trace = context.trace;
+        let place_of: HashMap<u32, usize> = { structure.offsets.iter() }
+            .filter(|offset| !structure.back.contains(offset))
+            .enumerate()
+            .map(|(place, &offset)| (offset, place))
+            .collect();
+        let fan_out = place_of.len().clamp(1, MAX_CHILDREN);
+        let is_node = |object: u32| {
+            let found = trace.object(object);
+            found.is_some_and(|object| structure.sites.contains(&object.site))
+        };
+        let mut parent_of: HashMap<u32, u32> = HashMap::new();
+        let mut children: HashMap<u32, Vec<Option<u32>>> = HashMap::new();
+        let (mut order, mut ends) = (Vec::new(), HashSet::new());
+        for step in trace.steps.iter().filter(|step| is_node(step.object)) {
+            let entry = children.entry(step.object).or_insert_with(|| {
+                order.push(step.object);
+                vec![None; fan_out]
+            });
+            let offset = element_offset(context.profile, trace.site(step), step.offset);
+            let Some(&place) = place_of.get(&offset).filter(|_| step.size == 8) else {
+                continue;
+            };
+            if !is_node(step.target) {
+                if !step.write {
+                    ends.insert((step.object, place));
+                }
+                continue;
+            }
+            if parent_of.contains_key(&step.target)
+                || leads_to(&parent_of, step.object, step.target)
+            {
+                continue;
+            }
+            if let Some(child @ None) = entry.get_mut(place) {
+                *child = Some(step.target);
+                parent_of.insert(step.target, step.object);
+                children.entry(step.target).or_insert_with(|| {
+                    order.push(step.target);
+                    vec![None; fan_out]
+                });
+            }
+        }
+        order.retain(|object| !parent_of.contains_key(object));
+        Links {
+            children,
+            ends,
+            roots: order,
+            fan_out,
+        }
+    }
+
+    /// The forest of `count` nodes, and the node of each object.
+    fn complete(&self, count: u64) -> Option<(Shape, HashMap<u32, u32>)> {
+        let seen = self.children.len() as u64;
+        if seen == 0 {
+            return None;
+        }
+        let is_open = |object: u32, place: usize| {
+            let children = self.children.get(&object);
+            children.is_some_and(|children| children.get(place).is_some_and(Option::is_none))
+                && !self.ends.contains(&(object, place))
+        };
+        let objects = self.children.keys();
+        let open: u64 = objects
+            .map(|&object| {
+                (0..self.fan_out)
+                    .filter(|&place| is_open(object, place))
+                    .count() as u64
+            })
+            .sum();
+        let missing = count.saturating_sub(seen);
+        let mut parents: Vec<u32> = Vec::new();
+        let mut nodes = HashMap::new();
+        let mut subtrees = Subtrees::new(missing, open, self.fan_out);
+        // Objects and subtrees that are still to be numbered, below their parents.
+        let mut todo: Vec<(Hanging, u32)> = Vec::new();
+        todo.extend(
+            self.roots
+                .iter()
+                .rev()
+                .map(|&root| (Hanging::Object(root), NO_NODE)),
+        );
+        while let Some((hanging, parent)) = todo.pop() {
+            let node = index_32(parents.len());
+            match hanging {
+                Hanging::Object(object) => {
+                    parents.push(parent);
+                    nodes.insert(object, node);
+                    let children = self.children.get(&object)?;
+                    for (place, child) in children.iter().enumerate().rev() {
+                        match child {
+                            Some(child) => todo.push((Hanging::Object(*child), node)),
+                            None if is_open(object, place) => {
+                                todo.push((Hanging::Unseen(subtrees.next()), node));
+                            }
+                            None => {}
+                        }
+                    }
+                }
+                Hanging::Unseen(0) => {}
+                Hanging::Unseen(size) => {
+                    parents.push(parent);
+                    subtrees.split(size - 1, |part| todo.push((Hanging::Unseen(part), node)));
+                }
+            }
+        }
+        // What hangs nowhere: structures of the size of those that were seen.
+        let mean = (seen / self.roots.len().max(1) as u64).max(1);
+        let rest = subtrees.rest();
+        let whole = std::iter::repeat_n(mean, usize::try_from(rest / mean).unwrap_or(0));
+        let mut rest: Vec<(u64, u32)> = { whole.chain([rest % mean]) }
+            .map(|size| (size, NO_NODE))
+            .collect();
+        while let Some((size, parent)) = rest.pop() {
+            if size > 0 {
+                let node = index_32(parents.len());
+                parents.push(parent);
+                subtrees.split(size - 1, |part| rest.push((part, node)));
+            }
+        }
+        Some((Shape::from_parent_vec(parents).ok()?, nodes))
+    }
+}
+
+enum Hanging {
+    Object(u32),
+    /// A subtree of so many nodes that no window has accessed.
+    Unseen(u64),
+}
+
+/// Whether `from` hangs below `to`. Chains that are longer than this are no circles.
+fn leads_to(parent_of: &HashMap<u32, u32>, from: u32, to: u32) -> bool {
+    let mut at = Some(from);
+    for _ in 0..64 {
+        match at {
+            Some(object) if object == to => return true,
+            Some(object) => at = parent_of.get(&object).copied(),
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Sizes of the subtrees that were not seen.
+struct Subtrees {
+    left: u64,
+    open: u64,
+    fan_out: usize,
+    random: u64,
+}
+
+impl Subtrees {
+    fn new(left: u64, open: u64, fan_out: usize) -> Subtrees {
+        Subtrees {
+            left,
+            open,
+            fan_out,
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// Of the next open place: equal parts of what is left.
+    fn next(&mut self) -> u64 {
+        let size = self.left.div_ceil(self.open.max(1)).min(self.left);
+        self.open = self.open.saturating_sub(1);
+        self.left -= size;
+        size
+    }
+
+    fn rest(&mut self) -> u64 {
+        std::mem::take(&mut self.left)
+    }
+
+    /// A random one of two subtrees is smaller; more of them are alike.
+    fn split(&mut self, size: u64, mut see: impl FnMut(u64)) {
+        match self.fan_out {
+            1 => see(size),
+            2 => {
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                let first = self.random % (size + 1);
+                see(first);
+                see(size - first);
+            }
+            more => {
+                let more = more as u64;
+                (0..more).for_each(|part| see((size + part) / more));
+            }
+        }
+    }
+}
+
+/// The field that leads from node to node most.
+fn link_name(context: &Context<'_>, structure: &Structure) -> Option<String> {
+    let site = structure.sites.first()?;
+    let type_id = context.profile.sites.get(*site as usize)?.type_id?;
+    let found = context.profile.types.get(type_id as usize)?;
+    let mut names: Vec<&str> = { structure.offsets.iter() }
+        .filter(|offset| !structure.back.contains(offset))
+        .filter_map(|&offset| Some(&*field_at(found, u64::from(offset))?.name))
+        .collect();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The name of a node's type, without the box around it.
+fn node_name<'c>(context: &'c Context<'_>, structure: &Structure) -> &'c str {
+    let name = { structure.sites.iter() }.find_map(|&site| site_type(context.profile, site));
+    let name = name.unwrap_or("Node");
+    let inner = name
+        .strip_prefix("Box<")
+        .and_then(|name| name.strip_suffix('>'));
+    inner.unwrap_or(name)
+}
+
+/// What nodes in these places leave of the run's time.
+fn left(context: &Context<'_>, placed: &Placed) -> f64 {
+    let mut rewrite = |index: usize, step: &Step, into: &mut Vec<Place>| {
+        placed.rewrite(index, step, into);
+    };
+    let after = context.replay.run(context.trace, &mut rewrite);
+    compare(context.trace, context.before, &after, context.pace).left[PROBABLE]
+}
+
+fn hint<'c>(
+    context: &'c Context<'c>,
+    structure: &Structure,
+    forest: &Forest,
+) -> Option<Candidate<'c>> {
+    let mut judged = POLICIES.map(|policy| {
+        let placed = forest.place(Layout::Hinted { policy }, 0);
+        (left(context, &placed), policy, placed)
+    });
+    let [(near, ..), (closest, ..), (first, ..)] = judged;
+    let others = [(closest, "Closest"), (first, "FirstFit")];
+    // Another policy is one of a heap: it must be better by more than a replay can tell.
+    let better = others
+        .into_iter()
+        .find(|&(left, _)| left < near * CLEARLY && left <= closest);
+    let placed = std::mem::take(&mut judged[0].2);
+    let name = node_name(context, structure);
+    let allocations: u64 = { structure.sites.iter() }
+        .filter_map(|&site| context.profile.sites.get(site as usize))
+        .fold(0, |sum, site| sum.saturating_add(site.allocations));
+    let bytes = forest.count * forest.node.stride_bytes();
+    let latency = context.replay.latency_ns(bytes) * context.pace.of_misses;
+    let each = HINT_NS + HINT_WAITS * latency;
+    let through = link_name(context, structure).map(|name| format!(" through `{name}`"));
+    let policy = better.map(|(left, policy)| {
+        format!(
+            "; with the policy `{policy}` (`Heap::with_policy`) the replay takes {:.0} % of the \
+             time of that",
+            left / near * 100.0
+        )
+    });
+    Some(Candidate {
+        kind: Kind::Hint,
+        sites: structure.sites.clone(),
+        what: format!(
+            "allocate each {name} near the one that leads to it{}{}",
+            through.unwrap_or_default(),
+            policy.unwrap_or_default()
+        ),
+        code: Some(format!(
+            "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
+             ccmalloc::near(&parent, || Box::new({name} {{ .. }}))"
+        )),
+        cost_ns: each * allocations as f64,
+        break_even: None,
+        wrong_if: "nodes are allocated before it is known who leads to them, or often change \
+                   places"
+            .to_owned(),
+        rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {
+            placed.rewrite(index, step, into);
+        }),
+    })
+}
+
+/// The first step after the structure is finished, if the windows show any.
+fn finished(context: &Context<'_>, structure: &Structure) -> Option<usize> {
+    let mut groups: Vec<(u64, u64)> = Vec::new();
+    for &site in &structure.sites {
+        let site = context.profile.sites.get(site as usize)?;
+        match site.groups.is_empty() {
+            true => groups.push((site.last_time, site.allocations)),
+            false => groups.extend(site.groups.iter().map(|it| (it.last_allocated, it.chunks))),
+        }
+    }
+    groups.sort_unstable();
+    let all: u64 = groups
+        .iter()
+        .fold(0, |sum, group| sum.saturating_add(group.1));
+    let mut sum = 0u64;
+    let time = groups.iter().find(|group| {
+        sum = sum.saturating_add(group.1);
+        sum as f64 >= FINISHED * all as f64
+    });
+    context.trace.first_after(time?.0)
+}
+
+fn morph<'c>(
+    context: &'c Context<'c>,
+    structure: &Structure,
+    forest: &Forest,
+) -> Option<Candidate<'c>> {
+    let from = finished(context, structure)?;
+    let links = |step: &&Step| {
+        step.object != NONE
+            && structure.sites.contains(&context.trace.site(step))
+            && structure.offsets.contains(&step.offset)
+    };
+    let later = || context.trace.steps[from..].iter().filter(links);
+    let writes = later().filter(|step| step.write).count();
+    // Links that change all the time lead out of any layout.
+    if writes * 20 > later().count() {
+        return None;
+    }
+    let judged = MORPHS.map(|layout| {
+        let placed = forest.place(layout, from);
+        (left(context, &placed), layout, placed)
+    });
+    let usual = judged[0].0;
+    // The first is the usual one.
+    let best = judged
+        .into_iter()
+        .reduce(|best, next| match next.0 < best.0.min(usual * CLEARLY) {
+            true => next,
+            false => best,
+        });
+    let (_, layout, placed) = best?;
+    let name = node_name(context, structure);
+    let call = match layout {
+        Layout::Preorder => format!(
+            "ccmorph::Morph::new().operation(Operation::Walk).run(&mut root, {name}::children)?;"
+        ),
+        _ => format!("ccmorph::ccmorph(&mut root, {name}::children)?;"),
+    };
+    let nodes = usize::try_from(forest.count).unwrap_or(usize::MAX);
+    let pages = match forest.count * forest.node.stride_bytes() >= HUGE_BYTES {
+        true => PageSize::Huge2M,
+        false => PageSize::Small4K,
+    };
+    Some(Candidate {
+        kind: Kind::Morph,
+        sites: structure.sites.clone(),
+        what: format!("lay out the {nodes} nodes of {name} once they are built"),
+        code: Some(format!(
+            "#[derive(ccmorph::TreeNode)] // on {name}, with #[child] on its links\n{call}"
+        )),
+        cost_ns: morph_cost(nodes, forest.node, pages, context.machine),
+        break_even: Some("again when half as many nodes are new".to_owned()),
+        wrong_if: "the nodes are shared (`Rc`, `Arc`) or others hold their addresses".to_owned(),
+        rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {
+            placed.rewrite(index, step, into);
+        }),
+    })
+}
