@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
+use super::places::hint_ns;
 use super::replay::Place;
 use super::trace::{NONE, Step};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::element_offset;
 use crate::analyses::types::field_at;
-use crate::analyses::units::{count, ratio};
-use crate::profile::Site;
+use crate::analyses::units::{count, ratio, sum};
 
 /// Larger objects have pages of their own.
 const MAX_BYTES: u64 = 512;
@@ -24,21 +24,28 @@ const MOSTLY: f64 = 0.9;
 
 /// A heap of their own for sites that lie among others, and hints for what one field leads to.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
-    let waiting = context.waiting_sites();
-    let apart = waiting.iter().filter_map(|&site| segregate(context, site));
-    let pairs = waiting.iter().filter_map(|&site| pair(context, site));
-    apart.chain(pairs).collect()
+    let types = context.own_types();
+    let apart: Vec<_> = types
+        .iter()
+        .filter_map(|sites| segregate(context, sites))
+        .collect();
+    let pairs = types.iter().filter_map(|sites| pair(context, sites));
+    apart.into_iter().chain(pairs).collect()
 }
 
-/// Sites of many small objects of one size.
-fn small(context: &Context<'_>, site: u32) -> Option<Site> {
-    let found = context.profile.sites.get(site as usize)?;
-    let is_small = found.smallest == found.largest && (1..=MAX_BYTES).contains(&found.largest);
-    (is_small && found.peak_chunks >= MIN_OBJECTS).then(|| found.clone())
+/// What sites of many small objects of one size have in common: the size, and objects at the peak.
+fn small(context: &Context<'_>, sites: &[u32]) -> Option<(u64, u64)> {
+    let found = || { sites.iter() }.filter_map(|&site| context.profile.sites.get(site as usize));
+    let size = found().next()?.largest;
+    let is_one_size = found().all(|site| (site.smallest, site.largest) == (size, size));
+    let objects = sum(found().map(|site| site.peak_chunks));
+    let is_small = is_one_size && (1..=MAX_BYTES).contains(&size) && objects >= MIN_OBJECTS;
+    is_small.then_some((size, objects))
 }
 
-fn name(context: &Context<'_>, site: u32) -> String {
-    let name = site_type(context.profile, site).unwrap_or("bytes");
+fn name(context: &Context<'_>, sites: &[u32]) -> String {
+    let name = { sites.iter() }.find_map(|&site| site_type(context.profile, site));
+    let name = name.unwrap_or("bytes");
     let inner = name
         .strip_prefix("Box<")
         .and_then(|name| name.strip_suffix('>'));
@@ -50,24 +57,27 @@ fn stride(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
-fn segregate<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
-    let found = small(context, site)?;
-    let ranks = ranks(context, &[site]);
+fn segregate<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
+    let (size, objects) = small(context, sites)?;
+    let ranks = ranks(context, sites);
     let highest = ranks.values().max()?;
-    let objects = &context.trace.objects;
-    let bases = || ranks.keys().map(|&object| objects[object as usize].base);
+    let bases = || {
+        ranks
+            .keys()
+            .map(|&it| context.trace.objects[it as usize].base)
+    };
     let span = bases().max()? - bases().min()?;
-    if (span as f64) < DILUTED * (highest * chunk(found.largest)) as f64 {
+    if (span as f64) < DILUTED * (highest * chunk(size)) as f64 {
         return None;
     }
-    let name = name(context, site);
+    let name = name(context, sites);
     Some(Candidate {
         kind: Kind::Group,
-        sites: vec![site],
+        sites: sites.to_vec(),
         what: format!(
             "give {name} a heap of its own: its {} objects lie among others, which are used \
              elsewhere",
-            count(found.peak_chunks)
+            count(objects)
         ),
         code: Some(format!(
             "let heap = ccmalloc::Heap::new().expect(\"memory\");\nBox::new_in({name} {{ .. }}, \
@@ -77,9 +87,7 @@ fn segregate<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
         break_even: None,
         wrong_if: "what lies between them today is used together with them".to_owned(),
         rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
-            let start = ranks
-                .get(&step.object)
-                .map(|rank| rank * stride(found.largest));
+            let start = ranks.get(&step.object).map(|rank| rank * stride(size));
             into.push(start.map_or(Place::today(step), |start| {
                 Place::at(NEW_MEMORY + APART + start + u64::from(step.offset), step)
             }));
@@ -87,15 +95,15 @@ fn segregate<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
     })
 }
 
-/// The site and the field of it that mostly leads to objects of `site`, and each object's own.
-fn owners(context: &Context<'_>, site: u32) -> Option<(u32, u32, HashMap<u32, u32>)> {
+/// The site and the field of it that mostly leads to objects of `sites`, and each object's own.
+fn owners(context: &Context<'_>, sites: &[u32]) -> Option<(u32, u32, HashMap<u32, u32>)> {
     let trace = context.trace;
     let mut of_field: HashMap<(u32, u32), HashMap<u32, u32>> = HashMap::new();
     let (mut all, mut several) = (0, 0u64);
     for step in trace.steps.iter().filter(|step| step.target != NONE) {
         let target = trace.object(step.target)?;
         let owner = trace.site(step);
-        if target.site != site || owner == NONE || owner == site {
+        if !sites.contains(&target.site) || owner == NONE || sites.contains(&owner) {
             continue;
         }
         all += 1;
@@ -105,44 +113,45 @@ fn owners(context: &Context<'_>, site: u32) -> Option<(u32, u32, HashMap<u32, u3
         several += u64::from(*known != step.object);
     }
     let ((owner, offset), owners) = of_field.into_iter().max_by_key(|(_, it)| it.len())?;
-    let own = small(context, owner)?;
-    let is_own = ratio(several, all) < 1.0 - MOSTLY && own.largest > u64::from(offset);
+    let is_own = ratio(several, all) < 1.0 - MOSTLY;
     is_own.then_some((owner, offset, owners))
 }
 
 /// Objects that one field of another small object leads to.
-fn pair<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
-    let found = small(context, site)?;
-    let (owner, offset, owner_of) = owners(context, site)?;
-    let own = small(context, owner)?;
-    let each = stride(own.largest) + stride(found.largest);
-    if each > MAX_PAIR {
+fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
+    let profile = context.profile;
+    let (size, _) = small(context, sites)?;
+    let (owner, offset, owner_of) = owners(context, sites)?;
+    let (own, _) = small(context, &[owner])?;
+    let each = stride(own) + stride(size);
+    if each > MAX_PAIR || u64::from(offset) >= own {
         return None;
     }
     let ranks = ranks(context, &[owner]);
-    let starts: HashMap<u32, u64> = { owner_of.iter() }
-        .filter_map(|(&object, owner)| {
-            let start = ranks.get(owner)? * each + stride(own.largest);
-            Some((object, start))
-        })
+    let of_object = |(&object, owner): (&u32, &u32)| {
+        let start = ranks.get(owner)? * each + stride(own);
+        Some((object, start))
+    };
+    let starts: HashMap<u32, u64> = { owner_of.iter().filter_map(of_object) }
         .chain(ranks.iter().map(|(&owner, rank)| (owner, rank * each)))
         .collect();
-    let type_id = own
-        .type_id
-        .and_then(|id| context.profile.types.get(id as usize));
-    let field = type_id.and_then(|it| field_at(it, u64::from(offset)));
+    let type_id = profile.sites.get(owner as usize)?.type_id;
+    let of = type_id.and_then(|id| profile.types.get(id as usize));
+    let field = of.and_then(|of| field_at(of, u64::from(offset)));
     let field = field.map_or(format!("offset {offset}"), |it| format!("`{}`", it.name));
-    let (what, whose) = (name(context, site), name(context, owner));
+    let (what, whose) = (name(context, sites), name(context, &[owner]));
+    let allocations = { sites.iter() }.filter_map(|&site| profile.sites.get(site as usize));
+    let allocations = sum(allocations.map(|site| site.allocations));
     Some(Candidate {
         kind: Kind::Hint,
-        sites: vec![site, owner],
+        sites: sites.iter().copied().chain([owner]).collect(),
         what: format!("allocate each {what} near the {whose} whose {field} leads to it"),
         code: Some(format!(
             "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
-             ccmalloc::near(&owner, || Box::new({what} {{ .. }})) // the {whose} near what leads \
-             to it"
+             ccmalloc::near(&(), || Box::new({whose} {{ .. }})) // leaves room beside it\n\
+             ccmalloc::near(&owner, || Box::new({what} {{ .. }}))"
         )),
-        cost_ns: 2.0 * super::places::HINT_NS * found.allocations as f64,
+        cost_ns: 2.0 * hint_ns(context, starts.len() as u64 * each) * allocations as f64,
         break_even: None,
         wrong_if: format!("the {whose} is not allocated yet when the {what} is"),
         rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {

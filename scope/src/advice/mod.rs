@@ -23,12 +23,23 @@ use replay::{PROBABLE, Pace, Replay, Replayed, Rewrite, compare, today};
 use trace::{NONE, Trace};
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
-pub const MIN_SPEEDUP: f64 = 1.05;
+pub const MIN_SPEEDUP: f64 = 1.1;
 /// The most pieces of advice.
 pub const MAX_ITEMS: usize = 10;
 /// Nobody changes a site for which the program waits less than this part of its time.
 const MIN_SHARE: f64 = 0.01;
 
+/// Their nodes are not the program's to place.
+const COLLECTIONS: [&str; 8] = [
+    "BTreeMap",
+    "BTreeSet",
+    "BinaryHeap",
+    "HashMap",
+    "HashSet",
+    "LinkedList",
+    "String",
+    "Vec",
+];
 /// Sites without advice that are spoken of.
 const MAX_REASONS: usize = 3;
 /// With less of its accesses through pointers, a site waits for none.
@@ -97,7 +108,7 @@ pub struct Item {
     pub what: String,
     /// What to write.
     pub code: Option<String>,
-    /// Whether the program gets faster by [`MIN_SPEEDUP`] or more, and surely faster.
+    /// Whether the program gets faster by [`MIN_SPEEDUP`] or more, and surely no slower.
     pub worth_it: bool,
     /// Time of the whole program before and after, as a quotient; the cost is in it.
     pub speedup: Range,
@@ -153,7 +164,8 @@ pub(crate) struct Context<'p> {
     pub(crate) trace: &'p Trace,
     pub(crate) replay: &'p Replay,
     pub(crate) before: &'p Replayed,
-    pub(crate) pace: Pace,
+    /// A probable one, and one with the least waiting.
+    pub(crate) paces: [Pace; 2],
     /// Nanoseconds of the whole run, of all threads that are busy together.
     pub(crate) run_ns: f64,
     /// By site: the part of the run's time for which the program waits for it.
@@ -184,6 +196,25 @@ impl Context<'_> {
         sites.into_iter().map(|(site, _)| site).collect()
     }
 
+    /// Sites whose objects a change of the program's own code places, each with all that allocate
+    /// its type, as far as the program waits for them.
+    pub(crate) fn own_types(&self) -> Vec<Vec<u32>> {
+        let mut found: Vec<Vec<u32>> = Vec::new();
+        for site in self.waiting_sites() {
+            let name = site_type(self.profile, site).filter(|&name| name != "bytes");
+            let is_foreign = |name| COLLECTIONS.iter().any(|it| str::starts_with(name, it));
+            if name.is_some_and(is_foreign) || found.iter().any(|sites| sites.contains(&site)) {
+                continue;
+            }
+            let is_same = |&other: &u32| {
+                other == site || name.is_some() && site_type(self.profile, other) == name
+            };
+            let sites = u32::try_from(self.profile.sites.len()).unwrap_or(u32::MAX);
+            found.push((0..sites).filter(is_same).collect());
+        }
+        found
+    }
+
     /// The part of the run's time for which the program waits for these sites.
     pub(crate) fn share(&self, sites: &[u32]) -> f64 {
         let waits = sites.iter().filter_map(|site| self.waits.get(site));
@@ -193,7 +224,7 @@ impl Context<'_> {
     /// Replays a candidate.
     fn judge(&self, mut candidate: Candidate<'_>) -> Item {
         let after = self.replay.run(self.trace, &mut *candidate.rewrite);
-        let found = compare(self.trace, self.before, &after, self.pace);
+        let found = compare(self.trace, self.before, &after, self.paces);
         let cost = candidate.cost_ns / self.run_ns.max(1.0);
         let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
         let speedup = Range {
@@ -256,22 +287,23 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
     }
     let before = replay.run(&trace, &mut today);
     let parallel = parallelism(profile);
-    let pace = seconds.map_or(Pace::USUAL, |seconds| {
-        Pace::fit(&trace, &before, seconds * 1e9 * parallel)
-    });
-    let window_ns: f64 = before.window_ns(&trace, pace, PROBABLE).iter().sum();
+    let paces = match seconds {
+        Some(seconds) => Pace::fit(&replay, &trace, &before, seconds * 1e9 * parallel),
+        None => [Pace::usual(&replay); 2],
+    };
+    let window_ns: f64 = before.window_ns(&trace, paces[0], PROBABLE).iter().sum();
     let run_ns = match seconds {
         Some(seconds) => seconds * 1e9 * parallel,
         None => window_ns * trace.scale,
     };
-    let waits = before.waits(&trace, pace);
+    let waits = before.waits(&trace, paces[0]);
     let context = Context {
         profile,
         machine,
         trace: &trace,
         replay: &replay,
         before: &before,
-        pace,
+        paces,
         run_ns,
         waits,
     };

@@ -25,8 +25,8 @@ const MAX_NODE_BYTES: u64 = 1024;
 const HUGE_BYTES: u64 = 8 << 20;
 /// What a hinted allocation takes longer than one without, in the caches (docs/benchmarks.md), and
 /// the part of an access to memory that it waits for: the page of the hint is anywhere.
-pub(super) const HINT_NS: f64 = 7.0;
-const HINT_WAITS: f64 = 0.5;
+const HINT_NS: f64 = 7.0;
+const HINT_WAITS: f64 = 0.8;
 /// Another policy or layout than the usual one must leave less than this part of its time.
 const CLEARLY: f64 = 0.9;
 /// A structure is finished when this part of its nodes is allocated.
@@ -48,10 +48,10 @@ const POLICIES: [HintPolicy; 3] = [
 
 /// Hints and morphs for the structures that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
-    let waiting = context.waiting_sites();
+    let own: Vec<u32> = context.own_types().into_iter().flatten().collect();
     let mut found = Vec::new();
     for structure in structures(context.profile) {
-        if !structure.sites.iter().any(|site| waiting.contains(site)) {
+        if !structure.sites.iter().any(|site| own.contains(site)) {
             continue;
         }
         let Some(forest) = Forest::new(context, &structure) else {
@@ -362,7 +362,7 @@ fn left(context: &Context<'_>, placed: &Placed) -> f64 {
         placed.rewrite(index, step, into);
     };
     let after = context.replay.run(context.trace, &mut rewrite);
-    compare(context.trace, context.before, &after, context.pace).left[PROBABLE]
+    compare(context.trace, context.before, &after, context.paces).left[PROBABLE]
 }
 
 fn hint<'c>(
@@ -385,9 +385,7 @@ fn hint<'c>(
     let allocations: u64 = { structure.sites.iter() }
         .filter_map(|&site| context.profile.sites.get(site as usize))
         .fold(0, |sum, site| sum.saturating_add(site.allocations));
-    let bytes = forest.count * forest.node.stride_bytes();
-    let latency = context.replay.latency_ns(bytes) * context.pace.of_misses;
-    let each = HINT_NS + HINT_WAITS * latency;
+    let each = hint_ns(context, forest.count * forest.node.stride_bytes());
     let through = link_name(context, structure).map(|name| format!(" through `{name}`"));
     let policy = better.map(|(left, policy)| {
         format!(
@@ -417,6 +415,12 @@ fn hint<'c>(
             placed.rewrite(index, step, into);
         }),
     })
+}
+
+/// What a hinted allocation takes longer than another, in a structure of so many bytes.
+pub(super) fn hint_ns(context: &Context<'_>, bytes: u64) -> f64 {
+    let latency = context.replay.latency_ns(bytes) * context.paces[0].of_misses;
+    HINT_NS + HINT_WAITS * latency
 }
 
 /// The first step after the structure is finished, if the windows show any.
@@ -490,7 +494,8 @@ fn morph<'c>(
         code: Some(format!(
             "#[derive(ccmorph::TreeNode)] // on {name}, with #[child] on its links\n{call}"
         )),
-        cost_ns: morph_cost(nodes, forest.node, pages, context.machine),
+        cost_ns: morph_cost(nodes, forest.node, pages, context.machine)
+            * context.paces[0].of_misses,
         break_even: Some("again when half as many nodes are new".to_owned()),
         wrong_if: "the nodes are shared (`Rc`, `Arc`) or others hold their addresses".to_owned(),
         rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {

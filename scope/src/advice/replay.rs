@@ -22,14 +22,20 @@ use crate::analyses::misses::{costs, student};
 const AHEAD: usize = 96;
 /// A load from the first cache, for those that wait for it, in nanoseconds.
 const HIT_NS: f64 = 1.2;
+/// Shorter misses are not limited in number.
+const FAR_NS: f64 = 10.0;
 /// The part of a miss that is waited for where accesses go on from block to block, as prefetchers
 /// foresee.
 const FORESEEN: f64 = 0.04;
 /// The most that a miss near another one saves. Calibration measures them one behind the other, as
 /// prefetchers like it; in structures there are other accesses between them.
 const MAX_NEIGHBOURS: f64 = 0.5;
-/// Between those of the fastest programs and of those that do other work.
-const ACCESS_NS: [f64; 2] = [0.25, 1e4];
+/// Nanoseconds for an access that hits: of the fastest code, of most, of code that computes much
+/// between accesses, and of programs that do something else.
+const FASTEST_NS: f64 = 0.25;
+const USUAL_NS: f64 = 0.7;
+const BUSY_NS: f64 = 2.0;
+const SLOWEST_NS: f64 = 1e5;
 /// Bits of the address of a page, and of what is fetched along with a block.
 const PAGE_BITS: u32 = 12;
 
@@ -123,6 +129,8 @@ pub(crate) struct Replay {
     hierarchy: Hierarchy,
     /// Of a miss of each cache and then of each translation buffer, in nanoseconds.
     costs: Vec<f64>,
+    /// How many misses the machine can have under way at a time.
+    pub(crate) misses: usize,
     /// Of a far miss, the part that is paid once in a block of so many bits.
     neighbours: Vec<(u32, f64)>,
     /// Names of the levels.
@@ -146,6 +154,7 @@ impl Replay {
             // A cache that would be smaller than one that it includes is left as it is.
             hierarchy: hierarchy.unwrap_or_else(|_| nominal.clone()),
             costs: costs(machine),
+            misses: misses(machine.overlap.misses),
             neighbours: machine
                 .neighbours
                 .iter()
@@ -256,6 +265,15 @@ impl Replay {
             misses,
         }
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is clamped"
+)]
+fn misses(number: f64) -> usize {
+    number.clamp(1.0, AHEAD as f64) as usize
 }
 
 const LINE_BITS: u32 = 6;
@@ -401,6 +419,9 @@ impl Replayed {
         // Lines that are on their way, and when they arrive.
         let mut arriving = [(u64::MAX, 0.0f64); ARRIVING];
         let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
+        // When the misses end that are under way.
+        let mut ends = vec![0.0f64; pace.misses];
+        let mut missed = 0;
         let mut surprised = NONE;
         let mut windows = Vec::with_capacity(self.ends.len());
         let (mut at, mut window_start) = (0, 0.0);
@@ -425,7 +446,14 @@ impl Replayed {
                         fence = start;
                     }
                 }
-                let mut done = start + hit + f64::from(it.latency[which]) * pace.of_misses;
+                let latency = f64::from(it.latency[which]) * pace.of_misses;
+                if latency > FAR_NS {
+                    let end = &mut ends[missed % pace.misses];
+                    start = start.max(*end);
+                    *end = start + latency;
+                    missed += 1;
+                }
+                let mut done = start + hit + latency;
                 let line = &mut arriving[slot(it.line)];
                 if it.latency[which] > 0.0 {
                     *line = (it.line, done);
@@ -460,9 +488,9 @@ pub(crate) fn compare(
     trace: &Trace,
     before: &Replayed,
     after: &Replayed,
-    pace: Pace,
+    [pace, least]: [Pace; 2],
 ) -> Comparison {
-    let part = |which: usize| {
+    let part = |which: usize, pace: Pace| {
         let old = before.window_ns(trace, pace, which);
         let new = after.window_ns(trace, pace, which);
         let total: f64 = old.iter().sum::<f64>().max(f64::MIN_POSITIVE);
@@ -477,9 +505,13 @@ pub(crate) fn compare(
         };
         [left - error, left, left + error]
     };
-    let [sure, probable, possible] = [0, PROBABLE, 2].map(part);
-    let lowest = sure[0].min(probable[0]).min(possible[0]);
-    let highest = sure[2].max(probable[2]).max(possible[2]);
+    let probable = part(PROBABLE, pace);
+    let mut all = vec![probable, part(0, pace), part(2, pace)];
+    if least != pace {
+        all.push(part(PROBABLE, least));
+    }
+    let lowest = all.iter().map(|it| it[0]).fold(f64::INFINITY, f64::min);
+    let highest = all.iter().map(|it| it[2]).fold(0.0, f64::max);
     Comparison {
         left: [lowest.max(0.0), probable[1], highest],
     }
@@ -492,47 +524,73 @@ pub(crate) struct Pace {
     pub(crate) access_ns: f64,
     /// What misses cost, as a part of what they would by the machine.
     pub(crate) of_misses: f64,
+    /// Misses under way at a time, at least 1.
+    pub(crate) misses: usize,
 }
 
 impl Pace {
     /// If the time of the run is not known.
-    pub(crate) const USUAL: Pace = Pace {
-        access_ns: 0.7,
-        of_misses: 1.0,
-    };
+    pub(crate) fn usual(replay: &Replay) -> Pace {
+        Pace {
+            access_ns: USUAL_NS,
+            of_misses: 1.0,
+            misses: replay.misses,
+        }
+    }
 
-    /// The pace at which the windows take their part of a run of `ns` nanoseconds: the accesses
-    /// take more, or if even the fastest processor would need longer, the misses less.
-    pub(crate) fn fit(trace: &Trace, before: &Replayed, ns: f64) -> Pace {
-        let total = |pace: Pace| {
-            let windows = before.window_ns(trace, pace, PROBABLE);
+    /// Two paces at which the windows take their part of a run of `ns` nanoseconds: a probable one
+    /// and one with the least waiting.
+    ///
+    /// If even the fastest processor would need longer, misses cost less than the machine says.
+    /// Where the program takes longer, it does more between accesses, which is the second pace; or
+    /// it waits for addresses that it computes, so that fewer misses overlap. The first takes
+    /// [`BUSY_NS`] for each access, and only what then is left for the former.
+    pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [Pace; 2] {
+        let total = |pace: &Pace| {
+            let windows = before.window_ns(trace, *pace, PROBABLE);
             windows.iter().sum::<f64>() * trace.scale
         };
-        let [fastest, slowest] = ACCESS_NS.map(|access_ns| Pace {
-            access_ns,
-            of_misses: 1.0,
-        });
-        let without_misses = Pace {
-            of_misses: 0.0,
-            ..fastest
+        // The first of some paces, ever slower, that is slow enough.
+        let first = |paces: Vec<Pace>| {
+            let at = paces.partition_point(|pace| total(pace) < ns);
+            paces[at.min(paces.len() - 1)]
         };
-        let [mut low, mut high] = match total(fastest) < ns {
-            true => [fastest, slowest],
-            false => [without_misses, fastest],
+        let usual = Pace::usual(replay);
+        let steps = |from: f64, to: f64| {
+            (0..=STEPS).map(move |step| from * (to / from).powf(f64::from(step) / f64::from(STEPS)))
         };
-        for _ in 0..FIT_STEPS {
-            let middle = Pace {
-                access_ns: (low.access_ns * high.access_ns).sqrt(),
-                of_misses: (low.of_misses + high.of_misses) / 2.0,
+        let slower = |from: Pace, to: f64| -> Vec<Pace> {
+            let of = |access_ns| Pace { access_ns, ..from };
+            steps(from.access_ns, to).map(of).collect()
+        };
+        let fastest = Pace {
+            access_ns: FASTEST_NS,
+            ..usual
+        };
+        if total(&fastest) >= ns {
+            let of = |of_misses| Pace {
+                of_misses,
+                ..fastest
             };
-            match total(middle) < ns {
-                true => low = middle,
-                false => high = middle,
-            }
+            let pace = first(steps(1e-3, 1.0).map(of).collect());
+            return [pace; 2];
         }
-        high
+        let least = first(slower(fastest, SLOWEST_NS));
+        if least.access_ns <= BUSY_NS {
+            return [least; 2];
+        }
+        let busy = Pace {
+            access_ns: BUSY_NS,
+            ..usual
+        };
+        let fewer = |misses| Pace { misses, ..busy };
+        let mut probable = first((1..=usual.misses).rev().map(fewer).collect());
+        if probable.misses == 1 {
+            probable = first(slower(probable, SLOWEST_NS));
+        }
+        [probable, least]
     }
 }
 
-/// To a thousandth of the range.
-const FIT_STEPS: usize = 12;
+/// Steps of a fit.
+const STEPS: u32 = 1 << 10;

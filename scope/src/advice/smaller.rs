@@ -16,10 +16,10 @@ const NUMBER_BYTES: u64 = 4;
 
 /// For sites of one size that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
-    let waiting = context.waiting_sites();
-    let touched = waiting.iter().filter_map(|&site| untouched(context, site));
+    let own: Vec<u32> = context.own_types().into_iter().flatten().collect();
+    let touched = own.iter().filter_map(|&site| untouched(context, site));
     let structures = structures(context.profile).into_iter();
-    let links = structures.filter(|it| it.sites.iter().any(|site| waiting.contains(site)));
+    let links = structures.filter(|it| it.sites.iter().any(|site| own.contains(site)));
     let links = links.filter_map(|it| numbers(context, &it.sites, &it.offsets));
     touched.chain(links).collect()
 }
