@@ -17,7 +17,8 @@ use ccmodel::Machine;
 use serde::Serialize;
 
 use crate::analyses::types::type_name;
-use crate::analyses::units::{bytes, ratio};
+use crate::analyses::units::{bytes, ratio, rounded};
+use crate::format::{MAX_WINDOWS, WINDOW};
 use crate::profile::Profile;
 use replay::{PROBABLE, Pace, Replay, Replayed, Rewrite, compare, today};
 use trace::{NONE, Trace};
@@ -98,12 +99,6 @@ pub struct Item {
     pub kind: Kind,
     /// Indices of the sites that it is about.
     pub sites: Vec<u32>,
-    /// File, line and function of the first of them.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// What these sites allocate.
-    #[serde(rename = "type")]
-    pub type_name: Option<String>,
     /// What to do, or why nothing.
     pub what: String,
     /// What to write.
@@ -153,6 +148,10 @@ pub struct Advice {
     pub worth_it: bool,
     /// The part of the run's time for which the program waits for memory.
     pub waits: f64,
+    /// Windows behind the numbers.
+    pub windows: usize,
+    /// The `--rate` at which a run has as many windows as fit.
+    pub better_rate: u64,
     /// Those that are worth it, and then those that are not, by time saved; at most [`MAX_ITEMS`].
     pub advice: Vec<Item>,
 }
@@ -241,11 +240,8 @@ impl Context<'_> {
             (low, _) if low > 0.0 => Confidence::Medium,
             _ => Confidence::Low,
         };
-        let first = candidate.sites.first().copied().unwrap_or(NONE);
         Item {
             kind: candidate.kind,
-            place: place(self.profile, first),
-            type_name: site_type(self.profile, first).map(str::to_owned),
             share: self.share(&candidate.sites),
             sites: candidate.sites,
             what: candidate.what,
@@ -324,8 +320,17 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         seconds_given: seconds.is_some(),
         worth_it: items.iter().any(|item| item.worth_it),
         waits: context.waits.values().sum::<f64>().min(1.0),
+        windows: trace.ends.len(),
+        better_rate: better_rate(profile, &trace),
         advice: items,
     })
+}
+
+/// With fewer accesses than windows hold, all of them.
+fn better_rate(profile: &Profile, trace: &Trace) -> u64 {
+    let accesses = trace.steps.len() as f64 * trace.scale;
+    let room = (MAX_WINDOWS - 1) * WINDOW;
+    rounded(accesses / room as f64).clamp(1, profile.run.window_rate.max(1))
 }
 
 /// Why nothing is said about the sites that the program waits for longest.
@@ -342,8 +347,6 @@ fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
         .map(|site| Item {
             kind: Kind::None,
             sites: vec![site],
-            place: place(context.profile, site),
-            type_name: site_type(context.profile, site).map(str::to_owned),
             what: reason(context, site),
             code: None,
             worth_it: false,
@@ -387,21 +390,6 @@ fn parallelism(profile: &Profile) -> f64 {
     let events = profile.threads.iter().map(|thread| thread.events as f64);
     let most = events.clone().fold(0.0, f64::max);
     (events.sum::<f64>() / most.max(1.0)).max(1.0)
-}
-
-/// File, line and function of a site.
-fn place(profile: &Profile, site: u32) -> String {
-    let found = profile.sites.get(site as usize).and_then(|site| {
-        let frame = site.place.or(site.stack.first().copied())?;
-        profile.frames.get(frame as usize)
-    });
-    found.map_or_else(
-        || format!("site {site}"),
-        |frame| match frame.line {
-            0 => frame.function.clone(),
-            line => format!("{}:{line} {}", frame.file, frame.function),
-        },
-    )
 }
 
 /// The name of what a site allocates.

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
   CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
   ccscope show program.1234.ccscope        open a profile again
   ccscope report program.1234.ccscope      write a page for a browser
+  ccscope advise program.1234.ccscope      say what to change, and what it gains
 
 `ccscope COMMAND --help` has more.";
 
@@ -46,6 +47,8 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Write a profile as one page for a browser, which works without network and server
     Report(ReportArgs),
+    /// Say what to change, where, and what it would gain
+    Advise(super::advise::AdviseArgs),
     /// Write a profile in the format of another viewer
     Export(super::export::ExportArgs),
     /// Compare two profiles
@@ -67,7 +70,8 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "show", "report", "export", "diff", "completions", "man", "cargo",
+            "run", "cc", "c++", "show", "report", "advise", "export", "diff", "completions", "man",
+            "cargo",
         ])]
         command: Option<String>,
     },

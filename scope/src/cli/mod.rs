@@ -20,6 +20,7 @@ use ccmodel::first_paragraph;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 
+mod advise;
 mod args;
 mod built;
 mod canary;
@@ -126,6 +127,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
+        Command::Advise(args) => advise::run(&args, out)?,
         Command::Export(args) => export::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.

@@ -11,8 +11,8 @@ use crate::analyses::scores::Scores;
 use crate::analyses::types::type_name;
 use crate::analyses::units;
 use crate::profile::Profile;
-use crate::views::text::{Table, escape, line, short_function, short_path};
-use crate::views::{Options, stack};
+use crate::views::text::{Table, line};
+use crate::views::{Options, site_place};
 
 /// Changes when a key changes or goes.
 pub const SCHEMA: &str = "ccscope-diff-1";
@@ -153,21 +153,7 @@ fn side<'p>(old: &'p Profile, new: &'p Profile, site: &SiteChange) -> (&'p Profi
 
 fn place(old: &Profile, new: &Profile, site: &SiteChange, options: &Options) -> String {
     let (profile, index) = side(old, new, site);
-    let Some(site) = index.map(|index| &profile.sites[index]) else {
-        return String::new();
-    };
-    let frame = site.place.map(|place| &profile.frames[place as usize]);
-    let Some(frame) = frame.or_else(|| stack(profile, site).next()) else {
-        return "unknown".to_owned();
-    };
-    let function = escape(&short_function(&frame.function));
-    match &*frame.file {
-        "" => format!("{function} in {}", escape(&frame.module)),
-        file => {
-            let path = short_path(file, options.root.as_deref());
-            format!("{path}:{} {function}", frame.line)
-        }
-    }
+    index.map_or(String::new(), |index| site_place(profile, index, options))
 }
 
 fn by(site: &SiteChange, metric: Metric) -> String {

@@ -3,6 +3,7 @@
 //! Names in a profile come from the profiled program. Views show them as data: control characters
 //! are escaped, long ones cut.
 
+pub mod advice;
 pub mod diff;
 pub mod json;
 pub mod page;
@@ -258,6 +259,23 @@ impl FromStr for Threshold {
                 let names = Threshold::NAMES.map(|it| it.0).join("=, ");
                 format!("{text:?} is no threshold: {names}= and a number from 0 on")
             })
+    }
+}
+
+/// File, line and function of a site that is there.
+fn site_place(profile: &Profile, site: usize, options: &Options) -> String {
+    let site = &profile.sites[site];
+    let frame = site.place.map(|place| &profile.frames[place as usize]);
+    let Some(frame) = frame.or_else(|| stack(profile, site).next()) else {
+        return "unknown".to_owned();
+    };
+    let function = text::escape(&text::short_function(&frame.function));
+    match &*frame.file {
+        "" => format!("{function} in {}", text::escape(&frame.module)),
+        file => {
+            let path = text::short_path(file, options.root.as_deref());
+            format!("{path}:{} {function}", frame.line)
+        }
     }
 }
 

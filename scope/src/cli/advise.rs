@@ -1,0 +1,70 @@
+//! `ccscope advise`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use ccmodel::Machine;
+use clap::Args as ClapArgs;
+
+use super::{CliError, fail, show};
+use crate::advice::advise;
+use crate::imports;
+use crate::views::{Options, advice as view};
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+Each change is checked by replaying the recorded accesses, with the addresses that it would give
+them, through a simulation of the machine's caches. Gains are of the whole program.
+
+Examples:
+  cargo ccscope run --release --rate 50 -o a.ccscope -- ARGS
+  model calibrate -o machine.json
+  ccscope advise a.ccscope --machine machine.json --seconds 1.25")]
+pub(super) struct AdviseArgs {
+    /// The profile
+    profile: PathBuf,
+    /// Simulate the machine of this file (`model calibrate -o FILE`) instead of this one with usual
+    /// latencies
+    #[arg(long, value_name = "FILE")]
+    machine: Option<PathBuf>,
+    /// Seconds that the program takes without the profiler; estimated if it is not given
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<f64>,
+    /// One JSON object
+    #[arg(long)]
+    json: bool,
+    /// Columns of the terminal
+    #[arg(long, value_name = "N")]
+    width: Option<usize>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "not a number of seconds above 0".to_owned())
+}
+
+pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let screen = show::options_for(std::io::stdout());
+    let options = Options {
+        width: args.width.unwrap_or(screen.width),
+        ..screen
+    };
+    let given = args.machine.as_deref().map(show::machine).transpose()?;
+    let machine = given.as_ref().unwrap_or_else(|| Machine::this());
+    let profile = imports::open(&args.profile)?;
+    let Some(advice) = advise(&profile, machine, args.seconds) else {
+        return match machine.hierarchy {
+            None => fail("the machine's file says nothing about its caches"),
+            Some(_) => fail(
+                "the profile has no windows of accesses: record it with `cargo ccscope` and \
+                 without --rate 0",
+            ),
+        };
+    };
+    let text = match args.json {
+        true => view::json(&profile, &advice, &options),
+        false => view::text(&profile, &advice, &options),
+    };
+    Ok(out.write_all(text.as_bytes())?)
+}

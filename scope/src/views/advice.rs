@@ -1,0 +1,302 @@
+//! Advice as text and JSON.
+//!
+//! The JSON has `schema`, `"ccscope-advice-1"`, and all of [`Advice`]; in each piece of advice also
+//! `where` and `type`, of its first site. Keys are added within a schema, and are never changed or
+//! removed.
+
+use serde_json::{Value, json};
+
+use crate::advice::{Advice, Confidence, Item, Kind, LevelMisses};
+use crate::analyses::types::type_name;
+use crate::analyses::units::{rounded, seconds, short_count};
+use crate::profile::Profile;
+use crate::views::text::{escape, fit, line, wrap};
+use crate::views::{Options, site_place};
+
+/// Changes when a key changes or goes.
+pub const SCHEMA: &str = "ccscope-advice-1";
+/// A level whose misses change by a smaller part is not shown.
+const CHANGED: f64 = 0.01;
+const INDENT: usize = 4;
+
+/// What to change, what that gains, and what is not worth it.
+#[must_use]
+pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
+    let width = options.width.clamp(60, 240);
+    let mut out = String::new();
+    let paragraph = |out: &mut String, text: &str, indent: usize| {
+        for text in wrap(text, width - indent, 0) {
+            line(out, &format!("{:indent$}{text}", ""), None);
+        }
+    };
+    let given = match advice.seconds_given {
+        true => "as given",
+        false => "estimated: give --seconds for a run without the profiler",
+    };
+    let head = format!(
+        "{} on {} ({given}), {} of it waiting for memory",
+        seconds(advice.seconds),
+        escape(&advice.machine),
+        percent(advice.waits)
+    );
+    paragraph(&mut out, &head, 0);
+    if advice.windows < FEW_WINDOWS {
+        let few = format!(
+            "only {} windows of accesses were recorded: a run with --rate {} says more",
+            advice.windows, advice.better_rate
+        );
+        paragraph(&mut out, &few, 0);
+    }
+    if !advice.worth_it {
+        line(&mut out, "", None);
+        let bold = options.colour.then_some("1");
+        line(&mut out, "nothing is worth it", bold);
+    }
+    let (worth, others): (Vec<&Item>, Vec<&Item>) =
+        advice.advice.iter().partition(|item| item.worth_it);
+    for (rank, item) in (1..).zip(&worth) {
+        line(&mut out, "", None);
+        let head = format!(
+            "{rank}. {}  {}",
+            kind(item.kind),
+            place(profile, item, options)
+        );
+        line(&mut out, &fit(&head, width), options.colour.then_some("1"));
+        paragraph(&mut out, &sentence(item), INDENT);
+        for code in item.code.iter().flat_map(|code| code.lines()) {
+            line(
+                &mut out,
+                &fit(&format!("        {}", escape(code)), width),
+                None,
+            );
+        }
+        for fact in facts(item) {
+            paragraph(&mut out, &fact, INDENT);
+        }
+    }
+    if !others.is_empty() {
+        line(&mut out, "", None);
+        line(&mut out, "not worth it:", None);
+    }
+    for item in others {
+        let head = format!("- {}  {}", kind(item.kind), place(profile, item, options));
+        line(&mut out, &fit(&head, width), None);
+        let gain = match item.kind {
+            Kind::None => String::new(),
+            _ => format!(" ({})", speedup(item)),
+        };
+        paragraph(&mut out, &format!("{}{gain}", sentence(item)), INDENT);
+    }
+    out
+}
+
+/// With fewer, chance decides.
+const FEW_WINDOWS: usize = 16;
+
+/// What to do, and how the type's own name stands in it.
+fn sentence(item: &Item) -> String {
+    escape(&item.what)
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hint => "hint",
+        Kind::Morph => "morph",
+        Kind::Container => "other container",
+        Kind::FieldOrder => "field order",
+        Kind::Split => "hot/cold split",
+        Kind::Group => "heap of its own",
+        Kind::Smaller => "smaller",
+        Kind::None => "nothing",
+    }
+}
+
+fn place(profile: &Profile, item: &Item, options: &Options) -> String {
+    let site = item
+        .sites
+        .first()
+        .and_then(|&site| usize::try_from(site).ok());
+    let site = site.filter(|&site| site < profile.sites.len());
+    let place = site.map(|site| site_place(profile, site, options));
+    let of = site.and_then(|site| type_name(profile, profile.sites[site].type_id));
+    let of = of.map(|name| format!(" {}", escape(name)));
+    format!("{}{}", place.unwrap_or_default(), of.unwrap_or_default())
+}
+
+fn percent(part: f64) -> String {
+    format!("{} %", rounded(part * 100.0))
+}
+
+fn speedup(item: &Item) -> String {
+    let range = item.speedup;
+    let text = |it: f64| format!("{it:.2}");
+    let [low, estimate, high] = [range.low, range.estimate, range.high].map(text);
+    format!("{estimate} times as fast, {low} to {high}")
+}
+
+/// Lines below a piece of advice.
+fn facts(item: &Item) -> Vec<String> {
+    let sure = match item.confidence {
+        Confidence::High => "sure",
+        Confidence::Medium => "probable",
+        Confidence::Low => "unsure",
+    };
+    let ns = |ns: f64| match ns < 0.0 {
+        true => format!("-{}", seconds(-ns / 1e9)),
+        false => seconds(ns / 1e9),
+    };
+    let mut facts = vec![format!(
+        "gain: the program is {} ({sure}); saves {}, of {} of its time that it waits for this",
+        speedup(item),
+        ns(item.saved_ns.estimate),
+        percent(item.share)
+    )];
+    let is_changed =
+        |it: &&LevelMisses| (it.after - it.before).abs() > CHANGED * it.before.max(it.after);
+    let misses: Vec<String> = { item.misses.iter().filter(is_changed) }
+        .map(|it| {
+            let [before, after] = [it.before, it.after].map(|it| short_count(rounded(it)));
+            format!("{} {before} -> {after}", escape(&it.level))
+        })
+        .collect();
+    if !misses.is_empty() {
+        facts.push(format!("misses: {}", misses.join(", ")));
+    }
+    let pays = item.break_even.iter().map(|it| format!("; {}", escape(it)));
+    if item.cost_ns > 0.0 {
+        facts.push(format!(
+            "costs {}{}",
+            ns(item.cost_ns),
+            pays.collect::<String>()
+        ));
+    }
+    facts.push(format!("wrong if {}", escape(&item.wrong_if)));
+    facts
+}
+
+/// One object in one line.
+#[must_use]
+pub fn json(profile: &Profile, advice: &Advice, options: &Options) -> String {
+    let mut all = serde_json::to_value(advice).unwrap_or(Value::Null);
+    all["schema"] = json!(SCHEMA);
+    let items = all["advice"].as_array_mut();
+    for (json, item) in items.into_iter().flatten().zip(&advice.advice) {
+        let site = item
+            .sites
+            .first()
+            .and_then(|&site| usize::try_from(site).ok());
+        let site = site.filter(|&site| site < profile.sites.len());
+        json["where"] = json!(site.map(|site| site_place(profile, site, options)));
+        let of = site.and_then(|site| type_name(profile, profile.sites[site].type_id));
+        json["type"] = json!(of);
+    }
+    format!("{all}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::Range;
+    use crate::analyses::test_profile::profile;
+
+    fn item(kind: Kind, worth_it: bool) -> Item {
+        Item {
+            kind,
+            sites: vec![0],
+            what: "do\u{1b}[31m this".to_owned(),
+            code: Some("let a = 1;\nlet b = 2;".to_owned()),
+            worth_it,
+            speedup: Range {
+                low: 1.25,
+                estimate: 1.5,
+                high: f64::INFINITY,
+            },
+            saved_ns: Range {
+                low: 1e6,
+                estimate: 2e6,
+                high: f64::NAN,
+            },
+            misses: ["L1", "L2"]
+                .into_iter()
+                .zip([1000.0, 5e6])
+                .map(|(level, after)| LevelMisses {
+                    level: level.to_owned(),
+                    before: 1001.0,
+                    after,
+                })
+                .collect(),
+            share: 0.42,
+            cost_ns: 5e3,
+            break_even: Some("at once".to_owned()),
+            confidence: Confidence::Medium,
+            wrong_if: "not".to_owned(),
+        }
+    }
+
+    fn advice(items: Vec<Item>) -> Advice {
+        Advice {
+            machine: "demo".to_owned(),
+            seconds: 2.0,
+            seconds_given: false,
+            worth_it: items.iter().any(|item| item.worth_it),
+            waits: 0.5,
+            windows: 3,
+            better_rate: 20,
+            advice: items,
+        }
+    }
+
+    #[test]
+    fn advice_has_code_gain_and_doubt() {
+        let advice = advice(vec![item(Kind::Hint, true), item(Kind::Morph, false)]);
+        let text = text(&profile(), &advice, &Options::default());
+        let expected = [
+            "2.00 s on demo (estimated: give --seconds for a run without the profiler), 50 %",
+            "of it waiting for memory",
+            "only 3 windows of accesses were recorded: a run with --rate 20 says more",
+            "",
+            "1. hint  src/a.rs:10 demo::records Records",
+            "    do\\u{1b}[31m this",
+            "        let a = 1;",
+            "        let b = 2;",
+            "    gain: the program is 1.50 times as fast, 1.25 to inf (probable); saves 2.00",
+            "    ms, of 42 % of its time that it waits for this",
+            "    misses: L2 1,001 -> 5.00 M",
+            "    costs 5.00 us; at once",
+            "    wrong if not",
+            "",
+            "not worth it:",
+            "- morph  src/a.rs:10 demo::records Records",
+            "    do\\u{1b}[31m this (1.50 times as fast, 1.25 to inf)",
+        ];
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{text}");
+        for (line, expected) in lines.iter().zip(expected) {
+            let is_place = expected.contains("src/a.rs");
+            assert!(is_place || *line == expected, "{line:?} for {expected:?}");
+            assert!(line.len() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn no_advice_says_so() {
+        let none = advice(vec![item(Kind::None, false)]);
+        let text = text(&profile(), &none, &Options::default());
+        assert!(text.contains("\nnothing is worth it\n"), "{text}");
+        assert!(!text.contains("times as fast"), "{text}");
+    }
+
+    #[test]
+    fn json_has_places_and_no_infinity() {
+        let mut last = item(Kind::Split, true);
+        last.sites = vec![77];
+        let advice = advice(vec![item(Kind::FieldOrder, true), last]);
+        let json = json(&profile(), &advice, &Options::default());
+        let json: Value = serde_json::from_str(&json).expect("it is JSON");
+        assert_eq!(json["schema"], SCHEMA);
+        assert_eq!(json["advice"][0]["kind"], "field-order");
+        assert!(json["advice"][0]["where"].is_string() && json["advice"][1]["where"].is_null());
+        assert!(json["advice"][0]["speedup"]["high"].is_null());
+        assert_eq!(json["advice"][0]["speedup"]["low"], 1.25);
+    }
+}
