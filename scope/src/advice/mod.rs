@@ -403,3 +403,6 @@ fn parallelism(profile: &Profile) -> f64 {
 pub(crate) fn site_type(profile: &Profile, site: u32) -> Option<&str> {
     type_name(profile, profile.sites.get(site as usize)?.type_id)
 }
+
+#[cfg(test)]
+mod tests;

@@ -116,6 +116,10 @@ impl Forest {
         })
     }
 
+    fn bytes(&self) -> u64 {
+        self.count.saturating_mul(self.node.stride_bytes())
+    }
+
     fn place(&self, layout: Layout, from: usize) -> Placed {
         let placement = layout.place(&self.shape, self.node);
         let of_node = |(&object, &node): (&u32, &u32)| (object, placement.offset(node));
@@ -385,7 +389,7 @@ fn hint<'c>(
     let allocations: u64 = { structure.sites.iter() }
         .filter_map(|&site| context.profile.sites.get(site as usize))
         .fold(0, |sum, site| sum.saturating_add(site.allocations));
-    let each = hint_ns(context, forest.count * forest.node.stride_bytes());
+    let each = hint_ns(context, forest.bytes());
     let through = link_name(context, structure).map(|name| format!(" through `{name}`"));
     let policy = better.map(|(left, policy)| {
         format!(
@@ -483,7 +487,7 @@ fn morph<'c>(
         _ => format!("ccmorph::ccmorph(&mut root, {name}::children)?;"),
     };
     let nodes = usize::try_from(forest.count).unwrap_or(usize::MAX);
-    let pages = match forest.count * forest.node.stride_bytes() >= HUGE_BYTES {
+    let pages = match forest.bytes() >= HUGE_BYTES {
         true => PageSize::Huge2M,
         false => PageSize::Small4K,
     };

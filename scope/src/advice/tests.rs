@@ -1,0 +1,320 @@
+use ccmodel::{CacheGeometry, CacheLevel, Hierarchy, Inclusion, Machine};
+
+use super::*;
+use crate::analyses::test_profile::{access, profile, window};
+use crate::profile::{Access, Edge, Field, Site, Type};
+
+/// Of 32 KiB, 256 KiB and 2 MiB, with buffers for 64 and 512 pages.
+fn machine() -> Machine {
+    let mut machine = Machine::thesis();
+    let level = |name: &str, sets, ways| {
+        CacheLevel::lru(
+            name,
+            CacheGeometry::new(sets, 64, ways).expect("powers of two"),
+        )
+    };
+    let pages = |name: &str, sets, ways| {
+        CacheLevel::lru(
+            name,
+            CacheGeometry::new(sets, 4096, ways).expect("powers of two"),
+        )
+    };
+    let caches = vec![
+        level("L1", 64, 8),
+        level("L2", 512, 8),
+        level("L3", 2048, 16),
+    ];
+    let tlbs = vec![pages("dTLB", 16, 4), pages("STLB", 64, 8)];
+    let hierarchy = Hierarchy::new(caches, Inclusion::NonInclusive, tlbs);
+    machine.hierarchy = Some(hierarchy.expect("a hierarchy"));
+    let steps = [
+        ("L1", 32 << 10, 4.0),
+        ("L2", 256 << 10, 10.0),
+        ("L3", 2 << 20, 80.0),
+    ];
+    let data = |&(name, bytes, ns): &(&str, u32, f64)| {
+        ccmodel::Level::new(name, ccmodel::LevelKind::Data, 64, f64::from(bytes), ns)
+    };
+    machine.levels = steps.iter().map(data).collect();
+    machine.overlap = ccmodel::LookAhead::USUAL;
+    machine
+}
+
+/// The same in each run.
+fn mix(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^= mixed >> 31;
+    mixed = mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed ^ mixed >> 29
+}
+
+const NODES: u64 = 1 << 17;
+const HEAP: u64 = 1 << 32;
+/// What the allocator takes for a node.
+const CHUNK: u64 = 32;
+const WINDOWS: u64 = 16;
+
+/// A site of `NODES` boxes of `size` bytes with these fields.
+fn boxes(name: &str, size: u64, fields: &[(&str, u64, u64)]) -> Profile {
+    let mut run = profile();
+    let field = |&(name, offset, size): &(&str, u64, u64)| Field {
+        name: name.to_owned(),
+        type_name: "u64".to_owned(),
+        offset,
+        size,
+    };
+    run.types = vec![Type {
+        name: name.to_owned(),
+        size: Some(size),
+        fields: fields.iter().map(field).collect(),
+    }];
+    run.sites = vec![Site {
+        type_id: Some(0),
+        allocations: NODES,
+        requested: NODES * size,
+        peak_chunks: NODES,
+        peak_usable: NODES * CHUNK,
+        smallest: size,
+        largest: size,
+        last_time: 1,
+        ..run.sites[0].clone()
+    }];
+    run.sites[0].groups.clear();
+    run.sites[0].histogram = None;
+    (run.edges, run.resident) = (Vec::new(), Vec::new());
+    run
+}
+
+fn with_windows(mut run: Profile, windows: Vec<Vec<Access>>) -> Profile {
+    let all: u64 = windows.iter().map(|it| it.len() as u64).sum();
+    (run.total.heap_reads, run.total.heap_writes) = (all * 1000, 0);
+    (run.total.other_reads, run.total.other_writes) = (0, 0);
+    run.windows = { (2..).zip(windows) }
+        .map(|(time, accesses)| window(time, 0, accesses))
+        .collect();
+    run
+}
+
+/// Searches for random keys in a complete tree whose nodes lie anywhere.
+fn tree() -> Profile {
+    let at = |node: u64| HEAP + mix(node) % NODES * CHUNK;
+    let search = |key: u64, into: &mut Vec<Access>| {
+        let mut node = 0;
+        while node < NODES {
+            into.push(access(at(node), 0, 0));
+            let side = key >> (node % 61) & 1;
+            let child = 2 * node + 1 + side;
+            let offset = u32::try_from(8 + 8 * side).expect("it is small");
+            let load = access(at(node) + u64::from(offset), 0, offset);
+            into.push(match child < NODES {
+                true => Access {
+                    pointer: at(child),
+                    target: 0,
+                    ..load
+                },
+                false => load,
+            });
+            node = child;
+        }
+    };
+    let windows = (0..WINDOWS).map(|number| {
+        let mut accesses = Vec::new();
+        (0..400).for_each(|key| search(mix(number << 20 | key), &mut accesses));
+        accesses
+    });
+    let fields = [("key", 0, 8), ("left", 8, 8), ("right", 16, 8)];
+    let mut run = with_windows(boxes("Box<Node>", 24, &fields), windows.collect());
+    let edge = |offset| Edge {
+        from: 0,
+        offset,
+        to: 0,
+        loads: 1000,
+        followed: 1000,
+    };
+    run.edges = [8, 16].map(edge).to_vec();
+    run
+}
+
+fn item(advice: &Advice, kind: Kind) -> &Item {
+    let found = advice.advice.iter().find(|item| item.kind == kind);
+    found.unwrap_or_else(|| panic!("{kind:?} is missing: {:#?}", advice.advice))
+}
+
+#[test]
+fn a_scattered_tree_is_to_be_morphed() {
+    let advice = advise(&tree(), &machine(), None).expect("there are windows");
+    assert!(advice.worth_it && advice.waits > 0.5, "{advice:?}");
+    for kind in [Kind::Morph, Kind::Hint] {
+        let found = item(&advice, kind);
+        assert!(found.speedup.estimate > 1.2, "{found:?}");
+        assert!(found.speedup.low <= found.speedup.estimate);
+        assert!(found.speedup.estimate <= found.speedup.high);
+        assert!(found.misses[0].after < found.misses[0].before, "{found:?}");
+        assert!(
+            found
+                .code
+                .as_ref()
+                .is_some_and(|code| code.contains("Node"))
+        );
+    }
+    assert!(item(&advice, Kind::Morph).cost_ns > 0.0);
+    assert!(item(&advice, Kind::Hint).what.contains("left, right"));
+    let order: Vec<f64> = { advice.advice.iter().filter(|item| item.worth_it) }
+        .map(|item| item.saved_ns.estimate)
+        .collect();
+    assert!(order.is_sorted_by(|a, b| a >= b), "{order:?}");
+}
+
+#[test]
+fn known_seconds_limit_the_gain() {
+    let run = tree();
+    let accesses = run.total.heap_reads as f64;
+    // The accesses alone would take a hundredth of that: the program does something else.
+    let busy = advise(&run, &machine(), Some(accesses * 1e-6)).expect("there are windows");
+    assert!(busy.seconds_given && !busy.worth_it, "{busy:?}");
+    assert!(busy.waits < 0.2, "{}", busy.waits);
+    // The machine's misses would take longer than the run.
+    let fast = advise(&run, &machine(), Some(accesses * 1e-9)).expect("there are windows");
+    assert!((fast.seconds - accesses * 1e-9).abs() < 1e-9);
+    assert!(
+        fast.advice
+            .iter()
+            .all(|item| item.saved_ns.high <= accesses)
+    );
+}
+
+#[test]
+fn a_tree_in_the_cache_is_left() {
+    let mut run = tree();
+    for window in &mut run.windows {
+        let small = |node: &Access| node.base() < HEAP + 1024 * CHUNK;
+        window.accesses.retain(small);
+    }
+    let advice = advise(&run, &machine(), None).expect("there are windows");
+    assert!(!advice.worth_it, "{advice:?}");
+}
+
+/// Independent reads of records of 128 bytes, of which the first and the last word are used.
+fn records(cold_reads: u64) -> Profile {
+    let read = |number: u64| {
+        let start = HEAP + mix(number) % NODES * 144;
+        let cold = (cold_reads > 0 && number.is_multiple_of(cold_reads))
+            .then(|| access(start + 64, 0, 64));
+        [access(start, 0, 0), access(start + 120, 0, 120)]
+            .into_iter()
+            .chain(cold)
+    };
+    let windows = (0..WINDOWS).map(|number| {
+        let numbers = number * 5000..(number + 1) * 5000;
+        numbers.flat_map(read).collect()
+    });
+    let fields = [("key", 0, 8), ("notes", 8, 112), ("value", 120, 8)];
+    with_windows(boxes("Box<Record>", 128, &fields), windows.collect())
+}
+
+#[test]
+fn hot_fields_move_together_and_cold_ones_away() {
+    let advice = advise(&records(50), &machine(), None).expect("there are windows");
+    let order = item(&advice, Kind::FieldOrder);
+    let code = order.code.as_ref().expect("a struct");
+    let [key, value, notes] = ["key", "value", "notes"].map(|name| code.find(name));
+    assert!(key < notes && value < notes, "{code}");
+    assert!(
+        order.misses[0].after < 0.7 * order.misses[0].before,
+        "{order:?}"
+    );
+    let split = item(&advice, Kind::Split);
+    assert!(
+        split
+            .code
+            .as_ref()
+            .is_some_and(|code| code.contains("cold(notes)")),
+        "{split:?}"
+    );
+    assert!(
+        split.misses[0].after < 0.7 * split.misses[0].before,
+        "{split:?}"
+    );
+    assert!(split.cost_ns > 0.0);
+}
+
+#[test]
+fn objects_among_others_get_a_heap() {
+    // One in eight places of 32 bytes is theirs.
+    let start = |number: u64| HEAP + mix(number) % (1 << 14) * 256;
+    let windows = (0..WINDOWS).map(|number| {
+        let numbers = number * 5000..(number + 1) * 5000;
+        numbers.map(|number| access(start(number), 0, 0)).collect()
+    });
+    let mut run = with_windows(boxes("Box<u64>", 8, &[]), windows.collect());
+    run.sites[0].peak_chunks = 1 << 14;
+    let advice = advise(&run, &machine(), None).expect("there are windows");
+    let group = item(&advice, Kind::Group);
+    assert!(
+        group.misses[1].after < 0.5 * group.misses[1].before,
+        "{group:?}"
+    );
+}
+
+#[test]
+fn what_one_field_leads_to_lies_near() {
+    let mut run = boxes("Box<Entry>", 16, &[("next", 0, 8), ("value", 8, 8)]);
+    run.types.push(Type {
+        name: "Box<Value>".to_owned(),
+        size: Some(24),
+        fields: Vec::new(),
+    });
+    run.sites.push(Site {
+        type_id: Some(1),
+        smallest: 24,
+        largest: 24,
+        ..run.sites[0].clone()
+    });
+    let read = |number: u64| {
+        let index = mix(number) % NODES;
+        let entry = HEAP + index * CHUNK;
+        // Each entry has its own, elsewhere.
+        let value = HEAP * 2 + index * 12_345 % NODES * CHUNK;
+        let load = Access {
+            pointer: value,
+            target: 1,
+            ..access(entry + 8, 0, 8)
+        };
+        [load, access(value, 1, 0)]
+    };
+    let windows = (0..WINDOWS).map(|number| {
+        let numbers = number * 5000..(number + 1) * 5000;
+        numbers.flat_map(read).collect()
+    });
+    let run = with_windows(run, windows.collect());
+    let advice = advise(&run, &machine(), None).expect("there are windows");
+    let hint = item(&advice, Kind::Hint);
+    assert!(
+        hint.what.contains("near the Entry whose `value`"),
+        "{hint:?}"
+    );
+    assert!(
+        hint.misses[0].after < 0.8 * hint.misses[0].before,
+        "{hint:?}"
+    );
+}
+
+#[test]
+fn damaged_profiles_give_no_panic() {
+    let mut run = tree();
+    run.sites.truncate(0);
+    drop(advise(&run, &machine(), None));
+    let mut run = tree();
+    run.types[0].size = Some(0);
+    run.sites[0].peak_chunks = u64::MAX;
+    run.sites[0].allocations = u64::MAX;
+    drop(advise(&run, &machine(), Some(1e-300)));
+    let mut run = records(1);
+    run.types[0].fields[1].offset = u64::MAX;
+    run.windows[0].accesses[0].address = u64::MAX;
+    run.windows[0].accesses[1].offset = u32::MAX;
+    run.windows[0].accesses[2].address = 3;
+    drop(advise(&run, &machine(), Some(1e300)));
+    run.windows.clear();
+    assert_eq!(advise(&run, &machine(), None), None);
+}
