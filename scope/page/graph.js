@@ -5,7 +5,7 @@ import { colourOf, css, inkOn } from "./colours.js";
 import { fieldAt, placeOf, typeName } from "./data.js";
 import { set } from "./state.js";
 import { siteLink } from "./findings.js";
-import { count, percent, plural, shortCount } from "./units.js";
+import { bytes, count, percent, plural, shortCount } from "./units.js";
 
 // In the drawing; the table has more.
 const DRAWN_EDGES = 16;
@@ -18,6 +18,11 @@ const SHAPES = {
   tree: "Tree",
   "tree-with-parents": "Tree with pointers to parents",
   "hash-chain": "Hash chain",
+  "b-tree": "B-tree",
+  "hash-table": "Hash table",
+  deque: "Ring buffer",
+  boxes: "Table of boxes",
+  shared: "Graph of shared nodes",
 };
 
 // Edges between the same sites are one for each field; those of unnamed places are one together.
@@ -59,19 +64,19 @@ function fieldsOf(profile, site, offsets) {
 
 function structuresView(profile, admitted) {
   const shown = profile.structures.filter(({ sites }) => sites.some((site) => admitted[site]));
-  const item = ({ shape, sites, table, offsets, loads }) =>
+  const item = ({ shape, sites, table, offsets, loads, nodes, bytes: size, walk }) =>
     h(
       "li",
       null,
       h("b", null, SHAPES[shape] ?? shape),
       " of ",
       h("code", null, typeName(profile, sites[0])),
-      " through ",
-      fieldsOf(profile, sites[0], offsets),
+      offsets.length ? [" through ", fieldsOf(profile, sites[0], offsets)] : null,
       ", allocated at ",
       sites.slice(0, 8).map((site, i) => [i ? ", " : "", siteLink(profile, site)]),
       table === null ? null : [", below the table of ", siteLink(profile, table)],
-      `; ${plural(loads, "load")} recorded`,
+      `; ${plural(loads, "load")} recorded; ${plural(nodes, "chunk")} of ${bytes(size)}`,
+      walk.longest > 0 ? `; walks of ${walk.mean.toFixed(1)} pointers, at most ${walk.longest}` : null,
     );
   return shown.length ? h("ul", { class: "structures" }, shown.slice(0, 12).map(item)) : null;
 }

@@ -20,6 +20,7 @@ pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let touched = own.iter().filter_map(|&site| untouched(context, site));
     let structures = structures(context.profile).into_iter();
     let links = structures.filter(|it| it.sites.iter().any(|site| own.contains(site)));
+    let links = links.filter(|it| !it.offsets.is_empty());
     let links = links.filter_map(|it| numbers(context, &it.sites, &it.offsets));
     touched.chain(links).collect()
 }
