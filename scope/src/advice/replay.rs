@@ -34,18 +34,31 @@ const MAX_NEIGHBOURS: f64 = 0.5;
 /// between accesses, and of programs that do something else.
 const FASTEST_NS: f64 = 0.25;
 const USUAL_NS: f64 = 0.7;
-const BUSY_NS: f64 = 1.0;
+const BUSY_NS: f64 = 2.0;
 const SLOWEST_NS: f64 = 1e5;
 /// Bits of the address of a page, and of what is fetched along with a block.
 const PAGE_BITS: u32 = 12;
 
+/// What a processor has to do for an access, besides its misses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Work {
+    /// What the program does for each of its accesses.
+    Usual,
+    /// Other code: so many nanoseconds, and the room of so many accesses.
+    Own { ns: f32, accesses: u8 },
+    /// There is no access any more. What is more than [`BUSY_NS`] is other work, and stays.
+    Rest,
+}
+
 /// Where an access goes, as a change would place it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Place {
     pub(crate) address: u64,
     pub(crate) size: u8,
-    /// Waits for the place before it: the link that led here is new.
+    /// Waits for what is before it: the last place of another step, or of its own step all since
+    /// the last that waited. The link that led here is new.
     pub(crate) after: bool,
+    pub(crate) work: Work,
 }
 
 impl Place {
@@ -55,6 +68,17 @@ impl Place {
             address: step.address,
             size: step.size,
             after: false,
+            work: Work::Usual,
+        }
+    }
+
+    /// No access, in the place of one.
+    pub(crate) fn nowhere() -> Place {
+        Place {
+            address: 0,
+            size: 0,
+            after: false,
+            work: Work::Rest,
         }
     }
 
@@ -97,6 +121,7 @@ struct Accessed {
     step: u32,
     /// See [`Place`].
     after: bool,
+    work: Work,
     line: u64,
     latency: Latency,
 }
@@ -105,6 +130,7 @@ struct Accessed {
 struct Found {
     step: u32,
     after: bool,
+    work: Work,
     line: u64,
     /// Levels, as bits.
     missed: u16,
@@ -122,6 +148,8 @@ pub(crate) struct Replayed {
     ends: Vec<usize>,
     /// In the windows, by level: certain ones, probable ones, possible ones.
     pub(crate) misses: Vec<[f64; 3]>,
+    /// Nanoseconds of a turn that the processor did not foresee.
+    turn_ns: f64,
 }
 
 /// Simulates a machine.
@@ -131,6 +159,8 @@ pub(crate) struct Replay {
     costs: Vec<f64>,
     /// How many misses the machine can have under way at a time.
     pub(crate) misses: usize,
+    /// Of a turn that the processor did not foresee, in nanoseconds.
+    turn_ns: f64,
     /// Of a far miss, the part that is paid once in a block of so many bits.
     neighbours: Vec<(u32, f64)>,
     /// Names of the levels.
@@ -155,6 +185,7 @@ impl Replay {
             hierarchy: hierarchy.unwrap_or_else(|_| nominal.clone()),
             costs: costs(machine),
             misses: misses(machine.overlap.misses),
+            turn_ns: machine.search.misprediction_ns,
             neighbours: machine
                 .neighbours
                 .iter()
@@ -192,6 +223,18 @@ impl Replay {
                 places.clear();
                 rewrite.places(index, step, &mut places);
                 for place in &places {
+                    if place.work == Work::Rest {
+                        found.push(Found {
+                            step: index_32(index),
+                            after: false,
+                            work: Work::Rest,
+                            line: u64::MAX,
+                            missed: 0,
+                            new: [false; 2],
+                            part: 0.0,
+                        });
+                        continue;
+                    }
                     let line = place.address >> LINE_BITS;
                     let new = [
                         seen[0].is_new(line),
@@ -215,6 +258,7 @@ impl Replay {
                     found.push(Found {
                         step: index_32(index),
                         after: place.after,
+                        work: place.work,
                         line,
                         missed,
                         new,
@@ -255,6 +299,7 @@ impl Replay {
             Accessed {
                 step: it.step,
                 after: it.after,
+                work: it.work,
                 line: it.line,
                 latency: latency.map(narrow),
             }
@@ -263,6 +308,7 @@ impl Replay {
             accesses: found.iter().map(access).collect(),
             ends,
             misses,
+            turn_ns: self.turn_ns,
         }
     }
 }
@@ -287,7 +333,7 @@ fn slot(line: u64) -> usize {
 
 /// A latency has few digits.
 #[expect(clippy::cast_possible_truncation, reason = "latencies are rounded")]
-fn narrow(number: f64) -> f32 {
+pub(crate) fn narrow(number: f64) -> f32 {
     number as f32
 }
 
@@ -421,17 +467,24 @@ impl Replayed {
         let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
         // When the misses end that are under way.
         let mut ends = vec![0.0f64; pace.misses];
-        let mut missed = 0;
-        let mut surprised = NONE;
+        let [mut missed, mut count] = [0usize; 2];
+        let (mut surprised, mut last_step) = (NONE, NONE);
         let mut windows = Vec::with_capacity(self.ends.len());
         let (mut at, mut window_start) = (0, 0.0);
         for &end in &self.ends {
-            for (count, it) in (at..end).zip(&self.accesses[at..end]) {
+            for it in &self.accesses[at..end] {
                 let step = &trace.steps[it.step as usize];
+                let (work_ns, room) = match it.work {
+                    Work::Usual => (pace.access_ns, 1),
+                    Work::Own { ns, accesses } => (f64::from(ns), usize::from(accesses)),
+                    Work::Rest => {
+                        started += (pace.access_ns - BUSY_NS).max(0.0);
+                        continue;
+                    }
+                };
                 // In order, as soon as there is room; one that waits does not hold up the next.
-                started = (started + pace.access_ns)
-                    .max(retired[count % AHEAD])
-                    .max(fence);
+                count += room;
+                started = (started + work_ns).max(retired[count % AHEAD]).max(fence);
                 let mut start = started;
                 if it.after {
                     start = start.max(before);
@@ -440,11 +493,11 @@ impl Replayed {
                 if let Some(&pointer) = ready.get(step.via as usize) {
                     start = start.max(pointer);
                     hit = HIT_NS;
-                    if step.surprises && surprised != it.step {
-                        surprised = it.step;
-                        start = start.max(last_retired);
-                        fence = start;
-                    }
+                }
+                if step.surprises && surprised != it.step {
+                    surprised = it.step;
+                    start = start.max(last_retired + self.turn_ns);
+                    fence = start;
                 }
                 let latency = f64::from(it.latency[which]) * pace.of_misses;
                 if latency > FAR_NS {
@@ -464,10 +517,16 @@ impl Replayed {
                 if step.write {
                     done = start;
                 }
-                before = done;
-                ready[it.step as usize] = done;
+                before = match it.after || it.step != last_step {
+                    true => done,
+                    false => done.max(before),
+                };
+                last_step = it.step;
+                ready[it.step as usize] = before;
                 last_retired = last_retired.max(done);
-                retired[count % AHEAD] = last_retired;
+                for back in 0..room {
+                    retired[(count - back) % AHEAD] = last_retired;
+                }
             }
             at = end;
             windows.push(last_retired.max(started) - window_start);

@@ -30,7 +30,7 @@ pub(crate) struct Step {
     pub(crate) target: u32,
     /// Index of the load that this access had to wait for, since it led to this object; or [`NONE`].
     pub(crate) via: u32,
-    /// Whether the program went on in another way than the last time after the same steps: what a
+    /// Whether this load leads on in another way than the last time after the same steps: what a
     /// processor does ahead is lost then.
     pub(crate) surprises: bool,
 }
@@ -181,13 +181,12 @@ impl Builder<'_> {
             });
             let load = load.map(|load| first + at - before.len() + load);
             let new = load.filter(|&load| through.get(&object) != Some(&index_32(load)));
-            let mut surprises = false;
             if let Some(load) = new {
                 through.insert(object, index_32(load));
                 let by = &accesses[load - first];
                 let turn = self.turn(by);
                 let expected = self.next_turn.insert(turns, turn);
-                surprises = expected != Some(turn);
+                self.trace.steps[load].surprises |= expected != Some(turn);
                 turns = [turns[1], turn];
             }
             if let Some(object) = self.trace.objects.get_mut(object as usize) {
@@ -202,7 +201,7 @@ impl Builder<'_> {
                 offset: access.offset,
                 target,
                 via: via.unwrap_or(NONE),
-                surprises,
+                surprises: false,
             });
         }
         self.steps += accesses.len() as u64;
