@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use crate::profile::{Frame, Type};
 use crate::symbols::{self, Symbols};
 use names::Name;
+pub(crate) use names::shorten;
 
 /// The types found so far.
 #[derive(Debug, Default)]
@@ -110,7 +111,7 @@ impl Types {
         let short: Vec<String> = self
             .known
             .iter()
-            .map(|holder| names::shorten(&holder.name))
+            .map(|holder| shorten(&holder.name))
             .collect();
         let mut uses: HashMap<&str, usize> = HashMap::new();
         for name in &short {
@@ -122,6 +123,12 @@ impl Types {
             }
         }
     }
+}
+
+/// The path and the arguments of a type's name; `None` for what is no path.
+pub(crate) fn parts(name: &str) -> Option<(String, Vec<String>)> {
+    let found = names::parse(name)?;
+    Some((found.path, found.args))
 }
 
 /// What functions of libc allocate for, by a part of their names.

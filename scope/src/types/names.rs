@@ -208,7 +208,7 @@ pub(super) fn size_of_primitive(name: &str) -> Option<u64> {
 }
 
 /// The name as its user writes it: of each path the last segment.
-pub(super) fn shorten(name: &str) -> String {
+pub(crate) fn shorten(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;
     while let Some(c) = rest.chars().next() {

@@ -1,0 +1,363 @@
+//! Maps of `ctree` in the place of std's.
+//!
+//! A lookup in a `BTreeMap` goes through nodes of at most eleven entries. [`descents`] finds
+//! lookups in the trace; the links that they follow say where in the order of keys they end.
+//! [`nodes`] says which lines the same lookup reads in another map.
+//!
+//! Accesses that belong to no lookup, such as a walk through the map, stay where they are. Whether
+//! the next key depends on what was found cannot be seen in accesses: lookups are taken to be
+//! independent.
+
+mod descents;
+mod nodes;
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use ccmodel::Machine;
+use descents::{CAPACITY, Descents, Layout, Part};
+use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
+
+use super::dense::NEW_MEMORY;
+use super::replay::{Place, Rewrite, Work, narrow};
+use super::trace::Step;
+use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::units::{count, rounded};
+use crate::types::parts;
+
+/// Fewer lookups in the windows show nothing.
+const MIN_LOOKUPS: usize = 16;
+/// Lookups follow each other at once in this part at least, if a batch could make them.
+const CONSECUTIVE: f64 = 0.5;
+/// A map is finished if so many of the lookups come after the last change.
+const FINISHED: f64 = 0.5;
+/// Nanoseconds for an entry that goes from a `BTreeMap` into a frozen map: 19 for 2^14 entries, 72
+/// from 2^20 on (a virtual Zen 5, 23 November 2026).
+const FREEZE_NS: f64 = 72.0;
+/// Larger keys, values and maps are not believed.
+const MAX_BYTES: u64 = 1 << 16;
+const MAX_COUNT: f64 = (1u64 << 36) as f64;
+/// From the memory of one map to that of the next.
+const MAP_BYTES: u64 = 1 << 36;
+const LINE: u8 = 64;
+/// Lines that a search compares, or asks for, in the time of a node of a branch-free search: a
+/// lookup in a `CTreeMap` of 2^14 entries took 15.3 ns for 24 lines where a node took 2.53.
+const LINES_A_NODE: f64 = 4.0;
+/// The same in a `FrozenCTreeMap`: 9.2 ns for 8 lines.
+const FROZEN_LINES_A_NODE: f64 = 2.2;
+/// Such a line takes some ten instructions, an access of other code four.
+const ROOM: u8 = 2;
+
+/// For std's B-trees that the program waits for.
+pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
+    let mut names: Vec<&str> = Vec::new();
+    for site in context.waiting_sites() {
+        let name = site_type(context.profile, site).filter(|name| !names.contains(name));
+        names.extend(name);
+    }
+    let used = names
+        .into_iter()
+        .filter_map(|name| Used::new(context, name));
+    used.flat_map(|used| used.candidates(context)).collect()
+}
+
+/// A type of maps, and how the program uses it.
+struct Used {
+    is_set: bool,
+    name: String,
+    sites: Vec<u32>,
+    entries: Entries,
+    layout: Layout,
+    descents: Descents,
+    /// Entries of each map.
+    count: f64,
+}
+
+impl Used {
+    fn new(context: &Context<'_>, name: &str) -> Option<Used> {
+        let profile = context.profile;
+        let (path, args) = parts(name)?;
+        let is_set = match path.rsplit("::").next()? {
+            "BTreeMap" => false,
+            "BTreeSet" => true,
+            _ => return None,
+        };
+        let of_type = |&site: &u32| site_type(profile, site) == Some(name);
+        let all = 0..u32::try_from(profile.sites.len()).ok()?;
+        let sites: Vec<u32> = all.filter(of_type).collect();
+        let known = |site: u32| profile.sites.get(site as usize);
+        let of = profile
+            .types
+            .get(known(*sites.first()?)?.type_id? as usize)?;
+        let field = |wanted: &str| {
+            let found = of.fields.iter().find(|field| field.name == wanted)?;
+            let start = u32::try_from(found.offset).ok()?;
+            Some(start..start.checked_add(u32::try_from(found.size).ok()?)?)
+        };
+        let layout = Layout {
+            keys: field("keys")?,
+            values: field("vals").unwrap_or(0..0),
+            leaf: u32::try_from(of.size?).ok()?,
+        };
+        let each = |bytes: &Range<u32>| u64::from((bytes.end - bytes.start) / CAPACITY);
+        let entries = Entries {
+            keys: keys_of(args.first()?),
+            key: each(&layout.keys),
+            value: each(&layout.values),
+        };
+        let is_inner =
+            |&site: &u32| known(site).is_some_and(|it| it.largest > u64::from(layout.leaf));
+        let inner: Vec<u32> = sites.iter().copied().filter(is_inner).collect();
+        let chunks = |sites: &[u32]| -> f64 {
+            let sites = sites.iter().filter_map(|&site| known(site));
+            sites.map(|site| site.peak_chunks as f64).sum()
+        };
+        let (nodes, inners) = (chunks(&sites), chunks(&inner));
+        let fan_out = (nodes - 1.0) / inners.max(1.0);
+        let is_sane = entries.key.max(entries.value) <= MAX_BYTES && fan_out > 1.0;
+        if entries.key == 0 || !is_sane {
+            return None;
+        }
+        let descents = Descents::find(context.trace, &layout, [&sites, &inner], fan_out);
+        let maps = descents.roots.len().max(1) as f64;
+        (descents.list.len() >= MIN_LOOKUPS).then(|| Used {
+            is_set,
+            name: name.to_owned(),
+            sites,
+            entries,
+            layout,
+            descents,
+            count: (nodes * (fan_out - 1.0) / maps).clamp(1.0, MAX_COUNT),
+        })
+    }
+
+    fn candidates<'c>(self, context: &'c Context<'c>) -> Vec<Candidate<'c>> {
+        let used = Rc::new(self);
+        let noun = if used.is_set { "Set" } else { "Map" };
+        let entries = rounded(used.count);
+        let std = format!("`{}` of {} entries", used.name, count(entries));
+        let candidate = |what: String, code: String, wrong_if: &str, new: New| Candidate {
+            kind: Kind::Container,
+            sites: used.waiting_first(context),
+            what,
+            code: Some(code),
+            cost_ns: 0.0,
+            break_even: None,
+            wrong_if: wrong_if.to_owned(),
+            rewrite: Box::new(Elsewhere::new(Rc::clone(&used), new, context.machine)),
+        };
+        let import = format!("use ctree::CTree{noun}; // for std::collections::BTree{noun}");
+        let mut found = vec![candidate(
+            format!(
+                "make the {std} a `CTree{noun}`: larger nodes, of which a lookup waits for fewer"
+            ),
+            import.clone(),
+            "each key depends on what was found before, so that lookups cannot overlap, or keys \
+             are expensive to compare",
+            New::default(),
+        )];
+        if used.descents.consecutive() >= CONSECUTIVE {
+            let call = match used.is_set {
+                true => "let mut found = [false; 64];\nset.contains_many(&keys, &mut found);",
+                false => "let mut found = [None; 64];\nmap.get_many(&keys, &mut found);",
+            };
+            let batch = New {
+                is_batch: true,
+                ..New::default()
+            };
+            found.push(candidate(
+                format!(
+                    "make the {std} a `CTree{noun}` and look up 64 keys at a time: lookups follow \
+                     each other at once, and a batch waits for all of them together"
+                ),
+                format!("{import}\n{call}"),
+                "each key depends on what was found before: the keys of a batch have to be known",
+                batch,
+            ));
+        }
+        let from = used.descents.last_write.map_or(0, |last| last + 1);
+        let lookups = || used.descents.reading();
+        let later = lookups().filter(|it| it.steps.start as usize >= from);
+        if later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
+            let frozen = New {
+                kind: Tree::Frozen,
+                from,
+                ..New::default()
+            };
+            let maps = used.descents.roots.len() as f64;
+            let name = if used.is_set { "set" } else { "map" };
+            found.push(Candidate {
+                cost_ns: FREEZE_NS * used.count * maps,
+                break_even: Some(format!(
+                    "once for each {name} that is built; see that it is looked up as often as it \
+                     has entries"
+                )),
+                ..candidate(
+                    format!("freeze the {std} once it is built: nothing changes it afterwards"),
+                    format!(
+                        "let {name}: ctree::FrozenCTree{noun}<{}> = {name}.into_iter().collect();",
+                        if used.is_set { "_" } else { "_, _" }
+                    ),
+                    "the map changes at times that the windows do not show",
+                    frozen,
+                )
+            });
+        }
+        found
+    }
+
+    /// The sites, and first the one that the program waits for longest.
+    fn waiting_first(&self, context: &Context<'_>) -> Vec<u32> {
+        let mut sites = context.waiting_sites();
+        sites.retain(|site| self.sites.contains(site));
+        let rest = self.sites.iter().filter(|site| !sites.contains(site));
+        let rest: Vec<u32> = rest.copied().collect();
+        sites.extend(rest);
+        sites
+    }
+}
+
+/// How `ctree` compares keys of this type.
+fn keys_of(name: &str) -> Keys {
+    const INTEGERS: [&str; 11] = [
+        "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "char",
+    ];
+    const HEADED: [&str; 10] = [
+        "String",
+        "&str",
+        "Box<str>",
+        "Vec<u8>",
+        "&[u8]",
+        "Box<[u8]>",
+        "u128",
+        "i128",
+        "TotalF64",
+        "TotalF32",
+    ];
+    let members = name.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let is_tuple = members.is_some_and(|members| {
+        let mut members = members.split(',');
+        members.all(|member| INTEGERS.contains(&member.trim()))
+    });
+    match crate::types::shorten(name) {
+        name if INTEGERS.contains(&&*name) => Keys::Integers,
+        name if is_tuple || HEADED.contains(&&*name) => Keys::Heads,
+        _ => Keys::Others,
+    }
+}
+
+/// What takes the place of a map.
+#[derive(Clone, Copy, Debug)]
+struct New {
+    kind: Tree,
+    is_batch: bool,
+    /// The first step after the change.
+    from: usize,
+}
+
+impl Default for New {
+    fn default() -> New {
+        New {
+            kind: Tree::Changing,
+            is_batch: false,
+            from: 0,
+        }
+    }
+}
+
+/// Lookups in another map.
+struct Elsewhere {
+    used: Rc<Used>,
+    new: New,
+    tree: Map,
+    /// Nanoseconds of a node of a branch-free search.
+    node_ns: f64,
+}
+
+impl Elsewhere {
+    fn new(used: Rc<Used>, new: New, machine: &Machine) -> Elsewhere {
+        let tree = Map::new(used.entries, new.kind, used.count);
+        Elsewhere {
+            used,
+            new,
+            tree,
+            node_ns: machine.search.branch_free_node_ns,
+        }
+    }
+
+    /// Where the map begins that has this root today.
+    fn base(&self, root: u32) -> u64 {
+        let roots = &self.used.descents.roots;
+        let number = roots.binary_search(&root).unwrap_or_default();
+        NEW_MEMORY + number as u64 * MAP_BYTES
+    }
+
+    /// Where a step on the node goes that a lookup has ended at.
+    fn end(&self, number: u32, step: &Step) -> Place {
+        let Layout { keys, values, .. } = &self.used.layout;
+        let entries = self.used.entries;
+        let lookup = &self.used.descents.list[number as usize];
+        let within = |from: u32, each: u64| {
+            let offset = u64::from(step.offset - from);
+            let more = i64::try_from(offset / each.max(1)).unwrap_or_default();
+            (more - i64::from(lookup.slot), offset % each.max(1))
+        };
+        let address = if values.contains(&step.offset) {
+            let (more, offset) = within(values.start, entries.value);
+            self.tree.value(lookup.rank, more) + offset
+        } else if keys.contains(&step.offset) {
+            let (more, offset) = within(keys.start, entries.key);
+            self.tree.key(lookup.rank, more) + offset
+        } else {
+            self.tree.header(lookup.rank)
+        };
+        Place {
+            after: true,
+            ..Place::at(self.base(lookup.root) + address, step)
+        }
+    }
+}
+
+impl Rewrite for Elsewhere {
+    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<Place>) {
+        let part = self.used.descents.parts[index];
+        match part {
+            _ if index < self.new.from => into.push(Place::today(step)),
+            Part::Other => into.push(Place::today(step)),
+            Part::Search => into.push(Place::nowhere()),
+            Part::Key => into.push(Place {
+                after: true,
+                ..Place::today(step)
+            }),
+            Part::End(number) => into.push(self.end(number, step)),
+            Part::Arrival(number) => {
+                let lookup = &self.used.descents.list[number as usize];
+                let base = self.base(lookup.root);
+                let is_batch = self.new.is_batch && !lookup.is_changing;
+                let waits = self.tree.lookup(lookup.rank, is_batch);
+                let (lines, accesses) = match (self.new.kind, is_batch) {
+                    (_, true) => (LINES_A_NODE, 1),
+                    (Tree::Changing, false) => (LINES_A_NODE, ROOM),
+                    (Tree::Frozen, false) => (FROZEN_LINES_A_NODE, ROOM),
+                };
+                let work = Work::Own {
+                    ns: narrow(self.node_ns / lines),
+                    accesses,
+                };
+                for (depth, lines) in waits.into_iter().enumerate() {
+                    for (at, line) in lines.into_iter().enumerate() {
+                        into.push(Place {
+                            address: base + line,
+                            size: LINE,
+                            after: at == 0 && depth > 0 && !is_batch,
+                            work,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
