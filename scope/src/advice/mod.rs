@@ -6,11 +6,14 @@
 
 mod container;
 mod dense;
+mod fields;
 mod group;
 mod places;
 mod replay;
 mod smaller;
+mod split;
 mod trace;
+mod typed;
 
 use std::collections::HashMap;
 
@@ -26,6 +29,8 @@ use trace::{NONE, Trace};
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
 pub const MIN_SPEEDUP: f64 = 1.1;
+/// The low end of what is worth it: a possible loss of a twentieth is less than the clock's noise.
+pub const MIN_LOW: f64 = 0.95;
 /// The most pieces of advice.
 pub const MAX_ITEMS: usize = 10;
 /// Nobody changes a site for which the program waits less than this part of its time.
@@ -104,7 +109,7 @@ pub struct Item {
     pub what: String,
     /// What to write.
     pub code: Option<String>,
-    /// Whether the program gets faster by [`MIN_SPEEDUP`] or more, and surely no slower.
+    /// Whether the program gets faster by [`MIN_SPEEDUP`], and by [`MIN_LOW`] at least.
     pub worth_it: bool,
     /// Time of the whole program before and after, as a quotient; the cost is in it.
     pub speedup: Range,
@@ -247,7 +252,7 @@ impl Context<'_> {
             sites: candidate.sites,
             what: candidate.what,
             code: candidate.code,
-            worth_it: speedup.estimate >= MIN_SPEEDUP && speedup.low > 1.0,
+            worth_it: speedup.estimate >= MIN_SPEEDUP && speedup.low >= MIN_LOW,
             speedup,
             saved_ns: Range {
                 low: saved(high),
@@ -307,6 +312,8 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
     let mut candidates = places::candidates(&context);
     candidates.extend(container::candidates(&context));
     candidates.extend(group::candidates(&context));
+    candidates.extend(fields::candidates(&context));
+    candidates.extend(split::candidates(&context));
     candidates.extend(smaller::candidates(&context));
     let mut items: Vec<Item> = candidates.into_iter().map(|it| context.judge(it)).collect();
     items.sort_by(|a, b| {

@@ -34,7 +34,7 @@ const MAX_NEIGHBOURS: f64 = 0.5;
 /// between accesses, and of programs that do something else.
 const FASTEST_NS: f64 = 0.25;
 const USUAL_NS: f64 = 0.7;
-const BUSY_NS: f64 = 2.0;
+const BUSY_NS: f64 = 1.0;
 const SLOWEST_NS: f64 = 1e5;
 /// Bits of the address of a page, and of what is fetched along with a block.
 const PAGE_BITS: u32 = 12;

@@ -3,11 +3,14 @@
 //! An analysis reads a profile and nothing else; how the profile was captured does not matter. The
 //! results are numbers and sentences, without layout: [`views`](crate::views) print them.
 
+pub mod affinity;
 pub mod curves;
 pub mod diff;
+pub mod fields;
 pub mod findings;
 pub mod misses;
 pub mod scores;
+pub mod splitting;
 pub mod structures;
 #[cfg(test)]
 pub(crate) mod test_profile;

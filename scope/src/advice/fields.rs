@@ -1,0 +1,94 @@
+//! The order of a struct's fields, from which of them are used together.
+
+use super::replay::Place;
+use super::trace::Step;
+use super::typed::{Typed, structs};
+use super::{Candidate, Context, Kind};
+use crate::analyses::fields::{Affinities, BLOCK, Layout};
+
+/// Accesses of the program within which fields of an object are used together.
+const INTERVAL: u64 = 256;
+
+/// A new order for each struct that is larger than a block or may lie across two.
+pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
+    structs(context)
+        .into_iter()
+        .filter_map(|typed| order(context, typed))
+        .collect()
+}
+
+fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>> {
+    // What shares blocks with others has no order of blocks.
+    if typed.size <= BLOCK / 2 {
+        return None;
+    }
+    let affinities = Affinities::new(typed.fields.len(), &typed.accesses, INTERVAL);
+    let mut today: Vec<usize> = (0..typed.fields.len()).collect();
+    today.sort_by_key(|&field| typed.of.fields[field].offset);
+    let today = Layout {
+        order: today,
+        offsets: typed.of.fields.iter().map(|field| field.offset).collect(),
+        size: typed.size,
+    };
+    let better = Layout::greedy(&typed.fields, &affinities);
+    if better.locality(&affinities) <= today.locality(&affinities) {
+        return None;
+    }
+    let [before, after] =
+        [&today, &better].map(|it| it.metrics(&typed.fields, &typed.accesses, INTERVAL));
+    let field = |&at: &usize| {
+        let field = &typed.of.fields[at];
+        format!(
+            "    {}: {}, // {}",
+            field.name, field.type_name, better.offsets[at]
+        )
+    };
+    let lines: Vec<String> = better.order.iter().map(field).collect();
+    let padding = |layout: &Layout| {
+        let used: u64 = typed.fields.iter().map(|field| field.size).sum();
+        layout.size - used.min(layout.size)
+    };
+    let what = format!(
+        "order the fields of {} by use: {} bytes with {} of padding, today {} with {}; a use \
+         touches {:.2} blocks of 64 bytes, today {:.2}, and {:.0} % of their bytes, today {:.0} %",
+        typed.name,
+        better.size,
+        padding(&better),
+        today.size,
+        padding(&today),
+        after.pressure,
+        before.pressure,
+        after.utilisation * 100.0,
+        before.utilisation * 100.0,
+    );
+    Some(Candidate {
+        kind: Kind::FieldOrder,
+        sites: typed.sites.clone(),
+        what,
+        code: Some(format!(
+            "#[ccmorph::field_order(size = {})]\nstruct {} {{\n{}\n}}",
+            better.size,
+            typed.name,
+            lines.join("\n")
+        )),
+        cost_ns: 0.0,
+        break_even: None,
+        wrong_if: "the order is that of a file or an interface, or others use other fields"
+            .to_owned(),
+        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
+            let is_own = typed.sites.contains(&context.trace.site(step));
+            let place = is_own.then(|| moved(&typed, &better, step)).flatten();
+            into.push(place.unwrap_or(Place::today(step)));
+        }),
+    })
+}
+
+/// Where an access goes with the fields in another order, in the same chunk.
+fn moved(typed: &Typed<'_>, layout: &Layout, step: &Step) -> Option<Place> {
+    let (element, offset) = typed.element(step.offset);
+    let field = typed.field(offset)?;
+    let within = offset - typed.of.fields[field].offset;
+    let new = element * layout.size + layout.offsets[field] + within;
+    let start = step.address - u64::from(step.offset);
+    Some(Place::at(start + new, step))
+}
