@@ -1,0 +1,5 @@
+//! `plain NAME before|after [SCALE]`: see the library.
+
+fn main() -> std::process::ExitCode {
+    advice_programs::main()
+}

@@ -1,0 +1,38 @@
+//! A large `BTreeMap` of which each lookup decides what is looked up next.
+//!
+//! Its nodes have at most eleven entries, and a search waits several times in each. `CTreeMap` has
+//! fewer levels and waits once in each.
+
+use super::{SPREAD, mix, shuffled};
+use crate::{Kind, Program};
+use ctree::CTreeMap;
+use std::collections::BTreeMap;
+
+pub(super) const PROGRAM: Program = Program {
+    name: "btree_lookups",
+    kind: Kind::Container,
+    worth_it: true,
+    note: "BTreeMap with dependent lookups",
+    size: 2_000_000,
+    before: |size| {
+        let map: BTreeMap<u64, u64> = entries(size).into_iter().collect();
+        look_up(size, |key| map.get(&key).copied())
+    },
+    after: |size| {
+        let map: CTreeMap<u64, u64> = entries(size).into_iter().collect();
+        look_up(size, |key| map.get(&key).copied())
+    },
+};
+
+fn entries(size: usize) -> Vec<(u64, u64)> {
+    shuffled(size).into_iter().zip(0..).collect()
+}
+
+fn look_up(size: usize, get: impl Fn(u64) -> Option<u64>) -> u64 {
+    let mut sum = 0;
+    for _ in 0..size {
+        let key = (sum % size as u64).wrapping_mul(SPREAD);
+        sum = mix(sum, get(key).expect("all keys are there"));
+    }
+    sum
+}
