@@ -1,0 +1,44 @@
+//! A `BTreeMap` in which each request looks up many keys.
+//!
+//! The keys of a request do not depend on each other, so `CTreeMap::get_many` waits for all of them
+//! at once.
+
+use super::{SPREAD, mix, shuffled};
+use crate::{Kind, Program};
+use ctree::CTreeMap;
+use std::collections::BTreeMap;
+
+pub(super) const PROGRAM: Program = Program {
+    name: "btree_batches",
+    kind: Kind::Container,
+    worth_it: true,
+    note: "BTreeMap with batches of independent lookups",
+    size: 1_000_000,
+    before: |size| {
+        let map: BTreeMap<u64, u64> = entries(size).into_iter().collect();
+        requests(size, |keys| keys.iter().map(|key| map[key]).sum())
+    },
+    after: |size| {
+        let map: CTreeMap<u64, u64> = entries(size).into_iter().collect();
+        requests(size, |keys| {
+            let mut values = [None; BATCH];
+            map.get_many(keys, &mut values);
+            values.iter().flatten().copied().sum()
+        })
+    },
+};
+
+/// Keys of one request.
+const BATCH: usize = 128;
+
+fn entries(size: usize) -> Vec<(u64, u64)> {
+    shuffled(size).into_iter().zip(0..).collect()
+}
+
+fn requests(size: usize, answer: impl Fn(&[u64; BATCH]) -> u64) -> u64 {
+    let mut random = fastrand::Rng::with_seed(13);
+    (0..3 * size / BATCH).fold(0, |sum, _| {
+        let keys = [(); BATCH].map(|()| random.u64(..size as u64).wrapping_mul(SPREAD));
+        mix(sum, answer(&keys))
+    })
+}

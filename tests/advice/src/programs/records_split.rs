@@ -1,0 +1,66 @@
+//! Boxed records in random order, of which most passes read two fields.
+//!
+//! Each record fills more than two cache lines. Without the fields that are seldom read, all of
+//! them come close to fitting the cache.
+
+use super::{mix, shuffled};
+use crate::{Kind, Program};
+use ccmorph::{ColdTable, split};
+
+pub(super) const PROGRAM: Program = Program {
+    name: "records_split",
+    kind: Kind::Split,
+    worth_it: true,
+    note: "boxed records with fields that are seldom read",
+    size: 1_000_000,
+    before: |size| {
+        let new = |key, address| Box::new(Record { key, age: 0, address, history: [key; 8] });
+        let mut records = records(size, new);
+        let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
+        mix(sum, records.iter().map(|record| record.address[0] ^ record.history[1]).sum())
+    },
+    after: |size| {
+        let mut cold = ColdTable::new();
+        let new = |key, address| {
+            let fields = SlimFields { key, age: 0, address, history: [key; 8] };
+            Box::new(fields.split_into(&mut cold))
+        };
+        let mut records = records(size, new);
+        let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
+        let rare = |record: &Box<Slim>| record.address(&cold)[0] ^ record.history(&cold)[1];
+        mix(sum, records.iter().map(rare).sum())
+    },
+};
+
+struct Record {
+    key: u64,
+    age: u32,
+    address: [u64; 8],
+    history: [u64; 8],
+}
+
+#[split(cold(address, history), cold = "table")]
+struct Slim {
+    key: u64,
+    age: u32,
+    address: [u64; 8],
+    history: [u64; 8],
+}
+
+fn records<R>(size: usize, mut new: impl FnMut(u64, [u64; 8]) -> Box<R>) -> Vec<Box<R>> {
+    let mut records: Vec<_> = shuffled(size).iter().map(|&key| (key, new(key, [key; 8]))).collect();
+    records.sort_unstable_by_key(|record| record.0);
+    records.into_iter().map(|record| record.1).collect()
+}
+
+/// Each pass ages the records of some keys.
+fn passes<R>(size: usize, records: &mut [Box<R>], hot: impl Fn(&mut R) -> (u64, &mut u32)) -> u64 {
+    (0..12).fold(0, |sum, pass| {
+        let ages = records.iter_mut().map(|record| {
+            let (key, age) = hot(record);
+            *age += u32::from(key % 16 == pass);
+            u64::from(*age)
+        });
+        mix(sum, ages.sum::<u64>() + size as u64)
+    })
+}
