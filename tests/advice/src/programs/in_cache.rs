@@ -11,7 +11,7 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Hint,
     worth_it: false,
     note: "search tree that fits the cache",
-    size: 2_000_000,
+    size: 5_000_000,
     before: |size| search(size, |_, node| Box::new(node)),
     after: |size| search(size, |link, node| ccmalloc::near(link, || Box::new(node))),
 };

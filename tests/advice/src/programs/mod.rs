@@ -18,7 +18,7 @@ programs! {
     tree_sorted,
     tree_growing,
     octree,
-    quadtree,
+    kd_tree,
     trie,
     adjacency,
     timelines,
@@ -27,6 +27,7 @@ programs! {
     btree_lookups,
     btree_frozen,
     btree_batches,
+    btree_walked,
     records_split,
     tree_split,
     field_order,
@@ -34,6 +35,18 @@ programs! {
     index_links,
     // Not worth it.
     in_cache,
+    quadtree,
+    list_in_order,
+    gather,
+    huge_nodes,
+    arena_in_order,
+    compute_bound,
+    flat_table,
+    btree_in_order,
+    sorting,
+    strings,
+    records_whole,
+    short_lived,
 }
 
 /// `n` keys in random order: odd multiples of a constant, each once.

@@ -12,7 +12,7 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Morph,
     worth_it: true,
     note: "octree built once, then walked",
-    size: 500_000,
+    size: 600_000,
     before: |size| walks(&build(size)),
     after: |size| {
         let mut root = build(size);
@@ -47,7 +47,7 @@ fn build(size: usize) -> Option<Box<Cube>> {
 
 fn walks(root: &Option<Box<Cube>>) -> u64 {
     let root = root.as_ref().expect("it was built");
-    (0..6).fold(0, |sum, from| mix(sum, walk(root, from)))
+    (0..12).fold(0, |sum, from| mix(sum, walk(root, from)))
 }
 
 /// The mass of a cube, its light points left out.

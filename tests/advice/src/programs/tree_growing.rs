@@ -11,13 +11,14 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Hint,
     worth_it: true,
     note: "search tree that grows while it is searched",
-    size: 700_000,
+    size: 1_300_000,
     before: |size| grow(size, |_, node| Box::new(node)),
     after: |size| grow(size, |link, node| ccmalloc::near(link, || Box::new(node))),
 };
 
 struct Node {
     key: u64,
+    value: u64,
     left: Link,
     right: Link,
 }
@@ -29,7 +30,7 @@ fn grow(size: usize, new: impl Fn(&Link, Node) -> Box<Node>) -> u64 {
     let (keys, mut root, mut sum) = (shuffled(size), None, 0);
     for (count, &key) in keys.iter().enumerate() {
         let (link, _) = find(&mut root, key);
-        *link = Some(new(link, Node { key, left: None, right: None }));
+        *link = Some(new(link, Node { key, value: 0, left: None, right: None }));
         let known = keys[random.usize(..=count)];
         sum = mix(sum, find(&mut root, known).1);
     }

@@ -1,61 +1,77 @@
-//! A trie of random words, with a list of children in each node.
+//! A trie of random words over four letters, with a list of children in each node.
 //!
-//! A lookup follows the lists, node by node. Words arrive in random order, so the children of a
-//! node were allocated at different times; a hint puts some beside the one before.
+//! A lookup follows the lists, node by node, through nodes that were allocated at any time. All
+//! words are known before the first lookup, so a morph can put paths into cache lines.
 
 use super::mix;
 use crate::{Kind, Program};
+use ccmorph::{TreeNode, ccmorph};
 
 pub(super) const PROGRAM: Program = Program {
     name: "trie",
-    kind: Kind::Hint,
+    kind: Kind::Morph,
     worth_it: true,
     note: "trie with lists of children",
-    size: 400_000,
-    before: |size| spell(size, |_, node| Box::new(node)),
-    after: |size| spell(size, |link, node| ccmalloc::near(link, || Box::new(node))),
+    size: 1_000_000,
+    before: |size| {
+        let words = words(size);
+        look_up(&words, &build(&words))
+    },
+    after: |size| {
+        let words = words(size);
+        let mut root = build(&words);
+        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
+        look_up(&words, &root)
+    },
 };
 
+#[derive(TreeNode)]
 struct Node {
     letter: u8,
     words: u32,
+    #[child]
     child: Link,
+    #[child]
     sibling: Link,
 }
 
 type Link = Option<Box<Node>>;
 
-fn spell(size: usize, new: impl Fn(&Link, Node) -> Box<Node>) -> u64 {
+type Word = [u8; 11];
+
+fn words(size: usize) -> Vec<Word> {
     let mut random = fastrand::Rng::with_seed(8);
-    let words: Vec<[u8; 7]> = (0..size).map(|_| [(); 7].map(|()| random.u8(..20))).collect();
-    let (mut root, mut sum) = (None, 0);
-    for word in &words {
-        *find(&mut root, word, &new) += 1;
-    }
-    for _ in 0..2 * size {
-        let word = &words[random.usize(..size)];
-        sum = mix(sum, (*find(&mut root, word, &new)).into());
-    }
-    sum
+    (0..size).map(|_| [(); 11].map(|()| random.u8(..4))).collect()
 }
 
-/// How often a word is in the trie.
-fn find<'a>(
-    root: &'a mut Link,
-    word: &[u8],
-    new: impl Fn(&Link, Node) -> Box<Node>,
-) -> &'a mut u32 {
-    let (&last, first) = word.split_last().expect("words have letters");
-    let link = first.iter().fold(root, |link, &letter| &mut child(link, letter, &new).child);
-    &mut child(link, last, &new).words
+fn build(words: &[Word]) -> Link {
+    let mut root = None;
+    for word in words {
+        let (mut link, mut count) = (&mut root, &mut 0);
+        for &letter in word {
+            while link.as_ref().is_some_and(|node: &Box<Node>| node.letter != letter) {
+                link = &mut link.as_mut().expect("just seen").sibling;
+            }
+            let new = || Box::new(Node { letter, words: 0, child: None, sibling: None });
+            let node = link.get_or_insert_with(new);
+            (link, count) = (&mut node.child, &mut node.words);
+        }
+        *count += 1;
+    }
+    root
 }
 
-fn child(mut link: &mut Link, letter: u8, new: impl Fn(&Link, Node) -> Box<Node>) -> &mut Node {
-    while link.as_ref().is_some_and(|node| node.letter != letter) {
-        link = &mut link.as_mut().expect("just seen").sibling;
-    }
-    if link.is_none() {
-        *link = Some(new(link, Node { letter, words: 0, child: None, sibling: None }));
-    }
-    link.as_mut().expect("just made")
+fn look_up(words: &[Word], root: &Link) -> u64 {
+    let mut random = fastrand::Rng::with_seed(17);
+    (0..3 * words.len() / 2).fold(0, |sum, _| {
+        let (mut link, mut count) = (root, 0);
+        for &letter in &words[random.usize(..words.len())] {
+            let mut node = link.as_ref().expect("the word is there");
+            while node.letter != letter {
+                node = node.sibling.as_ref().expect("the letter is there");
+            }
+            (link, count) = (&node.child, node.words);
+        }
+        mix(sum, count.into())
+    })
 }

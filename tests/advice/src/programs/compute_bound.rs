@@ -1,0 +1,59 @@
+//! A program that computes, with a large search tree that it asks now and then.
+//!
+//! The lookups miss, but the time goes into the arithmetic between them.
+
+use super::shuffled;
+use crate::{Kind, Program};
+use ccmorph::{TreeNode, ccmorph};
+
+pub(super) const PROGRAM: Program = Program {
+    name: "compute_bound",
+    kind: Kind::Morph,
+    worth_it: false,
+    note: "arithmetic, with a large tree that is seldom asked",
+    size: 200_000,
+    before: |size| compute(size, &build(size)),
+    after: |size| {
+        let mut root = build(size);
+        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
+        compute(size, &root)
+    },
+};
+
+#[derive(TreeNode)]
+struct Node {
+    key: u64,
+    factors: [u64; 9],
+    #[child]
+    links: [Option<Box<Node>>; 2],
+}
+
+fn build(size: usize) -> Option<Box<Node>> {
+    let mut root = None;
+    for key in shuffled(size) {
+        let mut link = &mut root;
+        while let Some(node) = link {
+            let node: &mut Box<Node> = node;
+            link = &mut node.links[usize::from(key > node.key)];
+        }
+        *link = Some(Box::new(Node { key, factors: [key; 9], links: [None, None] }));
+    }
+    root
+}
+
+fn compute(size: usize, root: &Option<Box<Node>>) -> u64 {
+    let mut value = 1;
+    for _ in 0..size / 8 {
+        // A logistic map in fixed point.
+        for _ in 0..20_000 {
+            let wide = u128::from(value) * u128::from(!value);
+            value = (wide >> 62) as u64 | 1;
+        }
+        let mut link = root;
+        while let Some(node) = link {
+            value ^= node.factors[0] & 1;
+            link = &node.links[usize::from(value > node.key)];
+        }
+    }
+    value
+}

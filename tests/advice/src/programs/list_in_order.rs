@@ -1,0 +1,52 @@
+//! A list that is built in the order in which it is walked.
+//!
+//! The allocator already put one item behind the other, and the processor fetches the next lines by
+//! itself. A morph finds nothing to improve.
+
+use super::mix;
+use crate::{Kind, Program};
+use ccmorph::{Morph, Operation, TreeNode};
+
+pub(super) const PROGRAM: Program = Program {
+    name: "list_in_order",
+    kind: Kind::Morph,
+    worth_it: false,
+    note: "list built and walked in one order",
+    size: 2_000_000,
+    before: |size| walks(build(size)),
+    after: |size| {
+        let mut first = build(size);
+        let morph = Morph::new().operation(Operation::Walk);
+        morph.run(&mut first, Item::children).expect("the allocator is `CcMalloc`");
+        walks(first)
+    },
+};
+
+#[derive(TreeNode)]
+struct Item {
+    values: [u64; 6],
+    #[child]
+    next: Option<Box<Item>>,
+}
+
+fn build(size: usize) -> Option<Box<Item>> {
+    let mut first = None;
+    let mut link = &mut first;
+    for value in 0..size as u64 {
+        let item = Box::new(Item { values: [value; 6], next: None });
+        link = &mut link.insert(item).next;
+    }
+    first
+}
+
+fn walks(mut first: Option<Box<Item>>) -> u64 {
+    let sum = (0..30).fold(0, |sum, round| {
+        let items = std::iter::successors(first.as_deref(), |item| item.next.as_deref());
+        items.fold(sum, |sum, item| mix(sum, item.values[round % 6]))
+    });
+    // One by one: dropping the first would recurse through all.
+    while let Some(item) = first {
+        first = item.next;
+    }
+    sum
+}

@@ -1,0 +1,53 @@
+//! Boxed records of which each pass reads every field.
+//!
+//! There is no cold part. With some fields in a table, each record is two misses.
+
+use super::{mix, shuffled};
+use crate::{Kind, Program};
+use ccmorph::{ColdTable, split};
+
+pub(super) const PROGRAM: Program = Program {
+    name: "records_whole",
+    kind: Kind::Split,
+    worth_it: false,
+    note: "boxed records that are read whole",
+    size: 1_000_000,
+    before: |size| {
+        let records = shuffle(size, |key| Box::new(Record { key, sums: [key; 3], parts: [key; 8] }));
+        let total = |record: &Box<Record>| mix(record.sums.iter().sum(), record.parts.iter().sum());
+        passes(&records, |record| record.key ^ total(record))
+    },
+    after: |size| {
+        let mut cold = ColdTable::new();
+        let records = shuffle(size, |key| {
+            Box::new(SlimFields { key, sums: [key; 3], parts: [key; 8] }.split_into(&mut cold))
+        });
+        passes(&records, |record| {
+            let parts = record.parts(&cold).iter().sum();
+            record.key ^ mix(record.sums.iter().sum(), parts)
+        })
+    },
+};
+
+struct Record {
+    key: u64,
+    sums: [u64; 3],
+    parts: [u64; 8],
+}
+
+#[split(cold(parts), cold = "table")]
+struct Slim {
+    key: u64,
+    sums: [u64; 3],
+    parts: [u64; 8],
+}
+
+fn shuffle<R>(size: usize, mut new: impl FnMut(u64) -> Box<R>) -> Vec<Box<R>> {
+    let mut records: Vec<_> = shuffled(size).iter().map(|&key| (key, new(key))).collect();
+    records.sort_unstable_by_key(|record| record.0);
+    records.into_iter().map(|record| record.1).collect()
+}
+
+fn passes<R>(records: &[Box<R>], total: impl Fn(&Box<R>) -> u64) -> u64 {
+    (0..12).fold(0, |sum, _| records.iter().fold(sum, |sum, record| mix(sum, total(record))))
+}
