@@ -15,11 +15,11 @@ pub(super) const PROGRAM: Program = Program {
     note: "BTreeMap with batches of independent lookups",
     size: 1_000_000,
     before: |size| {
-        let map: BTreeMap<u64, u64> = entries(size).into_iter().collect();
+        let map: BTreeMap<u64, u64> = entries(size).collect();
         requests(size, |keys| keys.iter().map(|key| map[key]).sum())
     },
     after: |size| {
-        let map: CTreeMap<u64, u64> = entries(size).into_iter().collect();
+        let map: CTreeMap<u64, u64> = entries(size).collect();
         requests(size, |keys| {
             let mut values = [None; BATCH];
             map.get_many(keys, &mut values);
@@ -31,13 +31,13 @@ pub(super) const PROGRAM: Program = Program {
 /// Keys of one request.
 const BATCH: usize = 128;
 
-fn entries(size: usize) -> Vec<(u64, u64)> {
-    shuffled(size).into_iter().zip(0..).collect()
+fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
+    shuffled(size).into_iter().zip(0..)
 }
 
 fn requests(size: usize, answer: impl Fn(&[u64; BATCH]) -> u64) -> u64 {
     let mut random = fastrand::Rng::with_seed(13);
-    (0..3 * size / BATCH).fold(0, |sum, _| {
+    (0..5 * size / BATCH).fold(0, |sum, _| {
         let keys = [(); BATCH].map(|()| random.u64(..size as u64).wrapping_mul(SPREAD));
         mix(sum, answer(&keys))
     })

@@ -13,24 +13,26 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Container,
     worth_it: true,
     note: "BTreeMap with dependent lookups",
-    size: 2_000_000,
+    size: 1_000_000,
     before: |size| {
-        let map: BTreeMap<u64, u64> = entries(size).into_iter().collect();
+        let mut map = BTreeMap::new();
+        map.extend(entries(size));
         look_up(size, |key| map.get(&key).copied())
     },
     after: |size| {
-        let map: CTreeMap<u64, u64> = entries(size).into_iter().collect();
+        let mut map = CTreeMap::new();
+        map.extend(entries(size));
         look_up(size, |key| map.get(&key).copied())
     },
 };
 
-fn entries(size: usize) -> Vec<(u64, u64)> {
-    shuffled(size).into_iter().zip(0..).collect()
+fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
+    shuffled(size).into_iter().zip(0..)
 }
 
 fn look_up(size: usize, get: impl Fn(u64) -> Option<u64>) -> u64 {
     let mut sum = 0;
-    for _ in 0..size {
+    for _ in 0..3 * size / 2 {
         let key = (sum % size as u64).wrapping_mul(SPREAD);
         sum = mix(sum, get(key).expect("all keys are there"));
     }

@@ -2,7 +2,7 @@
 //!
 //! The lookups miss, but the time goes into the arithmetic between them.
 
-use super::shuffled;
+use super::{mix, shuffled};
 use crate::{Kind, Program};
 use ccmorph::{TreeNode, ccmorph};
 
@@ -44,11 +44,7 @@ fn build(size: usize) -> Option<Box<Node>> {
 fn compute(size: usize, root: &Option<Box<Node>>) -> u64 {
     let mut value = 1;
     for _ in 0..size / 8 {
-        // A logistic map in fixed point.
-        for _ in 0..20_000 {
-            let wide = u128::from(value) * u128::from(!value);
-            value = (wide >> 62) as u64 | 1;
-        }
+        value = (0..20_000).fold(value, mix);
         let mut link = root;
         while let Some(node) = link {
             value ^= node.factors[0] & 1;

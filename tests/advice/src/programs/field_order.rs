@@ -46,5 +46,5 @@ struct Ordered {
 fn visit<T>(size: usize, new: impl Fn(u64) -> T, value: impl Fn(&T) -> u64) -> u64 {
     let items: Vec<Box<T>> = (0..size as u64).map(|n| Box::new(new(n))).collect();
     let mut orders = fastrand::Rng::with_seed(14);
-    (0..12 * size).fold(shuffled(size)[0], |sum, _| mix(sum, value(&items[orders.usize(..size)])))
+    (0..25 * size).fold(shuffled(size)[0], |sum, _| mix(sum, value(&items[orders.usize(..size)])))
 }

@@ -43,7 +43,7 @@ fn entries<B>(size: usize, new: impl Fn(Counter) -> B) -> Vec<(B, String)> {
 
 fn passes<B>(entries: &mut [(B, String)], counter: impl Fn(&mut (B, String)) -> &mut Counter) -> u64
 {
-    (0..12).fold(0, |sum, _| {
+    (0..40).fold(0, |sum, _| {
         let hits = entries.iter_mut().map(|entry| {
             let counter = counter(entry);
             counter.hits = (counter.hits + 1) % counter.limit;

@@ -47,6 +47,13 @@ programs! {
     strings,
     records_whole,
     short_lived,
+    // With crates that others wrote.
+    json_search,
+    json_requests,
+    markdown,
+    intrusive_tree,
+    indexset,
+    bump_tree,
 }
 
 /// `n` keys in random order: odd multiples of a constant, each once.

@@ -12,7 +12,7 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Morph,
     worth_it: true,
     note: "octree built once, then walked",
-    size: 600_000,
+    size: 900_000,
     before: |size| walks(&build(size)),
     after: |size| {
         let mut root = build(size);

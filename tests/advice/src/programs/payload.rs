@@ -29,17 +29,19 @@ struct Entry {
     value: Option<Box<Value>>,
 }
 
+type Link = Box<Entry>;
+
 struct Value {
     height: u64,
     width: u64,
 }
 
-fn entries(size: usize, new: impl Fn(Entry) -> Box<Entry>) -> Vec<Box<Entry>> {
+fn entries(size: usize, new: impl Fn(Entry) -> Link) -> Vec<Link> {
     let mut random = fastrand::Rng::with_seed(16);
     (0..size).map(|_| new(Entry { next: random.usize(..size), value: None })).collect()
 }
 
-fn fill(entries: &mut [Box<Entry>], new: impl Fn(&Entry, Value) -> Box<Value>) {
+fn fill(entries: &mut [Link], new: impl Fn(&Entry, Value) -> Box<Value>) {
     for key in shuffled(entries.len()) {
         let at = usize::try_from(key >> 3).expect("64 bits") % entries.len();
         let entry = &mut *entries[at];
@@ -48,13 +50,13 @@ fn fill(entries: &mut [Box<Entry>], new: impl Fn(&Entry, Value) -> Box<Value>) {
     }
 }
 
-fn read(entries: &[Box<Entry>]) -> u64 {
+fn read(entries: &[Link]) -> u64 {
     let (mut at, mut sum) = (0, 0);
     for step in 0..4 * entries.len() {
         let entry = &entries[at];
         let value = entry.value.as_ref().map_or(1, |value| value.height ^ value.width);
         sum = mix(sum, value);
-        at = (entry.next + usize::from(value % 3 == 0) + step) % entries.len();
+        at = (entry.next + usize::from(value.is_multiple_of(3)) + step) % entries.len();
     }
     sum
 }

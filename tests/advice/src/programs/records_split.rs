@@ -27,8 +27,8 @@ pub(super) const PROGRAM: Program = Program {
         };
         let mut records = records(size, new);
         let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        let rare = |record: &Box<Slim>| record.address(&cold)[0] ^ record.history(&cold)[1];
-        mix(sum, records.iter().map(rare).sum())
+        let rare = |record: &Slim| record.address(&cold)[0] ^ record.history(&cold)[1];
+        mix(sum, records.iter().map(|record| rare(record)).sum())
     },
 };
 
@@ -55,7 +55,7 @@ fn records<R>(size: usize, mut new: impl FnMut(u64, [u64; 8]) -> Box<R>) -> Vec<
 
 /// Each pass ages the records of some keys.
 fn passes<R>(size: usize, records: &mut [Box<R>], hot: impl Fn(&mut R) -> (u64, &mut u32)) -> u64 {
-    (0..12).fold(0, |sum, pass| {
+    (0..15).fold(0, |sum, pass| {
         let ages = records.iter_mut().map(|record| {
             let (key, age) = hot(record);
             *age += u32::from(key % 16 == pass);

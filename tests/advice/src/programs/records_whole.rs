@@ -14,7 +14,7 @@ pub(super) const PROGRAM: Program = Program {
     size: 1_000_000,
     before: |size| {
         let records = shuffle(size, |key| Box::new(Record { key, sums: [key; 3], parts: [key; 8] }));
-        let total = |record: &Box<Record>| mix(record.sums.iter().sum(), record.parts.iter().sum());
+        let total = |record: &Record| mix(record.sums.iter().sum(), record.parts.iter().sum());
         passes(&records, |record| record.key ^ total(record))
     },
     after: |size| {
@@ -48,6 +48,6 @@ fn shuffle<R>(size: usize, mut new: impl FnMut(u64) -> Box<R>) -> Vec<Box<R>> {
     records.into_iter().map(|record| record.1).collect()
 }
 
-fn passes<R>(records: &[Box<R>], total: impl Fn(&Box<R>) -> u64) -> u64 {
+fn passes<R>(records: &[Box<R>], total: impl Fn(&R) -> u64) -> u64 {
     (0..12).fold(0, |sum, _| records.iter().fold(sum, |sum, record| mix(sum, total(record))))
 }

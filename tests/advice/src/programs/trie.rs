@@ -1,77 +1,85 @@
 //! A trie of random words over four letters, with a list of children in each node.
 //!
-//! A lookup follows the lists, node by node, through nodes that were allocated at any time. All
-//! words are known before the first lookup, so a morph can put paths into cache lines.
+//! A lookup follows the lists, node by node. A box takes 32 bytes. In a vector, with 32-bit indices
+//! for links, a node takes half of that.
 
 use super::mix;
 use crate::{Kind, Program};
-use ccmorph::{TreeNode, ccmorph};
 
 pub(super) const PROGRAM: Program = Program {
     name: "trie",
-    kind: Kind::Morph,
+    kind: Kind::Smaller,
     worth_it: true,
-    note: "trie with lists of children",
-    size: 1_000_000,
+    note: "trie with indices in place of boxes",
+    size: 800_000,
     before: |size| {
-        let words = words(size);
-        look_up(&words, &build(&words))
+        let mut root = None;
+        spell(size, |word| count(&mut root, word))
     },
     after: |size| {
-        let words = words(size);
-        let mut root = build(&words);
-        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
-        look_up(&words, &root)
+        let mut nodes = vec![Slim::default()];
+        spell(size, |word| count_slim(&mut nodes, word))
     },
 };
 
-#[derive(TreeNode)]
 struct Node {
     letter: u8,
     words: u32,
-    #[child]
     child: Link,
-    #[child]
     sibling: Link,
 }
 
 type Link = Option<Box<Node>>;
 
-type Word = [u8; 11];
+/// A node of the vector. Its first is the root, to which no link leads.
+#[derive(Default)]
+struct Slim {
+    letter: u8,
+    words: u32,
+    child: u32,
+    sibling: u32,
+}
 
-fn words(size: usize) -> Vec<Word> {
+fn spell(size: usize, mut count: impl FnMut(&[u8]) -> u32) -> u64 {
     let mut random = fastrand::Rng::with_seed(8);
-    (0..size).map(|_| [(); 11].map(|()| random.u8(..4))).collect()
+    let words: Vec<[u8; 11]> = (0..size).map(|_| [(); 11].map(|()| random.u8(..4))).collect();
+    words.iter().chain(&words[..size / 2]).fold(0, |sum, word| mix(sum, count(word).into()))
 }
 
-fn build(words: &[Word]) -> Link {
-    let mut root = None;
-    for word in words {
-        let (mut link, mut count) = (&mut root, &mut 0);
-        for &letter in word {
-            while link.as_ref().is_some_and(|node: &Box<Node>| node.letter != letter) {
-                link = &mut link.as_mut().expect("just seen").sibling;
-            }
-            let new = || Box::new(Node { letter, words: 0, child: None, sibling: None });
-            let node = link.get_or_insert_with(new);
-            (link, count) = (&mut node.child, &mut node.words);
+/// Counts a word; returns how often it has been counted.
+fn count(mut link: &mut Link, word: &[u8]) -> u32 {
+    let mut words = &mut 0;
+    for &letter in word {
+        while link.as_ref().is_some_and(|node| node.letter != letter) {
+            link = &mut link.as_mut().expect("just seen").sibling;
         }
-        *count += 1;
+        let new = || Box::new(Node { letter, words: 0, child: None, sibling: None });
+        let node = link.get_or_insert_with(new);
+        (link, words) = (&mut node.child, &mut node.words);
     }
-    root
+    *words += 1;
+    *words
 }
 
-fn look_up(words: &[Word], root: &Link) -> u64 {
-    let mut random = fastrand::Rng::with_seed(17);
-    (0..3 * words.len() / 2).fold(0, |sum, _| {
-        let (mut link, mut count) = (root, 0);
-        for &letter in &words[random.usize(..words.len())] {
-            let mut node = link.as_ref().expect("the word is there");
-            while node.letter != letter {
-                node = node.sibling.as_ref().expect("the letter is there");
+fn count_slim(nodes: &mut Vec<Slim>, word: &[u8]) -> u32 {
+    let mut at = 0;
+    for &letter in word {
+        let new = u32::try_from(nodes.len()).expect("few nodes");
+        let mut link = &mut nodes[at].child;
+        loop {
+            if *link == 0 {
+                *link = new;
+                at = new as usize;
+                nodes.push(Slim { letter, ..Slim::default() });
+                break;
             }
-            (link, count) = (&node.child, node.words);
+            at = *link as usize;
+            if nodes[at].letter == letter {
+                break;
+            }
+            link = &mut nodes[at].sibling;
         }
-        mix(sum, count.into())
-    })
+    }
+    nodes[at].words += 1;
+    nodes[at].words
 }
