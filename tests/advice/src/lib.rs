@@ -57,8 +57,8 @@ impl Kind {
     /// The binary that runs `after`.
     pub fn binary(self) -> &'static str {
         match self {
-            Self::Hint | Self::Morph | Self::Group => "placed",
-            Self::Container | Self::FieldOrder | Self::Split | Self::Smaller => "plain",
+            Self::Hint | Self::Morph => "placed",
+            _ => "plain",
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) const PROGRAM: Program = Program {
         let new = |key, address| Box::new(Record { key, age: 0, address, history: [key; 8] });
         let mut records = records(size, new);
         let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        mix(sum, records.iter().map(|record| record.address[0] ^ record.history[1]).sum())
+        records.iter().map(|record| record.address[0] & record.history[1]).fold(sum, mix)
     },
     after: |size| {
         let mut cold = ColdTable::new();
@@ -27,8 +27,8 @@ pub(super) const PROGRAM: Program = Program {
         };
         let mut records = records(size, new);
         let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        let rare = |record: &Slim| record.address(&cold)[0] ^ record.history(&cold)[1];
-        mix(sum, records.iter().map(|record| rare(record)).sum())
+        let rare = |record: &Slim| record.address(&cold)[0] & record.history(&cold)[1];
+        records.iter().map(|record| rare(record)).fold(sum, mix)
     },
 };
 

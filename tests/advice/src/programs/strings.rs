@@ -18,7 +18,7 @@ pub(super) const PROGRAM: Program = Program {
         words(size, |word| {
             let upper: String = word.to_uppercase();
             let turned: String = upper.chars().rev().collect();
-            turned.bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte))
+            turned.bytes().fold(0, |sum, byte| mix(sum, byte.into()))
         })
     },
     after: |size| {
@@ -31,7 +31,7 @@ pub(super) const PROGRAM: Program = Program {
             for letter in upper.iter().rev() {
                 turned.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
             }
-            turned.iter().fold(0, |sum, &byte| sum * 31 + u64::from(byte))
+            turned.iter().fold(0, |sum, &byte| mix(sum, byte.into()))
         })
     },
 };
