@@ -17,7 +17,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let mut vertices = read(size);
         let morph = Morph::new().operation(Operation::Walk);
-        morph.run(&mut vertices, Edge::children).expect("the allocator is `CcMalloc`");
+        morph
+            .run(&mut vertices, Edge::children)
+            .expect("the allocator is `CcMalloc`");
         spread(&vertices)
     },
 };
@@ -38,7 +40,11 @@ fn read(size: usize) -> Vec<Option<Box<Edge>>> {
     for _ in 0..size {
         let from = &mut vertices[random.u32(..count) as usize];
         let (to, weight) = (random.u32(..count), random.u32(1..100));
-        *from = Some(Box::new(Edge { to, weight, next: from.take() }));
+        *from = Some(Box::new(Edge {
+            to,
+            weight,
+            next: from.take(),
+        }));
     }
     vertices
 }

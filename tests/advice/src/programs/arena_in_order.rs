@@ -16,7 +16,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let mut nodes = build(size);
         let morph = Morph::new().operation(Operation::Walk);
-        let report = morph.run_slice(&mut nodes, &mut 0_u32, |node, visit| visit.child(&mut node.links));
+        let report = morph.run_slice(&mut nodes, &mut 0_u32, |node, visit| {
+            visit.child(&mut node.links);
+        });
         let report = report.expect("a u32 can hold any index");
         assert_eq!(report.reached, size, "it is one tree");
         walks(&nodes)
@@ -39,7 +41,10 @@ fn add(nodes: &mut Vec<Node>, size: usize) -> Option<u32> {
     let rest = size.checked_sub(1)?;
     let root = nodes.len();
     let index = u32::try_from(root).expect("few nodes");
-    nodes.push(Node { value: index % 7, links: [None, None] });
+    nodes.push(Node {
+        value: index % 7,
+        links: [None, None],
+    });
     let left = add(nodes, rest / 2);
     nodes[root].links = [left, add(nodes, rest - rest / 2)];
     Some(index)
@@ -50,6 +55,10 @@ fn walks(nodes: &[Node]) -> u64 {
 }
 
 fn walk(nodes: &[Node], at: Option<u32>, round: u64) -> u64 {
-    let Some(node) = at.map(|at| &nodes[at as usize]) else { return round };
-    node.links.iter().fold(u64::from(node.value), |sum, &link| mix(sum, walk(nodes, link, round)))
+    let Some(node) = at.map(|at| &nodes[at as usize]) else {
+        return round;
+    };
+    node.links.iter().fold(u64::from(node.value), |sum, &link| {
+        mix(sum, walk(nodes, link, round))
+    })
 }

@@ -32,7 +32,7 @@ pub(super) const PROGRAM: Program = Program {
 const BATCH: usize = 128;
 
 fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
-    shuffled(size).into_iter().zip(0..)
+    shuffled(size).zip(0..)
 }
 
 fn requests(size: usize, answer: impl Fn(&[u64; BATCH]) -> u64) -> u64 {

@@ -32,5 +32,7 @@ fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
 fn look_up(size: usize, next: impl Fn(u64) -> Option<u64>) -> u64 {
     let mut random = fastrand::Rng::with_seed(12);
     let end = (size as u64) << 20;
-    (0..size).fold(0, |sum, _| mix(sum, next(random.u64(..end)).expect("before the last key")))
+    (0..size).fold(0, |sum, _| {
+        mix(sum, next(random.u64(..end)).expect("before the last key"))
+    })
 }

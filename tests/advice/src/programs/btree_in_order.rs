@@ -16,11 +16,17 @@ pub(super) const PROGRAM: Program = Program {
     size: 2_000_000,
     before: |size| {
         let map: BTreeMap<u64, u64> = entries(size).collect();
-        walks(|sum| map.iter().fold(sum, |sum, (key, value)| mix(sum, work(*key, *value))))
+        walks(|sum| {
+            map.iter()
+                .fold(sum, |sum, (key, value)| mix(sum, work(*key, *value)))
+        })
     },
     after: |size| {
         let map: CTreeMap<u64, u64> = entries(size).collect();
-        walks(|sum| map.iter().fold(sum, |sum, (key, value)| mix(sum, work(*key, *value))))
+        walks(|sum| {
+            map.iter()
+                .fold(sum, |sum, (key, value)| mix(sum, work(*key, *value)))
+        })
     },
 };
 

@@ -27,7 +27,7 @@ pub(super) const PROGRAM: Program = Program {
 };
 
 fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
-    shuffled(size).into_iter().zip(0..)
+    shuffled(size).zip(0..)
 }
 
 fn look_up(size: usize, get: impl Fn(u64) -> Option<u64>) -> u64 {

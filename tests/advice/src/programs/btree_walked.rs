@@ -17,17 +17,23 @@ pub(super) const PROGRAM: Program = Program {
     before: |size| {
         let mut map: BTreeMap<u64, u64> = BTreeMap::new();
         map.extend(entries(size));
-        walks(|sum| map.iter().fold(sum, |sum, (key, value)| mix(sum, key ^ value)))
+        walks(|sum| {
+            map.iter()
+                .fold(sum, |sum, (key, value)| mix(sum, key ^ value))
+        })
     },
     after: |size| {
         let mut map: CTreeMap<u64, u64> = CTreeMap::new();
         map.extend(entries(size));
-        walks(|sum| map.iter().fold(sum, |sum, (key, value)| mix(sum, key ^ value)))
+        walks(|sum| {
+            map.iter()
+                .fold(sum, |sum, (key, value)| mix(sum, key ^ value))
+        })
     },
 };
 
 fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
-    shuffled(size).into_iter().zip(0..)
+    shuffled(size).zip(0..)
 }
 
 fn walks(walk: impl Fn(u64) -> u64) -> u64 {

@@ -22,7 +22,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let heap = Heap::new().expect("memory");
         // The heap frees all terms at once, as the arena does.
-        evaluations(make(size as u64, &|term| BoxIn::leak(BoxIn::new_in(term, &heap))))
+        evaluations(make(size as u64, &|term| {
+            BoxIn::leak(BoxIn::new_in(term, &heap))
+        }))
     },
 };
 

@@ -36,7 +36,11 @@ fn build(size: usize) -> Option<Box<Node>> {
             let node: &mut Box<Node> = node;
             link = &mut node.links[usize::from(key > node.key)];
         }
-        *link = Some(Box::new(Node { key, factors: [key; 9], links: [None, None] }));
+        *link = Some(Box::new(Node {
+            key,
+            factors: [key; 9],
+            links: [None, None],
+        }));
     }
     root
 }

@@ -17,7 +17,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let mut root = build(size);
         let morph = Morph::new().operation(Operation::Walk);
-        morph.run(&mut root, Term::children).expect("the allocator is `CcMalloc`");
+        morph
+            .run(&mut root, Term::children)
+            .expect("the allocator is `CcMalloc`");
         evaluations(&root)
     },
 };
@@ -32,14 +34,24 @@ enum Term {
 
 fn build(size: usize) -> Box<Term> {
     let mut random = fastrand::Rng::with_seed(11);
-    let leaf = |n| Box::new(if n % 4 == 0 { Term::Variable } else { Term::Number(n) });
+    let leaf = |n| {
+        Box::new(if n % 4 == 0 {
+            Term::Variable
+        } else {
+            Term::Number(n)
+        })
+    };
     let mut parts: Vec<Box<Term>> = (0..).take(size).map(leaf).collect();
     while parts.len() > 1 {
         let left = parts.swap_remove(random.usize(..parts.len()));
         let at = random.usize(..parts.len());
         let right = parts.swap_remove(at);
         let both = [left, right];
-        parts.push(Box::new(if random.bool() { Term::Sum(both) } else { Term::Product(both) }));
+        parts.push(Box::new(if random.bool() {
+            Term::Sum(both)
+        } else {
+            Term::Product(both)
+        }));
     }
     parts.remove(0)
 }

@@ -16,11 +16,11 @@ pub(super) const PROGRAM: Program = Program {
     note: "HashMap of integers",
     size: 2_000_000,
     before: |size| {
-        let map: Hashed = shuffled(size).into_iter().zip(0..).collect();
+        let map: Hashed = shuffled(size).zip(0..).collect();
         look_up(size, |key| map.get(&key).copied())
     },
     after: |size| {
-        let map: CTreeMap<u64, u64> = shuffled(size).into_iter().zip(0..).collect();
+        let map: CTreeMap<u64, u64> = shuffled(size).zip(0..).collect();
         look_up(size, |key| map.get(&key).copied())
     },
 };

@@ -13,8 +13,28 @@ pub(super) const PROGRAM: Program = Program {
     worth_it: false,
     note: "independent reads at known places",
     size: 2_000_000,
-    before: |size| read(size, |price| Row { name: [1; 5], price, sold: 2 }, |row| row.price),
-    after: |size| read(size, |price| Ordered { price, sold: 2, name: [1; 5] }, |row| row.price),
+    before: |size| {
+        read(
+            size,
+            |price| Row {
+                name: [1; 5],
+                price,
+                sold: 2,
+            },
+            |row| row.price,
+        )
+    },
+    after: |size| {
+        read(
+            size,
+            |price| Ordered {
+                price,
+                sold: 2,
+                name: [1; 5],
+            },
+            |row| row.price,
+        )
+    },
 };
 
 #[repr(C)]
@@ -35,5 +55,7 @@ fn read<R>(size: usize, new: impl Fn(u64) -> R, price: impl Fn(&R) -> u64) -> u6
     let mut random = fastrand::Rng::with_seed(20);
     let rows: Vec<R> = (0..size as u64).map(new).collect();
     let places: Vec<usize> = (0..2 * size).map(|_| random.usize(..size)).collect();
-    (0..10).fold(0, |sum, _| mix(sum, places.iter().map(|&place| price(&rows[place])).sum()))
+    (0..10).fold(0, |sum, _| {
+        mix(sum, places.iter().map(|&place| price(&rows[place])).sum())
+    })
 }

@@ -38,7 +38,10 @@ fn churn(size: usize, new: impl Fn(&Link, Entry) -> Box<Entry>) -> u64 {
             link = &mut link.as_mut().expect("just seen").next;
         }
         match link {
-            None if step % 4 == 0 => *link = Some(new(link, Entry { key, count: 1, next: None })),
+            None if step % 4 == 0 => {
+                let (count, next) = (1, None);
+                *link = Some(new(link, Entry { key, count, next }));
+            }
             Some(entry) if step % 8 == 1 => *link = entry.next.take(),
             Some(entry) => {
                 entry.count += 1;

@@ -35,14 +35,19 @@ struct Counter {
 fn entries<B>(size: usize, new: impl Fn(Counter) -> B) -> Vec<(B, String)> {
     let mut random = fastrand::Rng::with_seed(15);
     let entry = |_| {
-        let counter = new(Counter { hits: 0, limit: random.u64(1..20) });
+        let counter = new(Counter {
+            hits: 0,
+            limit: random.u64(1..20),
+        });
         (counter, "x".repeat(random.usize(40..120)))
     };
     (0..size).map(entry).collect()
 }
 
-fn passes<B>(entries: &mut [(B, String)], counter: impl Fn(&mut (B, String)) -> &mut Counter) -> u64
-{
+fn passes<B>(
+    entries: &mut [(B, String)],
+    counter: impl Fn(&mut (B, String)) -> &mut Counter,
+) -> u64 {
     (0..40).fold(0, |sum, _| {
         let hits = entries.iter_mut().map(|entry| {
             let counter = counter(entry);

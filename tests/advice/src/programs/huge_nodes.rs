@@ -14,12 +14,24 @@ pub(super) const PROGRAM: Program = Program {
     note: "large buffers that are read whole",
     size: 40_000,
     before: |size| {
-        let new = |number| Buffer { words: [number; 510], number, used: 500 };
-        read(size, new, |buffer| (buffer.number, &buffer.words[..buffer.used]))
+        let new = |number| Buffer {
+            words: [number; 510],
+            number,
+            used: 500,
+        };
+        read(size, new, |buffer| {
+            (buffer.number, &buffer.words[..buffer.used])
+        })
     },
     after: |size| {
-        let new = |number| Ordered { number, used: 500, words: [number; 510] };
-        read(size, new, |buffer| (buffer.number, &buffer.words[..buffer.used]))
+        let new = |number| Ordered {
+            number,
+            used: 500,
+            words: [number; 510],
+        };
+        read(size, new, |buffer| {
+            (buffer.number, &buffer.words[..buffer.used])
+        })
     },
 };
 
@@ -38,7 +50,9 @@ struct Ordered {
 }
 
 fn read<B>(size: usize, new: impl Fn(u64) -> B, parts: impl Fn(&B) -> (u64, &[u64])) -> u64 {
-    let mut buffers: Vec<Box<B>> = (0..size as u64).map(|number| Box::new(new(number))).collect();
+    let mut buffers: Vec<Box<B>> = (0..size as u64)
+        .map(|number| Box::new(new(number)))
+        .collect();
     fastrand::Rng::with_seed(24).shuffle(&mut buffers);
     (0..30).fold(0, |sum, _| {
         buffers.iter().fold(sum, |sum, buffer| {

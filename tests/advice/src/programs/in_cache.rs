@@ -35,7 +35,13 @@ fn search(size: usize, new: impl Fn(&Link, Node) -> Box<Node>) -> u64 {
             depth += 1;
         }
         if link.is_none() && step < 10_000 {
-            *link = Some(new(link, Node { key, links: [None, None] }));
+            *link = Some(new(
+                link,
+                Node {
+                    key,
+                    links: [None, None],
+                },
+            ));
         }
         sum = mix(sum, depth);
     }

@@ -16,14 +16,14 @@ pub(super) const PROGRAM: Program = Program {
     size: 1_000_000,
     before: |size| {
         let mut map = BTreeMap::new();
-        for (key, value) in shuffled(size).into_iter().zip(0..) {
+        for (key, value) in shuffled(size).zip(0..) {
             map.insert(key, value);
         }
         look_up(size, |key| map.get(&key).copied())
     },
     after: |size| {
         let mut map = CTreeMap::new();
-        for (key, value) in shuffled(size).into_iter().zip(0..) {
+        for (key, value) in shuffled(size).zip(0..) {
             map.insert(key, value);
         }
         look_up(size, |key| map.get(&key).copied())
@@ -31,6 +31,6 @@ pub(super) const PROGRAM: Program = Program {
 };
 
 fn look_up(size: usize, get: impl Fn(u64) -> Option<u64>) -> u64 {
-    let keys = shuffled(size);
-    keys.iter().chain(&keys).fold(0, |sum, &key| mix(sum, get(key).unwrap_or(0)))
+    let keys = shuffled(size).chain(shuffled(size));
+    keys.fold(0, |sum, key| mix(sum, get(key).unwrap_or(0)))
 }

@@ -16,14 +16,18 @@ pub(super) const PROGRAM: Program = Program {
     size: 600_000,
     before: |size| {
         let mut tree = RBTree::new(Adapter::new());
-        for (key, value) in shuffled(size).into_iter().zip(0..) {
-            tree.insert(Box::new(Node { link: RBTreeLink::new(), key, value }));
+        for (key, value) in shuffled(size).zip(0..) {
+            tree.insert(Box::new(Node {
+                link: RBTreeLink::new(),
+                key,
+                value,
+            }));
         }
         look_up(size, |key| tree.find(&key).get().map(|node| node.value))
     },
     after: |size| {
         let mut tree = CTreeMap::new();
-        tree.extend(shuffled(size).into_iter().zip(0..));
+        tree.extend(shuffled(size).zip(0..));
         look_up(size, |key| tree.get(&key).copied())
     },
 };
@@ -45,6 +49,6 @@ impl KeyAdapter<'_> for Adapter {
 }
 
 fn look_up(size: usize, get: impl Fn(u64) -> Option<u64>) -> u64 {
-    let keys = shuffled(size);
-    keys.iter().chain(&keys).fold(0, |sum, &key| mix(sum, get(key).unwrap_or(0)))
+    let keys = shuffled(size).chain(shuffled(size));
+    keys.fold(0, |sum, key| mix(sum, get(key).unwrap_or(0)))
 }

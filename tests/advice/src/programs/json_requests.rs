@@ -13,7 +13,11 @@ pub(super) const PROGRAM: Program = Program {
     note: "serde_json, small documents that are parsed and dropped",
     size: 1_500_000,
     before: |size| serve(size, |text| serde_json::from_str(text)),
-    after: |size| serve(size, |text| ccmalloc::near(&(), || serde_json::from_str(text))),
+    after: |size| {
+        serve(size, |text| {
+            ccmalloc::near(&(), || serde_json::from_str(text))
+        })
+    },
 };
 
 fn serve(size: usize, parse: impl Fn(&str) -> serde_json::Result<Value>) -> u64 {

@@ -52,6 +52,9 @@ fn search<I>(size: usize, items: &[I], get: impl Fn(&I, &str) -> Option<u64>) ->
     let mut random = fastrand::Rng::with_seed(26);
     (0..30 * size).fold(0, |sum, _| {
         let key = KEYS[random.usize(..KEYS.len())];
-        mix(sum, get(&items[random.usize(..size)], key).expect("all have it"))
+        mix(
+            sum,
+            get(&items[random.usize(..size)], key).expect("all have it"),
+        )
     })
 }

@@ -36,7 +36,14 @@ fn build(size: usize) -> Link {
     let mut random = fastrand::Rng::with_seed(18);
     let node = |_| {
         let at = [random.u32(..), random.u32(..)];
-        (at, Some(Box::new(Node { at, below: None, above: None })))
+        (
+            at,
+            Some(Box::new(Node {
+                at,
+                below: None,
+                above: None,
+            })),
+        )
     };
     let mut nodes: Vec<([u32; 2], Link)> = (0..size).map(node).collect();
     link(&mut nodes, 0)
@@ -70,7 +77,15 @@ fn within(link: &Link, low: [u32; 2], axis: usize) -> u64 {
     let (at, start, end) = (node.at, low[axis], low[axis] + WINDOW);
     let inside = (0..2).all(|axis| low[axis] <= at[axis] && at[axis] < low[axis] + WINDOW);
     let own = if inside { u64::from(at[0] ^ at[1]) } else { 1 };
-    let below = if start <= at[axis] { within(&node.below, low, 1 - axis) } else { 0 };
-    let above = if at[axis] < end { within(&node.above, low, 1 - axis) } else { 0 };
+    let below = if start <= at[axis] {
+        within(&node.below, low, 1 - axis)
+    } else {
+        0
+    };
+    let above = if at[axis] < end {
+        within(&node.above, low, 1 - axis)
+    } else {
+        0
+    };
     own + below + above
 }

@@ -17,7 +17,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let mut first = build(size);
         let morph = Morph::new().operation(Operation::Walk);
-        morph.run(&mut first, Item::children).expect("the allocator is `CcMalloc`");
+        morph
+            .run(&mut first, Item::children)
+            .expect("the allocator is `CcMalloc`");
         walks(first)
     },
 };
@@ -33,7 +35,10 @@ fn build(size: usize) -> Option<Box<Item>> {
     let mut first = None;
     let mut link = &mut first;
     for value in 0..size as u64 {
-        let item = Box::new(Item { values: [value; 6], next: None });
+        let item = Box::new(Item {
+            values: [value; 6],
+            next: None,
+        });
         link = &mut link.insert(item).next;
     }
     first

@@ -25,7 +25,11 @@ fn render(text: &str) -> String {
 
 fn pages(size: usize, render: impl Fn(&str) -> String) -> u64 {
     (0..size).fold(0, |sum, number| {
-        let section = format!("# Page {number}\n\nSome *words* and `code`.\n\n- one\n- [two](three)\n\n");
-        mix(sum, render(&section.repeat(20)).bytes().map(u64::from).sum())
+        let section =
+            format!("# Page {number}\n\nSome *words* and `code`.\n\n- one\n- [two](three)\n\n");
+        mix(
+            sum,
+            render(&section.repeat(20)).bytes().map(u64::from).sum(),
+        )
     })
 }

@@ -17,7 +17,9 @@ pub(super) const PROGRAM: Program = Program {
     after: |size| {
         let mut root = build(size);
         let morph = Morph::new().operation(Operation::Walk);
-        morph.run(&mut root, Cube::children).expect("the allocator is `CcMalloc`");
+        morph
+            .run(&mut root, Cube::children)
+            .expect("the allocator is `CcMalloc`");
         walks(&root)
     },
 };
@@ -53,5 +55,10 @@ fn walks(root: &Option<Box<Cube>>) -> u64 {
 /// The mass of a cube, its light points left out.
 fn walk(cube: &Cube, from: u64) -> u64 {
     let own = if cube.mass > from { cube.mass } else { 0 };
-    own + cube.parts.iter().flatten().map(|part| walk(part, from)).sum::<u64>()
+    own + cube
+        .parts
+        .iter()
+        .flatten()
+        .map(|part| walk(part, from))
+        .sum::<u64>()
 }

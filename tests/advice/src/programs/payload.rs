@@ -3,7 +3,7 @@
 //! The values came in another order than the entries, so that an entry and its value are two
 //! misses, one after the other. A hint puts the value into the entry's cache line.
 
-use super::{mix, shuffled};
+use super::{mix, order};
 use crate::{Kind, Program};
 
 pub(super) const PROGRAM: Program = Program {
@@ -19,7 +19,9 @@ pub(super) const PROGRAM: Program = Program {
     },
     after: |size| {
         let mut entries = entries(size, |entry| ccmalloc::near(&(), || Box::new(entry)));
-        fill(&mut entries, |entry, value| ccmalloc::near(entry, || Box::new(value)));
+        fill(&mut entries, |entry, value| {
+            ccmalloc::near(entry, || Box::new(value))
+        });
         read(&entries)
     },
 };
@@ -38,14 +40,26 @@ struct Value {
 
 fn entries(size: usize, new: impl Fn(Entry) -> Link) -> Vec<Link> {
     let mut random = fastrand::Rng::with_seed(16);
-    (0..size).map(|_| new(Entry { next: random.usize(..size), value: None })).collect()
+    (0..size)
+        .map(|_| {
+            new(Entry {
+                next: random.usize(..size),
+                value: None,
+            })
+        })
+        .collect()
 }
 
 fn fill(entries: &mut [Link], new: impl Fn(&Entry, Value) -> Box<Value>) {
-    for key in shuffled(entries.len()) {
-        let at = usize::try_from(key >> 3).expect("64 bits") % entries.len();
+    for at in order(entries.len()) {
         let entry = &mut *entries[at];
-        let value = new(entry, Value { height: key, width: at as u64 });
+        let value = new(
+            entry,
+            Value {
+                height: at as u64,
+                width: 2 * at as u64,
+            },
+        );
         entry.value = Some(value);
     }
 }
@@ -54,7 +68,10 @@ fn read(entries: &[Link]) -> u64 {
     let (mut at, mut sum) = (0, 0);
     for step in 0..4 * entries.len() {
         let entry = &entries[at];
-        let value = entry.value.as_ref().map_or(1, |value| value.height ^ value.width);
+        let value = entry
+            .value
+            .as_ref()
+            .map_or(1, |value| value.height ^ value.width);
         sum = mix(sum, value);
         at = (entry.next + usize::from(value.is_multiple_of(3)) + step) % entries.len();
     }

@@ -3,7 +3,7 @@
 //! Each record fills more than two cache lines. Without the fields that are seldom read, all of
 //! them come close to fitting the cache.
 
-use super::{mix, shuffled};
+use super::{arrive, mix};
 use crate::{Kind, Program};
 use ccmorph::{ColdTable, split};
 
@@ -14,15 +14,30 @@ pub(super) const PROGRAM: Program = Program {
     note: "boxed records with fields that are seldom read",
     size: 1_000_000,
     before: |size| {
-        let new = |key, address| Box::new(Record { key, age: 0, address, history: [key; 8] });
+        let new = |key, address| {
+            Box::new(Record {
+                key,
+                age: 0,
+                address,
+                history: [key; 8],
+            })
+        };
         let mut records = records(size, new);
         let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        records.iter().map(|record| record.address[0] & record.history[1]).fold(sum, mix)
+        records
+            .iter()
+            .map(|record| record.address[0] & record.history[1])
+            .fold(sum, mix)
     },
     after: |size| {
         let mut cold = ColdTable::new();
         let new = |key, address| {
-            let fields = SlimFields { key, age: 0, address, history: [key; 8] };
+            let fields = SlimFields {
+                key,
+                age: 0,
+                address,
+                history: [key; 8],
+            };
             Box::new(fields.split_into(&mut cold))
         };
         let mut records = records(size, new);
@@ -48,9 +63,8 @@ struct Slim {
 }
 
 fn records<R>(size: usize, mut new: impl FnMut(u64, [u64; 8]) -> Box<R>) -> Vec<Box<R>> {
-    let mut records: Vec<_> = shuffled(size).iter().map(|&key| (key, new(key, [key; 8]))).collect();
-    records.sort_unstable_by_key(|record| record.0);
-    records.into_iter().map(|record| record.1).collect()
+    let records = arrive(size, |key| new(key as u64, [key as u64; 8]));
+    records.into_iter().flatten().collect()
 }
 
 /// Each pass ages the records of some keys.

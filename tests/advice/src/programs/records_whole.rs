@@ -2,7 +2,7 @@
 //!
 //! There is no cold part. With some fields in a table, each record is two misses.
 
-use super::{mix, shuffled};
+use super::{arrive, mix};
 use crate::{Kind, Program};
 use ccmorph::{ColdTable, split};
 
@@ -13,14 +13,27 @@ pub(super) const PROGRAM: Program = Program {
     note: "boxed records that are read whole",
     size: 1_000_000,
     before: |size| {
-        let records = shuffle(size, |key| Box::new(Record { key, sums: [key; 3], parts: [key; 8] }));
+        let records = records(size, |key| {
+            Box::new(Record {
+                key,
+                sums: [key; 3],
+                parts: [key; 8],
+            })
+        });
         let total = |record: &Record| mix(record.sums.iter().sum(), record.parts.iter().sum());
         passes(&records, |record| record.key ^ total(record))
     },
     after: |size| {
         let mut cold = ColdTable::new();
-        let records = shuffle(size, |key| {
-            Box::new(SlimFields { key, sums: [key; 3], parts: [key; 8] }.split_into(&mut cold))
+        let records = records(size, |key| {
+            Box::new(
+                SlimFields {
+                    key,
+                    sums: [key; 3],
+                    parts: [key; 8],
+                }
+                .split_into(&mut cold),
+            )
         });
         passes(&records, |record| {
             let parts = record.parts(&cold).iter().sum();
@@ -42,12 +55,17 @@ struct Slim {
     parts: [u64; 8],
 }
 
-fn shuffle<R>(size: usize, mut new: impl FnMut(u64) -> Box<R>) -> Vec<Box<R>> {
-    let mut records: Vec<_> = shuffled(size).iter().map(|&key| (key, new(key >> 8))).collect();
-    records.sort_unstable_by_key(|record| record.0);
-    records.into_iter().map(|record| record.1).collect()
+fn records<R>(size: usize, mut new: impl FnMut(u64) -> Box<R>) -> Vec<Box<R>> {
+    arrive(size, |key| new(key as u64))
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn passes<R>(records: &[Box<R>], total: impl Fn(&R) -> u64) -> u64 {
-    (0..12).fold(0, |sum, _| records.iter().fold(sum, |sum, record| mix(sum, total(record))))
+    (0..12).fold(0, |sum, _| {
+        records
+            .iter()
+            .fold(sum, |sum, record| mix(sum, total(record)))
+    })
 }

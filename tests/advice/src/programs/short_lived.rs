@@ -25,7 +25,13 @@ struct Job {
 fn queue(size: usize, new: impl Fn(&Option<&Box<Job>>, Job) -> Box<Job>) -> u64 {
     let (mut waiting, mut sum) = (VecDeque::new(), 0);
     for number in 0..size as u64 {
-        let job = new(&waiting.back(), Job { number, state: [sum; 3] });
+        let job = new(
+            &waiting.back(),
+            Job {
+                number,
+                state: [sum; 3],
+            },
+        );
         waiting.push_back(job);
         if waiting.len() > 100 {
             let job = waiting.pop_front().expect("there are some");

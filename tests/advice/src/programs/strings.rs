@@ -38,7 +38,15 @@ pub(super) const PROGRAM: Program = Program {
 
 fn words(size: usize, hash: impl Fn(&str) -> u64) -> u64 {
     let mut random = fastrand::Rng::with_seed(23);
-    let text: String = (0..20_000).map(|_| if random.u8(..6) == 0 { ' ' } else { random.lowercase() }).collect();
+    let text: String = (0..20_000)
+        .map(|_| {
+            if random.u8(..6) == 0 {
+                ' '
+            } else {
+                random.lowercase()
+            }
+        })
+        .collect();
     let words = text.split(' ').cycle().take(size);
     words.fold(0, |sum, word| mix(sum, hash(word)))
 }

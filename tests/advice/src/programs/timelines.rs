@@ -13,7 +13,11 @@ pub(super) const PROGRAM: Program = Program {
     note: "lists to which items are pushed in turn",
     size: 2_000_000,
     before: |size| post(size, |_, message| Box::new(message)),
-    after: |size| post(size, |last, message| ccmalloc::near(last, || Box::new(message))),
+    after: |size| {
+        post(size, |last, message| {
+            ccmalloc::near(last, || Box::new(message))
+        })
+    },
 };
 
 struct Message {
@@ -31,7 +35,13 @@ fn post(size: usize, new: impl Fn(&Link, Message) -> Box<Message>) -> u64 {
     for text in 0..size as u64 {
         let user = random.usize(..users.len());
         // The hint is the user's link, which means the message behind it.
-        let mut message = new(&users[user], Message { text, earlier: None });
+        let mut message = new(
+            &users[user],
+            Message {
+                text,
+                earlier: None,
+            },
+        );
         message.earlier = users[user].take();
         users[user] = Some(message);
         let mut at = &users[random.usize(..users.len())];

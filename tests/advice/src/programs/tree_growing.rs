@@ -27,10 +27,18 @@ type Link = Option<Box<Node>>;
 
 fn grow(size: usize, new: impl Fn(&Link, Node) -> Box<Node>) -> u64 {
     let mut random = fastrand::Rng::with_seed(2);
-    let (keys, mut root, mut sum) = (shuffled(size), None, 0);
+    let (keys, mut root, mut sum) = (shuffled(size).collect::<Vec<_>>(), None, 0);
     for (value, &key) in (0..).zip(&keys) {
         let link = find(&mut root, key);
-        *link = Some(new(link, Node { key, value, left: None, right: None }));
+        *link = Some(new(
+            link,
+            Node {
+                key,
+                value,
+                left: None,
+                right: None,
+            },
+        ));
         let known = random.u32(..=value);
         let found = find(&mut root, keys[known as usize]);
         sum = mix(sum, found.as_ref().map_or(0, |node| node.value.into()));
@@ -42,7 +50,11 @@ fn grow(size: usize, new: impl Fn(&Link, Node) -> Box<Node>) -> u64 {
 fn find(mut link: &mut Link, key: u64) -> &mut Link {
     while link.as_ref().is_some_and(|node| node.key != key) {
         let node = link.as_mut().expect("just seen");
-        link = if key < node.key { &mut node.left } else { &mut node.right };
+        link = if key < node.key {
+            &mut node.left
+        } else {
+            &mut node.right
+        };
     }
     link
 }

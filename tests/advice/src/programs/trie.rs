@@ -42,8 +42,13 @@ struct Slim {
 
 fn spell(size: usize, mut count: impl FnMut(&[u8]) -> u32) -> u64 {
     let mut random = fastrand::Rng::with_seed(8);
-    let words: Vec<[u8; 11]> = (0..size).map(|_| [(); 11].map(|()| random.u8(..4))).collect();
-    words.iter().chain(&words[..size / 2]).fold(0, |sum, word| mix(sum, count(word).into()))
+    let words: Vec<[u8; 11]> = (0..size)
+        .map(|_| [(); 11].map(|()| random.u8(..4)))
+        .collect();
+    words
+        .iter()
+        .chain(&words[..size / 2])
+        .fold(0, |sum, word| mix(sum, count(word).into()))
 }
 
 /// Counts a word; returns how often it has been counted.
@@ -53,7 +58,14 @@ fn count(mut link: &mut Link, word: &[u8]) -> u32 {
         while link.as_ref().is_some_and(|node| node.letter != letter) {
             link = &mut link.as_mut().expect("just seen").sibling;
         }
-        let new = || Box::new(Node { letter, words: 0, child: None, sibling: None });
+        let new = || {
+            Box::new(Node {
+                letter,
+                words: 0,
+                child: None,
+                sibling: None,
+            })
+        };
         let node = link.get_or_insert_with(new);
         (link, words) = (&mut node.child, &mut node.words);
     }
@@ -70,7 +82,10 @@ fn count_slim(nodes: &mut Vec<Slim>, word: &[u8]) -> u32 {
             if *link == 0 {
                 *link = new;
                 at = new as usize;
-                nodes.push(Slim { letter, ..Slim::default() });
+                nodes.push(Slim {
+                    letter,
+                    ..Slim::default()
+                });
                 break;
             }
             at = *link as usize;
