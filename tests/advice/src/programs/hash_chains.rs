@@ -11,7 +11,7 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Hint,
     worth_it: true,
     note: "chained hash table in churn",
-    size: 1_000_000,
+    size: 2_000_000,
     before: |size| churn(size, |_, entry| Box::new(entry)),
     after: |size| churn(size, |link, entry| ccmalloc::near(link, || Box::new(entry))),
 };
@@ -30,7 +30,7 @@ fn churn(size: usize, new: impl Fn(&Link, Entry) -> Box<Entry>) -> u64 {
     let keys = u32::try_from(2 * size).expect("few keys");
     let mut random = fastrand::Rng::with_seed(1);
     let mut sum = 0;
-    for step in 0..8 * size {
+    for step in 0..5 * size {
         let key = random.u32(..keys);
         let bucket = bucket(key.into(), buckets.len());
         let mut link = &mut buckets[bucket];

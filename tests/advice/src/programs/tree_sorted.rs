@@ -39,7 +39,8 @@ fn build(size: usize) -> Link<Node> {
 }
 
 fn search(size: usize, root: &Link<Node>) -> u64 {
-    order(size).into_iter().fold(0, |sum, key| {
+    let keys = order(size);
+    keys.iter().chain(&keys).fold(0, |sum, &key| {
         let (mut link, mut depth) = (root, 0);
         while let Some(node) = link.as_ref().filter(|node| node.key != key) {
             link = &node.links[usize::from(key > node.key)];
