@@ -18,7 +18,6 @@ mod hot_site;
 mod huge_nodes;
 mod in_cache;
 mod index_links;
-mod indexset;
 mod intrusive_tree;
 mod json_requests;
 mod json_search;
@@ -82,7 +81,6 @@ pub const PROGRAMS: &[Program] = &[
     json_requests::PROGRAM,
     markdown::PROGRAM,
     intrusive_tree::PROGRAM,
-    indexset::PROGRAM,
     bump_tree::PROGRAM,
 ];
 
