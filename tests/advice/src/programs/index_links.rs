@@ -1,6 +1,6 @@
 //! A search tree of small keys, in boxes, most of whose bytes are pointers and padding.
 //!
-//! In a vector, with 32-bit indices for links, the same tree takes a third of the memory.
+//! In a vector, with 32-bit indices for links, the same tree takes half of the memory or less.
 
 use super::{Link, arrive, balance, mix, order};
 use crate::{Kind, Program};

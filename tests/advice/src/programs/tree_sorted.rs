@@ -12,7 +12,7 @@ pub(super) const PROGRAM: Program = Program {
     kind: Kind::Morph,
     worth_it: true,
     note: "search tree linked once, then searched",
-    size: 2_000_000,
+    size: 1_500_000,
     before: |size| search(size, &build(size)),
     after: |size| {
         let mut root = build(size);
