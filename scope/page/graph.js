@@ -76,7 +76,9 @@ function structuresView(profile, admitted) {
       sites.slice(0, 8).map((site, i) => [i ? ", " : "", siteLink(profile, site)]),
       table === null ? null : [", below the table of ", siteLink(profile, table)],
       `; ${plural(loads, "load")} recorded; ${plural(nodes, "chunk")} of ${bytes(size)}`,
-      walk.longest > 0 ? `; walks of ${walk.mean.toFixed(1)} pointers, at most ${walk.longest}` : null,
+      walk.longest > 0
+        ? `; walks of ${walk.mean.toFixed(1)} pointers, at most ${walk.longest}`
+        : null,
     );
   return shown.length ? h("ul", { class: "structures" }, shown.slice(0, 12).map(item)) : null;
 }
