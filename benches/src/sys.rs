@@ -27,6 +27,18 @@ pub fn heap_bytes() -> Option<u64> {
     None
 }
 
+/// Seconds of processor time that children which have ended took, the kernel's part included.
+pub fn children_seconds() -> f64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the structure that it is given; zeros are valid where it fails.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
 pub fn load_average() -> Option<[f64; 3]> {
     let text = read_to_string("/proc/loadavg").ok()?;
     let mut loads = text.split_whitespace().map(|load| load.parse().ok());

@@ -1,5 +1,7 @@
 //! The workloads, a module for each crate under test.
 
+mod advice;
+mod advice_profiles;
 #[cfg(feature = "apps")]
 mod apps;
 mod ccmalloc;
@@ -63,6 +65,9 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "mt_2_threads_scaling" => scaling::allocator_threads,
         "map_reads_2_threads_scaling" => scaling::map_threads,
         "lookup" => scaling::lookup,
+        "advice_right" => advice::judge,
+        "advise_seconds" => advice_profiles::seconds,
+        "split_misses" => advice_profiles::split_misses,
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,

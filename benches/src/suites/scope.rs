@@ -20,7 +20,7 @@ use crate::timing::turns;
 use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, agree};
 
 /// This repository.
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+pub(super) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Programs of `subjects`, and how many rounds of each a quick and a full run take.
 const PROGRAMS: [(&str, [u64; 2]); 11] = [
@@ -110,25 +110,31 @@ struct Case {
 }
 
 /// Below the folder of release builds.
-const INSTRUMENTED: &str = "../ccscope/x86_64-unknown-linux-gnu/release";
+pub(super) const INSTRUMENTED: &str = "../ccscope/x86_64-unknown-linux-gnu/release";
 const PROFILED: &str = "PROFILER run --quiet --output PROFILE";
 const COUNTERS_ONLY: &str = "PROFILER run --quiet --output PROFILE --counters-only";
 
-struct Built {
+pub(super) struct Built {
     /// Of release builds.
-    folder: PathBuf,
-    scratch: TempDir,
+    pub(super) folder: PathBuf,
+    pub(super) scratch: TempDir,
 }
 
 impl Built {
-    fn new() -> Result<Self, Failure> {
+    /// Builds the packages that the words name for cargo.
+    pub(super) fn of(packages: &str) -> Result<Self, Failure> {
         let measure = std::env::current_exe()?;
         let folder = measure.parent().ok_or("no folder of programs")?.to_owned();
         let built = Built {
             folder,
             scratch: TempDir::new()?,
         };
-        built.build("-p ccscope -p subjects --features subjects/dhat".split(' '))?;
+        built.build(packages.split(' '))?;
+        Ok(built)
+    }
+
+    fn new() -> Result<Self, Failure> {
+        let built = Built::of("-p ccscope -p subjects --features subjects/dhat")?;
         let subjects = "-p subjects --bin subjects -- tree_sum 1 1";
         built.instrument(subjects.split(' '))?;
         Ok(built)
@@ -141,7 +147,10 @@ impl Built {
     }
 
     /// The words have a run at their end.
-    fn instrument<'a>(&self, words: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
+    pub(super) fn instrument<'a>(
+        &self,
+        words: impl Iterator<Item = &'a str>,
+    ) -> Result<(), Failure> {
         let mut cargo = Command::new(self.folder.join("cargo-ccscope"));
         cargo
             .current_dir(ROOT)
@@ -152,7 +161,7 @@ impl Built {
         done(cargo.arg(self.folder.with_file_name("")).args(words))
     }
 
-    fn profile(&self) -> PathBuf {
+    pub(super) fn profile(&self) -> PathBuf {
         self.scratch.path().join("main.ccscope")
     }
 
@@ -239,7 +248,7 @@ fn cargo() -> Command {
     cargo
 }
 
-fn done(command: &mut Command) -> Result<(), Failure> {
+pub(super) fn done(command: &mut Command) -> Result<(), Failure> {
     let output = command.stderr(Stdio::inherit()).output()?;
     match output.status.success() {
         true => Ok(()),

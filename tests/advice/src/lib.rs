@@ -5,8 +5,8 @@
 //! clock then says who was right.
 //!
 //! `plain NAME before|after [SCALE]` prints a checksum, the same for both. `SCALE` multiplies the
-//! size. `plain --list` prints a line for each program: `NAME KIND BINARY NOTE`. A `!` before the
-//! kind says that the change gains nothing; `BINARY`, which of `plain` and `placed` runs `after`.
+//! size. `plain --list` prints a line for each program: `NAME KIND BINARY NOTE`, with `:` and the new
+//! container behind the kind where it is one. A `!` before the kind says that the change gains nothing; `BINARY`, which of `plain` and `placed` runs `after`.
 
 mod programs;
 
@@ -41,8 +41,8 @@ pub enum Kind {
     Hint,
     /// `ccmorph` after the structure is built.
     Morph,
-    /// Another collection.
-    Container,
+    /// Another collection, or another call of it.
+    Container(&'static str),
     /// Another order of fields.
     FieldOrder,
     /// Rarely used fields behind a link.
@@ -66,10 +66,13 @@ impl Kind {
 /// As `ccscope advise --json` calls it.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Container(which) = self {
+            return write!(f, "container:{which}");
+        }
         f.write_str(match self {
             Self::Hint => "hint",
             Self::Morph => "morph",
-            Self::Container => "container",
+            Self::Container(_) => "container",
             Self::FieldOrder => "field-order",
             Self::Split => "split",
             Self::Group => "group",

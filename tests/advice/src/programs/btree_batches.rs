@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "btree_batches",
-    kind: Kind::Container,
+    kind: Kind::Container("get_many"),
     worth_it: true,
     note: "BTreeMap with batches of independent lookups",
     size: 1_000_000,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "btree_frozen",
-    kind: Kind::Container,
+    kind: Kind::Container("FrozenCTreeMap"),
     worth_it: true,
     note: "BTreeMap built once, then looked up",
     size: 3_000_000,

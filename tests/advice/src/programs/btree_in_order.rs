@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "btree_in_order",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: false,
     note: "BTreeMap filled and read in order",
     size: 2_000_000,

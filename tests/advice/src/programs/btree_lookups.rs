@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "btree_lookups",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: true,
     note: "BTreeMap with dependent lookups",
     size: 1_000_000,

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "btree_walked",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: true,
     note: "BTreeMap filled at random and read in order",
     size: 1_500_000,

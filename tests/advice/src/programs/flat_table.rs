@@ -11,7 +11,7 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 
 pub(super) const PROGRAM: Program = Program {
     name: "flat_table",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: false,
     note: "HashMap of integers",
     size: 2_000_000,

@@ -10,7 +10,7 @@ use intrusive_collections::{KeyAdapter, RBTree, RBTreeLink, intrusive_adapter};
 
 pub(super) const PROGRAM: Program = Program {
     name: "intrusive_tree",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: true,
     note: "intrusive-collections, red-black tree",
     size: 600_000,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 pub(super) const PROGRAM: Program = Program {
     name: "json_search",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: false,
     note: "serde_json document, searched",
     size: 150_000,

@@ -9,7 +9,7 @@ use ctree::CTreeMap;
 
 pub(super) const PROGRAM: Program = Program {
     name: "sorting",
-    kind: Kind::Container,
+    kind: Kind::Container("CTreeMap"),
     worth_it: false,
     note: "sort of a vector of numbers",
     size: 15_000_000,

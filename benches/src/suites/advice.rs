@@ -1,0 +1,229 @@
+//! Whether `ccscope advise` is right: the programs of `tests/advice`, as they are and with the
+//! change that their kind of advice asks for, in turns.
+//!
+//! A call is about the piece of advice of the kind that the program's change is of: worth it or
+//! not. The clock confirms "worth it" if the program with the change takes less time, by more than
+//! its [noise](Noise); it confirms "not worth it" if it does not take less than a tenth less, by as
+//! much. Times are the processor's, of the whole process.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use ccmodel::{CalibrateOptions, Machine};
+use serde_json::Value;
+
+use super::scope::{Built, INSTRUMENTED, done};
+use crate::rounds::Rounds;
+use crate::sys::children_seconds;
+use crate::timing::turns;
+use crate::workload::{Comparison, Effort, Failure, Rows, Workload, agree};
+
+/// One access in so many is recorded, so that windows are as many as fit.
+const RATE: &str = "--rate=40";
+/// What is worth it, as `ccscope` has it.
+const WORTH_IT: f64 = 1.1;
+
+/// A line of `plain --list`.
+struct Program {
+    name: String,
+    kind: String,
+    /// Which of the changes of its kind, if there are several.
+    api: Option<String>,
+    binary: String,
+}
+
+impl Program {
+    fn read(line: &str) -> Option<Program> {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        let kind = words.next()?.trim_start_matches('!');
+        let (kind, api) = match kind.split_once(':') {
+            Some((kind, api)) => (kind, Some(api.to_owned())),
+            None => (kind, None),
+        };
+        Some(Program {
+            name,
+            kind: kind.to_owned(),
+            api,
+            binary: words.next()?.to_owned(),
+        })
+    }
+
+    /// Whether a piece of advice is what its change does.
+    fn is_about(&self, item: &Value) -> bool {
+        let code = item["code"].as_str().unwrap_or_default();
+        let apis = ["get_many", "FrozenCTree", "CTree"];
+        let of_code = apis.into_iter().find(|api| code.contains(api));
+        let is_it = |api: &str| of_code.is_some_and(|of_code| api.starts_with(of_code));
+        item["kind"] == *self.kind && self.api.as_ref().is_none_or(|api| is_it(api))
+    }
+}
+
+/// What came out for a program.
+struct Outcome {
+    name: String,
+    /// Time before and after, by round.
+    measured: Rounds,
+    predicted: Option<f64>,
+    worth_it: bool,
+    is_right: bool,
+    what: String,
+}
+
+/// All programs, and what they say of the advice.
+pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
+    let built = Built::of("-p ccscope -p advice-programs")?;
+    let machine = built.scratch.path().join("machine.json");
+    let calibrated = Machine::calibrate(CalibrateOptions::quick());
+    std::fs::write(&machine, calibrated.to_json())?;
+    let list = Command::new(built.folder.join("plain"))
+        .arg("--list")
+        .output()?;
+    let list = String::from_utf8(list.stdout)?;
+    let programs = list.lines().filter_map(Program::read);
+    let wanted = |program: &Program| {
+        let name = format!("advice_of_{}", program.name);
+        effort
+            .only
+            .as_ref()
+            .is_none_or(|only| *only == workload.name || *only == name)
+    };
+    let mut outcomes = Vec::new();
+    for (number, program) in programs.filter(wanted).enumerate() {
+        if number == 0 {
+            let words = format!(
+                "-p advice-programs --bin plain -- {} before 0.01",
+                program.name
+            );
+            built.instrument(words.split(' '))?;
+        }
+        outcomes.push(outcome(&built, &program, &machine, effort)?);
+    }
+    Ok(rows(workload, &outcomes))
+}
+
+fn outcome(
+    built: &Built,
+    program: &Program,
+    machine: &Path,
+    effort: &Effort,
+) -> Result<Outcome, Failure> {
+    let rounds = effort.process_rounds.max(3) | 1;
+    let (mut times, mut expected) = ([Vec::new(), Vec::new()], None);
+    for which in turns(rounds, 2) {
+        let (binary, version) = [("plain", "before"), (&*program.binary, "after")][which];
+        let mut command = Command::new(built.folder.join(binary));
+        command
+            .args([&program.name, version])
+            .stderr(Stdio::inherit());
+        let started = children_seconds();
+        let output = command.output()?;
+        times[which].push(children_seconds() - started);
+        let sum = String::from_utf8_lossy(&output.stdout);
+        let sum = u64::from_str_radix(sum.trim(), 16)?;
+        agree(&mut expected, sum, &program.name, version)?;
+    }
+    let [before, after] = &times;
+    let ratios = before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| before / after);
+    let measured = Rounds::new(ratios.collect());
+    let mut run = Command::new(built.folder.join("ccscope"));
+    run.args(["run", "--quiet", RATE, "--output"])
+        .arg(built.profile());
+    run.arg(built.folder.join(INSTRUMENTED).join("plain"));
+    done(run.args([&*program.name, "before"]).stdout(Stdio::null()))?;
+    let mut advise = Command::new(built.folder.join("ccscope"));
+    advise.args(["advise", "--json", "--machine"]).arg(machine);
+    let seconds = Rounds::new(before.clone()).median();
+    advise
+        .args(["--seconds", &seconds.to_string()])
+        .arg(built.profile());
+    let advice: Value = serde_json::from_slice(&advise.output()?.stdout)?;
+    let items = advice["advice"].as_array().ok_or("no advice")?;
+    let estimate = |item: &Value| item["speedup"]["estimate"].as_f64();
+    let item = { items.iter().filter(|item| program.is_about(item)) }.max_by(|a, b| {
+        estimate(a)
+            .partial_cmp(&estimate(b))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let worth_it = item.is_some_and(|item| item["worth_it"] == true);
+    let noise = Noise::of(&measured);
+    let is_right = match worth_it {
+        true => measured.median() > 1.0 - noise.0,
+        false => measured.median() < WORTH_IT + noise.0,
+    };
+    let change = program.api.as_ref().unwrap_or(&program.kind);
+    Ok(Outcome {
+        name: program.name.clone(),
+        predicted: item.and_then(estimate),
+        worth_it,
+        is_right,
+        what: format!(
+            "the clock; {change}: {}{}",
+            if worth_it { "worth it" } else { "not worth it" },
+            if is_right { "" } else { ", WRONG" }
+        ),
+        measured,
+    })
+}
+
+/// How far the median of ratios may be from the truth: half of their middle half, at least a
+/// fiftieth.
+struct Noise(f64);
+
+impl Noise {
+    fn of(ratios: &Rounds) -> Noise {
+        let spread = crate::rounds::Spread::of(ratios.each().iter().copied());
+        Noise(
+            spread
+                .map_or(0.0, |it| (it.upper - it.lower) / 2.0)
+                .max(0.02),
+        )
+    }
+}
+
+fn rows(workload: &Workload, outcomes: &[Outcome]) -> Vec<Comparison> {
+    let once = |name: &str, unit: &str, ours: f64, wanted: f64| {
+        Comparison::new(
+            name,
+            "the floor",
+            unit,
+            &Rounds::once(ours),
+            &Rounds::once(wanted),
+        )
+    };
+    let mut rows: Vec<Comparison> = { outcomes.iter() }
+        .map(|outcome| {
+            let name = format!("advice_of_{}", outcome.name);
+            let predicted = Rounds::once(outcome.predicted.unwrap_or(1.0));
+            Comparison::new(name, &outcome.what, "x", &predicted, &outcome.measured)
+        })
+        .collect();
+    if outcomes.len() < 2 {
+        return rows;
+    }
+    let right = outcomes.iter().filter(|it| it.is_right).count() as f64 / outcomes.len() as f64;
+    let followed = || {
+        { outcomes.iter() }
+            .filter(|it| it.worth_it)
+            .map(|it| it.measured.median())
+    };
+    let errors: Vec<f64> = { outcomes.iter() }
+        .filter_map(|it| Some((it.predicted? / it.measured.median()).ln().abs()))
+        .collect();
+    let error = (errors.iter().sum::<f64>() / errors.len().max(1) as f64).exp();
+    rows.extend([
+        once(workload.name, "of the calls", right, 0.95),
+        once(
+            "advice_worst",
+            "x",
+            followed().fold(f64::INFINITY, f64::min),
+            0.98,
+        ),
+        once("advice_gain_error", "x", error, 1.25),
+        once("advice_best_gain", "x", followed().fold(0.0, f64::max), 2.0),
+    ]);
+    rows
+}
