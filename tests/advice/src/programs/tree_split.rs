@@ -1,7 +1,7 @@
 //! A search tree whose nodes hold more than a search reads.
 //!
 //! A node takes two cache lines, and the upper levels that stay in the cache are few. With the
-//! contents in a table, two nodes share a line.
+//! contents in a table, a node takes half a line.
 
 use super::{Link, arrive, balance, mix, order};
 use crate::{Kind, Program};
