@@ -14,9 +14,14 @@ use crate::workload::{Comparison, Effort, Rows, SEED, Workload};
 const WINDOW: usize = 1 << 15;
 const HEAP: u64 = 1 << 40;
 
-/// Boxes of one type with words for fields, of which an allocator takes `chunk` bytes each.
-fn boxes(count: u64, words: u64, windows: Vec<Vec<Access>>) -> Profile {
+/// `count` objects of words: boxes, or with `is_vector` all in one chunk.
+fn objects(count: u64, words: u64, is_vector: bool, windows: Vec<Vec<Access>>) -> Profile {
     let size = 8 * words;
+    let (name, chunks) = match is_vector {
+        true => ("Vec<Object>", 1),
+        false => ("Box<Object>", count),
+    };
+    let chunk = count * size / chunks;
     let field = |at: u64| Field {
         name: format!("field{at}"),
         type_name: "u64".to_owned(),
@@ -44,17 +49,17 @@ fn boxes(count: u64, words: u64, windows: Vec<Vec<Access>>) -> Profile {
         },
         frames: Vec::new(),
         types: vec![Type {
-            name: "Box<Object>".to_owned(),
+            name: name.to_owned(),
             size: Some(size),
             fields: (0..words).map(field).collect(),
         }],
         sites: vec![Site {
             type_id: Some(0),
-            allocations: count,
+            allocations: chunks,
             requested: count * size,
-            peak_chunks: count,
-            smallest: size,
-            largest: size,
+            peak_chunks: chunks,
+            smallest: chunk,
+            largest: chunk,
             reads,
             first_time: 1,
             last_time: 1,
@@ -115,7 +120,7 @@ pub(super) fn seconds(workload: &Workload, effort: &Effort) -> Rows {
         accesses
     };
     let windows = (0..all.div_ceil(WINDOW)).map(|_| window()).collect();
-    let mut profile = boxes(NODES, 3, windows);
+    let mut profile = objects(NODES, 3, false, windows);
     let edge = |offset| Edge {
         from: 0,
         offset,
@@ -148,15 +153,16 @@ const PROGRAMS: [(&str, u64, u64); 5] = [
     ("pizza", 5, 3),
 ];
 
-/// Second-level misses after splits over those before, by replay. Objects are used in rows of 16 in
-/// the order of their allocation, from anywhere; one in fifty has a cold field read.
+/// Second-level misses after splits over those before, by replay. Objects lie one behind the other,
+/// as a copying collector leaves them, and are used in rows of 16 from anywhere; one in fifty has a
+/// cold field read.
 pub(super) fn split_misses(workload: &Workload, _: &Effort) -> Rows {
     const OBJECTS: u64 = 1 << 20;
     const ROW: u64 = 16;
     let mut rows = Vec::new();
     for (name, words, hot) in PROGRAMS {
         let mut random = Rng::new(SEED);
-        let chunk = (8 * words + 8).next_multiple_of(16);
+        let size = 8 * words;
         let mut window = || {
             let mut accesses = Vec::with_capacity(WINDOW);
             while accesses.len() < WINDOW {
@@ -164,14 +170,15 @@ pub(super) fn split_misses(workload: &Workload, _: &Effort) -> Rows {
                 for object in first..first + ROW {
                     let cold = random.next_u64().is_multiple_of(50).then_some(words - 1);
                     let fields = (0..hot).chain(cold);
-                    let offsets = fields.map(|at| u32::try_from(8 * at).expect("it is small"));
-                    accesses.extend(offsets.map(|offset| read(HEAP + object * chunk, offset)));
+                    let offsets = fields.map(|at| u32::try_from(object * size + 8 * at));
+                    let offsets = offsets.map(|offset| offset.expect("it is below 4 GB"));
+                    accesses.extend(offsets.map(|offset| read(HEAP, offset)));
                 }
             }
             accesses
         };
         let windows = (0..64).map(|_| window()).collect();
-        let profile = boxes(OBJECTS, words, windows);
+        let profile = objects(OBJECTS, words, true, windows);
         let advice = advise(&profile, Machine::this(), None).ok_or("the caches are not known")?;
         let split = advice.advice.iter().find(|item| item.kind == Kind::Split);
         let left = match split.map(|item| &item.misses[1]) {

@@ -29,6 +29,10 @@ const HINT_NS: f64 = 7.0;
 const HINT_WAITS: f64 = 0.8;
 /// Another policy or layout than the usual one must leave less than this part of its time.
 const CLEARLY: f64 = 0.9;
+/// Links are settled while no larger part of their accesses writes them.
+const WRITTEN: f64 = 0.05;
+/// Nanoseconds for a byte of new memory from the system (a virtual EPYC, 23 November 2026).
+const FRESH_NS: f64 = 0.6;
 /// A structure is finished when this part of its nodes is allocated.
 const FINISHED: f64 = 0.95;
 /// Children of a node with one link after another: a list.
@@ -449,23 +453,30 @@ fn finished(context: &Context<'_>, structure: &Structure) -> Option<usize> {
     context.trace.first_after(time?.0)
 }
 
+/// The first step of the windows from which on links hardly change: those that change all the time
+/// lead out of any layout.
+fn settled(context: &Context<'_>, structure: &Structure) -> Option<usize> {
+    let is_link = |step: &&Step| {
+        step.object != NONE
+            && structure.sites.contains(&context.trace.site(step))
+            && structure.offsets.contains(&step.offset)
+    };
+    let is_settled = |window: &std::ops::Range<usize>| {
+        let links = || context.trace.steps[window.clone()].iter().filter(is_link);
+        let writes = links().filter(|step| step.write).count();
+        writes as f64 <= WRITTEN * links().count() as f64
+    };
+    let windows: Vec<_> = context.trace.windows().collect();
+    let last = windows.into_iter().rev().take_while(is_settled).last();
+    last.map(|window| window.start)
+}
+
 fn morph<'c>(
     context: &'c Context<'c>,
     structure: &Structure,
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
-    let from = finished(context, structure)?;
-    let links = |step: &&Step| {
-        step.object != NONE
-            && structure.sites.contains(&context.trace.site(step))
-            && structure.offsets.contains(&step.offset)
-    };
-    let later = || context.trace.steps[from..].iter().filter(links);
-    let writes = later().filter(|step| step.write).count();
-    // Links that change all the time lead out of any layout.
-    if writes * 20 > later().count() {
-        return None;
-    }
+    let from = finished(context, structure)?.max(settled(context, structure)?);
     let judged = MORPHS.map(|layout| {
         let placed = forest.place(layout, from);
         (left(context, &placed), layout, placed)
@@ -499,7 +510,7 @@ fn morph<'c>(
             "#[derive(ccmorph::TreeNode)] // on {name}, with #[child] on its links\n{call}"
         )),
         cost_ns: morph_cost(nodes, forest.node, pages, context.machine)
-            * context.paces[0].of_misses,
+            + FRESH_NS * forest.bytes() as f64,
         break_even: Some("again when half as many nodes are new".to_owned()),
         wrong_if: "the nodes are shared (`Rc`, `Arc`) or others hold their addresses".to_owned(),
         rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {

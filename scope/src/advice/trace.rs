@@ -10,7 +10,7 @@ use crate::profile::{Access, NEAR, Profile, Window};
 pub(crate) const NONE: u32 = u32::MAX;
 /// More recorded accesses than this are thinned out, whole windows at a time: windows are a sample
 /// in any case, and each candidate takes some tenths of a microsecond for an access.
-const MAX_STEPS: usize = 1 << 22;
+const MAX_STEPS: usize = 1 << 21;
 /// With so many windows at random times, the run's beginning is left out: it stands for itself.
 const MIN_RANDOM: usize = 2;
 /// Larger chunks of no known type are tables.
