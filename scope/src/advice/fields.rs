@@ -36,6 +36,9 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
     }
     let [before, after] =
         [&today, &better].map(|it| it.metrics(&typed.fields, &typed.accesses, INTERVAL));
+    if after.pressure > before.pressure {
+        return None;
+    }
     let field = |&at: &usize| {
         let field = &typed.of.fields[at];
         format!(
@@ -61,14 +64,19 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
         after.utilisation * 100.0,
         before.utilisation * 100.0,
     );
+    // The size of a generic struct is that of what is used here.
+    let name = typed.declared();
+    let of = match name == typed.name {
+        true => String::new(),
+        false => format!(", of = {}", typed.name),
+    };
     Some(Candidate {
         kind: Kind::FieldOrder,
         sites: typed.sites.clone(),
         what,
         code: Some(format!(
-            "#[ccmorph::field_order(size = {})]\nstruct {} {{\n{}\n}}",
+            "#[ccmorph::field_order(size = {}{of})]\nstruct {name} {{\n{}\n}}",
             better.size,
-            typed.name,
             lines.join("\n")
         )),
         cost_ns: 0.0,
@@ -89,6 +97,5 @@ fn moved(typed: &Typed<'_>, layout: &Layout, step: &Step) -> Option<Place> {
     let field = typed.field(offset)?;
     let within = offset - typed.of.fields[field].offset;
     let new = element * layout.size + layout.offsets[field] + within;
-    let start = step.address - u64::from(step.offset);
-    Some(Place::at(start + new, step))
+    Some(Place::at(typed.chunk_start(step).wrapping_add(new), step))
 }

@@ -7,8 +7,8 @@ use super::replay::Place;
 use super::trace::Step;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
-use crate::analyses::splitting::{FieldUse, is_live, split};
-use crate::analyses::units::count;
+use crate::analyses::splitting::{FieldUse, split};
+use crate::analyses::units::{count, sum};
 
 /// The link to the cold part.
 const LINK_BYTES: u64 = 8;
@@ -23,13 +23,18 @@ pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
         .map(|typed| typed.accesses.len() as u64)
         .sum();
     let types = structs.len();
-    let live = structs
+    structs
         .into_iter()
-        .filter(|it| is_live(it.accesses.len() as u64, all, types));
-    live.filter_map(|typed| halves(context, typed)).collect()
+        .filter_map(|typed| halves(context, typed, all, types))
+        .collect()
 }
 
-fn halves<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>> {
+fn halves<'c>(
+    context: &'c Context<'c>,
+    typed: Typed<'c>,
+    all: u64,
+    types: usize,
+) -> Option<Candidate<'c>> {
     let counts = typed.counts();
     let uses: Vec<FieldUse> = { typed.fields.iter().zip(&counts) }
         .map(|(field, &accesses)| FieldUse {
@@ -37,7 +42,7 @@ fn halves<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c
             accesses,
         })
         .collect();
-    let split = split(&uses).ok()?;
+    let split = split(&uses, all, types).ok()?;
     let hot: u64 = typed.fields.iter().map(|field| field.size).sum::<u64>() - split.cold_bytes;
     let hot = (hot + LINK_BYTES).next_multiple_of(LINK_BYTES);
     if hot >= typed.size {
@@ -57,7 +62,7 @@ fn halves<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c
         .collect();
     let names = names.join(", ");
     let sites = || { typed.sites.iter() }.filter_map(|&id| context.profile.sites.get(id as usize));
-    let elements: u64 = sites().map(|site| site.requested / typed.size).sum();
+    let elements = sum(sites().map(|site| site.requested / typed.size));
     let is_single = sites().all(|site| site.largest == typed.size);
     let ranks = is_single.then(|| ranks(context, &typed.sites));
     let what = format!(
@@ -75,7 +80,7 @@ fn halves<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c
         what,
         code: Some(format!(
             "#[ccmorph::split(cold({names}))]\nstruct {} {{ .. }}",
-            typed.name
+            typed.declared()
         )),
         cost_ns: COLD_NS * elements as f64,
         break_even: None,
@@ -121,10 +126,12 @@ fn parts(
             (NEW_MEMORY + rank * chunk(hot), rank * chunk(cold))
         }
         None => {
-            let chunk_start = step.address - u64::from(step.offset);
+            let chunk_start = typed.chunk_start(step);
             let first = chunk_start / typed.size;
-            (chunk_start + element * hot, (first + element) * chunk(cold))
+            let cold = (first + element).wrapping_mul(chunk(cold));
+            (chunk_start.wrapping_add(element * hot), cold)
         }
     };
-    Some((start, NEW_MEMORY + APART + cold, typed.field(offset)?))
+    let cold = cold.wrapping_add(NEW_MEMORY + APART);
+    Some((start, cold, typed.field(offset)?))
 }

@@ -315,6 +315,10 @@ fn damaged_profiles_give_no_panic() {
     run.windows[0].accesses[1].offset = u32::MAX;
     run.windows[0].accesses[2].address = 3;
     drop(advise(&run, &machine(), Some(1e300)));
+    drop(advise(&run, &machine(), None));
+    // Fields that are fine, at places that are not.
+    run.types[0].fields[1].offset = 8;
+    drop(advise(&run, &machine(), None));
     run.windows.clear();
     assert_eq!(advise(&run, &machine(), None), None);
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Context, site_type};
+use super::trace::Step;
+use super::{COLLECTIONS, Context, site_type};
 use crate::analyses::fields::{Extent, FieldAccess};
 use crate::analyses::types::field_at;
 use crate::profile::Type;
@@ -32,6 +33,19 @@ impl Typed<'_> {
             .iter()
             .for_each(|access| counts[access.field] += 1);
         counts
+    }
+
+    /// The name as `struct` declares it.
+    pub(super) fn declared(&self) -> String {
+        match self.name.split_once('<') {
+            Some((name, _)) => format!("{name}<..>"),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Where the chunk begins. Addresses and offsets of a damaged profile do not fit each other.
+    pub(super) fn chunk_start(&self, step: &Step) -> u64 {
+        step.address.wrapping_sub(u64::from(step.offset))
     }
 
     /// The element of a chunk, and the offset in it.
@@ -100,18 +114,21 @@ pub(super) fn structs<'p>(context: &Context<'p>) -> Vec<Typed<'p>> {
     found
 }
 
-/// No enum, whose fields lie over each other, and no type of the standard library's.
+/// No enum, whose fields lie over each other, no tuple, and no type of the standard library's. What
+/// is in an `Rc` or `Arc` has the counters before its own fields, which nobody can move.
 fn is_struct(of: &Type, size: u64) -> bool {
     let mut end = 0;
     let is_behind = of.fields.iter().all(|field| {
         let is_behind = field.offset >= end && field.size > 0;
-        end = field.offset + field.size;
-        is_behind && !field.name.contains('.')
+        end = field.offset.saturating_add(field.size);
+        // Those of variants have dots, and those of tuples are numbers.
+        is_behind && !field.name.contains('.') && !field.name.starts_with(char::is_numeric)
     });
-    let is_own = ["Box<", "Vec<", "Rc<", "Arc<"]
-        .iter()
-        .any(|it| of.name.starts_with(it))
-        || !of.name.contains('<');
+    let is_placed = ["Box<", "Vec<"].iter().any(|it| of.name.starts_with(it));
+    let name = element_name(&of.name);
+    let head = name.split('<').next().unwrap_or_default();
+    let is_std = COLLECTIONS.contains(&head) || head == "VecDeque";
+    let is_own = (is_placed || !of.name.contains('<')) && !is_std;
     is_behind && is_own && of.fields.len() > 1 && (1..=MAX_BYTES).contains(&size) && end <= size
 }
 
@@ -132,4 +149,47 @@ fn element_name(name: &str) -> String {
         .split_once('<')
         .and_then(|(_, rest)| rest.strip_suffix('>'));
     inner.unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Field;
+
+    fn is_split(name: &str, fields: &[(&str, u64)]) -> bool {
+        let field = |&(name, offset): &(&str, u64)| Field {
+            name: name.to_owned(),
+            type_name: "u64".to_owned(),
+            offset,
+            size: 8,
+        };
+        let of = Type {
+            name: name.to_owned(),
+            size: Some(24),
+            fields: fields.iter().map(field).collect(),
+        };
+        is_struct(&of, 24)
+    }
+
+    #[test]
+    fn only_structs_of_the_program_have_fields_to_move() {
+        let three = [("a", 0), ("b", 8), ("c", 16)];
+        for name in ["Node", "Box<Node>", "Vec<Vec3>", "Vec<Node<u64>>"] {
+            assert!(is_split(name, &three), "{name}");
+        }
+        for name in [
+            "Vec<Vec<u64>>",
+            "Box<VecDeque<u64>>",
+            "Rc<Node>",
+            "Option<Box<Node>>",
+        ] {
+            assert!(!is_split(name, &three), "{name}");
+        }
+        // A tuple, an enum, an overlap, and what lies beyond the end or everything.
+        assert!(!is_split("Vec<(u64, u64)>", &[("0", 0), ("1", 8)]));
+        assert!(!is_split("Node", &[("A.0", 0), ("A.1", 8)]));
+        assert!(!is_split("Node", &[("a", 0), ("b", 4)]));
+        assert!(!is_split("Node", &[("a", 0), ("b", 20)]));
+        assert!(!is_split("Node", &[("a", 0), ("b", u64::MAX)]));
+    }
 }

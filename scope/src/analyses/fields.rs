@@ -126,19 +126,14 @@ impl Layout {
     }
 
     /// Starts with the two fields of the largest affinity, and adds the field by which the
-    /// configuration locality grows most, again and again (section 6.2.4). Then come those that are
-    /// used with none of them, the largest alignment first; they fill gaps before other fields where
-    /// they fit.
+    /// configuration locality grows most, again and again (section 6.2.4). Where it does not grow,
+    /// the next pair starts anew. Then come fields that are used with no other, the largest
+    /// alignment first; they fill gaps before other fields where they fit.
     #[must_use]
     pub fn greedy(fields: &[Extent], affinities: &Affinities) -> Layout {
-        let heaviest = affinities
-            .edges
-            .iter()
-            .max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
-        let mut order: Vec<usize> = heaviest.iter().flat_map(|&(&(a, b), _)| [a, b]).collect();
+        let mut order: Vec<usize> = Vec::new();
         let mut left: BTreeSet<usize> = (0..fields.len().min(affinities.fields)).collect();
-        left.retain(|field| !order.contains(field));
-        while !order.is_empty() {
+        loop {
             let gain = |&field: &usize| {
                 let mut longer = order.clone();
                 longer.push(field);
@@ -148,11 +143,15 @@ impl Layout {
                 .map(|field| (gain(&field), field))
                 .filter(|&(gain, _)| gain > 0.0)
                 .max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-            let Some((_, field)) = best else {
-                break;
+            let pairs = affinities.edges.iter();
+            let heaviest = { pairs.filter(|((a, b), _)| left.contains(a) || left.contains(b)) }
+                .max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(a.0)));
+            let next = match (best, heaviest) {
+                (Some((_, field)), _) => vec![field],
+                (None, Some((&(a, b), _))) => vec![a, b],
+                (None, None) => break,
             };
-            left.remove(&field);
-            order.push(field);
+            order.extend(next.into_iter().filter(|field| left.remove(field)));
         }
         let mut rest: Vec<usize> = left.into_iter().collect();
         rest.sort_by_key(|&field| std::cmp::Reverse(fields[field].align));
@@ -289,6 +288,20 @@ mod tests {
             edges: edges.into_iter().collect(),
         };
         assert_eq!(Layout::greedy(&words(4), &affinities).order, [0, 1, 2, 3]);
+    }
+
+    /// 0 and 3 are used together, and at other times 1 and 4, with 72 bytes between each pair. After
+    /// the first pair no field adds anything, and the second pair starts anew.
+    #[test]
+    fn what_is_used_at_other_times_stays_together_too() {
+        let mut fields = words(6);
+        (fields[2].size, fields[5].size) = (56, 56);
+        let affinities = Affinities {
+            fields: 6,
+            edges: [((0, 3), 5.0), ((1, 4), 2.0)].into_iter().collect(),
+        };
+        let order = Layout::greedy(&fields, &affinities).order;
+        assert_eq!(order, [0, 3, 1, 4, 2, 5]);
     }
 
     /// A byte that nobody uses goes into the gap before a word.

@@ -42,7 +42,7 @@ pub fn is_live(accesses: u64, all: u64, types: usize) -> bool {
     accesses as f64 > all as f64 / (100.0 * types.max(1) as f64)
 }
 
-/// Splits a live type of these fields, or says why not.
+/// Splits a type of these fields, or says why not. `all` and `types` are those of [`is_live`].
 ///
 /// Fields with at most A / (2 F) of its A accesses, for F fields, are cold. If they are accessed so
 /// often that going through a link would cost half of what is saved (equation 2), only those with
@@ -50,12 +50,15 @@ pub fn is_live(accesses: u64, all: u64, types: usize) -> bool {
 ///
 /// # Errors
 /// Why it stays whole.
-pub fn split(fields: &[FieldUse]) -> Result<Split, Whole> {
+pub fn split(fields: &[FieldUse], all: u64, types: usize) -> Result<Split, Whole> {
+    let accesses: u64 = fields.iter().map(|field| field.accesses).sum();
+    if !is_live(accesses, all, types) {
+        return Err(Whole::NotLive);
+    }
     let bytes: u64 = fields.iter().map(|field| field.size).sum();
     if bytes <= MIN_COLD || fields.len() <= 2 {
         return Err(Whole::Small);
     }
-    let accesses: u64 = fields.iter().map(|field| field.accesses).sum();
     let mean = accesses as f64 / fields.len() as f64;
     let aggressive = marked(fields, |accesses| accesses <= mean / 2.0);
     if let Some(split) = &aggressive
@@ -93,11 +96,20 @@ mod tests {
             .collect()
     }
 
-    /// 1000 accesses of 10,000 in 20 types: more than 10,000 / 2000 = 5.
+    /// Of a program whose accesses are all to them.
+    fn split(fields: &[FieldUse]) -> Result<Split, Whole> {
+        super::split(fields, fields.iter().map(|field| field.accesses).sum(), 1)
+    }
+
+    /// Of 10,000 accesses in 20 types, more than 10,000 / 2000 = 5.
     #[test]
     fn live_types_have_their_part_of_the_accesses() {
         assert!(is_live(6, 10_000, 20) && !is_live(5, 10_000, 20));
         assert!(!is_live(0, 0, 0));
+        let five = fields(&[(8, 5), (8, 0), (8, 0)]);
+        assert_eq!(super::split(&five, 10_000, 20), Err(Whole::NotLive));
+        let six = fields(&[(8, 6), (8, 0), (8, 0)]);
+        assert!(super::split(&six, 10_000, 20).is_ok());
     }
 
     /// Of 1000 accesses to 4 fields, at most 1000 / 8 = 125 make a field cold: the last two, of 24
