@@ -1,5 +1,9 @@
 //! Hot and cold parts of a struct.
+//!
+//! The cold parts lie in a table. With a box for each, an ordinary allocator puts it behind its hot
+//! part, and the hot parts stay as far apart as they were.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
@@ -7,13 +11,17 @@ use super::replay::Place;
 use super::trace::Step;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
+use crate::analyses::fields::{Extent, Layout};
 use crate::analyses::splitting::{FieldUse, split};
 use crate::analyses::units::{count, sum};
 
-/// The link to the cold part.
-const LINK_BYTES: u64 = 8;
-/// Nanoseconds to allocate and free a cold part.
-const COLD_NS: f64 = 20.0;
+/// The link to the cold part: a `ccmorph::ColdIndex`.
+const LINK: Extent = Extent { size: 4, align: 4 };
+/// What a `ccmorph::ColdTable` keeps beside a cold part.
+const TAG: Extent = Extent { size: 8, align: 8 };
+/// Nanoseconds to put a cold part into the table: 14 for one of 128 bytes (a virtual Zen 5, 23
+/// November 2026).
+const COLD_NS: f64 = 14.0;
 
 /// For each struct with cold fields.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
@@ -43,19 +51,19 @@ fn halves<'c>(
         })
         .collect();
     let split = split(&uses, all, types).ok()?;
-    let hot: u64 = typed.fields.iter().map(|field| field.size).sum::<u64>() - split.cold_bytes;
-    let hot = (hot + LINK_BYTES).next_multiple_of(LINK_BYTES);
-    if hot >= typed.size {
+    let part = |wanted: bool, beside: Extent| {
+        let none = Extent { size: 0, align: 1 };
+        let is_own = |at: usize| split.cold.contains(&at) == wanted;
+        let own = { (0..).zip(&typed.fields) }.map(|(at, &it)| if is_own(at) { it } else { none });
+        let fields: Vec<Extent> = own.chain([beside]).collect();
+        // As the compiler orders them.
+        let mut order: Vec<usize> = (0..fields.len()).collect();
+        order.sort_by_key(|&at| Reverse(fields[at].align));
+        Layout::new(&fields, order)
+    };
+    let (hot, cold) = (part(false, LINK), part(true, TAG));
+    if hot.size >= typed.size {
         return None;
-    }
-    // Offsets in the part that a field goes to; the link is behind the hot fields.
-    let mut ends = [0u64; 2];
-    let mut offsets = vec![(false, 0u64); typed.fields.len()];
-    for (at, field) in typed.fields.iter().enumerate() {
-        let is_cold = split.cold.contains(&at);
-        let end = &mut ends[usize::from(is_cold)];
-        offsets[at] = (is_cold, *end);
-        *end += field.size;
     }
     let names: Vec<&str> = { split.cold.iter() }
         .map(|&at| &*typed.of.fields[at].name)
@@ -66,9 +74,10 @@ fn halves<'c>(
     let is_single = sites().all(|site| site.largest == typed.size);
     let ranks = is_single.then(|| ranks(context, &typed.sites));
     let what = format!(
-        "keep the cold fields of {} apart ({names}): {hot} bytes instead of {}, {} of {} accesses \
-         go through the link; temperature differential {:.2}",
+        "keep the cold fields of {} apart ({names}), in a table: {} bytes instead of {}, {} of {} \
+         accesses go through the link; temperature differential {:.2}",
         typed.name,
+        hot.size,
         typed.size,
         count(split.cold.iter().map(|&at| counts[at]).sum()),
         count(counts.iter().sum()),
@@ -79,59 +88,61 @@ fn halves<'c>(
         sites: typed.sites.clone(),
         what,
         code: Some(format!(
-            "#[ccmorph::split(cold({names}))]\nstruct {} {{ .. }}",
+            "#[ccmorph::split(cold({names}), cold = \"table\")]\nstruct {} {{ .. }}",
             typed.declared()
         )),
         cost_ns: COLD_NS * elements as f64,
         break_even: None,
-        wrong_if: "another run uses the cold fields".to_owned(),
+        wrong_if: "another run uses the cold fields, or code that does cannot be given the table"
+            .to_owned(),
         rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
             let is_own = typed.sites.contains(&context.trace.site(step));
-            let found = is_own.then(|| parts(&typed, ranks.as_ref(), hot, step));
-            let Some((start, cold, field)) = found.flatten() else {
+            let found = is_own.then(|| element(&typed, ranks.as_ref(), hot.size, step));
+            let Some((start, number, field)) = found.flatten() else {
                 into.push(Place::today(step));
                 return;
             };
-            let (is_cold, offset) = offsets[field];
             let within = u64::from(step.offset) % typed.size - typed.of.fields[field].offset;
-            if is_cold {
-                into.push(Place {
-                    size: 8,
-                    ..Place::at(start + hot - LINK_BYTES, step)
-                });
-                into.push(Place {
-                    after: true,
-                    ..Place::at(cold + offset + within, step)
-                });
-            } else {
-                into.push(Place::at(start + offset + within, step));
+            if !split.cold.contains(&field) {
+                into.push(Place::at(
+                    start.wrapping_add(hot.offsets[field] + within),
+                    step,
+                ));
+                return;
             }
+            let link = start.wrapping_add(hot.offsets[typed.fields.len()]);
+            let entry = (NEW_MEMORY + APART).wrapping_add(number.wrapping_mul(cold.size));
+            into.push(Place {
+                size: 4,
+                ..Place::at(link, step)
+            });
+            into.push(Place {
+                after: true,
+                ..Place::at(entry.wrapping_add(cold.offsets[field] + within), step)
+            });
         }),
     })
 }
 
-/// Where the hot part and the cold part of an element begin, and the field that is accessed. Boxes
-/// are packed; elements of a vector stay behind each other.
-fn parts(
+/// Where the hot part of an element begins, the number of its cold part, and the field that is
+/// accessed. Boxes are packed; elements of a vector stay behind each other.
+fn element(
     typed: &Typed<'_>,
     ranks: Option<&HashMap<u32, u64>>,
-    hot: u64,
+    hot_bytes: u64,
     step: &Step,
 ) -> Option<(u64, u64, usize)> {
     let (element, offset) = typed.element(step.offset);
-    let cold = typed.size - hot + LINK_BYTES;
-    let (start, cold) = match ranks {
+    let (start, number) = match ranks {
         Some(ranks) => {
-            let rank = ranks.get(&step.object)?;
-            (NEW_MEMORY + rank * chunk(hot), rank * chunk(cold))
+            let rank = *ranks.get(&step.object)?;
+            (NEW_MEMORY + rank * chunk(hot_bytes), rank)
         }
         None => {
             let chunk_start = typed.chunk_start(step);
-            let first = chunk_start / typed.size;
-            let cold = (first + element).wrapping_mul(chunk(cold));
-            (chunk_start.wrapping_add(element * hot), cold)
+            let start = chunk_start.wrapping_add(element * hot_bytes);
+            (start, chunk_start / typed.size + element)
         }
     };
-    let cold = cold.wrapping_add(NEW_MEMORY + APART);
-    Some((start, cold, typed.field(offset)?))
+    Some((start, number, typed.field(offset)?))
 }

@@ -242,8 +242,8 @@ mod tests {
     }
 
     /// Object 7 of site 0: fields 0 and 2 in one interval of 10, twice and once; then 0 alone.
-    /// Object 8 of site 1: 1 and 2. Site 0 has 4 of the 6 accesses: the edge 0-2 weighs 4/6, and 1-2
-    /// weighs 2/6.
+    /// Object 8 of site 1: 1 and 2. Site 0 has 4 of the 6 accesses: the edge 0-2 weighs 4/6, and
+    /// 1-2 weighs 2/6.
     #[test]
     fn affinities_are_weighted_by_instance() {
         let accesses = accesses(&[
@@ -290,8 +290,8 @@ mod tests {
         assert_eq!(Layout::greedy(&words(4), &affinities).order, [0, 1, 2, 3]);
     }
 
-    /// 0 and 3 are used together, and at other times 1 and 4, with 72 bytes between each pair. After
-    /// the first pair no field adds anything, and the second pair starts anew.
+    /// 0 and 3 are used together, and at other times 1 and 4. After the first pair no field adds
+    /// anything, and the second pair starts anew.
     #[test]
     fn what_is_used_at_other_times_stays_together_too() {
         let mut fields = words(6);
@@ -316,8 +316,9 @@ mod tests {
     }
 
     /// `ParamsOxide` of `miniz_oxide` 0.9.1 (`deflate/core.rs`), as C would lay it out: 80 bytes.
-    /// `flush_block` goes through its flags, the index of the block, what remains to be flushed, the
-    /// buffer of bits and the buffer for output, which lie in two blocks of 64 bytes; sorted, in one.
+    /// `flush_block` goes through its flags, the index of the block, what remains to be flushed,
+    /// the buffer of bits and the buffer for output, which lie in two blocks of 64 bytes; sorted,
+    /// in one.
     #[test]
     fn fields_of_a_published_struct_move_together() {
         let [byte, int, word] = [1, 4, 8].map(|size| Extent { size, align: size });

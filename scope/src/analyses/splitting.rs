@@ -121,8 +121,9 @@ mod tests {
         assert!((split.differential - 0.9).abs() < 1e-12);
     }
 
-    /// Aggressively, of 1000 / 10 = 100 accesses, the last three are cold with 90 + 80 + 10, so that
-    /// (420 - 360) / 420 = 0.14 is too little. Conservatively, of 1000 / 25 = 40, it is the last one.
+    /// Aggressively, of 1000 / 10 = 100 accesses, the last three are cold with 90 + 80 + 10, so
+    /// that (420 - 360) / 420 = 0.14 is too little. Conservatively, of 1000 / 25 = 40, it is the
+    /// last one.
     #[test]
     fn warm_fields_stay() {
         let five = fields(&[(8, 420), (8, 400), (8, 90), (8, 80), (16, 10)]);
