@@ -8,8 +8,8 @@
 //!
 //! Then a processor of a few rules says how long that takes: accesses begin in order, at most
 //! [`AHEAD`] of them are under way, an access through a pointer waits for the pointer, and after a
-//! turn that it could not foresee, for everything before it. What one access costs besides misses is
-//! fitted to the time of the whole run, so that a gain is never one of more time than there is.
+//! turn that it could not foresee, for everything before it. What one access costs besides misses
+//! is fitted to the time of the whole run, so that a gain is never one of more time than there is.
 
 use std::collections::HashMap;
 

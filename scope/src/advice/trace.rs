@@ -28,7 +28,8 @@ pub(crate) struct Step {
     pub(crate) offset: u32,
     /// The object that the loaded word points to, or [`NONE`].
     pub(crate) target: u32,
-    /// Index of the load that this access had to wait for, since it led to this object; or [`NONE`].
+    /// Index of the load that this access had to wait for, since it led to this object, or
+    /// [`NONE`].
     pub(crate) via: u32,
     /// Whether this load leads on in another way than the last time after the same steps: what a
     /// processor does ahead is lost then.

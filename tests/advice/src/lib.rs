@@ -5,8 +5,9 @@
 //! clock then says who was right.
 //!
 //! `plain NAME before|after [SCALE]` prints a checksum, the same for both. `SCALE` multiplies the
-//! size. `plain --list` prints a line for each program: `NAME KIND BINARY NOTE`, with `:` and the new
-//! container behind the kind where it is one. A `!` before the kind says that the change gains nothing; `BINARY`, which of `plain` and `placed` runs `after`.
+//! size. `plain --list` prints a line for each program: `NAME KIND BINARY NOTE`, with `:` and the
+//! new container behind the kind where it is one. A `!` before the kind says that the change gains
+//! nothing; `BINARY`, which of `plain` and `placed` runs `after`.
 
 mod programs;
 
