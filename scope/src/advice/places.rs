@@ -394,6 +394,7 @@ fn hint<'c>(
         .filter_map(|&site| context.profile.sites.get(site as usize))
         .fold(0, |sum, site| sum.saturating_add(site.allocations));
     let each = hint_ns(context, forest.bytes());
+    let path = name.split('<').next().unwrap_or(name);
     let through = link_name(context, structure).map(|name| format!(" through `{name}`"));
     let policy = better.map(|(left, policy)| {
         format!(
@@ -412,7 +413,7 @@ fn hint<'c>(
         ),
         code: Some(format!(
             "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
-             ccmalloc::near(&parent, || Box::new({name} {{ .. }}))"
+             ccmalloc::near(&parent, || Box::new({path} {{ .. }}))"
         )),
         cost_ns: each * allocations as f64,
         break_even: None,
@@ -491,11 +492,13 @@ fn morph<'c>(
         });
     let (_, layout, placed) = best?;
     let name = node_name(context, structure);
+    // Without generic arguments.
+    let path = name.split('<').next().unwrap_or(name);
     let call = match layout {
         Layout::Preorder => format!(
-            "ccmorph::Morph::new().operation(Operation::Walk).run(&mut root, {name}::children)?;"
+            "ccmorph::Morph::new().operation(Operation::Walk).run(&mut root, {path}::children)?;"
         ),
-        _ => format!("ccmorph::ccmorph(&mut root, {name}::children)?;"),
+        _ => format!("ccmorph::ccmorph(&mut root, {path}::children)?;"),
     };
     let nodes = usize::try_from(forest.count).unwrap_or(usize::MAX);
     let pages = match forest.bytes() >= HUGE_BYTES {
@@ -507,7 +510,7 @@ fn morph<'c>(
         sites: structure.sites.clone(),
         what: format!("lay out the {nodes} nodes of {name} once they are built"),
         code: Some(format!(
-            "#[derive(ccmorph::TreeNode)] // on {name}, with #[child] on its links\n{call}"
+            "#[derive(ccmorph::TreeNode)] // #[child] on its links\nstruct {path} {{ .. }}\n{call}"
         )),
         cost_ns: morph_cost(nodes, forest.node, pages, context.machine)
             + FRESH_NS * forest.bytes() as f64,

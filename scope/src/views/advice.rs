@@ -198,6 +198,7 @@ mod tests {
     use super::*;
     use crate::advice::Range;
     use crate::analyses::test_profile::profile;
+    use crate::views::tests::documented_objects;
 
     fn item(kind: Kind, worth_it: bool) -> Item {
         Item {
@@ -294,6 +295,7 @@ mod tests {
         let json = json(&profile(), &advice, &Options::default());
         let json: Value = serde_json::from_str(&json).expect("it is JSON");
         assert_eq!(json["schema"], SCHEMA);
+        assert_eq!(documented_objects("JSON of advice", &json), 5);
         assert_eq!(json["advice"][0]["kind"], "field-order");
         assert!(json["advice"][0]["where"].is_string() && json["advice"][1]["where"].is_null());
         assert!(json["advice"][0]["speedup"]["high"].is_null());

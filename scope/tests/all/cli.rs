@@ -134,6 +134,10 @@ fn requests_that_make_no_sense_are_refused() {
             "--counters-only",
         ),
         (&["show", "--sites", "--json", "x"], "--json"),
+        (&["advise"], "PROFILE"),
+        (&["advise", "x", "--seconds=0"], "--seconds"),
+        (&["advise", "x", "--seconds=-1"], "--seconds"),
+        (&["advise", "x", "--seconds=nan"], "--seconds"),
     ] {
         let line = refusal(CCSCOPE, words, 2);
         assert!(
@@ -561,6 +565,15 @@ fn is_shown_or_refused_in_a_line(path: &Path) {
         1,
     );
     assert!(line.contains("/no/such"), "{line}");
+    // The program is small, and nobody knows the caches of that machine.
+    let advised = run_in(path, CCSCOPE, &["advise", "p", "--json", "--seconds=1e-3"]);
+    let advised: serde_json::Value = serde_json::from_slice(&advised.stdout).unwrap();
+    assert_eq!(advised["schema"], "ccscope-advice-1");
+    assert_eq!(advised["worth_it"], false);
+    let advised = text(&run_in(path, CCSCOPE, &["advise", "p"]).stdout);
+    assert!(advised.contains("nothing is worth it"), "{advised}");
+    let p = path.join("p").display().to_string();
+    assert!(refusal(CCSCOPE, &["advise", &p, "--machine=/no/such"], 1).contains("/no/such"));
     assert!(refusal(CCSCOPE, &["show", "--filter=size=3", "p"], 2).contains("no filter"));
     assert!(refusal(CCSCOPE, &["show", "/no/such"], 1).contains("/no/such"));
 }
