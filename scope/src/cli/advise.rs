@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
+use super::args::Color;
 use super::{CliError, fail, show};
 use crate::advice::advise;
 use crate::imports;
@@ -36,6 +37,9 @@ pub(super) struct AdviseArgs {
     /// Columns of the terminal
     #[arg(long, value_name = "N")]
     width: Option<usize>,
+    /// When to use colour
+    #[arg(long, value_enum, default_value = "auto")]
+    color: Color,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -48,19 +52,24 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     let screen = show::options_for(std::io::stdout());
     let options = Options {
         width: args.width.unwrap_or(screen.width),
+        colour: args.color.or(screen.colour),
         ..screen
     };
     let given = args.machine.as_deref().map(show::machine).transpose()?;
     let machine = given.as_ref().unwrap_or_else(|| Machine::this());
     let profile = imports::open(&args.profile)?;
     let Some(advice) = advise(&profile, machine, args.seconds) else {
-        return match machine.hierarchy {
-            None => fail("the machine's file says nothing about its caches"),
-            Some(_) => fail(
-                "the profile has no windows of accesses: record it with `cargo ccscope` and \
-                 without --rate 0",
-            ),
-        };
+        return fail(match (&machine.hierarchy, &given, profile.run.accesses) {
+            (None, Some(_), _) => "the machine's file says nothing about its caches",
+            (None, None, _) => "the caches of this machine are not known: name one by --machine",
+            (Some(_), _, false) => {
+                "the profile has no accesses, since the program was not instrumented: build it by \
+                 `cargo ccscope run` or `ccscope cc`"
+            }
+            (Some(_), _, true) => {
+                "the profile has no windows of accesses: record it without --rate 0"
+            }
+        });
     };
     let text = match args.json {
         true => view::json(&profile, &advice, &options),

@@ -163,6 +163,17 @@ pub(super) enum Color {
     Never,
 }
 
+impl Color {
+    /// Whether there is colour, if `screen` says whether the terminal has it.
+    pub(super) fn or(self, screen: bool) -> bool {
+        match self {
+            Color::Auto => screen,
+            Color::Always => true,
+            Color::Never => false,
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(super) struct ShowArgs {
     /// The profile

@@ -342,8 +342,8 @@ impl<'a> Reporter<'a> {
                     write!(err, "{}", show::summary(&profile))?;
                     writeln!(
                         err,
-                        "ccscope: profile in {path}; see `ccscope show {path}`, or `ccscope report \
-                         {path}` for a browser, or `ccscope advise {path}` for what to change"
+                        "ccscope: profile in {path}; see `ccscope show {path}`, `ccscope report \
+                         {path}` for a browser, `ccscope advise {path}` for what to change"
                     )?;
                 }
                 Ok(_) if is_main => {}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ccmodel::Machine;
 use rustix::termios::tcgetwinsize;
 
-use super::args::{Color, ShowArgs};
+use super::args::ShowArgs;
 use super::{CliError, fail};
 use crate::imports;
 use crate::profile::Profile;
@@ -22,11 +22,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let screen = options_for(stdout());
     let mut options = Options {
         width: args.width.unwrap_or(screen.width),
-        colour: match args.color {
-            Color::Auto => screen.colour,
-            Color::Always => true,
-            Color::Never => false,
-        },
+        colour: args.color.or(screen.colour),
         rows: args.rows,
         filters: args.filter.clone(),
         sort: args.sort,

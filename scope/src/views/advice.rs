@@ -1,8 +1,8 @@
 //! Advice as text and JSON.
 //!
 //! The JSON has `schema`, `"ccscope-advice-1"`, and all of [`Advice`]; in each piece of advice also
-//! `where` and `type`, of its first site. Keys are added within a schema, and are never changed or
-//! removed.
+//! `where` and `type`, of its first site; `docs/scope-format.md` has the keys. Keys are added within
+//! a schema, and are never changed or removed.
 
 use serde_json::{Value, json};
 
@@ -18,6 +18,10 @@ pub const SCHEMA: &str = "ccscope-advice-1";
 /// A level whose misses change by a smaller part is not shown.
 const CHANGED: f64 = 0.01;
 const INDENT: usize = 4;
+/// With fewer, chance decides.
+const FEW_WINDOWS: usize = 16;
+/// Code is there to be copied, so that the terminal's width does not cut it.
+const CODE_COLUMNS: usize = 240;
 
 /// What to change, what that gains, and what is not worth it.
 #[must_use]
@@ -62,13 +66,10 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
             place(profile, item, options)
         );
         line(&mut out, &fit(&head, width), options.colour.then_some("1"));
-        paragraph(&mut out, &sentence(item), INDENT);
+        paragraph(&mut out, &escape(&item.what), INDENT);
         for code in item.code.iter().flat_map(|code| code.lines()) {
-            line(
-                &mut out,
-                &fit(&format!("        {}", escape(code)), width),
-                None,
-            );
+            let code = fit(&escape(code), CODE_COLUMNS);
+            line(&mut out, &format!("        {code}"), None);
         }
         for fact in facts(item) {
             paragraph(&mut out, &fact, INDENT);
@@ -85,17 +86,9 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
             Kind::None => String::new(),
             _ => format!(" ({})", speedup(item)),
         };
-        paragraph(&mut out, &format!("{}{gain}", sentence(item)), INDENT);
+        paragraph(&mut out, &format!("{}{gain}", escape(&item.what)), INDENT);
     }
     out
-}
-
-/// With fewer, chance decides.
-const FEW_WINDOWS: usize = 16;
-
-/// What to do, and how the type's own name stands in it.
-fn sentence(item: &Item) -> String {
-    escape(&item.what)
 }
 
 fn kind(kind: Kind) -> &'static str {
@@ -111,14 +104,21 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
+/// Place and type of the first site.
+fn first_site<'p>(
+    profile: &'p Profile,
+    item: &Item,
+    options: &Options,
+) -> (Option<String>, Option<&'p str>) {
+    let first = { item.sites.first() }.and_then(|&site| usize::try_from(site).ok());
+    let first = first.filter(|&site| site < profile.sites.len());
+    let place = first.map(|site| site_place(profile, site, options));
+    let of = first.and_then(|site| type_name(profile, profile.sites[site].type_id));
+    (place, of)
+}
+
 fn place(profile: &Profile, item: &Item, options: &Options) -> String {
-    let site = item
-        .sites
-        .first()
-        .and_then(|&site| usize::try_from(site).ok());
-    let site = site.filter(|&site| site < profile.sites.len());
-    let place = site.map(|site| site_place(profile, site, options));
-    let of = site.and_then(|site| type_name(profile, profile.sites[site].type_id));
+    let (place, of) = first_site(profile, item, options);
     let of = of.map(|name| format!(" {}", escape(name)));
     format!("{}{}", place.unwrap_or_default(), of.unwrap_or_default())
 }
@@ -162,13 +162,10 @@ fn facts(item: &Item) -> Vec<String> {
     if !misses.is_empty() {
         facts.push(format!("misses: {}", misses.join(", ")));
     }
-    let pays = item.break_even.iter().map(|it| format!("; {}", escape(it)));
-    if item.cost_ns > 0.0 {
-        facts.push(format!(
-            "costs {}{}",
-            ns(item.cost_ns),
-            pays.collect::<String>()
-        ));
+    if item.cost_ns > 0.0 || item.break_even.is_some() {
+        let pays = item.break_even.iter().map(|it| format!("; {}", escape(it)));
+        let pays: String = pays.collect();
+        facts.push(format!("costs {}{pays}", ns(item.cost_ns)));
     }
     facts.push(format!("wrong if {}", escape(&item.wrong_if)));
     facts
@@ -181,14 +178,8 @@ pub fn json(profile: &Profile, advice: &Advice, options: &Options) -> String {
     all["schema"] = json!(SCHEMA);
     let items = all["advice"].as_array_mut();
     for (json, item) in items.into_iter().flatten().zip(&advice.advice) {
-        let site = item
-            .sites
-            .first()
-            .and_then(|&site| usize::try_from(site).ok());
-        let site = site.filter(|&site| site < profile.sites.len());
-        json["where"] = json!(site.map(|site| site_place(profile, site, options)));
-        let of = site.and_then(|site| type_name(profile, profile.sites[site].type_id));
-        json["type"] = json!(of);
+        let (place, of) = first_site(profile, item, options);
+        (json["where"], json["type"]) = (json!(place), json!(of));
     }
     format!("{all}\n")
 }
@@ -198,7 +189,7 @@ mod tests {
     use super::*;
     use crate::advice::Range;
     use crate::analyses::test_profile::profile;
-    use crate::views::tests::documented_objects;
+    use crate::views::tests::assert_documented;
 
     fn item(kind: Kind, worth_it: bool) -> Item {
         Item {
@@ -287,6 +278,94 @@ mod tests {
         assert!(!text.contains("times as fast"), "{text}");
     }
 
+    /// Names, sentences and levels are a stranger's; numbers are none.
+    #[test]
+    fn names_are_data() {
+        let evil = |name: &str| format!("{name}\u{1b}[2J\r\n\u{202e}{}", "long".repeat(100));
+        let mut run = profile();
+        for frame in &mut run.frames {
+            (frame.function, frame.file) = (evil("function"), evil("file"));
+            frame.module = evil("module");
+        }
+        run.types.iter_mut().for_each(|it| it.name = evil("type"));
+        let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e300];
+        let hostile = |(kind, number): (Kind, f64)| {
+            let range = Range {
+                low: number,
+                estimate: number,
+                high: number,
+            };
+            let mut item = item(kind, kind != Kind::None);
+            (item.speedup, item.saved_ns, item.share) = (range, range, number);
+            (item.what, item.code) = (evil("what"), Some(evil("code")));
+            (item.break_even, item.wrong_if) = (Some(evil("even")), evil("wrong"));
+            for level in &mut item.misses {
+                (level.level, level.before) = (evil("level"), number);
+            }
+            item.cost_ns = number;
+            item
+        };
+        let kinds = [
+            Kind::Hint,
+            Kind::Container,
+            Kind::None,
+            Kind::Group,
+            Kind::Smaller,
+            Kind::Morph,
+        ];
+        let mut hostile = advice(kinds.into_iter().zip(numbers).map(hostile).collect());
+        hostile.machine = evil("machine");
+        (hostile.seconds, hostile.waits) = (f64::NAN, f64::INFINITY);
+        for width in [0, 60, 100, 1000] {
+            let options = Options {
+                width,
+                ..Options::default()
+            };
+            for line in text(&run, &hostile, &options).lines() {
+                let is_bad = |c: char| c.is_control() || c == '\u{202e}';
+                assert!(!line.contains(is_bad), "{line:?}");
+                // Code is cut later than other lines.
+                let most = match line.starts_with("        ") {
+                    true => CODE_COLUMNS + 8,
+                    false => width.clamp(60, 240),
+                };
+                let columns = unicode_width::UnicodeWidthStr::width(line);
+                assert!(columns <= most, "{columns} columns: {line}");
+            }
+        }
+        let json = json(&run, &hostile, &Options::default());
+        assert!(serde_json::from_str::<Value>(&json).is_ok());
+        assert_eq!(json.lines().count(), 1);
+    }
+
+    #[test]
+    fn colours_are_printed_when_asked() {
+        let advice = advice(vec![item(Kind::Hint, true)]);
+        let of = |colour| {
+            let options = Options {
+                colour,
+                ..Options::default()
+            };
+            text(&profile(), &advice, &options)
+        };
+        assert!(!of(false).contains('\u{1b}'));
+        assert!(of(true).contains("\u{1b}[1m1. hint"));
+    }
+
+    #[test]
+    fn advice_of_nothing_has_a_head() {
+        let text = text(&profile(), &advice(Vec::new()), &Options::default());
+        assert!(text.ends_with("\n\nnothing is worth it\n"), "{text}");
+    }
+
+    #[test]
+    fn json_has_the_documented_keys() {
+        let advice = advice(vec![item(Kind::Hint, true)]);
+        let json = json(&profile(), &advice, &Options::default());
+        let json = serde_json::from_str(&json).expect("it is JSON");
+        assert_eq!(assert_documented(&json, "JSON of advice"), 5);
+    }
+
     #[test]
     fn json_has_places_and_no_infinity() {
         let mut last = item(Kind::Split, true);
@@ -295,7 +374,6 @@ mod tests {
         let json = json(&profile(), &advice, &Options::default());
         let json: Value = serde_json::from_str(&json).expect("it is JSON");
         assert_eq!(json["schema"], SCHEMA);
-        assert_eq!(documented_objects("JSON of advice", &json), 5);
         assert_eq!(json["advice"][0]["kind"], "field-order");
         assert!(json["advice"][0]["where"].is_string() && json["advice"][1]["where"].is_null());
         assert!(json["advice"][0]["speedup"]["high"].is_null());

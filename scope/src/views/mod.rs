@@ -265,7 +265,7 @@ impl FromStr for Threshold {
 /// File, line and function of a site that is there.
 fn site_place(profile: &Profile, site: usize, options: &Options) -> String {
     let site = &profile.sites[site];
-    let frame = site.place.map(|place| &profile.frames[place as usize]);
+    let frame = { site.place }.and_then(|place| profile.frames.get(usize::try_from(place).ok()?));
     let Some(frame) = frame.or_else(|| stack(profile, site).next()) else {
         return "unknown".to_owned();
     };

@@ -336,23 +336,28 @@ fn orders_are_kept() {
     assert_eq!(by("severity"), [2, 1, 3, 0]);
 }
 
-/// Compares objects of `all` with the keys that a chapter of the page has, and counts them.
-pub(super) fn documented_objects(chapter: &str, all: &Value) -> usize {
+/// Holds the keys of all objects against the tables of a chapter; how many objects it has.
+#[track_caller]
+pub(super) fn assert_documented(all: &Value, chapter: &str) -> usize {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scope-format.md");
     let page = std::fs::read_to_string(page).expect("the page");
-    let (_, tables) = page
-        .split_once(&format!("\n## {chapter}\n"))
-        .expect("a chapter");
-    let tables = tables.split("\n## ").next().unwrap_or_default();
+    let (_, tables) = { page.split_once(&format!("\n## {chapter}\n")) }.expect("a chapter");
+    let tables = tables.split("\n## ").next().unwrap_or(tables);
     let rows = tables.lines().filter_map(|line| {
         let (place, keys) = line.strip_prefix("| `")?.split_once("` | `")?;
-        let keys = keys.split('`').step_by(2).filter(|key| !key.is_empty());
-        Some((place, keys.collect::<Vec<_>>()))
+        Some((
+            place,
+            keys.split('`')
+                .step_by(2)
+                .filter(|key| !key.is_empty())
+                .collect::<Vec<_>>(),
+        ))
     });
     let mut objects = 0;
     for (place, mut documented) in rows {
-        let object = all.pointer(place.trim_end_matches('.'));
-        let object = object.unwrap_or_else(|| panic!("{place}"));
+        let object = all
+            .pointer(place.trim_end_matches('.'))
+            .unwrap_or_else(|| panic!("{place}"));
         let keys: Vec<&String> = object.as_object().expect(place).keys().collect();
         documented.sort_unstable();
         assert_eq!(keys, documented, "{place}");
@@ -365,7 +370,7 @@ pub(super) fn documented_objects(chapter: &str, all: &Value) -> usize {
 fn json_has_the_documented_keys() {
     let run = run();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(documented_objects("JSON", &all), 24);
+    assert_eq!(assert_documented(&all, "JSON"), 24);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
     assert_eq!(all["findings"][0]["kind"], "partly-used");

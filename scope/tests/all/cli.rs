@@ -135,9 +135,11 @@ fn requests_that_make_no_sense_are_refused() {
         ),
         (&["show", "--sites", "--json", "x"], "--json"),
         (&["advise"], "PROFILE"),
-        (&["advise", "x", "--seconds=0"], "--seconds"),
-        (&["advise", "x", "--seconds=-1"], "--seconds"),
-        (&["advise", "x", "--seconds=nan"], "--seconds"),
+        (&["advise", "--seconds=0", "x"], "seconds above 0"),
+        (&["advise", "--seconds=-1", "x"], "seconds above 0"),
+        (&["advise", "--seconds=NaN", "x"], "seconds above 0"),
+        (&["advise", "--seconds=inf", "x"], "seconds above 0"),
+        (&["advise", "--seconds=1s", "x"], "seconds above 0"),
     ] {
         let line = refusal(CCSCOPE, words, 2);
         assert!(
@@ -497,7 +499,10 @@ fn c_programs_are_instrumented() {
         assert!(!compile(&["-O2", "-c", "a.c"]));
         compile(&["a.o", "own.o", "-o", "a"]);
         let output = run_in(path, CCSCOPE, &["run", "-o", "p", "./a"]);
-        assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{err}");
+        let last = err.lines().last().unwrap();
+        assert!(last.contains("`ccscope advise p` for what"), "{err}");
         let profile = ccscope::Profile::open(path.join("p")).unwrap();
         let run = &profile.run;
         assert!(run.accesses && run.compiler.contains(says), "{run:?}");
@@ -512,7 +517,52 @@ fn c_programs_are_instrumented() {
         // It also runs without this tool.
         assert_eq!(run_in(path, "./a", &[]).status.code(), Some(3));
         is_shown_or_refused_in_a_line(path);
+        is_advised_or_refused_in_a_line(path);
     }
+}
+
+/// The profile `p` of the instrumented program `a`, with the file `machine`.
+fn is_advised_or_refused_in_a_line(path: &Path) {
+    let on = ["advise", "p", "--machine=machine", "--seconds=0.5"];
+    let advised = |words: &[&str]| {
+        let output = run_in(path, CCSCOPE, &[&on, words].concat());
+        let err = text(&output.stderr);
+        assert!(output.status.success() && err.is_empty(), "{err}");
+        text(&output.stdout)
+    };
+    let shown = advised(&["--width=60"]);
+    assert!(shown.starts_with("500 ms on "), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 60));
+    // The list fits the caches.
+    let sentence = "\nnothing is worth it\n";
+    assert!(shown.contains(sentence), "{shown}");
+    assert!(advised(&["--color=always"]).contains("\u{1b}[1mnothing is worth it\u{1b}[0m\n"));
+    let json: serde_json::Value = serde_json::from_str(&advised(&["--json"])).unwrap();
+    assert_eq!(json["schema"], "ccscope-advice-1");
+    assert_eq!(
+        (&json["seconds"], &json["worth_it"]),
+        (&0.5.into(), &false.into())
+    );
+    let record = |words: &[&str]| {
+        let output = run_in(
+            path,
+            CCSCOPE,
+            &[&["run", "-q", "-o", "other"], words].concat(),
+        );
+        assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    };
+    let refused = |words: &[&str]| {
+        let words = [&["-C", path.to_str().unwrap(), CCSCOPE, "advise"], words].concat();
+        refusal("env", &words, 1)
+    };
+    record(&["--rate=0", "./a"]);
+    let line = refused(&["other", "--machine=machine"]);
+    assert!(line.contains("without --rate 0"), "{line}");
+    record(&["sh", "-c", ":"]);
+    let line = refused(&["other", "--machine=machine"]);
+    assert!(line.contains("was not instrumented"), "{line}");
+    assert!(refused(&["machine"]).contains("machine"));
+    assert!(refused(&["p", "--machine=p"]).contains("cannot read machine p"));
 }
 
 fn is_shown_or_refused_in_a_line(path: &Path) {
@@ -648,6 +698,8 @@ fn help_manual_pages_and_completions_are_answers() {
         &["--help"][..],
         &["man"],
         &["man", "cargo"],
+        &["man", "advise"],
+        &["advise", "--help"],
         &["completions", "bash"],
     ] {
         let output = Command::new(CCSCOPE).args(words).output().unwrap();
