@@ -1,8 +1,8 @@
 //! Advice as text and JSON.
 //!
 //! The JSON has `schema`, `"ccscope-advice-1"`, and all of [`Advice`]; in each piece of advice also
-//! `where` and `type`, of its first site; `docs/scope-format.md` has the keys. Keys are added within
-//! a schema, and are never changed or removed.
+//! `where` and `type`, of its first site; `docs/scope-format.md` has the keys. Keys are added
+//! within a schema, and are never changed or removed.
 
 use serde_json::{Value, json};
 
