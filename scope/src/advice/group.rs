@@ -1,12 +1,13 @@
 //! Objects of a site apart from all others, or next to what leads to them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
 use super::places::hint_ns;
 use super::replay::Place;
 use super::trace::{NONE, Step};
 use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::affinity::ObjectAffinity;
 use crate::analyses::structures::element_offset;
 use crate::analyses::types::field_at;
 use crate::analyses::units::{count, ratio, sum};
@@ -22,7 +23,8 @@ const MAX_PAIR: u64 = 256;
 /// A field leads to the objects of a site if its loads do in this part.
 const MOSTLY: f64 = 0.9;
 
-/// A heap of their own for sites that lie among others, and hints for what one field leads to.
+/// A heap of their own for sites that lie among others, and places beside what leads to objects or
+/// is used together with them.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let types = context.own_types();
     let apart: Vec<_> = types
@@ -117,14 +119,61 @@ fn owners(context: &Context<'_>, sites: &[u32]) -> Option<(u32, u32, HashMap<u32
     is_own.then_some((owner, offset, owners))
 }
 
-/// Objects that one field of another small object leads to.
+/// The site whose objects are most often used together with those of `sites`, and for each of these
+/// the one of it. Of two sites it is the first.
+fn partners(context: &Context<'_>, sites: &[u32]) -> Option<(u32, HashMap<u32, u32>)> {
+    let trace = context.trace;
+    let mut affinity = ObjectAffinity::default();
+    for window in trace.windows() {
+        let steps = trace.steps[window]
+            .iter()
+            .filter(|step| step.object != NONE);
+        steps.for_each(|step| affinity.access(step.object));
+        affinity.pause();
+    }
+    let site = |object: u32| trace.object(object).map_or(NONE, |object| object.site);
+    let mut heaviest: HashMap<u32, HashMap<u32, (u64, u32)>> = HashMap::new();
+    for ((a, b), weight) in affinity.edges() {
+        for (object, other) in [(a, b), (b, a)] {
+            if sites.contains(&site(object)) && !sites.contains(&site(other)) {
+                let of_site = heaviest.entry(site(other)).or_default();
+                let best = of_site.entry(object).or_default();
+                *best = (*best).max((weight, other));
+            }
+        }
+    }
+    let is_small = |other: &u32| sites.iter().all(|site| other < site);
+    let found = heaviest.into_iter().filter(|(other, _)| is_small(other));
+    let found = found.filter(|&(other, _)| small(context, &[other]).is_some());
+    let (other, of_object) = found.max_by_key(|(other, of)| (of.len(), *other))?;
+    let seen = { trace.objects.iter() }.filter(|it| it.accesses > 0 && sites.contains(&it.site));
+    // Each object has one of its own.
+    let own: HashSet<u32> = of_object.values().map(|&(_, own)| own).collect();
+    let is_pair = own.len() as f64 >= MOSTLY * seen.count() as f64;
+    let of_object = of_object
+        .into_iter()
+        .map(|(object, (_, own))| (object, own));
+    is_pair.then(|| (other, of_object.collect()))
+}
+
+/// Objects that one field of another small object leads to, or that are used together with it.
 fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
     let profile = context.profile;
     let (size, _) = small(context, sites)?;
-    let (owner, offset, owner_of) = owners(context, sites)?;
+    let is_in = |owner: u32, offset: u32| {
+        small(context, &[owner]).is_some_and(|(own, _)| u64::from(offset) < own)
+    };
+    let led = owners(context, sites).filter(|&(owner, offset, _)| is_in(owner, offset));
+    let (owner, offset, owner_of) = match led {
+        Some((owner, offset, owner_of)) => (owner, Some(offset), owner_of),
+        None => {
+            let (other, partner_of) = partners(context, sites)?;
+            (other, None, partner_of)
+        }
+    };
     let (own, _) = small(context, &[owner])?;
     let each = stride(own) + stride(size);
-    if each > MAX_PAIR || u64::from(offset) >= own {
+    if each > MAX_PAIR {
         return None;
     }
     let ranks = ranks(context, &[owner]);
@@ -137,15 +186,21 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
         .collect();
     let type_id = profile.sites.get(owner as usize)?.type_id;
     let of = type_id.and_then(|id| profile.types.get(id as usize));
-    let field = of.and_then(|of| field_at(of, u64::from(offset)));
-    let field = field.map_or(format!("offset {offset}"), |it| format!("`{}`", it.name));
+    let field = |offset: u32| match of.and_then(|of| field_at(of, u64::from(offset))) {
+        Some(field) => format!("whose `{}` leads to it", field.name),
+        None => format!("whose offset {offset} leads to it"),
+    };
+    let field = offset.map_or("that is used together with it".to_owned(), field);
     let (what, whose) = (name(context, sites), name(context, &[owner]));
     let allocations = { sites.iter() }.filter_map(|&site| profile.sites.get(site as usize));
     let allocations = sum(allocations.map(|site| site.allocations));
     Some(Candidate {
-        kind: Kind::Hint,
+        kind: match offset {
+            Some(_) => Kind::Hint,
+            None => Kind::Group,
+        },
         sites: sites.iter().copied().chain([owner]).collect(),
-        what: format!("allocate each {what} near the {whose} whose {field} leads to it"),
+        what: format!("allocate each {what} near the {whose} {field}"),
         code: Some(format!(
             "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
              ccmalloc::near(&(), || Box::new({whose} {{ .. }})) // leaves room beside it\n\

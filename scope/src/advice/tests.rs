@@ -337,6 +337,46 @@ fn what_one_field_leads_to_lies_near() {
 }
 
 #[test]
+fn what_is_used_together_lies_near() {
+    let mut run = boxes("Box<Key>", 16, &[]);
+    run.types.push(Type {
+        name: "Box<Value>".to_owned(),
+        size: Some(24),
+        fields: Vec::new(),
+    });
+    run.sites.push(Site {
+        type_id: Some(1),
+        smallest: 24,
+        largest: 24,
+        ..run.sites[0].clone()
+    });
+    // By indices, so that no pointer says so.
+    let read = |number: u64| {
+        // Each several times.
+        let index = mix(number) % (NODES / 8);
+        let value = HEAP * 2 + index * 12_345 % NODES * CHUNK;
+        [access(HEAP + index * CHUNK, 0, 0), access(value, 1, 0)]
+    };
+    let windows = (0..WINDOWS).map(|number| {
+        let numbers = number * 5000..(number + 1) * 5000;
+        numbers.flat_map(read).collect()
+    });
+    let advice = advise(&with_windows(run, windows.collect()), &machine(), None);
+    let advice = advice.expect("there are windows");
+    let group = item(&advice, Kind::Group);
+    assert!(
+        group
+            .what
+            .contains("Value near the Key that is used together"),
+        "{group:?}"
+    );
+    assert!(
+        group.misses[0].after < 0.8 * group.misses[0].before,
+        "{group:?}"
+    );
+}
+
+#[test]
 fn damaged_profiles_give_no_panic() {
     let mut run = tree();
     run.sites.truncate(0);
