@@ -151,7 +151,7 @@ fn outcome(
     let worth_it = item.is_some_and(|item| item["worth_it"] == true);
     let noise = Noise::of(&measured);
     let is_right = match worth_it {
-        true => measured.median() > 1.0 - noise.0,
+        true => measured.median() > 1.0 + noise.0,
         false => measured.median() < WORTH_IT + noise.0,
     };
     let change = program.api.as_ref().unwrap_or(&program.kind);
