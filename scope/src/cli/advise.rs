@@ -53,13 +53,14 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     let options = Options {
         width: args.width.unwrap_or(screen.width),
         colour: args.color.or(screen.colour),
+        machine: args.machine.as_deref().map(show::machine).transpose()?,
         ..screen
     };
-    let given = args.machine.as_deref().map(show::machine).transpose()?;
-    let machine = given.as_ref().unwrap_or_else(|| Machine::this());
+    let given = options.machine.as_ref();
+    let machine = given.unwrap_or_else(|| Machine::this());
     let profile = imports::open(&args.profile)?;
     let Some(advice) = advise(&profile, machine, args.seconds) else {
-        return fail(match (&machine.hierarchy, &given, profile.run.accesses) {
+        return fail(match (&machine.hierarchy, given, profile.run.accesses) {
             (None, Some(_), _) => "the machine's file says nothing about its caches",
             (None, None, _) => "the caches of this machine are not known: name one by --machine",
             (Some(_), _, false) => {

@@ -18,6 +18,8 @@ pub const SCHEMA: &str = "ccscope-advice-1";
 /// A level whose misses change by a smaller part is not shown.
 const CHANGED: f64 = 0.01;
 const INDENT: usize = 4;
+/// If no machine was named.
+const UNCALIBRATED: &str = "usual latencies: --machine of `model calibrate` says more";
 /// With fewer, chance decides.
 const FEW_WINDOWS: usize = 16;
 /// Code is there to be copied, so that the terminal's width does not cut it.
@@ -44,6 +46,9 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
         percent(advice.waits)
     );
     paragraph(&mut out, &head, 0);
+    if options.machine.is_none() {
+        line(&mut out, UNCALIBRATED, None);
+    }
     if advice.windows < FEW_WINDOWS {
         let few = format!(
             "only {} windows of accesses were recorded: a run with --rate {} says more",
@@ -245,6 +250,7 @@ mod tests {
         let expected = [
             "2.00 s on demo (estimated: give --seconds for a run without the profiler), 50 %",
             "of it waiting for memory",
+            UNCALIBRATED,
             "only 3 windows of accesses were recorded: a run with --rate 20 says more",
             "",
             "1. hint  src/a.rs:10 demo::records Records",
@@ -354,8 +360,13 @@ mod tests {
 
     #[test]
     fn advice_of_nothing_has_a_head() {
-        let text = text(&profile(), &advice(Vec::new()), &Options::default());
+        let options = Options {
+            machine: ccmodel::Machine::preset("zen4-desktop").ok(),
+            ..Options::default()
+        };
+        let text = text(&profile(), &advice(Vec::new()), &options);
         assert!(text.ends_with("\n\nnothing is worth it\n"), "{text}");
+        assert!(!text.contains(UNCALIBRATED), "{text}");
     }
 
     #[test]
