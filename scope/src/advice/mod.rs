@@ -17,7 +17,7 @@ mod typed;
 
 use std::collections::HashMap;
 
-use ccmodel::Machine;
+use ccmodel::{Machine, Origin};
 use serde::Serialize;
 
 use crate::analyses::types::type_name;
@@ -137,7 +137,7 @@ pub enum Confidence {
     High,
     /// A gain is sure.
     Medium,
-    /// There may be none.
+    /// There may be none, or the machine is not calibrated.
     Low,
 }
 
@@ -241,7 +241,10 @@ impl Context<'_> {
         let scaled = |misses: f64| misses * self.trace.scale;
         let levels = self.replay.levels.iter();
         let misses = levels.zip(self.before.misses.iter().zip(&after.misses));
+        let is_measured = matches!(self.machine.origin, Origin::Calibrated { .. });
         let confidence = match (speedup.low - 1.0, speedup.estimate - 1.0) {
+            // Usual latencies are off by more than the range is wide.
+            _ if !is_measured => Confidence::Low,
             (low, estimate) if low * 2.0 >= estimate => Confidence::High,
             (low, _) if low > 0.0 => Confidence::Medium,
             _ => Confidence::Low,

@@ -15,6 +15,7 @@ use super::trace::{NONE, Step, index_32};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::{Structure, element_offset, structures};
 use crate::analyses::types::field_at;
+use crate::analyses::units::count;
 
 /// More nodes than this are taken for as many: the caches are too small for either.
 const MAX_NODES: u64 = 1 << 21;
@@ -508,7 +509,10 @@ fn morph<'c>(
     Some(Candidate {
         kind: Kind::Morph,
         sites: structure.sites.clone(),
-        what: format!("lay out the {nodes} nodes of {name} once they are built"),
+        what: format!(
+            "lay out the {} nodes of {name} once they are built",
+            count(forest.count)
+        ),
         code: Some(format!(
             "#[derive(ccmorph::TreeNode)] // #[child] on its links\nstruct {path} {{ .. }}\n{call}"
         )),
