@@ -221,7 +221,7 @@ fn rows(workload: &Workload, outcomes: &[Outcome]) -> Vec<Comparison> {
     let error = (errors.iter().sum::<f64>() / errors.len().max(1) as f64).exp();
     rows.extend([
         least(workload.name, "of the calls", right, 0.95),
-        once(
+        least(
             "advice_worst",
             "x",
             followed().fold(f64::INFINITY, f64::min),
