@@ -117,6 +117,7 @@ pub fn profile_and_numbers(
         threads,
         resident,
         edges,
+        regions: Vec::new(),
         chunks,
         windows,
     };

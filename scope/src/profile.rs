@@ -24,6 +24,8 @@ pub struct Profile {
     pub resident: Vec<Resident>,
     /// Pointers from chunks of one site to chunks of another, most used first.
     pub edges: Vec<Edge>,
+    /// With `--regions`: functions and spans by call path, callers first.
+    pub regions: Vec<Region>,
     /// Chunks that were alive at the end, and of those freed the first 31 of each site and 16 more
     /// for each time their number doubles; with `--full`, all.
     pub chunks: Vec<Chunk>,
@@ -261,6 +263,64 @@ pub struct Edge {
     /// Loads in the windows, and those after which the chunk was accessed within 16 accesses.
     pub loads: u64,
     pub followed: u64,
+}
+
+/// A function or span as called along one path; or a thread, which is the root of its paths.
+///
+/// An invocation's footprint is the set of heap addresses that it and what it called have touched.
+/// All sums are over invocations, and take in what was called from there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Region {
+    /// Index of the caller, which comes before; `None` for a thread.
+    pub parent: Option<u32>,
+    pub kind: RegionKind,
+    /// A function's name, demangled; that of a span; or "thread".
+    pub name: String,
+    /// Empty if unknown.
+    pub file: String,
+    /// 0 if unknown.
+    pub line: u32,
+    /// 1 for the outermost invocations. With `--levels`, those of a function that runs already are
+    /// regions of their own: the children of level 1, with 2, 3 and so on.
+    pub level: u32,
+    pub invocations: u64,
+    /// Calls of the function while it ran already; they are part of the outermost invocation.
+    pub recursive: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub allocations: u64,
+    /// By requested size.
+    pub allocated: u64,
+    /// Distinct bytes, blocks of 64 bytes, and pages of 4 KiB.
+    pub bytes: Footprint,
+    pub blocks: Footprint,
+    pub pages: Footprint,
+    /// Bytes that the calling invocation had touched before: what the caller shares.
+    pub reused: u64,
+    /// Bytes that nobody in the thread had touched before.
+    pub fresh: u64,
+    /// Invocations by the number of bits of their footprint in bytes: [`BUCKETS`] entries.
+    pub footprints: Vec<u32>,
+    /// Bytes that became part of a footprint, by time: each entry is of [`Region::step`] events.
+    pub growth: Vec<u64>,
+    pub step: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum RegionKind {
+    #[default]
+    Thread,
+    Function,
+    /// Of `tracing`, or by `ccscope::region!`.
+    Span,
+}
+
+/// Sums over the invocations of a region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Footprint {
+    pub total: u64,
+    /// Of the largest invocation.
+    pub max: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

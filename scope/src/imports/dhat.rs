@@ -150,6 +150,7 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         threads: Vec::new(),
         curve,
         resident: Vec::new(),
+        regions: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

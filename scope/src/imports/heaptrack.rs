@@ -437,6 +437,7 @@ impl File {
             threads: Vec::new(),
             curve: self.curve,
             resident: self.resident,
+            regions: Vec::new(),
             edges: Vec::new(),
             chunks: Vec::new(),
             windows: Vec::new(),

@@ -125,6 +125,7 @@ impl<R: Read + Seek> Reader<R> {
             curve: self.all(Kind::CURVE)?,
             resident: self.all(Kind::RESIDENT)?,
             edges: self.all(Kind::EDGES)?,
+            regions: self.all(Kind::REGIONS)?,
             chunks: Vec::new(),
             windows: Vec::new(),
         };

@@ -34,6 +34,7 @@ impl Kind {
     pub(super) const EDGES: Kind = Kind(9);
     pub(super) const WINDOWS: Kind = Kind(10);
     pub(super) const CHUNKS: Kind = Kind(11);
+    pub(super) const REGIONS: Kind = Kind(12);
     /// The last section; its number of items is the number of sections before.
     pub(super) const END: Kind = Kind(u32::MAX);
 }

@@ -70,6 +70,7 @@ fn write_with(
     sections.items(Kind::CURVE, &profile.curve)?;
     sections.items(Kind::RESIDENT, &profile.resident)?;
     sections.items(Kind::EDGES, &profile.edges)?;
+    sections.items(Kind::REGIONS, &profile.regions)?;
     let parts = profile.windows.iter().flat_map(|window| {
         // A burst without accesses has a part, too.
         let rest = window
