@@ -19,10 +19,13 @@ fn main() {
         "format/mod.rs",
         "runtime/access.rs",
         "runtime/arena.rs",
+        "runtime/callbacks.rs",
         "runtime/chunks.rs",
         "runtime/hot.rs",
         "runtime/local.rs",
         "runtime/maps.rs",
+        "runtime/regions/hot.rs",
+        "runtime/regions/shadow.rs",
         "runtime/shadow.rs",
     ] {
         let text = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));
@@ -67,28 +70,34 @@ fn main() {
         ],
         "libccscope_runtime.so",
     );
-    // To the linker, an `rlib` is an archive.
-    compile(
-        &[
-            "--crate-name=ccscope_hot",
-            "--crate-type=rlib",
-            "--cfg=in_program",
-            // Loops that call these take up to a sixth longer where one begins at an odd multiple
-            // of 16.
-            "-Cllvm-args=-align-all-functions=5",
-            "-Adead_code",
-            "runtime/hot_archive.rs",
-        ],
-        "libccscope_hot.rlib",
-    );
-    // What a program says of its compilers is not to tell of ours.
-    let archive = out.join("libccscope_hot.rlib");
-    let mut bytes = std::fs::read(&archive).expect("it was just written");
-    while let Some(at) = bytes.windows(13).position(|it| it == b"rustc version") {
-        bytes[at..]
-            .iter_mut()
-            .take_while(|it| **it != 0)
-            .for_each(|it| *it = 0);
+    for (name, source) in [
+        ("hot", "runtime/hot_archive.rs"),
+        ("regions", "runtime/regions_archive.rs"),
+    ] {
+        // To the linker, an `rlib` is an archive.
+        let file = format!("libccscope_{name}.rlib");
+        compile(
+            &[
+                &format!("--crate-name=ccscope_{name}"),
+                "--crate-type=rlib",
+                "--cfg=in_program",
+                // Loops that call these take up to a sixth longer where one begins at an odd
+                // multiple of 16.
+                "-Cllvm-args=-align-all-functions=5",
+                "-Adead_code",
+                source,
+            ],
+            &file,
+        );
+        // What a program says of its compilers is not to tell of ours.
+        let archive = out.join(file);
+        let mut bytes = std::fs::read(&archive).expect("it was just written");
+        while let Some(at) = bytes.windows(13).position(|it| it == b"rustc version") {
+            bytes[at..]
+                .iter_mut()
+                .take_while(|it| **it != 0)
+                .for_each(|it| *it = 0);
+        }
+        std::fs::write(&archive, bytes).expect("it was just written");
     }
-    std::fs::write(&archive, bytes).expect("it was just written");
 }

@@ -38,6 +38,17 @@ pub mod layout {
     pub const MAX_NODES: u64 = 1 << 28;
     pub const SITES: u64 = 16 * GIB;
     pub const MAX_SITES: u64 = 1 << 22;
+    /// With `regions`: their tree, the stack of open ones of each thread, and names of spans.
+    pub const REGIONS: u64 = 24 * GIB;
+    pub const MAX_REGIONS: u64 = 1 << 22;
+    pub const NAMES: u64 = 31 * GIB;
+    pub const NAMES_END: u64 = 32 * GIB;
+    pub const TRACKS: u64 = 32 * GIB;
+    pub const MAX_TRACKS: u64 = 128;
+    pub const TRACK_ROOM: u64 = 256 << 20;
+    /// Where in a track its open regions begin and end.
+    pub const OPENS: u64 = 64 << 10;
+    pub const OPENS_END: u64 = 128 << 20;
     pub const CHUNKS: u64 = 64 * GIB;
     pub const MAX_CHUNKS: u64 = 1 << 30;
     /// [`Birth`](super::Birth)s, as many as chunks.
@@ -84,8 +95,8 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Thread, Node, Site, Chunk, Birth, Group, Drawing, Curve, Point, Window, Dead,
-    u64
+    Header, Module, Region, Track, Open, Thread, Node, Site, Chunk, Birth, Group, Drawing, Curve,
+    Point, Window, Dead, u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -108,6 +119,11 @@ pub struct Options {
     pub accesses: bool,
     /// `full`: hand each chunk that dies to the tool, and not just some of each site.
     pub full: bool,
+    /// `regions`: record the footprints of functions and spans instead of sites; with 2 each level
+    /// of a recursion by itself.
+    pub regions: u64,
+    /// `all_memory`: regions touch stacks and global variables, too.
+    pub all_memory: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,
 }
@@ -118,6 +134,8 @@ impl Options {
         sites: true,
         accesses: false,
         full: false,
+        regions: 0,
+        all_memory: false,
         rate: 1000,
     };
 }
@@ -184,6 +202,92 @@ pub struct Header {
     pub dead_put: u64,
     pub dead_taken: u64,
     pub dead_lost: u64,
+    /// Entries of the table of [`Region`]s, entry 0 included, which is never used.
+    pub regions: u64,
+    /// Tracks in use so far, and threads that got none.
+    pub tracks: u64,
+    pub untracked: u64,
+    /// Bytes of names of spans.
+    pub names_used: u64,
+}
+
+/// `Region::kind`
+pub mod region {
+    pub const THREAD: u32 = 0;
+    pub const FUNCTION: u32 = 1;
+    pub const SPAN: u32 = 2;
+    /// Entries of `Region::growth`.
+    pub const STEPS: usize = 32;
+}
+
+/// A function or span on one call path of one track. Sums are over ended invocations.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Region {
+    /// An address in the function; for spans, where in [`layout::NAMES`] the name is: its length
+    /// and bytes.
+    pub key: u64,
+    /// The caller; 0 for a thread.
+    pub parent: u32,
+    pub kind: u32,
+    /// Of recursion: 1 for the outermost.
+    pub level: u32,
+    /// Invocations of this track that are open. Only the runtime needs it.
+    pub active: u32,
+    pub invocations: u64,
+    pub recursive: u64,
+    pub reads: u64,
+    pub writes: u64,
+    pub allocations: u64,
+    pub allocated: u64,
+    /// Bytes, blocks and pages.
+    pub touched: [Touched; 3],
+    pub reused: u64,
+    pub fresh: u64,
+    /// Invocations by the number of bits of their footprint in bytes.
+    pub footprints: [u32; 48],
+    /// Bytes that became part of a footprint in each `1 << shift` heap accesses of the track.
+    pub growth: [u64; region::STEPS],
+    pub shift: u64,
+}
+
+/// Sum over invocations, and the largest.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Touched {
+    pub total: u64,
+    pub max: u64,
+}
+
+/// The open regions of a thread: its [`Open`]s follow, the thread itself first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Track {
+    pub depth: u64,
+    /// Counts so far: accesses of the heap, bytes that were new to the thread, allocations.
+    pub reads: u64,
+    pub writes: u64,
+    pub fresh: u64,
+    pub allocations: u64,
+    pub allocated: u64,
+}
+
+/// An invocation under way. Counts of this and all deeper ones add up to its footprint.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Open {
+    /// The track's counts when it began.
+    pub before: Track,
+    /// Bytes, blocks and pages; what deeper invocations touch that this had touched is subtracted.
+    pub touched: [i64; 3],
+    pub reused: u64,
+    /// Bytes that are in the region's growth.
+    pub grown: u64,
+    /// Orders invocations by their first access.
+    pub version: u32,
+    pub region: u32,
+    /// Of a span that may be entered again: it is counted when the span is closed.
+    pub span: u64,
 }
 
 /// An executable or a shared library, as loaded.
@@ -509,6 +613,8 @@ const _: () = {
             && size_of::<Dead>() == 72
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64
+            && size_of::<Region>() == 17 * 8 + 48 * 4 + 8 * region::STEPS + 8
+            && size_of::<Open>() == 13 * 8
     );
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 80);
     assert!(size_of::<Site>() == 51 * 8 + 96 * 4 && size_of::<Curve>() == 16);

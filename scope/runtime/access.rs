@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use super::arena::{LOCK, at, chunk, header, site};
 use super::hot::{access, add_one, add64, guests, or64, tally};
 use super::local::{Local, local};
-use super::{copies, maps, shadow, start, windows};
+use super::{copies, maps, regions, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, flags};
 
 /// Whether a second thread has been started.
@@ -233,6 +233,9 @@ unsafe fn filled(start: u64, map: *mut u64, index: u64) {
 pub(crate) fn block<const WRITE: bool>(address: u64, len: u64) {
     if len == 0 {
         return;
+    }
+    if start::options().regions > 0 {
+        return regions::touch::<WRITE>(address, len);
     }
     access::<WRITE>(address, len);
     if shadow::find(address) != 0 {

@@ -46,7 +46,8 @@ fn count<const WRITE: bool>(address: *const c_void, len: usize) {
 fn count_foreign<const WRITE: bool>(address: *const c_void, len: usize) {
     // SAFETY: the block is this thread's; the counter is a field of the header.
     unsafe {
-        if !(*local()).busy && len > 0 && shadow::find(address as u64) != 0 {
+        let is_seen = || start::options().regions > 0 || shadow::find(address as u64) != 0;
+        if !(*local()).busy && len > 0 && is_seen() {
             block::<WRITE>(address as u64, len as u64);
             let counter = &raw mut (*header()).foreign_bytes;
             add64(counter, len as u64, MANY.load(Ordering::Relaxed));

@@ -15,7 +15,7 @@ use super::real::{Real, early};
 use super::stacks::{self, UNKNOWN};
 use super::sums::{Allocation, Detached};
 use super::unwind::Stack;
-use super::{start, sys, unwind};
+use super::{regions, start, sys, unwind};
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -191,6 +191,9 @@ fn record(
     // recorded; the memory is new.
     unsafe {
         let options = start::options();
+        if options.regions > 0 {
+            regions::allocated(size as u64);
+        }
         let mut new = Allocation {
             start: address as u64,
             size: size as u64,
@@ -553,5 +556,6 @@ pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     // SAFETY: the caller's.
     let status = unsafe { real(library) };
     unwind::forget();
+    regions::modules_changed();
     status
 }

@@ -6,6 +6,7 @@
 mod format;
 
 mod arena;
+mod callbacks;
 mod hot;
 mod local;
 mod shadow;
@@ -25,7 +26,12 @@ mod access {
     }
 }
 
-/// The block of a thread leads to one; the hot path does not follow it.
+// The block of a thread leads to these; the hot path does not follow it.
 mod unwind {
     pub(crate) enum Memo {}
+}
+mod regions {
+    pub(crate) mod hot {
+        pub(crate) enum State {}
+    }
 }

@@ -6,11 +6,12 @@
 //!
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
 //!   [`real`]: what they would be without us.
-//!   [`hot`] and [`access`]: callbacks of the instrumentation. [`copies`]: what other code copies.
+//!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation. [`copies`]: what other code copies.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
 //!   [`curves`].
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
 //!   [`windows`]: bursts of whole accesses.
+//! * [`regions`]: what each function and span touches.
 //! * [`start`]: processes and threads. [`arena`]: the capture's memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -26,6 +27,7 @@ mod access;
 mod allocators;
 mod arena;
 mod births;
+mod callbacks;
 mod chunks;
 mod copies;
 mod curves;
@@ -35,6 +37,7 @@ mod hot;
 mod local;
 mod maps;
 mod real;
+mod regions;
 mod shadow;
 mod stacks;
 mod start;

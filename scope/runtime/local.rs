@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::regions::hot::State;
 use super::unwind::Memo;
 use crate::format::Window;
 
@@ -46,6 +47,9 @@ pub(crate) struct Local {
     pub(crate) random: u64,
     /// Its call stacks so far, or null before the first.
     pub(crate) memo: *mut Memo,
+    /// Its open regions, or null before the first access; and whether there are none any more.
+    pub(crate) track: *mut State,
+    pub(crate) trackless: bool,
     /// Where a call stack is put; used while `busy`.
     pub(crate) frames: [u64; MAX_FRAMES],
 }

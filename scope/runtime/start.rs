@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
-use super::{chunks, copies, hooks, stacks, sys, unwind, windows};
+use super::{chunks, copies, hooks, regions, stacks, sys, unwind, windows};
 use crate::format::{
     GUEST, MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout,
     state,
@@ -85,7 +85,9 @@ fn first() -> bool {
         read_options();
         begin(socket, false)
     };
-    if !begun {
+    if begun {
+        regions::begin(false);
+    } else {
         map_nothing(false);
     }
     hooks::find_all();
@@ -184,6 +186,8 @@ fn read_options() {
                 b"sites" => options.sites = value != 0,
                 b"accesses" => options.accesses = value != 0,
                 b"full" => options.full = value != 0,
+                b"regions" => options.regions = value,
+                b"all_memory" => options.all_memory = value != 0,
                 b"rate" => options.rate = value.min(1 << 40),
                 _ => sys::say(b"an option of the tool is unknown to the runtime"),
             }
@@ -369,6 +373,7 @@ unsafe fn begin_child() -> bool {
         let begun = !socket.is_null() && begin(socket, true);
         if begun {
             unwind::report_again(module);
+            regions::begin(true);
         } else {
             map_nothing(true);
         }
@@ -485,6 +490,7 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             (*local).pausing = u64::MAX;
             (*local).busy = true;
             give_lane(local);
+            regions::end_thread(local);
             let time = super::access::sync(local);
             windows::end(local);
             (*local).endings += 1;

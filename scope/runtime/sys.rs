@@ -198,15 +198,25 @@ pub(crate) fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Whether the thread handles a signal on a stack that is there for that.
-pub(crate) fn is_on_signal_stack() -> bool {
+/// Address, flags and length of the thread's stack for signals.
+fn signal_stack() -> [u64; 3] {
     const SIGALTSTACK: u64 = 131;
-    const SS_ONSTACK: u64 = 1;
-    // Address, flags and length.
     let mut stack = [0_u64; 3];
     // SAFETY: the kernel writes the three words and changes nothing.
     unsafe { system_call(SIGALTSTACK, [0, (&raw mut stack) as u64, 0, 0, 0, 0]) };
-    stack[1] & SS_ONSTACK != 0
+    stack
+}
+
+/// Whether the thread handles a signal on a stack that is there for that.
+pub(crate) fn is_on_signal_stack() -> bool {
+    const SS_ONSTACK: u64 = 1;
+    signal_stack()[1] & SS_ONSTACK != 0
+}
+
+/// Whether `address` is on that stack.
+pub(crate) fn signal_stack_contains(address: u64) -> bool {
+    let [start, _, len] = signal_stack();
+    address.wrapping_sub(start) < len
 }
 
 const SYS_SIGPROCMASK: u64 = 14;

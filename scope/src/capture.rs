@@ -6,6 +6,7 @@
 
 mod edges;
 mod heap;
+mod regions;
 mod windows;
 
 use std::collections::HashMap;
@@ -94,6 +95,7 @@ pub fn profile_and_numbers(
         let node = entry::<format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
         sites[*new as usize].stack = stacks.of(node)?;
     }
+    let regions = regions::read(capture, &header, &mut stacks)?;
     let frames = stacks.frames;
     let mut types = Types::default();
     for site in &mut sites {
@@ -117,7 +119,7 @@ pub fn profile_and_numbers(
         threads,
         resident,
         edges,
-        regions: Vec::new(),
+        regions,
         chunks,
         windows,
     };
@@ -509,23 +511,27 @@ impl<'c> Stacks<'c> {
             if u64::from(raw.parent) >= node {
                 return Err(damaged("a stack leads in a circle"));
             }
-            let frames = self.of_pc.entry(raw.pc).or_insert_with(|| {
-                let found = self.symbols.frames(raw.pc, &self.modules);
-                let index = |frame: &profile::Frame| match self.index_of.get(frame) {
-                    Some(&index) => index,
-                    None => {
-                        let index = index_32(self.frames.len());
-                        self.frames.push(frame.clone());
-                        self.index_of.insert(frame.clone(), index);
-                        index
-                    }
-                };
-                found.iter().map(index).collect()
-            });
-            stack.extend_from_slice(frames);
+            stack.extend_from_slice(self.of_address(raw.pc));
             node = u64::from(raw.parent);
         }
         Ok(stack)
+    }
+
+    /// The frames of a return address, innermost first.
+    fn of_address(&mut self, pc: u64) -> &[u32] {
+        self.of_pc.entry(pc).or_insert_with(|| {
+            let found = self.symbols.frames(pc, &self.modules);
+            let index = |frame: &profile::Frame| match self.index_of.get(frame) {
+                Some(&index) => index,
+                None => {
+                    let index = index_32(self.frames.len());
+                    self.frames.push(frame.clone());
+                    self.index_of.insert(frame.clone(), index);
+                    index
+                }
+            };
+            found.iter().map(index).collect()
+        })
     }
 }
 
@@ -581,6 +587,13 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         run.caveats.push(format!(
             "{} freed chunks are in sums only.",
             header.dead_lost
+        ));
+    }
+    if header.untracked > 0 {
+        run.caveats.push(format!(
+            "{} threads ran beside {} others, and have no regions.",
+            header.untracked,
+            layout::MAX_TRACKS
         ));
     }
     if total.lost_chunks > 0 {

@@ -355,3 +355,13 @@ fn find(pc: u64, report: Report) -> Rule {
     }
     rule
 }
+
+/// Whether `address` is of the executable or a library: their code or variables.
+pub(crate) fn is_loaded(address: u64) -> bool {
+    modules::is_loaded(address)
+}
+
+/// Reports the module that contains `pc` if it was not seen before.
+pub(crate) fn report(pc: u64, report: Report) {
+    modules::find(pc, report);
+}

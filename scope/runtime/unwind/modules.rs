@@ -150,6 +150,22 @@ pub(super) fn forget() {
     GENERATION.fetch_add(1, Relaxed);
 }
 
+/// Whether a module is mapped at `address`.
+pub(super) fn is_loaded(address: u64) -> bool {
+    match linker_finds(address) {
+        Found::Module { .. } => true,
+        Found::Nothing => false,
+        Found::CannotSay => {
+            // SAFETY: any address may be asked for; all of the answer may be zero.
+            unsafe {
+                let mut answer = core::mem::zeroed();
+                let address = core::ptr::without_provenance(address as usize);
+                super::super::sys::dladdr(address, &raw mut answer) != 0
+            }
+        }
+    }
+}
+
 /// Finds the module that contains `pc`.
 pub(super) fn find(pc: u64, report: Report) -> Option<&'static Module> {
     let known = lookup(pc);

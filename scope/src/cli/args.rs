@@ -32,7 +32,8 @@ pub(super) enum Command {
     /// Compile or link C with instrumentation: takes the arguments of gcc or clang
     #[command(disable_help_flag = true)]
     Cc {
-        /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`
+        /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`; with
+        /// CCSCOPE_REGIONS=1 for `run --regions`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -100,6 +101,17 @@ pub(super) struct RecordArgs {
     /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
+    /// Record what each function and span touches instead of where memory is allocated; with
+    /// `=spans`, of spans only
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "all", conflicts_with_all = ["counters_only", "full"])]
+    pub(super) regions: Option<Regions>,
+    /// With `--regions`, each level of a recursion by itself, not only the outermost
+    #[arg(long, requires = "regions")]
+    pub(super) levels: bool,
+    /// With `--regions`, stacks and global variables, too, not only the heap
+    #[arg(long, requires = "regions")]
+    pub(super) all_memory: bool,
     /// Keep the profiles of at most N other processes, those with the largest peaks
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PROCESSES)]
     pub(super) processes: usize,
@@ -109,6 +121,15 @@ pub(super) struct RecordArgs {
     /// Print neither progress nor the summary, only problems
     #[arg(short, long)]
     pub(super) quiet: bool,
+}
+
+/// Which regions are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Regions {
+    /// Functions and spans
+    All,
+    /// Spans of `tracing` and those of `ccscope::region!`
+    Spans,
 }
 
 impl RecordArgs {
@@ -125,6 +146,10 @@ impl RecordArgs {
             ("--no-stacks", self.no_stacks),
             ("--counters-only", self.counters_only),
             ("--full", self.full),
+            ("--regions", self.regions == Some(Regions::All)),
+            ("--regions=spans", self.regions == Some(Regions::Spans)),
+            ("--levels", self.levels),
+            ("--all-memory", self.all_memory),
             ("--page", self.page),
             ("--quiet", self.quiet),
         ];
@@ -311,7 +336,7 @@ pub(super) fn ours_first(words: Vec<OsString>) -> Vec<OsString> {
                 } else {
                     text.len() > 2
                 };
-                let follows = takes_value(option) && !has_value;
+                let follows = takes_value(option) && !has_value && !option.is_require_equals_set();
                 ours.push(word);
                 ours.extend(follows.then(|| words.next()).flatten());
             }
@@ -333,6 +358,7 @@ mod tests {
                 "c run --release -o f -p a --rate=9 --full",
                 "c run -o f --rate=9 --full --release -p a",
             ),
+            ("c run -r --regions p", "c run --regions -r p"),
             ("c test name -of -qr --quiet", "c test -of --quiet name -qr"),
             ("c run -p a -o", "c run -o -p a"),
             ("c install -o f", "c install -o f"),

@@ -90,6 +90,9 @@ impl Canary<'_> {
             processes: 0,
             page: false,
             full: false,
+            regions: None,
+            levels: false,
+            all_memory: false,
             quiet: true,
         };
         let mut command = Command::new(program);

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use super::args::BuildArgs;
+use super::args::{BuildArgs, Regions};
 use super::built::Built;
 use super::canary::{self, Canary};
 use super::flags::{self, Compiler};
@@ -41,7 +41,9 @@ pub(super) fn run(
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let compiler = compiler(&rustc)?;
     let (user_args, target_dir) = take_target(&args.cargo)?;
-    let Some(instrumentation) = flags::instrumentation(&compiler) else {
+    let regions = args.record.regions;
+    let functions = regions == Some(Regions::All);
+    let Some(instrumentation) = flags::instrumentation(&compiler, functions) else {
         let oldest = flags::oldest();
         return fail(format!(
             "{} is too old: {oldest} is the first that works",
@@ -58,7 +60,9 @@ pub(super) fn run(
         flags.extend(flags::debug_information());
     }
     let wrapping = runtime::wrapping().into_iter().map(OsString::from);
-    let link = runtime::linking(&runtime).into_iter().chain(wrapping);
+    let link = runtime::linking(&runtime, regions.is_some())
+        .into_iter()
+        .chain(wrapping);
     let link = link.flat_map(|word| ["-Xlinker".into(), word.display().to_string()]);
     let link = link.map(|word| format!("-Clink-arg={word}"));
     let all: Vec<String> = flags.iter().cloned().chain(link).collect();
@@ -85,7 +89,12 @@ pub(super) fn run(
     command
         .arg(subcommand)
         .args(["--target", HOST, "--target-dir"])
-        .arg(target_dir.join("ccscope"));
+        .arg(target_dir.join(match regions {
+            // Other flags: neither is to make the other build anew.
+            Some(Regions::All) => "ccscope-regions",
+            Some(Regions::Spans) => "ccscope-spans",
+            None => "ccscope",
+        }));
     command.args([
         "--config",
         &config(

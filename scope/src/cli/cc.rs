@@ -52,16 +52,24 @@ fn added(
     let version = Command::new(compiler).arg("--version").output();
     let version = version.map_err(|error| format!("{}: {error}", compiler.display()))?;
     let version = String::from_utf8_lossy(&version.stdout);
-    let flags = match version.contains("clang") {
+    let regions = env::var_os("CCSCOPE_REGIONS").is_some_and(|value| value != "0");
+    let is_clang = version.contains("clang");
+    let mut flags = match is_clang {
         true => flags::clang(&version),
         false => flags::GCC.to_vec(),
     };
+    if regions {
+        flags.push(match is_clang {
+            true => "-finstrument-functions-after-inlining",
+            false => "-finstrument-functions",
+        });
+    }
     // First, so that the user's options win: theirs may be `-g0`.
     let before: Vec<OsString> = ["-g"].iter().chain(&flags).map(OsString::from).collect();
     let runtime = runtime::install()?;
     // To the linker directly: behind `-x c` a file name would be one of source.
     let wrapping = runtime::wrapping().into_iter().map(OsString::from);
-    let after: Vec<OsString> = { runtime::linking(&runtime).into_iter() }
+    let after: Vec<OsString> = { runtime::linking(&runtime, regions).into_iter() }
         .chain(wrapping)
         .flat_map(|word| ["-Xlinker".into(), word])
         .collect();

@@ -17,6 +17,8 @@ pub(super) struct Facts {
     pub(super) interpreter: Option<String>,
     /// Whether it calls the runtime for its accesses.
     pub(super) is_instrumented: bool,
+    /// Whether it does so for regions.
+    pub(super) has_regions: bool,
     /// Whether the hot path in it is of another version than the runtime.
     pub(super) is_of_other_version: bool,
     /// Whether it has the runtime of a sanitizer itself.
@@ -83,6 +85,7 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         name.starts_with(b"__asan_load")
             || name.starts_with(b"__asan_store")
             || name == b"ccscope_load"
+            || name == b"ccscope_region_load"
     };
     let symbols = || {
         elf.dynamic_symbols()
@@ -95,6 +98,7 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         is_x86_64: elf.elf_header().e_machine(endian) == EM_X86_64,
         interpreter,
         is_instrumented: symbols().any(|(name, symbol)| symbol.is_undefined() && callback(name)),
+        has_regions: symbols().any(|(name, _)| name == b"ccscope_region_load"),
         is_of_other_version: symbols().any(|(name, _)| {
             let version = name.strip_prefix(b"ccscope_offset_");
             version.is_some_and(|version| version != env!("CCSCOPE_HOT").as_bytes())

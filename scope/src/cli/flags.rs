@@ -1,7 +1,7 @@
 //! Which flags make a compiler call the runtime for each load and store.
 //!
-//! `rustc` runs LLVM's pass `asan` when it is asked to; `forceattrs` gives every
-//! function the attribute that this pass looks for. Names of passes and options are LLVM's own and
+//! `rustc` runs LLVM's pass `asan` when it is asked to, and for regions the entries and exits of
+//! `tsan`; `forceattrs` gives every function the attribute that a pass looks for. Names of passes and options are LLVM's own and
 //! change with its versions, so a [canary](super::canary) is compiled and counted before they are
 //! used.
 
@@ -49,6 +49,8 @@ struct Entry {
     passes: &'static str,
     /// Options of LLVM.
     options: &'static [&'static str],
+    /// Passes and options that are added for regions.
+    regions: (&'static str, &'static [&'static str]),
 }
 
 /// The oldest release first. Each was tried with the compilers that its tests name.
@@ -75,19 +77,32 @@ const TABLE: [Entry; 1] = [
             "-asan-constructor-kind=none",
             "-asan-guard-against-version-mismatch=0",
         ],
+        // After the other, whose calls make a function worth an entry.
+        regions: (
+            ",function(tsan)",
+            &[
+                "-force-attribute=sanitize_thread",
+                "-tsan-instrument-memory-accesses=0",
+                "-tsan-instrument-memintrinsics=0",
+                "-tsan-instrument-atomics=0",
+            ],
+        ),
     },
 ];
 
-/// The flags for `compiler`; `None` if it is older than all that were tried.
-pub(super) fn instrumentation(compiler: &Compiler) -> Option<Vec<String>> {
+/// The flags for `compiler`, with entries and exits of functions if `regions` is set; `None` if it
+/// is older than all that were tried.
+pub(super) fn instrumentation(compiler: &Compiler, regions: bool) -> Option<Vec<String>> {
     let fits = |entry: &&Entry| compiler.minor >= entry.minor && compiler.llvm >= entry.llvm;
     let entry = TABLE.iter().rfind(fits)?;
-    let mut flags = vec![format!("-Cpasses={}", entry.passes)];
+    let (passes, options) = if regions {
+        entry.regions
+    } else {
+        ("", &[][..])
+    };
+    let mut flags = vec![format!("-Cpasses={}{passes}", entry.passes)];
     flags.extend(
-        entry
-            .options
-            .iter()
-            .map(|option| format!("-Cllvm-args={option}")),
+        (entry.options.iter().chain(options)).map(|option| format!("-Cllvm-args={option}")),
     );
     // With several, the passes run before vectorisation and count what is not executed.
     flags.push("-Ccodegen-units=1".to_owned());
@@ -159,19 +174,25 @@ mod tests {
         assert_eq!((compiler.minor, compiler.llvm), (95, 22));
         assert_eq!(compiler.host, "x86_64-unknown-linux-gnu");
         assert_eq!(compiler.name(), "rustc 1.95.0 (59807616e 2026-04-14)");
-        assert!(instrumentation(&compiler).is_some());
+        assert!(instrumentation(&compiler, true).is_some());
         assert_eq!(
-            instrumentation(&Compiler {
-                minor: 88,
-                ..compiler.clone()
-            }),
+            instrumentation(
+                &Compiler {
+                    minor: 88,
+                    ..compiler.clone()
+                },
+                false
+            ),
             None
         );
         assert_eq!(
-            instrumentation(&Compiler {
-                llvm: 19,
-                ..compiler
-            }),
+            instrumentation(
+                &Compiler {
+                    llvm: 19,
+                    ..compiler
+                },
+                false
+            ),
             None
         );
         let nightly = text.replace("release: 1.95.0", "release: 1.97.0-nightly");

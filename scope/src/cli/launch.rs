@@ -43,6 +43,13 @@ const SHOWN_PROCESSES: usize = 3;
 pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
+    if args.record.regions.is_some() && !program.facts.has_regions {
+        let shown = program.path.display();
+        return fail(format!(
+            "{shown} is not built for regions: use `cargo ccscope run --regions`, or for C \
+             `ccscope cc` with CCSCOPE_REGIONS=1"
+        ));
+    }
     check_output(args.record.output.as_deref())?;
     let runtime = runtime::install()?;
     let mut command = Command::new(&program.path);
@@ -114,11 +121,13 @@ impl Recording {
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},accesses={},full={},rate={}",
+            "stacks={},sites={},accesses={},full={},regions={},all_memory={},rate={}",
             u8::from(!record.no_stacks),
-            u8::from(!record.counters_only),
+            u8::from(!record.counters_only && record.regions.is_none()),
             u8::from(instrumented),
             u8::from(record.full),
+            u8::from(record.regions.is_some()) + u8::from(record.levels),
+            u8::from(record.all_memory),
             record.rate
         );
         command

@@ -17,6 +17,9 @@ const NAME: &str = "libccscope_runtime.so";
 /// The hot path, which is linked into programs.
 const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_hot.rlib"));
 const HOT_NAME: &str = "libccscope_hot.a";
+/// The same for programs that are built for regions.
+const REGIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_regions.rlib"));
+const REGIONS_NAME: &str = "libccscope_regions.a";
 
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
@@ -35,7 +38,7 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 /// Writes the runtime unless it is there; its path.
 pub(super) fn install() -> Result<PathBuf, CliError> {
     let path = cache_folder()?
-        .join(format!("{:016x}", hash_of((RUNTIME, HOT))))
+        .join(format!("{:016x}", hash_of((RUNTIME, HOT, REGIONS))))
         .join(NAME);
     // The dynamic loader takes blanks and colons for ends of names.
     if path
@@ -47,7 +50,11 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
             "{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"
         ));
     }
-    for (path, content) in [(&path.with_file_name(HOT_NAME), HOT), (&path, RUNTIME)] {
+    for (path, content) in [
+        (&path.with_file_name(HOT_NAME), HOT),
+        (&path.with_file_name(REGIONS_NAME), REGIONS),
+        (&path, RUNTIME),
+    ] {
         if fs::read(path).is_ok_and(|bytes| bytes == content) {
             continue;
         }
@@ -61,10 +68,11 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
 
 /// Words for the linker by which a program has the callbacks, and the runtime also where nobody
 /// preloads it. They follow the program's objects: those with a callback take it from the archive.
-pub(super) fn linking(runtime: &Path) -> [OsString; 4] {
+pub(super) fn linking(runtime: &Path, regions: bool) -> [OsString; 4] {
     let folder = runtime.parent().unwrap_or(runtime);
+    let hot = if regions { REGIONS_NAME } else { HOT_NAME };
     [
-        runtime.with_file_name(HOT_NAME).into(),
+        runtime.with_file_name(hot).into(),
         runtime.into(),
         "-rpath".into(),
         folder.into(),

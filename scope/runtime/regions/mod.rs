@@ -1,0 +1,535 @@
+//! What each function and span touches: vector shadow memory (000) with one stamp a byte.
+//!
+//! * [`hot`]: accesses that add nothing. [`shadow`]: all others.
+//! * This module: threads' stacks of open regions. A call of a function that is open already opens
+//!   nothing, unless each level of recursion is asked for.
+//! * [`tree`]: regions by call path, with sums over their invocations.
+//!   [`spans`]: regions that are entered more than once. [`stacks`]: where threads' stacks are.
+//!
+//! A thread works on its own track only. A signal handler that comes in meanwhile is not recorded.
+
+pub(crate) mod hot;
+mod shadow;
+mod spans;
+mod stacks;
+mod tree;
+
+use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
+
+use super::access::{self, QUOTA};
+use super::arena::{at, header};
+use super::local::{Local, local};
+use super::{start, sys};
+use crate::format::{Open, layout};
+use hot::State;
+
+/// A bit for each track that a thread has.
+static IN_USE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+const _: () = assert!(layout::MAX_TRACKS == 128);
+
+/// Where calls are in a track.
+const CALLS: u64 = layout::OPENS_END;
+const MAX_CALLS: u64 = (64 << 20) / size_of::<Call>() as u64;
+const MAX_OPENS: u64 = (layout::OPENS_END - layout::OPENS) / size_of::<Open>() as u64;
+/// Where a track's [links](tree) begin.
+const LINKS: u64 = CALLS + (64 << 20);
+
+/// A function that has not returned, a span or a named region that was entered.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Call {
+    /// The stack pointer.
+    stack: u64,
+    /// Region in which it was called.
+    before: u32,
+    kind: CallKind,
+    /// Whether it opened a region.
+    opened: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum CallKind {
+    Function,
+    Named,
+    Span,
+}
+
+/// Prepares a process, or a child of `fork`, whose threads begin with no regions.
+pub(crate) fn begin(over: bool) {
+    for word in &IN_USE {
+        word.store(0, Ordering::Relaxed);
+    }
+    // SAFETY: the block is this thread's.
+    unsafe { ((*local()).track, (*local()).trackless) = (core::ptr::null_mut(), false) };
+    if start::options().regions > 0 && !shadow::begin(over) {
+        sys::say(b"300 GiB of address space are needed (see `ulimit -v`): no regions are recorded");
+        // SAFETY: as above.
+        unsafe { (*local()).trackless = true };
+    }
+}
+
+/// Libraries were closed: what was theirs may be of the heap.
+pub(crate) fn modules_changed() {
+    shadow::EPOCH.fetch_add(1, Ordering::Release);
+}
+
+fn state_of(number: u64) -> *mut State {
+    at(layout::TRACKS + number * layout::TRACK_ROOM)
+}
+
+/// The open regions of a thread, the thread itself first.
+///
+/// # Safety
+///
+/// `state` is the calling thread's.
+unsafe fn opens<'s>(state: *const State) -> &'s [Open] {
+    // SAFETY: the caller's: as many as `depth` says are written.
+    unsafe {
+        let first = state.byte_add(layout::OPENS as usize).cast();
+        core::slice::from_raw_parts(first, (*state).track.depth as usize)
+    }
+}
+
+/// # Safety
+///
+/// As for [`opens`]; nobody else has a reference to one.
+unsafe fn opens_mut<'s>(state: *mut State) -> &'s mut [Open] {
+    // SAFETY: the caller's.
+    unsafe {
+        let first = state.byte_add(layout::OPENS as usize).cast();
+        core::slice::from_raw_parts_mut(first, (*state).track.depth as usize)
+    }
+}
+
+unsafe fn call(state: *mut State, index: u64) -> *mut Call {
+    // SAFETY: the caller's.
+    unsafe {
+        state
+            .byte_add(CALLS as usize)
+            .cast::<Call>()
+            .add(index as usize)
+    }
+}
+
+/// Runs `work` with the thread's state unless this thread is at work already, below on its stack.
+#[inline(always)]
+fn with_state<R>(work: impl FnOnce(*mut Local, *mut State) -> R) -> Option<R> {
+    let local = local();
+    let mark = 0_u8;
+    let here = (&raw const mark) as u64;
+    // SAFETY: the block and the state are this thread's.
+    unsafe {
+        let mut state = (*local).track;
+        if state.is_null() {
+            state = begin_thread(local)?;
+        }
+        // A handler of signals; any other has left `work` by `siglongjmp`.
+        if (*state).working != 0 && (here < (*state).working || sys::is_on_signal_stack()) {
+            return None;
+        }
+        (*state).working = here;
+        compiler_fence(Ordering::SeqCst);
+        let result = work(local, state);
+        compiler_fence(Ordering::SeqCst);
+        (*state).working = 0;
+        Some(result)
+    }
+}
+
+/// Gives the thread a track if regions are recorded and one is free.
+///
+/// # Safety
+///
+/// `local` is the calling thread's.
+#[cold]
+unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
+    // SAFETY: the caller's; the bit says that the track is nobody else's.
+    unsafe {
+        if (*local).trackless || !start::active() || start::options().regions == 0 {
+            return None;
+        }
+        if (*local).busy {
+            return None;
+        }
+        (*local).busy = true;
+        if (*local).thread == 0 {
+            start::thread(local);
+        }
+        let state = take_track();
+        if state.is_null() {
+            (*local).trackless = true;
+            AtomicU64::from_ptr(&raw mut (*header()).untracked).fetch_add(1, Ordering::Relaxed);
+        } else {
+            ((*state).stack, (*state).stack_len) = stacks::own();
+            shadow::EPOCH.fetch_add(1, Ordering::Release);
+            shadow::forget_lines(state);
+            (
+                (*state).working,
+                (*state).calls,
+                (*state).missed,
+                (*state).spans,
+            ) = (0, 0, 0, 0);
+            if (*state).root == 0 {
+                (*state).root = tree::root();
+            }
+            (*state).node = (*state).root;
+            (*state).track.depth = 0;
+            open(state, (*state).root, 0);
+            (*local).track = state;
+        }
+        (*local).busy = false;
+        (!state.is_null()).then_some(state)
+    }
+}
+
+/// A track that no thread has, or null.
+unsafe fn take_track() -> *mut State {
+    for number in 0..layout::MAX_TRACKS {
+        let (word, bit) = (&IN_USE[number as usize / 64], 1 << (number % 64));
+        if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+            // SAFETY: the capture is mapped.
+            unsafe {
+                let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks);
+                tracks.fetch_max(number + 1, Ordering::Relaxed);
+                (*state_of(number)).number = number as u32 + 1;
+            }
+            return state_of(number);
+        }
+    }
+    core::ptr::null_mut()
+}
+
+/// Ends all regions of a thread, which opens no others.
+///
+/// # Safety
+///
+/// `local` is the calling thread's.
+pub(crate) unsafe fn end_thread(local: *mut Local) {
+    // SAFETY: the caller's.
+    unsafe {
+        let state = core::mem::replace(&mut (*local).track, core::ptr::null_mut());
+        (*local).trackless = true;
+        if state.is_null() {
+            return;
+        }
+        while (*state).track.depth > 0 {
+            close(state, (*local).now);
+        }
+        (*state).stack_len = 0;
+        let number = u64::from((*state).number) - 1;
+        IN_USE[number as usize / 64].fetch_and(!(1 << (number % 64)), Ordering::Release);
+        shadow::EPOCH.fetch_add(1, Ordering::Release);
+    }
+}
+
+/// # Safety
+///
+/// `state` is the calling thread's, which is at work.
+unsafe fn open(state: *mut State, region: u32, span: u64) {
+    // SAFETY: the caller's; callers look at the depth.
+    unsafe {
+        let depth = (*state).track.depth;
+        let place: *mut Open = state.byte_add(layout::OPENS as usize).cast();
+        place.add(depth as usize).write(Open {
+            before: (*state).track,
+            touched: [0; 3],
+            reused: 0,
+            grown: 0,
+            version: u32::MAX,
+            region,
+            span,
+        });
+        (*tree::region(region)).active += 1;
+        (*state).spans += u64::from(span != 0);
+        // The process may be killed at any moment.
+        compiler_fence(Ordering::SeqCst);
+        (*state).track.depth = depth + 1;
+        (*state).current = u32::MAX;
+    }
+}
+
+/// Ends the innermost region at the time `now`.
+///
+/// # Safety
+///
+/// As for [`open`]; a region is open.
+unsafe fn close(state: *mut State, now: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        let opens = opens_mut(state);
+        let (last, callers) = opens.split_last_mut().expect("one is open");
+        (*tree::region(last.region)).active -= 1;
+        if last.span == 0 {
+            tree::add(last, &(*state).track, now);
+        } else {
+            (*state).spans -= 1;
+            spans::leave(last, &(*state).track);
+        }
+        (*state).current = callers.last().map_or(u32::MAX, |caller| caller.version);
+        (*state).track.depth = callers.len() as u64;
+        if let Some(caller) = callers.last_mut() {
+            for (sum, count) in caller.touched.iter_mut().zip(last.touched) {
+                *sum += count;
+            }
+        }
+    }
+}
+
+/// Gives the open regions that have none a version: none has touched anything so far.
+///
+/// # Safety
+///
+/// As for [`open`].
+#[cold]
+#[inline(never)]
+unsafe fn give_version(state: *mut State) {
+    // SAFETY: the caller's.
+    unsafe {
+        if (*state).version >= u32::MAX - 1 {
+            shadow::renumber(state);
+        }
+        (*state).version += 1;
+        let version = (*state).version;
+        for open in opens_mut(state).iter_mut().rev() {
+            if open.version != u32::MAX {
+                break;
+            }
+            open.version = version;
+        }
+        (*state).current = version;
+    }
+}
+
+/// Adds what open regions have touched since the last time to their growth.
+///
+/// # Safety
+///
+/// As for [`open`].
+unsafe fn grow(state: *mut State, now: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut sum = 0;
+        for open in opens_mut(state).iter_mut().rev() {
+            sum += open.touched[0];
+            let footprint = sum.cast_unsigned();
+            tree::grow(open.region, footprint.wrapping_sub(open.grown), now);
+            open.grown = footprint;
+        }
+    }
+}
+
+/// Begins a call.
+///
+/// # Safety
+///
+/// As for [`open`].
+unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u64) {
+    // SAFETY: the caller's; there is room for the call.
+    unsafe {
+        drop_dead(state, stack, kind == CallKind::Function);
+        if (*state).calls == MAX_CALLS || (*state).track.depth == MAX_OPENS {
+            (*state).missed += 1;
+            return;
+        }
+        let before = (*state).node;
+        let (node, opened) = tree::find(state, before, kind, key);
+        call(state, (*state).calls).write(Call {
+            stack,
+            before,
+            kind,
+            opened: opened != 0,
+        });
+        (*state).calls += 1;
+        (*state).node = node;
+        if opened != 0 {
+            open(state, opened, span);
+        }
+    }
+}
+
+/// Ends the innermost call of this kind, and calls within.
+///
+/// # Safety
+///
+/// As for [`open`].
+unsafe fn leave(state: *mut State, local: *mut Local, kind: CallKind, stack: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        drop_dead(state, stack, false);
+        if (*state).missed > 0 {
+            (*state).missed -= 1;
+            return;
+        }
+        let mut index = (*state).calls;
+        while index > 0 {
+            index -= 1;
+            let found = (*call(state, index)).kind == kind;
+            // A function that has returned takes what is left open in it along; others end alone.
+            if found || kind != CallKind::Function && (*call(state, index)).stack > stack {
+                break;
+            }
+        }
+        if (*state).calls > 0 && (*call(state, index)).kind == kind {
+            while (*state).calls > index {
+                pop(state, (*local).now);
+            }
+        }
+    }
+}
+
+/// Ends the innermost call.
+///
+/// # Safety
+///
+/// As for [`open`]; there is a call.
+unsafe fn pop(state: *mut State, now: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        (*state).calls -= 1;
+        let last = *call(state, (*state).calls);
+        (*state).node = last.before;
+        if last.opened {
+            close(state, now);
+        }
+    }
+}
+
+/// Ends calls whose frames are gone: the program has left them by `longjmp`. They lie below the
+/// stack pointer, or `at` it.
+///
+/// # Safety
+///
+/// As for [`open`].
+#[inline(always)]
+unsafe fn drop_dead(state: *mut State, stack: u64, at: bool) {
+    // SAFETY: the caller's.
+    unsafe {
+        while (*state).calls > 0 {
+            let last = (*call(state, (*state).calls - 1)).stack;
+            if last > stack || last == stack && !at {
+                return;
+            }
+            // Another stack: a handler of signals, or a coroutine.
+            if stack.wrapping_sub((*state).stack) >= (*state).stack_len {
+                return;
+            }
+            pop(state, (*local()).now);
+        }
+    }
+}
+
+macro_rules! accesses {
+    ($name:ident $write:literal) => {
+        /// An access of any size that may add to a footprint.
+        #[cold]
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub(crate) extern "C" fn $name(address: u64, size: u64) {
+            if start::options().regions == 0 && start::active() {
+                return super::hot::access::<$write>(address, size);
+            }
+            touch::<$write>(address, size);
+        }
+    };
+}
+accesses!(ccscope_region_load false);
+accesses!(ccscope_region_store true);
+
+/// One access, of any size, that the program makes next.
+pub(crate) fn touch<const WRITE: bool>(address: u64, size: u64) {
+    with_state(|local, state| {
+        // SAFETY: both are this thread's, which is at work.
+        unsafe {
+            if !shadow::touch(state, address, size) {
+                return hot::elsewhere::<WRITE>(local);
+            }
+            hot::count::<WRITE>(local, state);
+            if (*local).now > (*local).limit {
+                (*local).limit = access::sync(local) + QUOTA;
+                grow(state, (*local).now);
+            }
+        }
+    });
+}
+
+/// Counts an allocation.
+pub(crate) fn allocated(size: u64) {
+    // SAFETY: the state is this thread's, and counts are its own.
+    unsafe {
+        let state = (*local()).track;
+        if !state.is_null() {
+            (*state).track.allocations += 1;
+            (*state).track.allocated += size;
+        }
+    }
+}
+
+/// A function begins: called with an address within it and its stack pointer.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn ccscope_function_begins(address: u64, stack: u64) {
+    with_state(|_, state| {
+        // SAFETY: the state is this thread's, which is at work.
+        unsafe { enter(state, CallKind::Function, address, stack, 0) };
+    });
+}
+
+/// The function ends that the innermost call without an end is of.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn ccscope_function_ends(stack: u64) {
+    with_state(|local, state| {
+        // SAFETY: as above.
+        unsafe { leave(state, local, CallKind::Function, stack) };
+    });
+}
+
+macro_rules! callbacks {
+    ($($(#[$doc:meta])* $name:ident $to:ident $($line:literal)*;)*) => {$(
+        $(#[$doc])*
+        #[cfg(not(test))]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub(crate) extern "C" fn $name() {
+            core::arch::naked_asm!($($line,)* "jmp {}", sym $to)
+        }
+    )*};
+}
+
+callbacks! {
+    /// At the entry of a function, by LLVM.
+    __tsan_func_entry ccscope_function_begins "mov rdi, [rsp]" "lea rsi, [rsp + 8]";
+    /// Before a function returns.
+    __tsan_func_exit ccscope_function_ends "lea rdi, [rsp + 8]";
+    /// At the entry of a function, by compilers of C: with the address of its first byte.
+    __cyg_profile_func_enter ccscope_function_begins "inc rdi" "lea rsi, [rsp + 8]";
+    /// Before a function returns.
+    __cyg_profile_func_exit ccscope_function_ends "lea rdi, [rsp + 8]";
+}
+
+/// A region with a name begins.
+///
+/// # Safety
+///
+/// `name` is `len` bytes long, and stays as it is as long as the process runs.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn ccscope_region_enter(name: *const u8, len: usize) {
+    let mark = 0_u8;
+    let here = (&raw const mark) as u64;
+    with_state(|local, state| {
+        // SAFETY: the caller's.
+        unsafe {
+            let key = tree::name(local, state, name, len);
+            enter(state, CallKind::Named, key, here, 0);
+        }
+    });
+}
+
+/// The innermost region with a name ends.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) extern "C" fn ccscope_region_exit() {
+    let mark = 0_u8;
+    let here = (&raw const mark) as u64;
+    with_state(|local, state| {
+        // SAFETY: the state is this thread's.
+        unsafe { leave(state, local, CallKind::Named, here) };
+    });
+}

@@ -1,0 +1,320 @@
+//! Spans: regions that are entered many times, perhaps by several threads, before they are closed.
+//!
+//! What a span has touched is kept in a set of its own, to which each visit adds what was new in
+//! that visit.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::super::arena::{LOCK, at, give, take};
+use super::super::local::Local;
+use super::hot::State;
+use super::{CallKind, enter, opens, pop, tree, with_state};
+use crate::format::{Open, Track};
+
+/// A span that is not closed. Lives in the capture's heap.
+#[repr(C)]
+struct Span {
+    lock: AtomicU32,
+    /// Its region from the first visit on.
+    region: AtomicU32,
+    key: u64,
+    /// Offset of a hash table, and its entries in use and in all.
+    set: u64,
+    len: u64,
+    room: u64,
+    bytes: u64,
+    reused: u64,
+    counts: Track,
+}
+
+/// Bytes of a block; none are the end of a chain.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Member {
+    block: u64,
+    bytes: u64,
+}
+
+const FIRST_ROOM: u64 = 64;
+
+fn span(number: u64) -> *mut Span {
+    at(number)
+}
+
+/// Runs `work` while no other thread uses the span.
+///
+/// # Safety
+///
+/// `of` is a span that is not closed.
+unsafe fn locked<R>(of: *mut Span, work: impl FnOnce(&mut Span) -> R) -> R {
+    // SAFETY: the caller's; by the lock the reference is the only one. The lock itself is atomic.
+    unsafe {
+        let lock = &raw const (*of).lock;
+        while (*lock).swap(1, Ordering::Acquire) != 0 {
+            core::hint::spin_loop();
+        }
+        let result = work(&mut *of);
+        (*lock).store(0, Ordering::Release);
+        result
+    }
+}
+
+/// # Safety
+///
+/// Called by the owner of `local`, which allocates nothing else meanwhile.
+unsafe fn with_heap<R>(local: *mut Local, work: impl FnOnce() -> R) -> R {
+    // SAFETY: the caller's.
+    unsafe {
+        let busy = core::mem::replace(&mut (*local).busy, true);
+        let result = LOCK.with(work);
+        (*local).busy = busy;
+        result
+    }
+}
+
+/// Begins a span; 0 if nothing is recorded.
+///
+/// # Safety
+///
+/// As for [`ccscope_region_enter`](super::ccscope_region_enter).
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn ccscope_span_new(name: *const u8, len: usize) -> u64 {
+    let made = with_state(|local, state| {
+        // SAFETY: the caller's; new memory is zero, which is a span without visits.
+        unsafe {
+            let key = tree::name(local, state, name, len);
+            let number = with_heap(local, || take(size_of::<Span>() as u64));
+            if number != 0 {
+                (*span(number)).key = key;
+            }
+            number
+        }
+    });
+    made.unwrap_or(0)
+}
+
+/// The calling thread enters a span.
+///
+/// # Safety
+///
+/// The span is not closed.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn ccscope_span_enter(number: u64) {
+    let mark = 0_u8;
+    let here = (&raw const mark) as u64;
+    if number == 0 {
+        return;
+    }
+    with_state(|_, state| {
+        // SAFETY: the caller's. The region of a span is that of its first visit.
+        unsafe {
+            let region = &(*span(number)).region;
+            enter(state, CallKind::Span, (*span(number)).key, here, number);
+            if let Some(last) = opens(state).last().filter(|last| last.span == number) {
+                let _other =
+                    region.compare_exchange(0, last.region, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    });
+}
+
+/// The calling thread leaves a span that it has entered, and what it has entered since.
+///
+/// # Safety
+///
+/// The span is not closed.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
+    if number == 0 {
+        return;
+    }
+    with_state(|local, state| {
+        // SAFETY: the caller's.
+        unsafe {
+            let mut index = (*state).calls;
+            let mut depth = (*state).track.depth as usize;
+            // The span's call is the one that opened its region, or opened none.
+            while index > 0 {
+                index -= 1;
+                let call = *super::call(state, index);
+                depth -= usize::from(call.opened);
+                let is_it = call.opened && opens(state)[depth].span == number;
+                let is_inner = !call.opened && (*span(number)).region.load(Ordering::Relaxed) == 0;
+                if call.kind == CallKind::Span && (is_it || is_inner) {
+                    while (*state).calls > index {
+                        pop(state, (*local).now);
+                    }
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Counts a span, which is entered no more.
+///
+/// # Safety
+///
+/// The span is not closed, and nobody uses it any more.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn ccscope_span_close(number: u64) {
+    if number == 0 {
+        return;
+    }
+    with_state(|local, _| {
+        // SAFETY: the caller's. Spans are counted under the capture's lock.
+        unsafe {
+            let now = (*local).now;
+            with_heap(local, || {
+                let span = &mut *span(number);
+                let region = span.region.load(Ordering::Relaxed);
+                if region != 0 {
+                    let touched = [span.bytes, span.len, pages(span)];
+                    tree::add_span(region, touched, &span.counts, span.reused, now);
+                }
+                if span.set != 0 {
+                    give(span.set, span.room * size_of::<Member>() as u64);
+                }
+                give(number, size_of::<Span>() as u64);
+            });
+        }
+    });
+}
+
+/// # Safety
+///
+/// The caller holds the capture's lock.
+unsafe fn pages(of: &Span) -> u64 {
+    if of.len == 0 {
+        return 0;
+    }
+    // SAFETY: the caller's; the table has a place for each block, and half of it stays free.
+    unsafe {
+        let mut pages = Span {
+            lock: AtomicU32::new(0),
+            region: AtomicU32::new(0),
+            key: 0,
+            set: take(of.room * size_of::<Member>() as u64),
+            len: 0,
+            room: of.room,
+            ..core::mem::zeroed()
+        };
+        if pages.set == 0 {
+            return 0;
+        }
+        for index in 0..of.room {
+            let member = *at::<Member>(of.set).add(index as usize);
+            if member.bytes != 0 {
+                join(&mut pages, member.block / 64, 1);
+            }
+        }
+        give(pages.set, pages.room * size_of::<Member>() as u64);
+        pages.len
+    }
+}
+
+/// Adds bytes of a block; returns those that are new.
+///
+/// # Safety
+///
+/// The table is the caller's, and has a free place.
+unsafe fn join(to: &mut Span, block: u64, bytes: u64) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        let mut index = (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & (to.room - 1);
+        loop {
+            let member = at::<Member>(to.set).add(index as usize);
+            if (*member).bytes == 0 || (*member).block == block {
+                to.len += u64::from((*member).bytes == 0);
+                let new = bytes & !(*member).bytes;
+                *member = Member {
+                    block,
+                    bytes: (*member).bytes | bytes,
+                };
+                return new;
+            }
+            index = (index + 1) & (to.room - 1);
+        }
+    }
+}
+
+/// Gives the set room for one more block; false if there is none.
+///
+/// # Safety
+///
+/// The calling thread has the span's lock.
+unsafe fn make_room(of: &mut Span, local: *mut Local) -> bool {
+    if of.len * 2 < of.room {
+        return true;
+    }
+    // SAFETY: the caller's; the old table is nobody's from then on.
+    unsafe {
+        let (old, room) = (of.set, of.room);
+        let more = (room * 2).max(FIRST_ROOM);
+        let new = with_heap(local, || take(more * size_of::<Member>() as u64));
+        if new == 0 {
+            return false;
+        }
+        (of.set, of.room, of.len) = (new, more, 0);
+        for index in 0..room {
+            let member = *at::<Member>(old).add(index as usize);
+            if member.bytes != 0 {
+                join(of, member.block, member.bytes);
+            }
+        }
+        if old != 0 {
+            with_heap(local, || give(old, room * size_of::<Member>() as u64));
+        }
+        true
+    }
+}
+
+/// Adds bytes of a block to the spans that are open beyond `level`: for these they are new in this
+/// visit.
+///
+/// # Safety
+///
+/// `state` is the calling thread's, which is at work.
+pub(super) unsafe fn touch(state: *mut State, level: usize, block: u64, bytes: u64) {
+    // SAFETY: the caller's; a span that is open is not closed.
+    unsafe {
+        let local = super::super::local::local();
+        for (index, open) in opens(state).iter().enumerate().skip(level) {
+            if open.span == 0 {
+                continue;
+            }
+            locked(span(open.span), |span| {
+                if make_room(span, local) {
+                    let new = join(span, block, bytes).count_ones();
+                    span.bytes += u64::from(new);
+                    // Its caller has touched them, and this visit is where the span meets them.
+                    span.reused += if index == level && level > 0 {
+                        new.into()
+                    } else {
+                        0
+                    };
+                }
+            });
+        }
+    }
+}
+
+/// Adds what was counted in a visit that ends.
+///
+/// # Safety
+///
+/// The visit is the calling thread's.
+pub(super) unsafe fn leave(open: &Open, track: &Track) {
+    // SAFETY: the caller's; a span that is open is not closed.
+    unsafe {
+        locked(span(open.span), |span| {
+            let new = tree::since(&open.before, track);
+            let sums = &mut span.counts;
+            sums.reads += new.reads;
+            sums.writes += new.writes;
+            sums.fresh += new.fresh;
+            sums.allocations += new.allocations;
+            sums.allocated += new.allocated;
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! Where the stacks of threads are.
+
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::{arena::header, sys};
+use super::hot::State;
+use super::state_of;
+
+unsafe extern "C" {
+    fn pthread_self() -> *mut c_void;
+    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 7]) -> i32;
+    fn pthread_attr_getstack(
+        attributes: *const [u64; 7],
+        address: *mut u64,
+        len: *mut usize,
+    ) -> i32;
+    fn pthread_attr_destroy(attributes: *mut [u64; 7]) -> i32;
+    static __libc_stack_end: u64;
+}
+
+/// Address and length of the calling thread's.
+pub(super) fn own() -> (u64, u64) {
+    /// Nobody else is mapped so close below the first thread's stack.
+    const GAP: u64 = 128 << 20;
+    let mark = 0_u8;
+    let here = (&raw const mark) as u64;
+    // SAFETY: libc writes it at the start.
+    let end = unsafe { __libc_stack_end }.next_multiple_of(4096);
+    if (end - GAP..end).contains(&here) {
+        // Arguments and environment lie above.
+        return (end - GAP, GAP + (8 << 20));
+    }
+    let (mut attributes, mut address, mut len) = ([0; 7], 0, 0);
+    // SAFETY: an attribute has 56 bytes; libc fills it and what it is asked for.
+    unsafe {
+        if pthread_getattr_np(pthread_self(), &raw mut attributes) == 0 {
+            pthread_attr_getstack(&raw const attributes, &raw mut address, &raw mut len);
+            pthread_attr_destroy(&raw mut attributes);
+        }
+    }
+    (address, len as u64)
+}
+
+/// Whether the stack of another thread that has regions is at `address`, or the one on which
+/// signals are handled.
+///
+/// # Safety
+///
+/// `state` is the calling thread's.
+pub(super) unsafe fn contain(state: *mut State, address: u64) -> bool {
+    // SAFETY: the capture is mapped. Others may just begin or end: then the epoch changes.
+    unsafe {
+        let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks).load(Ordering::Acquire);
+        let others = (0..tracks).map(state_of).filter(|other| *other != state);
+        others.into_iter().any(|other| {
+            let len = AtomicU64::from_ptr(&raw mut (*other).stack_len).load(Ordering::Relaxed);
+            let stack = AtomicU64::from_ptr(&raw mut (*other).stack).load(Ordering::Relaxed);
+            address.wrapping_sub(stack) < len
+        }) || sys::signal_stack_contains(address)
+    }
+}

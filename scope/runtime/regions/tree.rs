@@ -1,0 +1,362 @@
+//! Regions by call path, in the capture: each track has a tree of its own.
+//!
+//! A function that is open on its own path is not a region below itself: its calls hang where the
+//! outermost one's do, so that recursion does not make the tree deep.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::arena::{self, LOCK, at, header};
+use super::super::local::Local;
+use super::super::{start, unwind};
+use super::hot::State;
+use super::{CallKind, LINKS, opens};
+use crate::format::{Open, Region, Touched, Track, layout, region as kinds};
+
+/// Set in keys of spans.
+const SPAN: u64 = 1 << 63;
+/// Set in keys of levels of recursion.
+const LEVEL: u64 = 1 << 62;
+/// Deeper levels of recursion count with this one.
+const MAX_LEVEL: u32 = 64;
+/// Links from here lead from the address of a name to the name.
+const NAME: u32 = u32::MAX;
+
+/// An entry of a track's hash table: the region that `key` leads to from another.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Link {
+    key: u64,
+    from: u32,
+    to: u32,
+}
+
+const FIRST_LINKS: u64 = 256;
+const MAX_LINKS: u64 = 1 << 21;
+
+pub(super) fn region(number: u32) -> *mut Region {
+    at(layout::REGIONS + u64::from(number) * size_of::<Region>() as u64)
+}
+
+/// Makes the region of a thread.
+pub(super) fn root() -> u32 {
+    make(0, kinds::THREAD, 0, 1)
+}
+
+/// A new region; 0 if there is no more room.
+fn make(parent: u32, kind: u32, key: u64, level: u32) -> u32 {
+    // SAFETY: the counter is a field of the header; the entry is nobody else's.
+    unsafe {
+        let count = AtomicU64::from_ptr(&raw mut (*header()).regions);
+        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+        if number >= layout::MAX_REGIONS {
+            count.store(layout::MAX_REGIONS - 1, Ordering::Relaxed);
+            return 0;
+        }
+        let new = region(number as u32);
+        ((*new).key, (*new).parent, (*new).kind, (*new).level) = (key, parent, kind, level);
+        (*new).shift = 12;
+        number as u32
+    }
+}
+
+/// Where a call of `key` leads from the region `from`: the region that later calls are made in,
+/// and the one that it opens, or 0.
+///
+/// # Safety
+///
+/// `state` is the calling thread's, which is at work.
+pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64) -> (u32, u32) {
+    // SAFETY: the caller's; links lead to regions of this track.
+    unsafe {
+        let mut to = look_up(state, from, key);
+        if to == 0 {
+            to = ancestor(from, key);
+            if to == 0 {
+                let function = kind == CallKind::Function;
+                if function {
+                    unwind::report(key, start::module);
+                }
+                let kind = if function {
+                    kinds::FUNCTION
+                } else {
+                    kinds::SPAN
+                };
+                to = make(from, kind, key, 1);
+                if to == 0 {
+                    return (from, 0);
+                }
+            }
+            insert(state, from, key, to);
+        }
+        let open = match kind {
+            CallKind::Span => opens(state).iter().filter(|open| open.region == to).count() as u32,
+            _ => (*region(to)).active,
+        };
+        if open == 0 {
+            return (to, to);
+        }
+        if start::options().regions < 2 {
+            (*region(to)).recursive += 1;
+            return (to, 0);
+        }
+        (to, level(state, to))
+    }
+}
+
+/// The region of the next level of recursion.
+///
+/// # Safety
+///
+/// As for [`find`].
+unsafe fn level(state: *mut State, of: u32) -> u32 {
+    // SAFETY: the caller's. The levels that are open are those below this one.
+    unsafe {
+        let is_level = |open: &&Open| {
+            open.region == of || {
+                let region = region(open.region);
+                (*region).parent == of && (*region).level > 1
+            }
+        };
+        let level = opens(state).iter().filter(is_level).count() as u32 + 1;
+        if level > MAX_LEVEL {
+            (*region(of)).recursive += 1;
+            return 0;
+        }
+        let key = LEVEL | u64::from(level);
+        let mut to = look_up(state, of, key);
+        if to == 0 {
+            to = make(of, (*region(of)).kind, (*region(of)).key, level);
+            if to != 0 {
+                insert(state, of, key, to);
+            }
+        }
+        to
+    }
+}
+
+/// The region of `key` on the path to `from`; 0 if there is none.
+unsafe fn ancestor(mut from: u32, key: u64) -> u32 {
+    // SAFETY: the caller's; a parent was made before.
+    unsafe {
+        while from != 0 && ((*region(from)).key != key || (*region(from)).kind == kinds::THREAD) {
+            from = (*region(from)).parent;
+        }
+    }
+    from
+}
+
+/// # Safety
+///
+/// As for [`find`].
+unsafe fn links(state: *mut State) -> *mut Link {
+    // Tables lie behind each other, each twice as long as the one before.
+    // SAFETY: the caller's.
+    unsafe {
+        let before = ((*state).links_room - FIRST_LINKS) * size_of::<Link>() as u64;
+        state.byte_add((LINKS + before) as usize).cast()
+    }
+}
+
+/// # Safety
+///
+/// As for [`find`]; the table has a free entry.
+#[inline(always)]
+unsafe fn place(state: *mut State, from: u32, key: u64) -> *mut Link {
+    // SAFETY: the caller's.
+    unsafe {
+        let mask = (*state).links_room - 1;
+        let hash = (key ^ u64::from(from) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mut index = hash >> 32 & mask;
+        loop {
+            let link = links(state).add(index as usize);
+            if (*link).to == 0 || (*link).key == key && (*link).from == from {
+                return link;
+            }
+            index = (index + 1) & mask;
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`find`].
+#[inline(always)]
+unsafe fn look_up(state: *mut State, from: u32, key: u64) -> u32 {
+    // SAFETY: the caller's.
+    unsafe {
+        match (*state).links_room {
+            0 => 0,
+            _ => (*place(state, from, key)).to,
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`find`].
+unsafe fn insert(state: *mut State, from: u32, key: u64, to: u32) {
+    // SAFETY: the caller's. Half of a table stays free.
+    unsafe {
+        if (*state).links_room == 0 {
+            (*state).links_room = FIRST_LINKS;
+        } else if (*state).links * 2 >= (*state).links_room {
+            if (*state).links_room == MAX_LINKS {
+                return;
+            }
+            let (old, room) = (links(state), (*state).links_room);
+            (*state).links_room *= 2;
+            for index in 0..room {
+                let link = *old.add(index as usize);
+                if link.to != 0 {
+                    *place(state, link.from, link.key) = link;
+                }
+            }
+        }
+        (*state).links += 1;
+        *place(state, from, key) = Link { key, from, to };
+    }
+}
+
+/// The key of a name, which is kept in the capture once.
+///
+/// # Safety
+///
+/// As for [`find`]; the name is `len` bytes long and never changes.
+pub(super) unsafe fn name(
+    local: *mut Local,
+    state: *mut State,
+    name: *const u8,
+    len: usize,
+) -> u64 {
+    // SAFETY: the caller's.
+    unsafe {
+        let known = look_up(state, NAME, name as u64);
+        if known != 0 {
+            return SPAN | u64::from(known);
+        }
+        let busy = core::mem::replace(&mut (*local).busy, true);
+        let text = core::slice::from_raw_parts(name, len.min(255));
+        let offset = LOCK.with(|| intern(text));
+        (*local).busy = busy;
+        insert(state, NAME, name as u64, offset);
+        SPAN | u64::from(offset)
+    }
+}
+
+/// # Safety
+///
+/// The caller holds the lock.
+unsafe fn intern(text: &[u8]) -> u32 {
+    const ROOM: u64 = layout::NAMES_END - layout::NAMES;
+    // SAFETY: by the lock; names lie behind each other.
+    unsafe {
+        let used = &raw mut (*arena::header()).names_used;
+        let mut offset = 0;
+        while offset < *used {
+            let place: *mut u8 = at(layout::NAMES + offset);
+            let len = u64::from(*place);
+            if core::slice::from_raw_parts(place.add(1), len as usize) == text {
+                return offset as u32 + 1;
+            }
+            offset += 1 + len;
+        }
+        if offset + 1 + text.len() as u64 > ROOM {
+            return 1;
+        }
+        let place: *mut u8 = at(layout::NAMES + offset);
+        *place = text.len() as u8;
+        place
+            .add(1)
+            .copy_from_nonoverlapping(text.as_ptr(), text.len());
+        *used = offset + 1 + text.len() as u64;
+        offset as u32 + 1
+    }
+}
+
+fn note(sum: &mut Touched, count: u64) {
+    sum.total += count;
+    sum.max = sum.max.max(count);
+}
+
+/// Adds a footprint to the sums of a region.
+fn note_all(to: &mut Region, touched: [u64; 3]) {
+    for (sum, count) in to.touched.iter_mut().zip(touched) {
+        note(sum, count);
+    }
+    let bits = 64 - touched[0].leading_zeros() as usize;
+    to.footprints[bits.min(47)] += 1;
+    to.invocations += 1;
+}
+
+/// Adds an invocation that ends to its region.
+///
+/// # Safety
+///
+/// The region is of the calling thread's track.
+pub(super) unsafe fn add(open: &Open, track: &Track, now: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        let to = &mut *region(open.region);
+        let touched = open.touched.map(i64::cast_unsigned);
+        note_all(to, touched);
+        add_counts(to, &since(&open.before, track), open.reused);
+        let new = touched[0].wrapping_sub(open.grown);
+        grow(open.region, new, now);
+    }
+}
+
+/// Adds a span that is closed.
+///
+/// # Safety
+///
+/// Nobody else adds to this region meanwhile.
+pub(super) unsafe fn add_span(to: u32, touched: [u64; 3], counts: &Track, reused: u64, now: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        note_all(&mut *region(to), touched);
+        add_counts(&mut *region(to), counts, reused);
+        grow(to, touched[0], now);
+    }
+}
+
+/// What has been counted since.
+pub(super) fn since(before: &Track, now: &Track) -> Track {
+    Track {
+        depth: 0,
+        reads: now.reads - before.reads,
+        writes: now.writes - before.writes,
+        fresh: now.fresh - before.fresh,
+        allocations: now.allocations - before.allocations,
+        allocated: now.allocated - before.allocated,
+    }
+}
+
+fn add_counts(to: &mut Region, counts: &Track, reused: u64) {
+    to.reads += counts.reads;
+    to.writes += counts.writes;
+    to.allocations += counts.allocations;
+    to.allocated += counts.allocated;
+    to.fresh += counts.fresh;
+    to.reused += reused;
+}
+
+/// Adds bytes that became part of a footprint by `now`.
+///
+/// # Safety
+///
+/// As for [`add`].
+pub(super) unsafe fn grow(number: u32, bytes: u64, now: u64) {
+    if bytes == 0 {
+        return;
+    }
+    // SAFETY: the caller's.
+    let region = unsafe { &mut *region(number) };
+    while now >> region.shift >= kinds::STEPS as u64 {
+        for index in 0..kinds::STEPS {
+            let pair = region.growth.get(2 * index..2 * index + 2);
+            region.growth[index] = pair.map_or(0, |pair| pair.iter().sum());
+        }
+        region.shift += 1;
+    }
+    region.growth[(now >> region.shift) as usize] += bytes;
+}
