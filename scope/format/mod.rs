@@ -47,7 +47,7 @@ pub mod layout {
     pub const MAX_TRACKS: u64 = 128;
     pub const TRACK_ROOM: u64 = 256 << 20;
     /// Where in a track its open regions begin and end.
-    pub const OPENS: u64 = 64 << 10;
+    pub const OPENS: u64 = 128 << 10;
     pub const OPENS_END: u64 = 128 << 20;
     pub const CHUNKS: u64 = 64 * GIB;
     pub const MAX_CHUNKS: u64 = 1 << 30;

@@ -9,7 +9,7 @@ use super::{ccscope_region_load, ccscope_region_store};
 use crate::format::{Track, layout};
 
 /// Pages whose records a thread finds at once.
-pub(crate) const LINES: usize = 256;
+pub(crate) const LINES: usize = 4096;
 pub(crate) const PAGE: u64 = 4096;
 pub(crate) const BLOCK: u64 = 64;
 

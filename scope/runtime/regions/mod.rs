@@ -8,6 +8,7 @@
 //!
 //! A thread works on its own track only. A signal handler that comes in meanwhile is not recorded.
 
+mod events;
 pub(crate) mod hot;
 mod shadow;
 mod spans;
@@ -21,6 +22,7 @@ use super::arena::{at, header};
 use super::local::{Local, local};
 use super::{start, sys};
 use crate::format::{Open, layout};
+use events::Event;
 use hot::State;
 
 /// A bit for each track that a thread has.
@@ -62,7 +64,11 @@ pub(crate) fn begin(over: bool) {
     }
     // SAFETY: the block is this thread's.
     unsafe { ((*local()).track, (*local()).trackless) = (core::ptr::null_mut(), false) };
-    if start::options().regions > 0 && !shadow::begin(over) {
+    if start::options().regions == 0 {
+        return;
+    }
+    events::begin();
+    if !shadow::begin(over) {
         sys::say(b"300 GiB of address space are needed (see `ulimit -v`): no regions are recorded");
         // SAFETY: as above.
         unsafe { (*local()).trackless = true };
@@ -443,6 +449,8 @@ pub(crate) fn touch<const WRITE: bool>(address: u64, size: u64) {
             if !shadow::touch(state, address, size) {
                 return hot::elsewhere::<WRITE>(local);
             }
+            let event = if WRITE { Event::Store } else { Event::Load };
+            events::put(local, event, address, size);
             hot::count::<WRITE>(local, state);
             if (*local).now > (*local).limit {
                 (*local).limit = access::sync(local) + QUOTA;
@@ -456,8 +464,10 @@ pub(crate) fn touch<const WRITE: bool>(address: u64, size: u64) {
 pub(crate) fn allocated(size: u64) {
     // SAFETY: the state is this thread's, and counts are its own.
     unsafe {
-        let state = (*local()).track;
+        let local = local();
+        let state = (*local).track;
         if !state.is_null() {
+            events::put(local, Event::Allocation, 0, size);
             (*state).track.allocations += 1;
             (*state).track.allocated += size;
         }
@@ -467,7 +477,8 @@ pub(crate) fn allocated(size: u64) {
 /// A function begins: called with an address within it and its stack pointer.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn ccscope_function_begins(address: u64, stack: u64) {
-    with_state(|_, state| {
+    with_state(|local, state| {
+        events::put(local, Event::Begins, address, stack);
         // SAFETY: the state is this thread's, which is at work.
         unsafe { enter(state, CallKind::Function, address, stack, 0) };
     });
@@ -477,6 +488,7 @@ pub(crate) extern "C" fn ccscope_function_begins(address: u64, stack: u64) {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn ccscope_function_ends(stack: u64) {
     with_state(|local, state| {
+        events::put(local, Event::Ends, 0, stack);
         // SAFETY: as above.
         unsafe { leave(state, local, CallKind::Function, stack) };
     });
@@ -518,6 +530,7 @@ pub(crate) unsafe extern "C" fn ccscope_region_enter(name: *const u8, len: usize
         // SAFETY: the caller's.
         unsafe {
             let key = tree::name(local, state, name, len);
+            events::put(local, Event::Enter, key & 0xFFFF_FFFF, here);
             enter(state, CallKind::Named, key, here, 0);
         }
     });
@@ -529,6 +542,7 @@ pub(crate) extern "C" fn ccscope_region_exit() {
     let mark = 0_u8;
     let here = (&raw const mark) as u64;
     with_state(|local, state| {
+        events::put(local, Event::Exit, 0, here);
         // SAFETY: the state is this thread's.
         unsafe { leave(state, local, CallKind::Named, here) };
     });

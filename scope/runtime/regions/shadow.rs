@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::{arena, start, sys, unwind};
 use super::hot::{BLOCK, Block, ELSEWHERE, Line, PAGE, State, line, mask};
-use super::{opens, spans, stacks};
+use super::{events, opens, spans, stacks};
 use crate::format::layout;
 
 /// Behind the capture: a word for each page, which is the number of its newest record; records;
@@ -329,7 +329,9 @@ unsafe fn blocks_of(state: *mut State, page: u64) -> *mut Block {
             true => ELSEWHERE,
             false => (&raw mut (*record).blocks).cast(),
         };
-        *line = Line { page, blocks };
+        if blocks == ELSEWHERE || !events::are_written() {
+            *line = Line { page, blocks };
+        }
         blocks
     }
 }

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::arena::{LOCK, at, give, take};
 use super::super::local::Local;
+use super::events::{self, Event};
 use super::hot::State;
 use super::{CallKind, enter, opens, pop, tree, with_state};
 use crate::format::{Open, Track};
@@ -86,6 +87,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_new(name: *const u8, len: usize) ->
             let number = with_heap(local, || take(size_of::<Span>() as u64));
             if number != 0 {
                 (*span(number)).key = key;
+                events::put(local, Event::SpanNew, number, key & 0xFFFF_FFFF);
             }
             number
         }
@@ -105,7 +107,8 @@ pub(crate) unsafe extern "C" fn ccscope_span_enter(number: u64) {
     if number == 0 {
         return;
     }
-    with_state(|_, state| {
+    with_state(|local, state| {
+        events::put(local, Event::SpanEnter, number, here);
         // SAFETY: the caller's. The region of a span is that of its first visit.
         unsafe {
             let region = &(*span(number)).region;
@@ -129,6 +132,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
         return;
     }
     with_state(|local, state| {
+        events::put(local, Event::SpanExit, number, 0);
         // SAFETY: the caller's.
         unsafe {
             let mut index = (*state).calls;
@@ -162,6 +166,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_close(number: u64) {
         return;
     }
     with_state(|local, _| {
+        events::put(local, Event::SpanClose, number, 0);
         // SAFETY: the caller's. Spans are counted under the capture's lock.
         unsafe {
             let now = (*local).now;

@@ -9,7 +9,7 @@ use super::super::arena::{self, LOCK, at, header};
 use super::super::local::Local;
 use super::super::{start, unwind};
 use super::hot::State;
-use super::{CallKind, LINKS, opens};
+use super::{CallKind, LINKS, events, opens};
 use crate::format::{Open, Region, Touched, Track, layout, region as kinds};
 
 /// Set in keys of spans.
@@ -238,6 +238,7 @@ pub(super) unsafe fn name(
         let text = core::slice::from_raw_parts(name, len.min(255));
         let offset = LOCK.with(|| intern(text));
         (*local).busy = busy;
+        events::put_name(local, offset, text);
         insert(state, NAME, name as u64, offset);
         SPAN | u64::from(offset)
     }
