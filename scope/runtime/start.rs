@@ -121,7 +121,11 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
     windows::forget();
     // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
     unsafe {
-        ((*OPTIONS.0.get()).rate, (*OPTIONS.0.get()).accesses) = (rate, accesses);
+        *OPTIONS.0.get() = Options {
+            rate,
+            accesses,
+            ..Options::DEFAULT
+        };
         (*header()).chunks = 1;
         chunks::forget();
         local().write_bytes(0, 1);
@@ -129,6 +133,15 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
         thread(local());
     }
     STATE.0.store(3, Ordering::Release);
+}
+
+/// The same for regions: 1, or 2 with levels of recursion.
+#[cfg(test)]
+pub(crate) fn for_test_of_regions(which: u64) {
+    for_test(0, true);
+    // SAFETY: as above.
+    unsafe { ((*OPTIONS.0.get()).regions, (*local()).busy) = (which, false) };
+    regions::begin(true);
 }
 
 /// A name with a 0 at its end.

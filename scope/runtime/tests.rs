@@ -13,7 +13,7 @@ use crate::format::accesses::Coder;
 use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags, layout};
 
 /// One capture for the process: tests that use it take turns.
-static TURN: Mutex<()> = Mutex::new(());
+pub(crate) static TURN: Mutex<()> = Mutex::new(());
 
 fn begin() -> MutexGuard<'static, ()> {
     let turn = TURN

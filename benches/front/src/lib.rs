@@ -142,6 +142,7 @@ pub const WORKLOADS: &[Workload] = &[
         &[]),
     workload("scope", "scope_alloc_bound", &[], &["scope_vs_dhat"]),
     workload("scope", "scope_open_1gb", &[], &["scope_open_1gb"]),
+    workload("scope", "regions", &[], &[]),
     workload("scope", "scope_page_open_1e7", &[],
         &["scope_page_open_1e7", "scope_page_frame", "scope_page_bytes_per_site"]),
     workload("scope", "scope_diff_1e5_sites", &[], &["scope_diff_1e5_sites"]),

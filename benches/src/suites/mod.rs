@@ -12,6 +12,7 @@ mod predictions;
 mod scaling;
 mod scope;
 mod scope_page;
+mod scope_regions;
 mod scope_views;
 
 use std::time::Duration;
@@ -71,6 +72,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,
+        "regions" => scope_regions::programs,
         "scope_page_open_1e7" => scope_page::page_of_1e7,
         "scope_diff_1e5_sites" => scope_views::diff_sites,
         "scope_export_parquet_mb_s" => scope_views::export_parquet,

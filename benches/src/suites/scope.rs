@@ -23,7 +23,7 @@ use crate::workload::{Comparison, Effort, Failure, Rows, SEED, Workload, agree};
 pub(super) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Programs of `subjects`, and how many rounds of each a quick and a full run take.
-const PROGRAMS: [(&str, [u64; 2]); 11] = [
+pub(super) const PROGRAMS: [(&str, [u64; 2]); 11] = [
     ("tree_find", [1, 2]),
     ("tree_sum", [1, 4]),
     ("vec_sum", [2, 10]),
@@ -88,25 +88,25 @@ const REAL_PROGRAMS: [Real; 3] = [
 
 /// One run of a program.
 #[derive(Clone, Copy)]
-struct Run {
+pub(super) struct Run {
     processor_ms: f64,
     wall_ms: f64,
     peak_mib: f64,
 }
 
-const PROCESSOR: fn(&Run) -> f64 = |run| run.processor_ms;
+pub(super) const PROCESSOR: fn(&Run) -> f64 = |run| run.processor_ms;
 const WALL: fn(&Run) -> f64 = |run| run.wall_ms;
-const PEAK: fn(&Run) -> f64 = |run| run.peak_mib;
+pub(super) const PEAK: fn(&Run) -> f64 = |run| run.peak_mib;
 
 /// The first words of a command: a profiler with its options, and a program.
-type Way = Vec<String>;
+pub(super) type Way = Vec<String>;
 
 /// A program with its words, in each of some ways.
-struct Case {
-    name: String,
-    ways: Vec<Way>,
-    words: Vec<String>,
-    threads: u64,
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) ways: Vec<Way>,
+    pub(super) words: Vec<String>,
+    pub(super) threads: u64,
 }
 
 /// Below the folder of release builds.
@@ -166,7 +166,7 @@ impl Built {
     }
 
     /// `program` after `words`.
-    fn way(&self, words: &str, program: &str) -> Way {
+    pub(super) fn way(&self, words: &str, program: &str) -> Way {
         let words = words.split_whitespace().map(|word| match word {
             "PROFILER" => self.folder.join("ccscope").display().to_string(),
             "PROFILE" => self.profile().display().to_string(),
@@ -271,7 +271,7 @@ fn source(name: &str, version: &str) -> Result<PathBuf, Failure> {
 }
 
 /// `case` in each of its ways, in turns.
-fn measure(case: &Case, rounds: usize) -> Result<Vec<Vec<Run>>, Failure> {
+pub(super) fn measure(case: &Case, rounds: usize) -> Result<Vec<Vec<Run>>, Failure> {
     let (mut all, mut expected) = (vec![Vec::new(); case.ways.len()], None);
     for which in turns(rounds, case.ways.len()) {
         let way = &case.ways[which];
@@ -297,11 +297,11 @@ fn measure(case: &Case, rounds: usize) -> Result<Vec<Vec<Run>>, Failure> {
     Ok(all)
 }
 
-fn rounds(runs: &[Run], figure: fn(&Run) -> f64) -> Rounds {
+pub(super) fn rounds(runs: &[Run], figure: fn(&Run) -> f64) -> Rounds {
     Rounds::new(runs.iter().map(figure).collect())
 }
 
-fn overhead(with: &[Run], without: &[Run], figure: fn(&Run) -> f64) -> Rounds {
+pub(super) fn overhead(with: &[Run], without: &[Run], figure: fn(&Run) -> f64) -> Rounds {
     let pairs = with.iter().zip(without);
     Rounds::new(
         pairs

@@ -22,6 +22,9 @@ pub(crate) const PROGRAMS: &[(&str, Program)] = &[
     ("json", json),
     ("maps", maps),
     ("alloc", alloc),
+    ("deep", deep),
+    ("big_vec", big_vec),
+    ("big_list", big_list),
 ];
 
 /// `SplitMix64`'s step from a state to a number.
@@ -201,5 +204,53 @@ fn alloc(_rounds: u64) -> Work {
         }
         lines.sort_unstable();
         counts.len() as u64 + lines[1000][2].len() as u64
+    })
+}
+
+/// A recursion 1,000 deep, each of whose calls reads 64 bytes.
+fn deep(_rounds: u64) -> Work {
+    fn walk(numbers: &[[u64; 8]]) -> u64 {
+        let Some((first, rest)) = numbers.split_first() else {
+            return 0;
+        };
+        sum(first.iter().copied()).wrapping_add(black_box(walk(rest)).rotate_left(1))
+    }
+    let numbers: Vec<[u64; 8]> = numbers(1000).into_iter().map(|n| [n; 8]).collect();
+    Box::new(move || sum((0..200).map(|_| walk(black_box(&numbers)))))
+}
+
+/// 512 MB, written once and read twice.
+fn big_vec(_rounds: u64) -> Work {
+    Box::new(|| {
+        let numbers = numbers(1 << 26);
+        sum((0..2).map(|_| sum(black_box(&numbers).iter().copied())))
+    })
+}
+
+/// 512 MB of nodes, one after the other.
+fn big_list(_rounds: u64) -> Work {
+    struct Node {
+        numbers: [u64; 6],
+        next: Option<Box<Node>>,
+    }
+    Box::new(|| {
+        let mut list = None;
+        for number in (0..1 << 23).map(mix) {
+            let numbers = [number; 6];
+            list = Some(Box::new(Node {
+                numbers,
+                next: list,
+            }));
+        }
+        let (mut total, mut place) = (0_u64, &list);
+        while let Some(node) = place {
+            total = total.wrapping_add(node.numbers[3]);
+            place = &node.next;
+        }
+        // Not by a recursion as deep as the list is long.
+        while let Some(mut node) = list {
+            list = node.next.take();
+        }
+        total
     })
 }

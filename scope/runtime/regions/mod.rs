@@ -13,6 +13,8 @@ pub(crate) mod hot;
 mod shadow;
 mod spans;
 mod stacks;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};

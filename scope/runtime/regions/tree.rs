@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::arena::{self, LOCK, at, header};
+use super::super::arena::{LOCK, at, header};
 use super::super::local::Local;
 use super::super::{start, unwind};
 use super::hot::State;
@@ -251,7 +251,7 @@ unsafe fn intern(text: &[u8]) -> u32 {
     const ROOM: u64 = layout::NAMES_END - layout::NAMES;
     // SAFETY: by the lock; names lie behind each other.
     unsafe {
-        let used = &raw mut (*arena::header()).names_used;
+        let used = &raw mut (*header()).names_used;
         let mut offset = 0;
         while offset < *used {
             let place: *mut u8 = at(layout::NAMES + offset);

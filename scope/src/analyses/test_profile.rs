@@ -257,6 +257,7 @@ pub(crate) fn profile() -> Profile {
                 bytes: 1_000_000,
             },
         ],
+        regions: Vec::new(),
         edges: vec![Edge {
             from: 3,
             offset: 8,

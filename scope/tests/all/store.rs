@@ -178,6 +178,7 @@ impl Arbitrary for AnyProfile {
                 ns: number(g),
                 bytes: number(g),
             }),
+            regions: Vec::new(),
             edges: if sites.is_empty() {
                 Vec::new()
             } else {
@@ -285,6 +286,7 @@ fn small() -> Profile {
             ns: 70,
             bytes: 4096,
         }],
+        regions: Vec::new(),
         edges: vec![Edge {
             from: 0,
             offset: 8,
