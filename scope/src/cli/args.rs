@@ -262,6 +262,9 @@ pub(super) struct View {
     /// Which sites' chunks point to which
     #[arg(long)]
     pub(super) edges: bool,
+    /// Footprints of functions and spans
+    #[arg(long)]
+    pub(super) regions: bool,
     /// One JSON object
     #[arg(long)]
     pub(super) json: bool,

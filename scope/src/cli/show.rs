@@ -43,6 +43,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         (view, _) if view.types => terminal::types(&profile, &options),
         (view, _) if view.threads => terminal::threads(&profile, &options),
         (view, _) if view.edges => terminal::edges(&profile, &options),
+        (view, _) if view.regions => terminal::regions(&profile, &options),
         (view, _) if view.json => json::to_json(&profile, &options),
         _ => terminal::summary(&profile, &options),
     };

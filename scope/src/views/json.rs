@@ -47,6 +47,7 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "types": value(&types),
         "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
         "edges": value(&profile.edges),
+        "regions": value(&profile.regions),
         "curve": curve(&profile.curve),
         "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
         "phases": value(&phases(profile, PHASES)),

@@ -17,14 +17,17 @@ use crate::views::text::{
 use crate::views::{Results, stack};
 
 pub use crate::views::{Filter, Options, Sort};
+pub use regions::regions;
 pub use site::source;
 
+mod regions;
 mod site;
 
 /// Lines of the summary.
 pub const SCREEN: usize = 40;
 /// Rows of the summary's tables.
 const SUMMARY_SITES: usize = 5;
+const SUMMARY_REGIONS: usize = 20;
 const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
 /// A smaller part of the peak that is not touched needs no line.
@@ -430,6 +433,11 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     view.totals();
     view.untouched();
     view.curves();
+    if !profile.regions.is_empty() {
+        view.regions(options.rows.min(SUMMARY_REGIONS));
+        view.notes(&profile.run.caveats);
+        return view.out;
+    }
 
     let rows = options.rows.min(SUMMARY_SITES);
     let worst: Vec<usize> = view.results.shown.iter().copied().take(rows).collect();
