@@ -49,6 +49,9 @@ fn count_foreign<const WRITE: bool>(address: *const c_void, len: usize) {
         let is_seen = || start::options().regions > 0 || shadow::find(address as u64) != 0;
         if !(*local()).busy && len > 0 && is_seen() {
             block::<WRITE>(address as u64, len as u64);
+            if start::options().regions > 0 {
+                return;
+            }
             let counter = &raw mut (*header()).foreign_bytes;
             add64(counter, len as u64, MANY.load(Ordering::Relaxed));
         }

@@ -108,6 +108,11 @@ pub fn profile_and_numbers(
     }
     types.complete(symbols);
     let mut total = totals(&header, &sites);
+    if !regions.is_empty() {
+        let threads = || regions.iter().filter(|region| region.parent.is_none());
+        total.heap_reads = threads().map(|it| it.reads).fold(0, u64::saturating_add);
+        total.heap_writes = threads().map(|it| it.writes).fold(0, u64::saturating_add);
+    }
     total.lost_chunks = total.lost_chunks.saturating_add(lost);
     let profile = Profile {
         run: complete(run, &header, recorded, &total),

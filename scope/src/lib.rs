@@ -1,8 +1,8 @@
 //! Finds what to place: a heap profiler that sees every access, on stable Rust.
 //!
 //! Most users need the commands `cargo ccscope` and `ccscope` only; the README has them. The
-//! library is for programs that read profiles, and [`Profiled`] for programs whose allocator is
-//! written in Rust.
+//! library is for programs that read profiles, [`Profiled`] for programs whose allocator is
+//! written in Rust, and [`region!`] for those that name what they do.
 //!
 //! * A **site** is an allocation point: one call stack. A **chunk** is one allocation.
 //! * **Time** is a count of events: accesses, allocations and frees; `Profile::seconds` converts
@@ -14,7 +14,7 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `format`, `profile`, `profiled`, `runtime`, `symbols`, `types`,
+// Modules, lowest first: `format`, `profile`, `profiled`, `regions`, `runtime`, `symbols`, `types`,
 // `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
@@ -37,6 +37,7 @@ pub mod imports;
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;
 mod profiled;
+mod regions;
 #[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
 #[allow(
     dead_code,
@@ -58,3 +59,6 @@ pub use ccmodel::Error;
 #[cfg(feature = "profiles")]
 pub use profile::Profile;
 pub use profiled::Profiled;
+pub use regions::RegionGuard;
+#[cfg(feature = "tracing")]
+pub use regions::Regions;

@@ -39,7 +39,7 @@ impl<A> Profiled<A> {
 type Work = unsafe extern "C" fn(context: *mut c_void) -> *mut c_void;
 
 /// A function of the runtime, if the process has one.
-struct Hook {
+pub(crate) struct Hook {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
@@ -51,21 +51,21 @@ static FREE: Hook = Hook::new(c"ccscope_free");
 static REALLOCATE: Hook = Hook::new(c"ccscope_reallocate");
 
 impl Hook {
-    const fn new(name: &'static CStr) -> Self {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self {
             name,
             address: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 
-    fn find(&self) -> bool {
+    pub(crate) fn find(&self) -> bool {
         // SAFETY: the name ends with 0.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) };
         self.address.store(found, Ordering::Release);
         !found.is_null()
     }
 
-    fn address(&self) -> *mut c_void {
+    pub(crate) fn address(&self) -> *mut c_void {
         self.address.load(Ordering::Acquire)
     }
 }

@@ -9,6 +9,9 @@ mod ccmorph;
 mod ctree;
 pub mod olden;
 mod predictions;
+/// The one of the tests of `ccscope`.
+#[path = "../../../scope/tests/all/regions/reference.rs"]
+mod reference;
 mod scaling;
 mod scope;
 mod scope_page;

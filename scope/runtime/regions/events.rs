@@ -66,19 +66,27 @@ pub(super) fn put(local: *mut Local, event: Event, first: u64, second: u64) {
 
 #[cold]
 fn write(local: *mut Local, event: Event, first: u64, second: u64) {
-    // SAFETY: the block is this thread's.
-    let thread = unsafe { (*local).thread };
-    let record = [event as u64 | u64::from(thread) << 16, first, second, 0];
+    let record = record(local, event, first, second);
     put_bytes(record.as_ptr().cast(), size_of_val(&record));
 }
 
-/// Adds a name.
+fn record(local: *mut Local, event: Event, first: u64, second: u64) -> [u64; 4] {
+    // SAFETY: the block is this thread's.
+    let thread = unsafe { (*local).thread };
+    [event as u64 | u64::from(thread) << 16, first, second, 0]
+}
+
+/// Adds a name, of at most 255 bytes.
 pub(super) fn put_name(local: *mut Local, number: u32, name: &[u8]) {
     if are_written() {
-        let mut bytes = [0; 256];
-        bytes[..name.len()].copy_from_slice(name);
-        write(local, Event::Name, number.into(), name.len() as u64);
-        put_bytes(bytes.as_ptr(), name.len().next_multiple_of(32));
+        // At once: other threads write, too.
+        let mut bytes = [0; 32 + 256];
+        let record = record(local, Event::Name, number.into(), name.len() as u64);
+        for (place, word) in bytes.chunks_mut(8).zip(record) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[32..32 + name.len()].copy_from_slice(name);
+        put_bytes(bytes.as_ptr(), 32 + name.len().next_multiple_of(32));
     }
 }
 

@@ -44,6 +44,10 @@ const LINKS: u64 = CALLS + (64 << 20);
 struct Call {
     /// The stack pointer.
     stack: u64,
+    /// What leads to its region from that of the caller.
+    key: u64,
+    /// Of a span its number.
+    span: u64,
     /// Region in which it was called.
     before: u32,
     kind: CallKind,
@@ -222,7 +226,7 @@ pub(crate) unsafe fn end_thread(local: *mut Local) {
             return;
         }
         while (*state).track.depth > 0 {
-            close(state, (*local).now);
+            close(state, (*state).track.depth as usize - 1, (*local).now);
         }
         (*state).stack_len = 0;
         let number = u64::from((*state).number) - 1;
@@ -257,30 +261,43 @@ unsafe fn open(state: *mut State, region: u32, span: u64) {
     }
 }
 
-/// Ends the innermost region at the time `now`.
+/// Ends an open region at the time `now`. Those further in stay open.
 ///
 /// # Safety
 ///
-/// As for [`open`]; a region is open.
-unsafe fn close(state: *mut State, now: u64) {
+/// As for [`open`]; so many regions are open.
+unsafe fn close(state: *mut State, index: usize, now: u64) {
     // SAFETY: the caller's.
     unsafe {
         let opens = opens_mut(state);
-        let (last, callers) = opens.split_last_mut().expect("one is open");
-        (*tree::region(last.region)).active -= 1;
-        if last.span == 0 {
-            tree::add(last, &(*state).track, now);
+        let (before, after) = opens.split_at_mut(index);
+        let [ending, further @ ..] = after else {
+            return;
+        };
+        let own = ending.touched;
+        for other in &*further {
+            add_to(&mut ending.touched, other.touched);
+        }
+        (*tree::region(ending.region)).active -= 1;
+        if ending.span == 0 {
+            tree::add(ending, &(*state).track, now);
         } else {
             (*state).spans -= 1;
-            spans::leave(last, &(*state).track);
+            spans::leave(ending, &(*state).track);
         }
-        (*state).current = callers.last().map_or(u32::MAX, |caller| caller.version);
-        (*state).track.depth = callers.len() as u64;
-        if let Some(caller) = callers.last_mut() {
-            for (sum, count) in caller.touched.iter_mut().zip(last.touched) {
-                *sum += count;
-            }
+        if let Some(caller) = before.last_mut() {
+            add_to(&mut caller.touched, own);
         }
+        opens.copy_within(index + 1.., index);
+        let depth = opens.len() - 1;
+        (*state).track.depth = depth as u64;
+        (*state).current = opens[..depth].last().map_or(u32::MAX, |last| last.version);
+    }
+}
+
+fn add_to(sums: &mut [i64; 3], counts: [i64; 3]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
     }
 }
 
@@ -344,6 +361,8 @@ unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u
         let (node, opened) = tree::find(state, before, kind, key);
         call(state, (*state).calls).write(Call {
             stack,
+            key,
+            span,
             before,
             kind,
             opened: opened != 0,
@@ -356,7 +375,7 @@ unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u
     }
 }
 
-/// Ends the innermost call of this kind, and calls within.
+/// Ends the innermost call of this kind that is alive.
 ///
 /// # Safety
 ///
@@ -364,7 +383,6 @@ unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u
 unsafe fn leave(state: *mut State, local: *mut Local, kind: CallKind, stack: u64) {
     // SAFETY: the caller's.
     unsafe {
-        drop_dead(state, stack, false);
         if (*state).missed > 0 {
             (*state).missed -= 1;
             return;
@@ -372,39 +390,59 @@ unsafe fn leave(state: *mut State, local: *mut Local, kind: CallKind, stack: u64
         let mut index = (*state).calls;
         while index > 0 {
             index -= 1;
-            let found = (*call(state, index)).kind == kind;
-            // A function that has returned takes what is left open in it along; others end alone.
-            if found || kind != CallKind::Function && (*call(state, index)).stack > stack {
-                break;
-            }
-        }
-        if (*state).calls > 0 && (*call(state, index)).kind == kind {
-            while (*state).calls > index {
-                pop(state, (*local).now);
+            let it = *call(state, index);
+            if it.kind == kind {
+                remove(state, index, (*local).now);
+                // A function below the stack pointer has been left by `longjmp`.
+                if kind != CallKind::Function || it.stack >= stack {
+                    return;
+                }
             }
         }
     }
 }
 
-/// Ends the innermost call.
+/// Ends a call. What was called there and has not ended was called from its caller: functions by
+/// which a program enters a span return while it is open.
 ///
 /// # Safety
 ///
-/// As for [`open`]; there is a call.
-unsafe fn pop(state: *mut State, now: u64) {
+/// As for [`open`]; there are more calls than `index`.
+unsafe fn remove(state: *mut State, index: u64, now: u64) {
     // SAFETY: the caller's.
     unsafe {
-        (*state).calls -= 1;
-        let last = *call(state, (*state).calls);
-        (*state).node = last.before;
-        if last.opened {
-            close(state, now);
+        let ending = *call(state, index);
+        let calls = (*state).calls;
+        let within = (index + 1..calls)
+            .filter(|&at| (*call(state, at)).opened)
+            .count();
+        let depth = (*state).track.depth as usize - within;
+        if ending.opened {
+            close(state, depth - 1, now);
         }
+        let (mut node, mut place) = (ending.before, depth - usize::from(ending.opened));
+        for at in index + 1..calls {
+            let mut moved = *call(state, at);
+            moved.before = node;
+            node = tree::next(state, node, moved.kind, moved.key);
+            if moved.opened {
+                let before = core::mem::replace(&mut opens_mut(state)[place].region, node);
+                (*tree::region(before)).active -= 1;
+                (*tree::region(node)).active += 1;
+                place += 1;
+                if moved.kind == CallKind::Span {
+                    spans::moved(moved.span, before, node);
+                }
+            }
+            call(state, at - 1).write(moved);
+        }
+        (*state).calls = calls - 1;
+        (*state).node = node;
     }
 }
 
-/// Ends calls whose frames are gone: the program has left them by `longjmp`. They lie below the
-/// stack pointer, or `at` it.
+/// Ends calls of functions whose frames are gone: the program has left them by `longjmp`. They lie
+/// below the stack pointer, or `at` it.
 ///
 /// # Safety
 ///
@@ -414,15 +452,16 @@ unsafe fn drop_dead(state: *mut State, stack: u64, at: bool) {
     // SAFETY: the caller's.
     unsafe {
         while (*state).calls > 0 {
-            let last = (*call(state, (*state).calls - 1)).stack;
-            if last > stack || last == stack && !at {
+            let last = *call(state, (*state).calls - 1);
+            let is_alive = last.stack > stack || last.stack == stack && !at;
+            if is_alive || last.kind != CallKind::Function {
                 return;
             }
             // Another stack: a handler of signals, or a coroutine.
             if stack.wrapping_sub((*state).stack) >= (*state).stack_len {
                 return;
             }
-            pop(state, (*local()).now);
+            remove(state, (*state).calls - 1, (*local()).now);
         }
     }
 }

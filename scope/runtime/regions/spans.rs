@@ -9,7 +9,7 @@ use super::super::arena::{LOCK, at, give, take};
 use super::super::local::Local;
 use super::events::{self, Event};
 use super::hot::State;
-use super::{CallKind, enter, opens, pop, tree, with_state};
+use super::{CallKind, enter, opens, remove, tree, with_state};
 use crate::format::{Open, Track};
 
 /// A span that is not closed. Lives in the capture's heap.
@@ -135,24 +135,27 @@ pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
         events::put(local, Event::SpanExit, number, 0);
         // SAFETY: the caller's.
         unsafe {
-            let mut index = (*state).calls;
-            let mut depth = (*state).track.depth as usize;
-            // The span's call is the one that opened its region, or opened none.
-            while index > 0 {
-                index -= 1;
-                let call = *super::call(state, index);
-                depth -= usize::from(call.opened);
-                let is_it = call.opened && opens(state)[depth].span == number;
-                let is_inner = !call.opened && (*span(number)).region.load(Ordering::Relaxed) == 0;
-                if call.kind == CallKind::Span && (is_it || is_inner) {
-                    while (*state).calls > index {
-                        pop(state, (*local).now);
-                    }
-                    return;
-                }
+            let is_it = |index: &u64| {
+                let call = *super::call(state, *index);
+                call.kind == CallKind::Span && call.span == number
+            };
+            if let Some(index) = (0..(*state).calls).rev().find(is_it) {
+                remove(state, index, (*local).now);
             }
         }
     });
+}
+
+/// A span that is open turns out to be called elsewhere: its region is `to` if it was `from`.
+///
+/// # Safety
+///
+/// The span is not closed.
+pub(super) unsafe fn moved(number: u64, from: u32, to: u32) {
+    // SAFETY: the caller's.
+    let region = unsafe { &(*span(number)).region };
+    // Otherwise it is that of another visit.
+    let _other = region.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Counts a span, which is entered no more.

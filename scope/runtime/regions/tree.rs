@@ -66,27 +66,11 @@ fn make(parent: u32, kind: u32, key: u64, level: u32) -> u32 {
 ///
 /// `state` is the calling thread's, which is at work.
 pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64) -> (u32, u32) {
-    // SAFETY: the caller's; links lead to regions of this track.
+    // SAFETY: the caller's.
     unsafe {
-        let mut to = look_up(state, from, key);
-        if to == 0 {
-            to = ancestor(from, key);
-            if to == 0 {
-                let function = kind == CallKind::Function;
-                if function {
-                    unwind::report(key, start::module);
-                }
-                let kind = if function {
-                    kinds::FUNCTION
-                } else {
-                    kinds::SPAN
-                };
-                to = make(from, kind, key, 1);
-                if to == 0 {
-                    return (from, 0);
-                }
-            }
-            insert(state, from, key, to);
+        let to = next(state, from, kind, key);
+        if to == from && (*region(to)).key != key {
+            return (from, 0);
         }
         let open = match kind {
             CallKind::Span => opens(state).iter().filter(|open| open.region == to).count() as u32,
@@ -100,6 +84,39 @@ pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64
             return (to, 0);
         }
         (to, level(state, to))
+    }
+}
+
+/// The region to which `key` leads from another; that itself if there is no more room.
+///
+/// # Safety
+///
+/// As for [`find`].
+pub(super) unsafe fn next(state: *mut State, from: u32, kind: CallKind, key: u64) -> u32 {
+    // SAFETY: the caller's; links lead to regions of this track.
+    unsafe {
+        let mut to = look_up(state, from, key);
+        if to != 0 {
+            return to;
+        }
+        to = ancestor(from, key);
+        if to == 0 {
+            let function = kind == CallKind::Function;
+            if function {
+                unwind::report(key, start::module);
+            }
+            let kind = if function {
+                kinds::FUNCTION
+            } else {
+                kinds::SPAN
+            };
+            to = make(from, kind, key, 1);
+            if to == 0 {
+                return from;
+            }
+        }
+        insert(state, from, key, to);
+        to
     }
 }
 

@@ -270,7 +270,7 @@ impl<'a> View<'a> {
         let peak_at = self.profile.seconds(total.peak_time.max(1));
         let [peak, asked] = [total.peak_usable, total.peak_requested].map(bytes);
         let mut memory = format!("peak {peak} ({asked} asked for) at {}", seconds(peak_at));
-        if run.accesses {
+        if run.accesses && self.profile.regions.is_empty() {
             let touched = self.touched_at_peak();
             let _infallible = write!(memory, ", {} touched", bytes(touched));
         }

@@ -18,6 +18,7 @@ mod page;
 mod page_profile;
 mod page_views;
 mod programs;
+mod regions;
 mod store;
 mod types;
 mod unmodified;

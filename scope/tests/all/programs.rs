@@ -136,10 +136,7 @@ pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> I
         "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n\
          [[bin]]\nname = {name:?}\npath = {source:?}\n"
     );
-    if fs::read_to_string(&source)
-        .unwrap()
-        .contains("use ccscope::")
-    {
+    if fs::read_to_string(&source).unwrap().contains("ccscope::") {
         let ours = env!("CARGO_MANIFEST_DIR");
         let line =
             format!("[dependencies]\nccscope = {{ path = {ours:?}, default-features = false }}");
@@ -152,10 +149,17 @@ pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> I
     command.args(["ccscope", "run", "-q", "-o", "main.ccscope", "--release"]);
     command.arg("--offline").arg("--target-dir").arg(&target);
     change(command.current_dir(&package));
+    let has_regions = command.get_args().any(|word| word == "--regions");
+    let folder = if has_regions {
+        "ccscope-regions"
+    } else {
+        "ccscope"
+    };
     let output = succeed(&mut command);
     Instrumented {
         executable: target
-            .join("ccscope/x86_64-unknown-linux-gnu/release")
+            .join(folder)
+            .join("x86_64-unknown-linux-gnu/release")
             .join(name),
         out: text(&output.stdout),
         profile: Profile::open(&profile).unwrap(),
