@@ -70,6 +70,7 @@ fn objects(count: u64, words: u64, is_vector: bool, windows: Vec<Vec<Access>>) -
         threads: Vec::new(),
         curve: Vec::new(),
         resident: Vec::new(),
+        regions: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: (2..).zip(windows).map(window).collect(),

@@ -65,6 +65,7 @@ fn profile(sites: u64) -> Profile {
         threads: Vec::new(),
         curve: Vec::new(),
         resident: Vec::new(),
+        regions: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

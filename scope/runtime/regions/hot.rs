@@ -1,8 +1,8 @@
 //! What every access of a program runs through that was built for regions.
 //!
 //! Compiled into an archive (`regions_archive.rs`) that is linked into programs, and into the
-//! library. Most accesses end here: those of the thread's own stack, and those of bytes that the
-//! innermost open region, and so all of them, have touched.
+//! library. Most accesses end here: those outside the heap, and those of bytes that the innermost
+//! open region, and so all of them, have touched.
 
 use super::super::local::{Local, local};
 use super::{ccscope_region_load, ccscope_region_store};
@@ -96,9 +96,6 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
         let state = (*local).track;
         if state.is_null() {
             return rare::<WRITE>(address, size);
-        }
-        if address.wrapping_sub((*state).stack) < (*state).stack_len {
-            return elsewhere::<WRITE>(local);
         }
         let line = line(state, address / PAGE);
         if (*line).page != address / PAGE {

@@ -413,6 +413,13 @@ unsafe fn remove(state: *mut State, index: u64, now: u64) {
     unsafe {
         let ending = *call(state, index);
         let calls = (*state).calls;
+        if index + 1 == calls {
+            if ending.opened {
+                close(state, (*state).track.depth as usize - 1, now);
+            }
+            ((*state).calls, (*state).node) = (index, ending.before);
+            return;
+        }
         let within = (index + 1..calls)
             .filter(|&at| (*call(state, at)).opened)
             .count();

@@ -151,9 +151,6 @@ pub(crate) unsafe fn touch(state: *mut State, address: u64, size: u64) -> bool {
             (*state).epoch = epoch;
             forget_lines(state);
         }
-        if address.wrapping_sub((*state).stack) < (*state).stack_len {
-            return false;
-        }
         let end = address.saturating_add(size);
         let mut from = address;
         while from < end {
@@ -203,11 +200,14 @@ unsafe fn touch_block(
         }
         let current = (*state).current;
         let mut head = *place;
-        if head.stamp >= current && bytes & !head.mask == 0 {
+        let is_newest = head.stamp >= current;
+        let mut rest = bytes & !head.mask;
+        if is_newest && rest == 0 {
             return;
         }
-        if head.stamp < current {
-            credit(state, Kind::Blocks, level(state, head.stamp), 1);
+        let known = level(state, head.stamp);
+        if !is_newest {
+            credit(state, Kind::Blocks, known, 1);
             let newest = blocks
                 .cast::<u8>()
                 .sub(core::mem::offset_of!(Record, blocks));
@@ -216,64 +216,58 @@ unsafe fn touch_block(
                 credit(state, Kind::Pages, level(state, *newest), 1);
                 *newest = current;
             }
+            take_over(state, known, bytes & head.mask, address);
+            head.mask &= !bytes;
         }
-        let mut rest = bytes;
-        if head.stamp >= current {
-            rest &= !head.mask;
-        } else {
-            let hit = rest & head.mask;
-            rest &= !hit;
-            take_over(state, head.stamp, hit, address);
-            head.mask &= !hit;
-        }
-        // Older bytes.
         let mut link: *mut u32 = &raw mut head.next;
-        let mut before = level(state, head.stamp);
-        while *link != 0 {
+        while rest != 0 && *link != 0 {
             let older = entry(*link);
             let hit = rest & (*older).mask;
             if hit != 0 {
                 rest &= !hit;
                 (*older).mask &= !hit;
-                take_over(state, (*older).stamp, hit, address);
-            }
-            let own = level(state, (*older).stamp);
-            if (*older).mask != 0 && own == before && link == &raw mut head.next {
-                // No open region began between the two.
-                head.mask |= (*older).mask;
-                (*older).mask = 0;
+                take_over(state, level(state, (*older).stamp), hit, address);
             }
             if (*older).mask == 0 {
-                let gone = *link;
-                *link = (*older).next;
-                (*older).next = (*state).free_entry;
-                (*state).free_entry = gone;
-                continue;
-            }
-            before = own;
-            link = &raw mut (*older).next;
-        }
-        if rest != 0 {
-            take_over(state, 0, rest, address);
-        }
-        if head.stamp >= current {
-            head.mask |= bytes;
-        } else if head.mask == 0 || head.stamp == 0 {
-            head.mask = bytes;
-            head.stamp = current;
-        } else {
-            let number = take_entry(state);
-            if number == 0 {
-                // No room: these bytes count as new once more.
-                head.mask = 0;
+                drop_entry(state, link);
             } else {
-                *entry(number) = head;
-                head.next = number;
+                link = &raw mut (*older).next;
             }
-            head.mask = bytes;
-            head.stamp = current;
+        }
+        take_over(state, 0, rest, address);
+        if is_newest {
+            head.mask |= bytes;
+        } else {
+            if head.mask != 0 && head.stamp != 0 {
+                // What no open region has begun between is alike.
+                while head.next != 0 && level(state, (*entry(head.next)).stamp) == known {
+                    head.mask |= (*entry(head.next)).mask;
+                    drop_entry(state, &raw mut head.next);
+                }
+                let number = take_entry(state);
+                // Without room, these bytes count as new once more.
+                if number != 0 {
+                    *entry(number) = head;
+                    head.next = number;
+                }
+            }
+            (head.mask, head.stamp) = (bytes, current);
         }
         *place = head;
+    }
+}
+
+/// Takes the entry out of its list that `link` leads to.
+///
+/// # Safety
+///
+/// As for [`touch`]; `link` is of a list, and not its end.
+unsafe fn drop_entry(state: *mut State, link: *mut u32) {
+    // SAFETY: the caller's.
+    unsafe {
+        let gone = entry(*link);
+        let number = core::mem::replace(&mut *link, (*gone).next);
+        (*gone).next = core::mem::replace(&mut (*state).free_entry, number);
     }
 }
 
@@ -293,18 +287,18 @@ unsafe fn take_entry(state: *mut State) -> u32 {
     }
 }
 
-/// Counts bytes of a block with this stamp.
+/// Counts bytes of a block that so many open regions have touched.
 ///
 /// # Safety
 ///
 /// As for [`touch`].
-unsafe fn take_over(state: *mut State, stamp: u32, bytes: u64, address: u64) {
+#[inline(always)]
+unsafe fn take_over(state: *mut State, level: usize, bytes: u64, address: u64) {
     if bytes == 0 {
         return;
     }
     // SAFETY: the caller's.
     unsafe {
-        let level = level(state, stamp);
         credit(state, Kind::Bytes, level, bytes.count_ones().into());
         if (*state).spans > 0 {
             spans::touch(state, level, address / BLOCK, bytes);
@@ -381,7 +375,7 @@ unsafe fn is_heap(state: *mut State, record: *mut Record, address: u64) -> bool 
     unsafe {
         if (*record).heap / 2 != (*state).epoch {
             let is_heap = start::options().all_memory
-                || !(stacks::contain(state, address) || unwind::is_loaded(address));
+                || !(stacks::contain(address) || unwind::is_loaded(address));
             (*record).heap = (*state).epoch * 2 + u32::from(is_heap);
         }
         (*record).heap % 2 == 1

@@ -4,7 +4,6 @@ use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::{arena::header, sys};
-use super::hot::State;
 use super::state_of;
 
 unsafe extern "C" {
@@ -42,20 +41,15 @@ pub(super) fn own() -> (u64, u64) {
     (address, len as u64)
 }
 
-/// Whether the stack of another thread that has regions is at `address`, or the one on which
-/// signals are handled.
-///
-/// # Safety
-///
-/// `state` is the calling thread's.
-pub(super) unsafe fn contain(state: *mut State, address: u64) -> bool {
+/// Whether the stack of a thread that has regions is at `address`, or the one on which the calling
+/// thread handles signals.
+pub(super) fn contain(address: u64) -> bool {
     // SAFETY: the capture is mapped. Others may just begin or end: then the epoch changes.
     unsafe {
         let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks).load(Ordering::Acquire);
-        let others = (0..tracks).map(state_of).filter(|other| *other != state);
-        others.into_iter().any(|other| {
-            let len = AtomicU64::from_ptr(&raw mut (*other).stack_len).load(Ordering::Relaxed);
-            let stack = AtomicU64::from_ptr(&raw mut (*other).stack).load(Ordering::Relaxed);
+        (0..tracks).map(state_of).any(|state| {
+            let len = AtomicU64::from_ptr(&raw mut (*state).stack_len).load(Ordering::Relaxed);
+            let stack = AtomicU64::from_ptr(&raw mut (*state).stack).load(Ordering::Relaxed);
             address.wrapping_sub(stack) < len
         }) || sys::signal_stack_contains(address)
     }
