@@ -186,37 +186,13 @@ pub fn findings(profile: &Profile, tree: &Tree, caches: &[Cache]) -> Vec<Finding
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analyses::test_profile::profile;
-    use crate::profile::Footprint;
+    use crate::analyses::test_profile::{profile, regions};
 
-    fn region(parent: Option<u32>, invocations: u64, bytes: u64, reused: u64) -> Region {
-        let footprint = |unit| Footprint {
-            total: invocations * bytes / unit,
-            max: bytes / unit,
-        };
-        Region {
-            parent,
-            kind: RegionKind::Function,
-            invocations,
-            bytes: footprint(1),
-            blocks: footprint(64),
-            pages: footprint(4096),
-            reused,
-            ..Region::default()
-        }
-    }
-
-    /// A thread, `main`, a matrix product of 3 MB, its rows, and a small sibling.
     fn matrices() -> Profile {
-        let mut profile = profile();
-        profile.regions = vec![
-            region(None, 1, 3_200_000, 0),
-            region(Some(0), 1, 3_200_000, 0),
-            region(Some(1), 1, 3_000_000, 0),
-            region(Some(2), 1000, 100_000, 98_000_000),
-            region(Some(1), 10, 6400, 0),
-        ];
-        profile
+        Profile {
+            regions: regions(),
+            ..profile()
+        }
     }
 
     #[test]
@@ -225,7 +201,7 @@ mod tests {
         let tree = Tree::new(&profile);
         assert_eq!(
             tree.children,
-            [vec![1], vec![2, 4], vec![3], vec![], vec![]]
+            [vec![1], vec![2, 4], vec![3], vec![], vec![5], vec![]]
         );
         assert_eq!(tree.without_wrappers(&profile, 0), 1);
         let cache = |name: &str, bytes| Cache {

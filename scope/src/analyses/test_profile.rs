@@ -1,8 +1,8 @@
 //! A small profile, made by hand, with one waste at each site.
 
 use crate::profile::{
-    Access, Edge, Exit, Field, Frame, Group, Histogram, Point, Profile, Resident, Run, Site,
-    Thread, Totals, Type, Window,
+    Access, BUCKETS, Edge, Exit, Field, Footprint, Frame, Group, Histogram, Point, Profile, Region,
+    RegionKind, Resident, Run, Site, Thread, Totals, Type, Window,
 };
 
 pub(crate) fn group(first: u64, last: u64, chunks: u64, lifetimes: u64, freed: u64) -> Group {
@@ -290,4 +290,52 @@ pub(crate) fn window(time: u64, thread: u32, accesses: Vec<Access>) -> Window {
         thread,
         accesses,
     }
+}
+
+/// A thread, `main`, a matrix product of 3 MB, its rows, and a small sibling with a span.
+pub(crate) fn regions() -> Vec<Region> {
+    let region = |parent, name: &str, invocations: u64, bytes: u64, reused| {
+        let footprint = |unit| Footprint {
+            total: invocations * bytes / unit,
+            max: bytes / unit,
+        };
+        let bits = (u64::BITS - bytes.leading_zeros()) as usize;
+        let mut footprints = vec![0; BUCKETS];
+        footprints[bits] = u32::try_from(invocations).unwrap_or(u32::MAX);
+        Region {
+            parent,
+            kind: RegionKind::Function,
+            name: name.to_owned(),
+            file: "/work/demo/src/main.rs".to_owned(),
+            line: 30,
+            level: 1,
+            invocations,
+            reads: invocations * bytes / 8,
+            bytes: footprint(1),
+            blocks: footprint(64),
+            pages: footprint(4096),
+            reused,
+            footprints,
+            growth: vec![bytes / 2, 0, bytes / 2, 0],
+            step: 1 << 16,
+            ..Region::default()
+        }
+    };
+    let thread = Region {
+        kind: RegionKind::Thread,
+        ..region(None, "thread", 1, 3_200_000, 0)
+    };
+    let span = Region {
+        kind: RegionKind::Span,
+        recursive: 3,
+        ..region(Some(4), "re\u{1b}[31mquest", 10, 640, 0)
+    };
+    vec![
+        thread,
+        region(Some(0), "demo::main", 1, 3_200_000, 0),
+        region(Some(1), "demo::product", 1, 3_000_000, 0),
+        region(Some(2), "demo::row", 1000, 100_000, 98_000_000),
+        region(Some(1), "demo::serve", 10, 6400, 0),
+        span,
+    ]
 }

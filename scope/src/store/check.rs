@@ -4,6 +4,9 @@
 use crate::format;
 use crate::profile::{BUCKETS, Chunk, Point, Profile, Site, Window};
 
+/// Entries of a region's growth.
+const MAX_GROWTH: usize = 64;
+
 pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
     let sites = profile.sites.len();
     if !profile.run.seconds.is_finite() {
@@ -17,6 +20,14 @@ pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
         curve(&thread.curve)?;
     }
     let there = |site: u32| (site as usize) < sites;
+    for (index, region) in profile.regions.iter().enumerate() {
+        if region.parent.is_some_and(|parent| parent as usize >= index) {
+            return Err("a region is called by one that does not come before it");
+        }
+        if region.footprints.len() != BUCKETS || region.growth.len() > MAX_GROWTH {
+            return Err("the distribution of a region has not all its parts, or too many");
+        }
+    }
     match profile
         .edges
         .iter()

@@ -1,10 +1,10 @@
 use ccmodel::Machine;
 use serde_json::Value;
 
-use super::terminal::{edges, sites, source, summary, threads, types};
+use super::terminal::{edges, regions, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
 use crate::analyses::diff::diff;
-use crate::analyses::test_profile::{access, group, profile, window};
+use crate::analyses::test_profile::{self, access, group, profile, window};
 use crate::profile::Profile;
 
 /// The hand-made profile with windows, on a machine that does not depend on where tests run.
@@ -368,9 +368,10 @@ pub(super) fn assert_documented(all: &Value, chapter: &str) -> usize {
 
 #[test]
 fn json_has_the_documented_keys() {
-    let run = run();
+    let mut run = run();
+    run.regions = test_profile::regions();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(assert_documented(&all, "JSON"), 24);
+    assert_eq!(assert_documented(&all, "JSON"), 26);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
     assert_eq!(all["findings"][0]["kind"], "partly-used");
@@ -479,4 +480,60 @@ fn no_number_stops_a_view() {
         }
     }
     assert!(tried > count, "{tried} of {count}");
+}
+
+#[test]
+fn regions_are_shown_as_a_tree_and_block_is_advised() {
+    let mut run = run();
+    let text = regions(&run, &options(100));
+    assert_eq!(text, "no regions were recorded: run with `--regions`\n");
+    run.regions = test_profile::regions();
+    let text = regions(&run, &options(120));
+    assert!(
+        text.starts_with("working set  demo::product touches 3.00 MB a call"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\nblock it     demo::product takes 3.00 MB of cache a call"),
+        "{text}"
+    );
+    assert!(
+        text.contains("the 1,000 calls of demo::row in it take 100 kB each"),
+        "{text}"
+    );
+    let table = text.split("\n\n").nth(1).expect("a table");
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    let ends: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row.split("  ").last())
+        .collect();
+    assert_eq!(
+        ends,
+        [
+            "demo::main",
+            "demo::product",
+            "demo::row",
+            "demo::serve",
+            "[re\\u{1b}[31mquest] (+3 within)"
+        ]
+    );
+    assert!(
+        rows.iter()
+            .all(|row| row.contains(" 0 %") || row.contains(" 98 %")),
+        "{text}"
+    );
+    // After a run, they stand in place of sites.
+    let after = summary(&run, &options(120));
+    assert!(
+        after.contains("block it") && !after.contains("\nfirst "),
+        "{after}"
+    );
+    assert!(after.lines().count() <= super::terminal::SCREEN, "{after}");
+    for width in [60, 80, 200] {
+        let text = regions(&run, &options(width));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= width),
+            "{text}"
+        );
+    }
 }

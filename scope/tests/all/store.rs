@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use ccscope::profile::{
-    Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Point, Profile, Resident, Run, Site,
-    Thread, Totals, Type, Window,
+    Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Point, Profile, Region, RegionKind,
+    Resident, Run, Site, Thread, Totals, Type, Window,
 };
 use ccscope::store::{self, Reader};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -178,7 +178,15 @@ impl Arbitrary for AnyProfile {
                 ns: number(g),
                 bytes: number(g),
             }),
-            regions: Vec::new(),
+            regions: some(g, 4, |g| Region {
+                kind: RegionKind::Span,
+                name: text(g),
+                invocations: number(g),
+                reused: number(g),
+                footprints: vec![u32::arbitrary(g); 48],
+                growth: some(g, 64, number),
+                ..Region::default()
+            }),
             edges: if sites.is_empty() {
                 Vec::new()
             } else {
@@ -286,7 +294,13 @@ fn small() -> Profile {
             ns: 70,
             bytes: 4096,
         }],
-        regions: Vec::new(),
+        regions: vec![Region {
+            name: "thread".into(),
+            level: 1,
+            invocations: 1,
+            footprints: vec![0; 48],
+            ..Region::default()
+        }],
         edges: vec![Edge {
             from: 0,
             offset: 8,
@@ -523,7 +537,7 @@ fn a_kilobyte_cannot_ask_for_a_gigabyte() {
 #[test]
 fn references_to_nothing_are_errors() {
     type Change = fn(&mut Profile);
-    let changes: [(Change, &str); 12] = [
+    let changes: [(Change, &str); 14] = [
         (|p| p.sites[0].stack[0] = 1, "a stack has a frame"),
         (|p| p.sites[0].place = Some(1), "a stack has a frame"),
         (|p| p.sites[0].type_id = Some(1), "of a type"),
@@ -531,6 +545,8 @@ fn references_to_nothing_are_errors() {
         (|p| p.sites[0].sizes.truncate(47), "a distribution"),
         (|p| p.run.seconds = f64::INFINITY, "not a number"),
         (|p| p.edges[0].to = 1, "an edge"),
+        (|p| p.regions[0].parent = Some(0), "a region"),
+        (|p| p.regions[0].footprints.clear(), "a region"),
         (|p| p.chunks[0].site = 1, "a chunk"),
         (|p| p.chunks[0].thread = 1, "a chunk"),
         (|p| p.windows[0].thread = 1, "a window"),
