@@ -15,6 +15,8 @@ const NEARLY_ALL: f64 = 0.9;
 const REUSED: f64 = 0.5;
 const AGAIN: f64 = 2.0;
 const PARTS: u64 = 4;
+/// Without parts, if it accesses each word so often by itself.
+const TIMES: f64 = 8.0;
 
 /// Lists of regions below each other.
 #[derive(Clone, Debug)]
@@ -127,6 +129,15 @@ pub enum Finding {
         /// Of the bytes that a part touches, those that the region had touched before.
         reused: f64,
     },
+    /// A region overflows a cache, and accesses the same bytes again and again by itself.
+    Again {
+        /// Index of the region.
+        region: usize,
+        /// The largest cache that it overflows.
+        cache: Cache,
+        /// Accesses of each 8 bytes that it touches.
+        times: f64,
+    },
 }
 
 /// Findings, those of the largest footprints first.
@@ -161,10 +172,31 @@ pub fn findings(profile: &Profile, tree: &Tree, caches: &[Cache]) -> Vec<Finding
                 part.invocations >= calls && part.mean_in_lines() <= cache.bytes as f64
             })
             .max_by_key(|&part| (regions[part].bytes.total, Reverse(part)));
+        let called = |of: fn(&Region) -> u64| {
+            let parts = tree.children[index].iter().map(|&part| of(&regions[part]));
+            of(region).saturating_sub(parts.fold(0, u64::saturating_add))
+        };
+        let own = called(|it| it.reads).saturating_add(called(|it| it.writes));
+        let times = 8.0 * ratio(own, region.bytes.total);
+        if times >= TIMES {
+            let cache = cache.clone();
+            let finding = Finding::Again {
+                region: index,
+                cache,
+                times,
+            };
+            blocks.push((times * region.bytes.total as f64, finding));
+            continue;
+        }
         let reused = |part: usize| ratio(regions[part].reused, regions[part].bytes.total);
         let Some(part) = part.filter(|&part| reused(part) >= REUSED) else {
             continue;
         };
+        // A part that accesses each word that often is a block already.
+        let accesses = regions[part].reads.saturating_add(regions[part].writes);
+        if 8.0 * ratio(accesses, regions[part].bytes.total) >= TIMES {
+            continue;
+        }
         // What it brings into the cache more than once.
         let again = reused(part) * regions[part].bytes.total as f64;
         if again >= AGAIN * region.bytes.total as f64 {
@@ -223,6 +255,21 @@ mod tests {
         assert_eq!(found, [Finding::WorkingSet { region: 2 }, expected]);
         assert_eq!(fits(&caches, 100_000.0).unwrap().name, "L2");
         assert_eq!(fits(&caches, 1e9), None);
+        let mut alone = matrices();
+        alone.regions[2].reads = 100_000_000;
+        alone.regions[3].reads = 0;
+        let found = findings(&alone, &Tree::new(&alone), &caches);
+        assert!(
+            matches!(found[1], Finding::Again { region: 2, times, .. } if times > 266.0),
+            "{found:?}"
+        );
+        let mut blocked = matrices();
+        blocked.regions[3].reads = 1000 * 100_000;
+        let found = findings(&blocked, &Tree::new(&blocked), &caches);
+        assert!(
+            !{ found.iter() }.any(|it| matches!(it, Finding::Block { .. })),
+            "{found:?}"
+        );
         // Parts that come to new bytes gain nothing.
         let mut streaming = profile;
         streaming.regions[3].reused = 0;

@@ -503,6 +503,7 @@ fn regions_are_shown_as_a_tree_and_block_is_advised() {
     let ends: Vec<&str> = rows
         .iter()
         .filter_map(|row| row.split("  ").last())
+        .map(str::trim)
         .collect();
     assert_eq!(
         ends,

@@ -208,7 +208,7 @@ fn requests_of_a_server() {
     cargo
         .arg(&profile)
         .args(["--release", "--locked", "--offline"]);
-    cargo.args(["-p", "server-programs", "--target-dir"]);
+    cargo.args(["-p", "region-programs", "--bin", "server", "--target-dir"]);
     cargo.arg(Path::new(SCRATCH).join("server"));
     cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     cargo.env("CCSCOPE_EVENTS", &events).args(["--", "20"]);

@@ -149,6 +149,21 @@ impl View<'_> {
                     format!("{name} touches {size} a call, nearly all that is touched"),
                 )
             }
+            Finding::Again {
+                region,
+                cache,
+                times,
+            } => {
+                let (region, name) = of(region);
+                let whole = bytes(rounded(region.mean_in_lines()));
+                let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
+                let text = format!(
+                    "{name} takes {whole} of cache a call, more than {cache} ({size}), and \
+                     accesses each word of that {times:.0} times: in blocks it could find it in \
+                     {cache}"
+                );
+                ("block it", text)
+            }
             Finding::Block {
                 region,
                 part,
