@@ -10,12 +10,14 @@ import { FORMS, flameTasks, flameView, metricsOf } from "./flame.js";
 import { columnsOf, sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
+import { regionsView } from "./regions.js";
 import { changesView } from "./changes.js";
 import { bytes, count, moment, percent, plural, seconds, shortCount } from "./units.js";
 
 const VIEWS = {
   changes: ["Changes", "What is worse, better, new and gone"],
   findings: ["Findings", "What is wrong, and what to try first"],
+  regions: ["Regions", "What each function and span touches"],
   flame: ["Flame graph", "Where bytes come from, by call stack"],
   sites: ["Sites", "All allocation points, as a table"],
   site: ["Site", "One allocation point in detail"],
@@ -97,13 +99,16 @@ function head() {
             `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`,
           )
         : null,
-      profile.accesses
+      profile.regions
+        ? card("regions", shortCount(profile.regions.list.length), "functions and spans, by call path")
+        : null,
+      profile.accesses && !profile.regions
         ? card(
             "scores",
             `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`,
             "lifetime, usage, useful lifetime: means without zeros, 1 is best",
           )
-        : profile.isScored
+        : profile.isScored && !profile.regions
           ? card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")
           : null,
     ),
@@ -155,6 +160,7 @@ function filters() {
       profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))),
     ),
   );
+  byId("filters").hidden = Boolean(profile.regions);
   const types = new Map();
   const peaks = profile.col["site.atPeak"];
   for (let site = 0; site < profile.sites; site++) {
@@ -260,7 +266,7 @@ function timeline(sites) {
       tables.push(beforeOf(profile, "before", 0));
       lines.push(stepped("allocated before", "before", { dash: [4, 3] }));
     }
-    if (profile.accesses) {
+    if (profile.accesses && !profile.regions) {
       tables.push(series("curve", 0, points, "touched"));
       lines.push(stepped("touched", "touched"));
     }
@@ -317,7 +323,9 @@ function timeline(sites) {
       h(
         "span",
         { class: "about" },
-        "Drag over a span of time to filter by it; click for the flame graph at a time.",
+        profile.regions
+          ? ""
+          : "Drag over a span of time to filter by it; click for the flame graph at a time.",
       ),
     ),
     element,
@@ -329,7 +337,9 @@ function timeline(sites) {
     height: 150,
     span,
     mark: state.metric === "at" ? Number(state.at || profile.peakSeconds) : null,
-    choose: (from, to) => set({ from: from.toPrecision(6), to: to.toPrecision(6) }),
+    choose: profile.regions
+      ? null
+      : (from, to) => set({ from: from.toPrecision(6), to: to.toPrecision(6) }),
     point: (at) => set({ view: "flame", metric: "at", at: Math.max(0, at).toPrecision(6) }),
   });
 }
@@ -420,6 +430,7 @@ function view(sites) {
     );
   } else if (state.view === "changes") content = changesView(profile, sites);
   else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
+  else if (state.view === "regions") [content, draws] = regionsView(profile, state.region);
   else if (state.view === "about") content = aboutView();
   else content = findingsView(profile, sites);
   element.dataset.view = state.view;
@@ -586,11 +597,16 @@ async function open() {
   profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
   if (!profile.old) delete VIEWS.changes;
   if (!profile.isOurs) delete VIEWS.pointers;
+  // A profile has regions or sites.
+  const views = profile.regions ? ["findings", "flame", "sites", "site", "pointers"] : ["regions"];
+  for (const view of views) delete VIEWS[view];
   const among = (values) => (value) => values.includes(value);
   const isTime = (value) => Number(value) >= 0;
-  begin(profile.old ? "changes" : "findings", {
+  const first = profile.regions ? "regions" : "findings";
+  begin(profile.old ? "changes" : first, {
     view: among(Object.keys(VIEWS)),
     site: (value) => value === "" || (/^\d+$/.test(value) && Number(value) < profile.sites),
+    region: (value) => value === "" || profile.regions?.list[Number(value)] !== undefined,
     thread: among(["", ...profile.threads.map(([id]) => String(id))]),
     from: isTime,
     to: isTime,

@@ -3,6 +3,7 @@
 const DEFAULTS = {
   view: "findings",
   site: "",
+  region: "",
   fn: "",
   type: "",
   thread: "",

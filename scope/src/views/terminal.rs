@@ -18,6 +18,7 @@ use crate::views::{Results, stack};
 
 pub use crate::views::{Filter, Options, Sort};
 pub use regions::regions;
+pub(in crate::views) use regions::{region_finding, region_name};
 pub use site::source;
 
 mod regions;

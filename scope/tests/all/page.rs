@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use ccmodel::Machine;
 use ccscope::analyses::diff::{Diff, diff};
 use ccscope::imports;
-use ccscope::profile::{Chunk, Profile};
+use ccscope::profile::{Chunk, Footprint, Profile, Region, RegionKind};
 use ccscope::views::{Options, page};
 use serde_json::json;
 use tempfile::TempDir;
@@ -426,4 +426,87 @@ fn ten_million_chunks_open() {
     let matches = text(&mut browser, "#matches");
     assert!(matches.ends_with(" of 100,000 sites"), "{matches}");
     assert!(shown(&mut browser, "tr[data-site]") > 0);
+}
+
+/// A caller of 4 MB with 1000 calls of a region whose name is markup, and a span.
+fn with_regions() -> Profile {
+    let region = |parent, name: &str, invocations: u64, bytes: u64| {
+        let footprint = |unit| Footprint {
+            total: invocations * bytes / unit,
+            max: bytes / unit,
+        };
+        let mut footprints = vec![0; 48];
+        footprints[20] = 1;
+        Region {
+            parent,
+            kind: RegionKind::Function,
+            name: name.to_owned(),
+            level: 1,
+            invocations,
+            reads: invocations * bytes / 8,
+            bytes: footprint(1),
+            blocks: footprint(64),
+            pages: footprint(4096),
+            reused: (invocations * bytes).saturating_sub(4_000_000),
+            footprints,
+            growth: vec![bytes, 0, 0, 0],
+            step: 1 << 16,
+            ..Region::default()
+        }
+    };
+    let mut profile = page_profile::profile(0);
+    profile.regions = vec![
+        region(None, "thread", 1, 4_000_000),
+        region(Some(0), "outer", 1, 4_000_000),
+        region(Some(1), "<img src=x onerror=alert(1)>", 1000, 100_000),
+        Region {
+            kind: RegionKind::Span,
+            ..region(Some(1), "request", 10, 4000)
+        },
+    ];
+    profile
+}
+
+#[test]
+fn regions_have_a_graph_a_table_and_findings() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let machine = Machine::preset("zen4-desktop").unwrap();
+    let options = Options {
+        machine: Some(machine),
+        ..Options::default()
+    };
+    let path = folder.path().join("page.html");
+    let chunks = std::iter::empty::<Result<Vec<Chunk>, Infallible>>();
+    let html = page::to_html(&with_regions(), None, chunks, &options).unwrap();
+    fs::write(&path, html).unwrap();
+    browser.open(&path, "");
+    assert_eq!(text(&mut browser, "#tabs"), "Regions\nAbout");
+    assert_eq!(shown(&mut browser, ".regions .region"), 4);
+    assert_eq!(shown(&mut browser, "#view tbody tr"), 4);
+    assert_eq!(shown(&mut browser, "img"), 0, "a name is no markup");
+    let found = text(&mut browser, ".findings");
+    assert!(
+        found.contains("block it: outer takes 4.00 MB of cache a call"),
+        "{found}"
+    );
+    // Boxes lie within their caller's.
+    let within = browser.eval(
+        "(() => { const all = [...document.querySelectorAll('.regions .region')]; \
+         const at = all.map((it) => it.getBoundingClientRect()); \
+         return at.every((it) => it.left >= at[0].left - 1 && it.right <= at[0].right + 1); })()",
+    );
+    assert_eq!(within, json!(true));
+    browser.open(&path, "region=3");
+    assert_eq!(text(&mut browser, "#view h3"), "[request]");
+    let facts = text(&mut browser, "#view dl.facts");
+    assert!(
+        facts.contains("4.00 kB, at most 4.00 kB") && facts.contains("L1"),
+        "{facts}"
+    );
+    browser.act("document.querySelectorAll('.regions .region')[2].click()");
+    assert!(text(&mut browser, "#view h3").contains("onerror"));
+    assert_eq!(browser.complaints, Vec::<String>::new());
 }

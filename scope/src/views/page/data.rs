@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
 
+use ccmodel::Machine;
 use serde_json::{Value, json};
 
 use super::columns::Columns;
@@ -19,11 +20,12 @@ use crate::analyses::curves::gap_at_peak;
 use crate::analyses::diff::{Diff, SiteChange};
 use crate::analyses::findings::{Amount, Finding, seconds_per_event};
 use crate::analyses::misses::{Interval, SiteMisses};
+use crate::analyses::regions::{Tree, caches, findings};
 use crate::analyses::scores::{Pattern, global};
 use crate::analyses::structures::{element_offset, structures};
 use crate::analyses::units::{count, rounded};
 use crate::profile::{Chunk, Frame, Group, Histogram, Point, Profile, Site};
-use crate::views::terminal::range;
+use crate::views::terminal::{self, range};
 use crate::views::text::{escape, short_function, short_path};
 use crate::views::{Options, Results, diff};
 
@@ -35,6 +37,9 @@ const THREAD_CURVES: usize = 16;
 /// Sites that wait longest, and edges, which the page has.
 const WAITS: usize = 100;
 const EDGES: usize = 2000;
+/// Regions that the page has, and findings about them.
+const REGIONS: usize = 2000;
+const REGION_FINDINGS: usize = 10;
 /// Rows of each table of changed sites.
 const CHANGES: usize = 200;
 /// Waits that take less of all waiting are not named among findings.
@@ -495,6 +500,66 @@ impl<'a> Data<'a> {
             "misses": self.misses(),
             "edges": self.edges(),
             "structures": structures(profile),
+            "regions": self.regions(),
+        })
+    }
+
+    /// The largest regions with those that call them; `null` without.
+    fn regions(&self) -> Value {
+        let profile = self.profile;
+        if profile.regions.is_empty() {
+            return Value::Null;
+        }
+        let mut order: Vec<usize> = (0..profile.regions.len()).collect();
+        order.sort_by_key(|&index| (Reverse(profile.regions[index].blocks.max), index));
+        order.truncate(REGIONS);
+        // A caller touches at least as much, but may have been cut off among its equals.
+        order.sort_unstable();
+        let place = |index: u32| order.binary_search(&usize::try_from(index).ok()?).ok();
+        let list = order.iter().map(|&index| {
+            let it = &profile.regions[index];
+            let bits = (0..).zip(&it.footprints).filter(|(_, count)| **count > 0);
+            let parent = it
+                .parent
+                .and_then(place)
+                .and_then(|at| i64::try_from(at).ok());
+            json!({
+                "parent": parent.unwrap_or(-1),
+                "name": terminal::region_name(it),
+                "place": match &*it.file {
+                    "" => String::new(),
+                    file => format!("{}:{}", short_path(file, self.root()), it.line),
+                },
+                "invocations": it.invocations,
+                "recursive": it.recursive,
+                "reads": it.reads,
+                "writes": it.writes,
+                "allocations": it.allocations,
+                "allocated": it.allocated,
+                "bytes": it.bytes.total,
+                "most": it.bytes.max,
+                "blocks": it.blocks.total,
+                "pages": it.pages.total,
+                "reused": it.reused,
+                "fresh": it.fresh,
+                "footprints": bits.map(|it: (u32, &u32)| json!(it)).collect::<Vec<Value>>(),
+                "growth": it.growth,
+                "step": it.step,
+            })
+        });
+        let list: Vec<Value> = list.collect();
+        let machine = self
+            .options
+            .machine
+            .as_ref()
+            .unwrap_or_else(|| Machine::this());
+        let caches = caches(machine);
+        let findings = findings(profile, &Tree::new(profile), &caches);
+        let sentence = |it| json!(terminal::region_finding(profile, it));
+        json!({
+            "list": list,
+            "findings": findings.iter().take(REGION_FINDINGS).map(sentence).collect::<Vec<_>>(),
+            "caches": caches.iter().map(|it| json!([escape(&it.name), it.bytes])).collect::<Vec<_>>(),
         })
     }
 

@@ -51,7 +51,7 @@ const LIBRARIES: [(&str, &str); 5] = [
     ),
 ];
 /// Our own modules, each after those that it imports.
-const MODULES: [&str; 17] = [
+const MODULES: [&str; 18] = [
     page_file!("units.js"),
     page_file!("colours.js"),
     page_file!("dom.js"),
@@ -67,6 +67,7 @@ const MODULES: [&str; 17] = [
     page_file!("bytes.js"),
     page_file!("site.js"),
     page_file!("graph.js"),
+    page_file!("regions.js"),
     page_file!("changes.js"),
     page_file!("main.js"),
 ];

@@ -11,6 +11,8 @@ use crate::views::text::{Table, bars, escape, short_function};
 
 /// Columns of the bars of growth.
 const BARS: usize = 16;
+/// Terminals with fewer columns show none.
+const BARS_WIDTH: usize = 110;
 /// Findings that are told.
 const FINDINGS: usize = 3;
 
@@ -52,7 +54,7 @@ impl View<'_> {
             .unwrap_or_else(|| Machine::this());
         let (tree, caches) = (Tree::new(profile), caches(machine));
         for finding in findings(profile, &tree, &caches).into_iter().take(FINDINGS) {
-            let (label, text) = self.sentence(&finding);
+            let (label, text) = region_finding(profile, &finding);
             self.labelled(label, &text);
         }
         let sizes: Vec<String> = { caches.iter() }
@@ -62,10 +64,13 @@ impl View<'_> {
             self.labelled("caches", &sizes.join(", "));
         }
         self.line("");
-        let heads = [
+        let mut heads = vec![
             ">mean", ">largest", ">lines", ">pages", "fits", ">calls", ">known", ">new", ">reads",
             ">writes", "growth", "region",
         ];
+        if self.width < BARS_WIDTH {
+            heads.retain(|head| *head != "growth");
+        }
         let mut table = Table::new(&heads);
         let shown = largest(profile, &tree, rows);
         let mut left: Vec<(usize, usize)> =
@@ -95,21 +100,6 @@ impl View<'_> {
         );
     }
 
-    fn region_name(&self, region: &Region) -> String {
-        let mut name = match region.kind {
-            RegionKind::Thread => plural(region.invocations, "thread"),
-            RegionKind::Function => escape(&short_function(&region.name)),
-            RegionKind::Span => format!("[{}]", escape(&region.name)),
-        };
-        if region.level > 1 {
-            name = format!("{name}, level {}", region.level);
-        }
-        if region.recursive > 0 {
-            name = format!("{name} (+{} within)", short_count(region.recursive));
-        }
-        name
-    }
-
     fn cells(&self, region: &Region, depth: usize, caches: &[Cache]) -> Vec<String> {
         let fit = fits(caches, region.mean_in_lines());
         let mean = |sum: u64| short_count(rounded(ratio(sum, region.invocations)));
@@ -118,7 +108,7 @@ impl View<'_> {
             .map(|part| part.iter().copied().fold(0, u64::saturating_add))
             .collect();
         let most = growth.iter().copied().max().unwrap_or(0);
-        vec![
+        let mut cells = vec![
             bytes(rounded(region.mean_bytes())),
             bytes(region.bytes.max),
             mean(region.blocks.total),
@@ -129,60 +119,82 @@ impl View<'_> {
             percent(ratio(region.fresh, region.bytes.total)),
             short_count(region.reads),
             short_count(region.writes),
-            bars(&growth, most),
-            format!("{}{}", "  ".repeat(depth), self.region_name(region)),
-        ]
+        ];
+        if self.width >= BARS_WIDTH {
+            cells.push(bars(&growth, most));
+        }
+        cells.push(format!("{}{}", "  ".repeat(depth), region_name(region)));
+        cells
     }
+}
 
-    /// A finding with its label.
-    fn sentence(&self, finding: &Finding) -> (&'static str, String) {
-        let of = |index: &usize| {
-            let region = &self.profile.regions[*index];
-            (region, self.region_name(region))
-        };
-        match finding {
-            Finding::WorkingSet { region } => {
-                let (region, name) = of(region);
-                let size = bytes(rounded(region.mean_bytes()));
-                (
-                    "working set",
-                    format!("{name} touches {size} a call, nearly all that is touched"),
-                )
-            }
-            Finding::Again {
-                region,
-                cache,
-                times,
-            } => {
-                let (region, name) = of(region);
-                let whole = bytes(rounded(region.mean_in_lines()));
-                let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
-                let text = format!(
-                    "{name} takes {whole} of cache a call, more than {cache} ({size}), and \
-                     accesses each word of that {times:.0} times: in blocks it could find it in \
-                     {cache}"
-                );
-                ("block it", text)
-            }
-            Finding::Block {
-                region,
-                part,
-                cache,
-                reused,
-            } => {
-                let ((region, name), (part, parts)) = (of(region), of(part));
-                let [whole, piece] =
-                    [region, part].map(|region| bytes(rounded(region.mean_in_lines())));
-                let calls = short_count(rounded(ratio(part.invocations, region.invocations)));
-                let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
-                let text = format!(
-                    "{name} takes {whole} of cache a call, more than {cache} ({size}); the {calls} \
-                     calls of {parts} in it take {piece} each and find {} of it touched before: \
-                     in another order they could find it in {cache}",
-                    percent(*reused)
-                );
-                ("block it", text)
-            }
+/// What a region is called: escaped, and short.
+pub(in crate::views) fn region_name(region: &Region) -> String {
+    let mut name = match region.kind {
+        RegionKind::Thread => plural(region.invocations, "thread"),
+        RegionKind::Function => escape(&short_function(&region.name)),
+        RegionKind::Span => format!("[{}]", escape(&region.name)),
+    };
+    if region.level > 1 {
+        name = format!("{name}, level {}", region.level);
+    }
+    if region.recursive > 0 {
+        name = format!("{name} (+{} within)", short_count(region.recursive));
+    }
+    name
+}
+
+/// A finding with its label.
+pub(in crate::views) fn region_finding(
+    profile: &Profile,
+    finding: &Finding,
+) -> (&'static str, String) {
+    let of = |index: &usize| {
+        let region = &profile.regions[*index];
+        (region, region_name(region))
+    };
+    match finding {
+        Finding::WorkingSet { region } => {
+            let (region, name) = of(region);
+            let size = bytes(rounded(region.mean_bytes()));
+            (
+                "working set",
+                format!("{name} touches {size} a call, nearly all that is touched"),
+            )
+        }
+        Finding::Again {
+            region,
+            cache,
+            times,
+        } => {
+            let (region, name) = of(region);
+            let whole = bytes(rounded(region.mean_in_lines()));
+            let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
+            let text = format!(
+                "{name} takes {whole} of cache a call, more than {cache} ({size}), and \
+                 accesses each word of that {times:.0} times: in blocks it could find it in \
+                 {cache}"
+            );
+            ("block it", text)
+        }
+        Finding::Block {
+            region,
+            part,
+            cache,
+            reused,
+        } => {
+            let ((region, name), (part, parts)) = (of(region), of(part));
+            let [whole, piece] =
+                [region, part].map(|region| bytes(rounded(region.mean_in_lines())));
+            let calls = short_count(rounded(ratio(part.invocations, region.invocations)));
+            let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
+            let text = format!(
+                "{name} takes {whole} of cache a call, more than {cache} ({size}); the {calls} \
+                 calls of {parts} in it take {piece} each and find {} of it touched before: \
+                 in another order they could find it in {cache}",
+                percent(*reused)
+            );
+            ("block it", text)
         }
     }
 }
