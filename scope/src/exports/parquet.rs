@@ -22,7 +22,7 @@ use crate::analyses::findings::{Amount, Options, findings, seconds_per_event};
 use crate::analyses::misses::misses;
 use crate::analyses::scores::{self, scores};
 use crate::analyses::types::{TypeSums, by_type, type_name};
-use crate::profile::{Chunk, Exit, Point, Profile, Site};
+use crate::profile::{Chunk, Exit, Point, Profile, Region, RegionKind, Site};
 
 /// Version of the schema, which each run's row has.
 pub const SCHEMA: i64 = 1;
@@ -168,6 +168,7 @@ pub fn write(
         ("type", types(profile)),
         ("curve", curves(profile)),
         ("edge", edges(profile)),
+        ("region", regions(profile)),
         ("finding", found(profile)),
     ];
     for (name, columns) in tables {
@@ -432,6 +433,41 @@ fn edges(profile: &Profile) -> Vec<Column> {
         ("to_site", ints(edges, |it| it.to.into())),
         ("loads", ints(edges, |it| it.loads)),
         ("followed", ints(edges, |it| it.followed)),
+    ]
+}
+
+/// Their place in the profile is their number: callers come first.
+fn regions(profile: &Profile) -> Vec<Column> {
+    let regions = &profile.regions;
+    let callers = regions.iter().map(|it| it.parent.map(i64::from));
+    let kind = |it: &Region| match it.kind {
+        RegionKind::Thread => text("thread"),
+        RegionKind::Function => text("function"),
+        RegionKind::Span => text("span"),
+    };
+    let texts = |of: &dyn Fn(&Region) -> ByteArray| Values::Text(regions.iter().map(of).collect());
+    vec![
+        ("region", Values::Int((0..).take(regions.len()).collect())),
+        ("caller", Values::MaybeInt(callers.collect())),
+        ("kind", texts(&kind)),
+        ("name", texts(&|it| text(&it.name))),
+        ("file", texts(&|it| text(&it.file))),
+        ("line", ints(regions, |it| it.line.into())),
+        ("level", ints(regions, |it| it.level.into())),
+        ("invocations", ints(regions, |it| it.invocations)),
+        ("recursive", ints(regions, |it| it.recursive)),
+        ("reads", ints(regions, |it| it.reads)),
+        ("writes", ints(regions, |it| it.writes)),
+        ("allocations", ints(regions, |it| it.allocations)),
+        ("allocated", ints(regions, |it| it.allocated)),
+        ("bytes", ints(regions, |it| it.bytes.total)),
+        ("most_bytes", ints(regions, |it| it.bytes.max)),
+        ("blocks", ints(regions, |it| it.blocks.total)),
+        ("most_blocks", ints(regions, |it| it.blocks.max)),
+        ("pages", ints(regions, |it| it.pages.total)),
+        ("most_pages", ints(regions, |it| it.pages.max)),
+        ("reused", ints(regions, |it| it.reused)),
+        ("fresh", ints(regions, |it| it.fresh)),
     ]
 }
 

@@ -119,3 +119,21 @@ fn numbers_have_names() {
     // Two microseconds an event.
     assert_eq!(drag, [0, 0, 0, 486_000]);
 }
+
+#[test]
+fn collapsed_regions_are_what_calls_touch_by_themselves() {
+    let mut profile = profile();
+    profile.regions = crate::analyses::test_profile::regions();
+    let text = bytes(|out| collapsed::write(&profile, Weight::Peak, Machine::this(), out).unwrap());
+    let text = String::from_utf8(text).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let main = "thread;demo::main";
+    let expected = [
+        format!("{main} 193600"),
+        format!("{main};demo::product 2900000"),
+        format!("{main};demo::product;demo::row 100000"),
+        format!("{main};demo::serve 5760"),
+        format!("{main};demo::serve;re [31mquest 640"),
+    ];
+    assert_eq!(lines, expected);
+}

@@ -461,7 +461,7 @@ fn with_regions() -> Profile {
         region(Some(1), "<img src=x onerror=alert(1)>", 1000, 100_000),
         Region {
             kind: RegionKind::Span,
-            ..region(Some(1), "request", 10, 4000)
+            ..region(Some(1), "request", 10, 40_000)
         },
     ];
     profile
@@ -485,7 +485,7 @@ fn regions_have_a_graph_a_table_and_findings() {
     browser.open(&path, "");
     assert_eq!(text(&mut browser, "#tabs"), "Regions\nAbout");
     assert_eq!(shown(&mut browser, ".regions .region"), 4);
-    assert_eq!(shown(&mut browser, "#view tbody tr"), 4);
+    assert_eq!(shown(&mut browser, "#view button.link"), 4);
     assert_eq!(shown(&mut browser, "img"), 0, "a name is no markup");
     let found = text(&mut browser, ".findings");
     assert!(
@@ -503,7 +503,7 @@ fn regions_have_a_graph_a_table_and_findings() {
     assert_eq!(text(&mut browser, "#view h3"), "[request]");
     let facts = text(&mut browser, "#view dl.facts");
     assert!(
-        facts.contains("4.00 kB, at most 4.00 kB") && facts.contains("L1"),
+        facts.contains("40.0 kB, at most 40.0 kB") && facts.contains("L2"),
         "{facts}"
     );
     browser.act("document.querySelectorAll('.regions .region')[2].click()");
