@@ -114,6 +114,11 @@ unsafe fn opens_mut<'s>(state: *mut State) -> &'s mut [Open] {
     }
 }
 
+/// A place for a call.
+///
+/// # Safety
+///
+/// `index` is below [`MAX_CALLS`].
 unsafe fn call(state: *mut State, index: u64) -> *mut Call {
     // SAFETY: the caller's.
     unsafe {
@@ -196,11 +201,15 @@ unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
 }
 
 /// A track that no thread has, or null.
+///
+/// # Safety
+///
+/// The capture is mapped.
 unsafe fn take_track() -> *mut State {
     for number in 0..layout::MAX_TRACKS {
         let (word, bit) = (&IN_USE[number as usize / 64], 1 << (number % 64));
         if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
-            // SAFETY: the capture is mapped.
+            // SAFETY: the caller's.
             unsafe {
                 let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks);
                 tracks.fetch_max(number + 1, Ordering::Relaxed);
@@ -225,8 +234,8 @@ pub(crate) unsafe fn end_thread(local: *mut Local) {
         if state.is_null() {
             return;
         }
-        while (*state).track.depth > 0 {
-            close(state, (*state).track.depth as usize - 1, (*local).now);
+        for depth in (0..(*state).track.depth as usize).rev() {
+            close(state, depth, (*local).now);
         }
         (*state).stack_len = 0;
         let number = u64::from((*state).number) - 1;
@@ -458,8 +467,8 @@ unsafe fn remove(state: *mut State, index: u64, now: u64) {
 unsafe fn drop_dead(state: *mut State, stack: u64, at: bool) {
     // SAFETY: the caller's.
     unsafe {
-        while (*state).calls > 0 {
-            let last = *call(state, (*state).calls - 1);
+        for index in (0..(*state).calls).rev() {
+            let last = *call(state, index);
             let is_alive = last.stack > stack || last.stack == stack && !at;
             if is_alive || last.kind != CallKind::Function {
                 return;
@@ -468,7 +477,7 @@ unsafe fn drop_dead(state: *mut State, stack: u64, at: bool) {
             if stack.wrapping_sub((*state).stack) >= (*state).stack_len {
                 return;
             }
-            remove(state, (*state).calls - 1, (*local()).now);
+            remove(state, index, (*local()).now);
         }
     }
 }

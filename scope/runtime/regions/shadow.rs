@@ -1,7 +1,7 @@
 //! Which open regions have touched which bytes.
 //!
 //! A region gets its version with its first access, and versions only grow, so those of a thread's
-//! open regions are in order. Each byte has one stamp for all of them (SlimTV: 000, section 3.2):
+//! open regions are in order. Each byte has one stamp for all of them (`SlimTV`: 000, section 3.2):
 //! the version of the innermost region of its last access. The open regions with at most that
 //! version have touched it; for those further in it is new. That adds to one count and subtracts
 //! from another; the sums are made when a region ends.

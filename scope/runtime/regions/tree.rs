@@ -152,6 +152,10 @@ unsafe fn level(state: *mut State, of: u32) -> u32 {
 }
 
 /// The region of `key` on the path to `from`; 0 if there is none.
+///
+/// # Safety
+///
+/// `from` is a region, or 0.
 unsafe fn ancestor(mut from: u32, key: u64) -> u32 {
     // SAFETY: the caller's; a parent was made before.
     unsafe {

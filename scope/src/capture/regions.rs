@@ -163,18 +163,15 @@ fn place(
         }
         region::SPAN => {
             place.kind = RegionKind::Span;
-            let offset = (raw.key & u64::from(u32::MAX)).wrapping_sub(1);
-            let len: Option<u8> = (offset < header.names_used)
-                .then(|| {
-                    capture
-                        .get(usize::try_from(layout::NAMES + offset).ok()?)
-                        .copied()
-                })
-                .flatten();
-            let from = layout::NAMES + offset + 1;
-            let name = len.and_then(|len| {
-                let from = usize::try_from(from).ok()?;
-                capture.get(from..from + usize::from(len))
+            // Its number is one more than where its length stands.
+            let number = raw.key & u64::from(u32::MAX);
+            let offset = number
+                .checked_sub(1)
+                .filter(|offset| *offset < header.names_used);
+            let name = offset.and_then(|offset| {
+                let at = usize::try_from(layout::NAMES + offset).ok()?;
+                let len = usize::from(*capture.get(at)?);
+                capture.get(at + 1..at + 1 + len)
             });
             let Some(name) = name else {
                 return Err(damaged("a span has no name"));

@@ -33,7 +33,7 @@ pub(super) enum Command {
     #[command(disable_help_flag = true)]
     Cc {
         /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`; with
-        /// CCSCOPE_REGIONS=1 for `run --regions`
+        /// `CCSCOPE_REGIONS=1` for `run --regions`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },

@@ -7,10 +7,15 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use ccscope::Profile;
+use ccscope::format::{self, layout};
 use ccscope::profile::{Region, RegionKind};
 use tempfile::TempDir;
 
-use crate::programs::{CCSCOPE, Instrumented, SCRATCH, cargo_run_with, command, succeed, text};
+use crate::building::{Capture, zero};
+use crate::programs::{
+    CCSCOPE, Instrumented, Run, SCRATCH, SOURCES, cargo_run_with, command, is_installed, succeed,
+    text,
+};
 use reference::{Sums, regions};
 
 /// The program, built once.
@@ -229,4 +234,164 @@ fn requests_of_a_server() {
             assert!((bytes..bytes + 8000).contains(&span.bytes.max), "{span:?}");
         }
     }
+}
+
+/// Units of work, and the longest chain of them in which each reads what one before has written.
+/// The first over the second is the self-parallelism of a loop (Kremlin's, in 000), as far as
+/// memory tells.
+fn parallelism(name: &str) -> (u32, u32) {
+    let (_, log) = run(name, &[]);
+    let (mut units, mut longest, mut own, mut is_in) = (0_u32, 0_u32, 0_u32, false);
+    let mut written: HashMap<u64, u32> = HashMap::new();
+    let mut writes = Vec::new();
+    let mut rest = &log[..];
+    while let Some((record, after)) = rest.split_first_chunk::<32>() {
+        let word = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().unwrap());
+        rest = after;
+        match record[0] {
+            12 => rest = &rest[usize::try_from(word(16)).unwrap().next_multiple_of(32)..],
+            5 => (is_in, own) = (true, 0),
+            1 if is_in => own = own.max(written.get(&(word(8) / 8)).copied().unwrap_or(0)),
+            2 if is_in => writes.push(word(8) / 8),
+            6 => {
+                written.extend(writes.drain(..).map(|place| (place, own + 1)));
+                (units, longest, is_in) = (units + 1, longest.max(own + 1), false);
+            }
+            _ => {}
+        }
+    }
+    (units, longest)
+}
+
+/// Why there is no analysis of parallelism: dependences through memory give the known answers, and
+/// those through registers, which no callback tells, are missing.
+#[test]
+fn dependences_through_registers_are_not_seen() {
+    let known = [
+        ("independent", (64, 1)),
+        ("pipeline", (60, 22)),
+        ("divide", (63, 6)),
+        ("wavefront", (64, 15)),
+    ];
+    for (name, expected) in known {
+        assert_eq!(parallelism(name), expected, "{name}");
+    }
+    // Each unit needs the one before: the chain has 64.
+    for name in ["list", "reduction"] {
+        assert_eq!(parallelism(name), (64, 1), "{name}");
+    }
+}
+
+/// Functions of C, by each compiler: those that are not inlined.
+#[test]
+fn functions_of_c() {
+    for compiler in ["gcc", "clang"]
+        .into_iter()
+        .filter(|name| is_installed(name))
+    {
+        let folder = TempDir::new().unwrap();
+        let program = folder.path().join("regions");
+        let mut compile = command(CCSCOPE);
+        compile.args(["cc", "-O1", "-o"]).arg(&program);
+        compile.arg(Path::new(SOURCES).join("regions.c"));
+        compile
+            .env("CCSCOPE_CC", compiler)
+            .env("CCSCOPE_REGIONS", "1");
+        succeed(&mut compile);
+        let run = Run::of(&["--regions", program.to_str().unwrap()]);
+        assert_eq!(run.out(), "8386605\n", "{compiler}: {}", run.err());
+        let profile = run.profile();
+        let [halves] = named(&profile, "halves")[..] else {
+            panic!("{compiler}: {:?}", profile.regions)
+        };
+        assert_eq!(
+            (halves.invocations, halves.recursive),
+            (1, 14),
+            "{compiler}"
+        );
+        assert_eq!(halves.bytes.max, 8 * 4096, "{compiler}");
+        let sums = named(&profile, "sum");
+        let sums: Vec<_> = sums
+            .iter()
+            .map(|it| (it.invocations, it.bytes.max))
+            .collect();
+        assert_eq!(sums, [(8, 8 * 512), (1, 80)], "{compiler}");
+        // Without the option, the same program is profiled as any other.
+        let run = Run::of(&[program.to_str().unwrap()]);
+        assert_eq!(run.profile().total.heap_reads, 4096 + 10, "{compiler}");
+    }
+    // One that is not built for regions is refused in a line.
+    let run = Run::of(&["--regions", "/bin/true"]);
+    assert!(!run.output.status.success());
+    assert!(
+        run.err()
+            .contains("is not built for regions: use `cargo ccscope run --regions`")
+    );
+}
+
+#[test]
+fn regions_that_cannot_be_are_errors() {
+    let region = |parent, kind, level| format::Region {
+        parent,
+        kind,
+        level,
+        invocations: 1,
+        ..zero()
+    };
+    let thread = region(0, format::region::THREAD, 1);
+    let with = |regions: &[format::Region], open: Option<format::Open>, depth| {
+        let mut capture = Capture::new();
+        for (number, region) in (1..).zip(regions) {
+            capture.entry(layout::REGIONS, number, *region);
+        }
+        capture.header.regions = regions.len() as u64;
+        capture.header.tracks = 1;
+        let track = format::Track { depth, ..zero() };
+        capture.put(layout::TRACKS, track);
+        if let Some(open) = open {
+            capture.put(layout::TRACKS + layout::OPENS, open);
+        }
+        capture.profile()
+    };
+    let open = |region| format::Open { region, ..zero() };
+    let whole = with(&[thread], Some(open(1)), 1).unwrap();
+    assert_eq!((whole.regions.len(), whole.regions[0].invocations), (1, 2));
+    let span = region(1, format::region::SPAN, 1);
+    for (regions, open, depth, what) in [
+        (vec![thread], None, u64::MAX, "more regions are open"),
+        (
+            vec![thread],
+            Some(open(2)),
+            1,
+            "an open region is not there",
+        ),
+        (
+            vec![region(1, 0, 1)],
+            None,
+            0,
+            "within one that is not there",
+        ),
+        (vec![thread, region(1, 9, 1)], None, 0, "of no kind"),
+        (vec![thread, span], None, 0, "a span has no name"),
+    ] {
+        let error = with(&regions, open, depth).unwrap_err();
+        assert!(error.contains(what), "{what}: {error}");
+    }
+    // Numbers of any size are summed without overflow.
+    let huge = format::Region {
+        invocations: u64::MAX,
+        reads: u64::MAX,
+        shift: u64::MAX,
+        footprints: [u32::MAX; 48],
+        growth: [u64::MAX; 32],
+        touched: [format::Touched {
+            total: u64::MAX,
+            max: u64::MAX,
+        }; 3],
+        ..thread
+    };
+    let profile = with(&[huge, huge], Some(open(1)), 1).unwrap();
+    assert_eq!(profile.regions[0].invocations, u64::MAX);
+    // One that was being made when the process ended is left out.
+    assert_eq!(with(&[thread, zero()], None, 0).unwrap().regions.len(), 1);
 }

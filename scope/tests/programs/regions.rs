@@ -24,6 +24,12 @@ fn main() {
         "matrix" => matrix,
         "strings" => strings,
         "futures" => futures,
+        "independent" => independent,
+        "reduction" => reduction,
+        "list" => list,
+        "pipeline" => pipeline,
+        "divide" => divide,
+        "wavefront" => wavefront,
         _ => || 0,
     };
     println!("{name} {}", run());
@@ -255,4 +261,89 @@ fn futures() -> u64 {
     };
     let other = thread::spawn(move || both(1));
     both(2) + other.join().unwrap()
+}
+
+// Loops whose parallelism is known, each body a region: `UNITS` of them, or as they say.
+
+const UNITS: usize = 64;
+
+/// None depends on another.
+fn independent() -> u64 {
+    let mut numbers: Vec<u64> = (0..UNITS as u64).collect();
+    for number in &mut numbers {
+        let _region = region!("unit");
+        *number = mix(black_box(*number));
+    }
+    sum(&numbers)
+}
+
+/// Each adds to one sum, which the compiler keeps in a register.
+fn reduction() -> u64 {
+    let numbers: Vec<u64> = (0..UNITS as u64).collect();
+    let mut total = 0_u64;
+    for number in &numbers {
+        let _region = region!("unit");
+        total = mix(total ^ number);
+    }
+    total
+}
+
+struct Link {
+    number: u64,
+    next: Option<Box<Link>>,
+}
+
+/// Each finds its node by the one before.
+fn list() -> u64 {
+    let mut first = None;
+    for number in 0..UNITS as u64 {
+        first = Some(Box::new(Link {
+            number,
+            next: first,
+        }));
+    }
+    let (mut place, mut total) = (first.as_deref(), 0_u64);
+    while let Some(link) = place {
+        let _region = region!("unit");
+        total ^= mix(link.number);
+        place = link.next.as_deref();
+    }
+    total
+}
+
+/// Twenty items pass through three stages, each of which has a state.
+fn pipeline() -> u64 {
+    let (mut items, mut states): (Vec<u64>, Vec<u64>) = ((0..20).collect(), vec![0; 3]);
+    for item in &mut items {
+        for state in &mut states {
+            let _region = region!("unit");
+            *state = mix(*black_box(&mut *item) ^ *black_box(&mut *state));
+            *item ^= *state;
+        }
+    }
+    sum(&items)
+}
+
+/// Pairs are added, then pairs of sums, and so on.
+fn divide() -> u64 {
+    let mut numbers: Vec<u64> = (0..UNITS as u64).collect();
+    let mut step = 1;
+    while step < UNITS {
+        for at in (0..UNITS).step_by(2 * step) {
+            let _region = region!("unit");
+            numbers[at] += black_box(&numbers)[at + step];
+        }
+        step *= 2;
+    }
+    numbers[0]
+}
+
+/// Each of 8 times 8 cells needs those above and on its left.
+fn wavefront() -> u64 {
+    let mut cells = vec![1_u64; 81];
+    for at in (10..81).filter(|at| at % 9 != 0) {
+        let _region = region!("unit");
+        cells[at] = black_box(&cells)[at - 9] ^ black_box(&cells)[at - 1];
+    }
+    cells[80]
 }
