@@ -6,7 +6,8 @@
 //!
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
 //!   [`real`]: what they would be without us.
-//!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation. [`copies`]: what other code copies.
+//!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation.
+//!   [`copies`]: what other code copies.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
 //!   [`curves`].
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.

@@ -1,9 +1,9 @@
 //! Which flags make a compiler call the runtime for each load and store.
 //!
 //! `rustc` runs LLVM's pass `asan` when it is asked to, and for regions the entries and exits of
-//! `tsan`; `forceattrs` gives every function the attribute that a pass looks for. Names of passes and options are LLVM's own and
-//! change with its versions, so a [canary](super::canary) is compiled and counted before they are
-//! used.
+//! `tsan`; `forceattrs` gives every function the attribute that a pass looks for. Names of passes
+//! and options are LLVM's own and change with its versions, so a [canary](super::canary) is
+//! compiled and counted before they are used.
 
 /// A compiler's release, and that of its LLVM.
 #[derive(Clone, Debug, PartialEq, Eq)]

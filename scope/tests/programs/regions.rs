@@ -56,12 +56,17 @@ fn recursion() -> u64 {
 
 #[inline(never)]
 fn even(numbers: &[u64]) -> u64 {
-    numbers.first().map_or(0, |first| first ^ black_box(odd(&numbers[1..])))
+    numbers
+        .first()
+        .map_or(0, |first| first ^ black_box(odd(&numbers[1..])))
 }
 
 #[inline(never)]
 fn odd(numbers: &[u64]) -> u64 {
-    numbers.first().map_or(1, |first| first ^ black_box(leaf(numbers)) ^ black_box(even(&numbers[1..])))
+    let Some(first) = numbers.first() else {
+        return 1;
+    };
+    first ^ black_box(leaf(numbers)) ^ black_box(even(&numbers[1..]))
 }
 
 #[inline(never)]
@@ -76,7 +81,9 @@ fn mutual() -> u64 {
 
 #[inline(never)]
 fn sum(numbers: &[u64]) -> u64 {
-    numbers.iter().fold(0, |sum, number| sum.wrapping_add(*number))
+    numbers
+        .iter()
+        .fold(0, |sum, number| sum.wrapping_add(*number))
 }
 
 /// Threads that share a vector, one after the other and side by side.
@@ -92,7 +99,9 @@ fn threads() -> u64 {
             })
         };
         let threads: Vec<_> = (0..4).map(|index| one(index * 1000)).collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     }
     let total = *total.lock().unwrap();
     total
@@ -191,7 +200,11 @@ fn multiply(a: &[u64], b: &[u64], into: &mut [u64], block: usize) {
 }
 
 fn matrix() -> u64 {
-    let numbers = |seed| (0..SIDE * SIDE).map(|at| mix(at as u64 + seed)).collect::<Vec<u64>>();
+    let numbers = |seed| {
+        (0..SIDE * SIDE)
+            .map(|at| mix(at as u64 + seed))
+            .collect::<Vec<u64>>()
+    };
     let (a, b, mut into) = (numbers(1), numbers(2), numbers(3));
     for block in [SIDE, SIDE / 4] {
         let _whole = region!("whole");
@@ -251,7 +264,9 @@ fn futures() -> u64 {
         let (mut done, mut total) = ([false; 2], 0);
         while !done.iter().all(|done| *done) {
             for (which, future) in [&mut first, &mut second].into_iter().enumerate() {
-                if !done[which] && let Poll::Ready(sum) = future.as_mut().poll(&mut context) {
+                if !done[which]
+                    && let Poll::Ready(sum) = future.as_mut().poll(&mut context)
+                {
                     total += sum;
                     done[which] = true;
                 }

@@ -556,10 +556,11 @@ impl<'a> Data<'a> {
         let caches = caches(machine);
         let findings = findings(profile, &Tree::new(profile), &caches);
         let sentence = |it| json!(terminal::region_finding(profile, it));
+        let sizes = caches.iter().map(|it| json!([escape(&it.name), it.bytes]));
         json!({
             "list": list,
             "findings": findings.iter().take(REGION_FINDINGS).map(sentence).collect::<Vec<_>>(),
-            "caches": caches.iter().map(|it| json!([escape(&it.name), it.bytes])).collect::<Vec<_>>(),
+            "caches": sizes.collect::<Vec<_>>(),
         })
     }
 
