@@ -150,6 +150,7 @@ pub const WORKLOADS: &[Workload] = &[
     workload("advice", "advice_right",
         &["advice_of", "advice_worst", "advice_gain_error", "advice_best_gain"], &[]),
     workload("advice", "advise_seconds", &[], &[]),
+    workload("advice", "fields_misses", &["fields_misses_of"], &[]),
     workload("advice", "split_misses", &[], &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),

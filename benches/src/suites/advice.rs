@@ -6,12 +6,13 @@
 //! its [noise](Noise); it confirms "not worth it" if it does not take less than a tenth less, by as
 //! much. Times are the processor's, of the whole process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ccmodel::{CalibrateOptions, Machine};
 use serde_json::Value;
 
+use super::advice_profiles::held;
 use super::scope::{Built, INSTRUMENTED, done};
 use crate::rounds::Rounds;
 use crate::sys::children_seconds;
@@ -20,6 +21,8 @@ use crate::workload::{Comparison, Effort, Failure, Rows, Workload, agree};
 
 /// One access in so many is recorded, so that windows are as many as fit.
 const RATE: &str = "--rate=40";
+/// Structs of published crates, by what `plain` calls a run that uses many of one.
+const STRUCTS: [&str; 5] = ["KdTree", "NodeData", "Waypoint", "Point", "Item"];
 /// What is worth it, as `ccscope` has it.
 const WORTH_IT: f64 = 1.1;
 
@@ -72,10 +75,7 @@ struct Outcome {
 
 /// All programs, and what they say of the advice.
 pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
-    let built = Built::of("-p ccscope -p advice-programs")?;
-    let machine = built.scratch.path().join("machine.json");
-    let calibrated = Machine::calibrate(CalibrateOptions::quick());
-    std::fs::write(&machine, calibrated.to_json())?;
+    let (built, machine) = prepared()?;
     let list = Command::new(built.folder.join("plain"))
         .arg("--list")
         .output()?;
@@ -91,15 +91,25 @@ pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
     let mut outcomes = Vec::new();
     for (number, program) in programs.filter(wanted).enumerate() {
         if number == 0 {
-            let words = format!(
-                "-p advice-programs --bin plain -- {} before 0.01",
-                program.name
-            );
-            built.instrument(words.split(' '))?;
+            built.instrument(instrumented(&program.name).split(' '))?;
         }
         outcomes.push(outcome(&built, &program, &machine, effort)?);
     }
     Ok(rows(workload, &outcomes))
+}
+
+/// The programs, and what the caches of this machine cost.
+fn prepared() -> Result<(Built, PathBuf), Failure> {
+    let built = Built::of("-p ccscope -p advice-programs")?;
+    let machine = built.scratch.path().join("machine.json");
+    let calibrated = Machine::calibrate(CalibrateOptions::quick());
+    std::fs::write(&machine, calibrated.to_json())?;
+    Ok((built, machine))
+}
+
+/// A short run, which builds what others run.
+fn instrumented(name: &str) -> String {
+    format!("-p advice-programs --bin plain -- {name} before 0.01")
 }
 
 fn outcome(
@@ -124,24 +134,13 @@ fn outcome(
         agree(&mut expected, sum, &program.name, version)?;
     }
     let [before, after] = &times;
+    let seconds = Rounds::new(before.clone()).median();
     let ratios = before
         .iter()
         .zip(after)
         .map(|(before, after)| before / after);
     let measured = Rounds::new(ratios.collect());
-    let mut run = Command::new(built.folder.join("ccscope"));
-    run.args(["run", "--quiet", RATE, "--output"])
-        .arg(built.profile());
-    run.arg(built.folder.join(INSTRUMENTED).join("plain"));
-    done(run.args([&*program.name, "before"]).stdout(Stdio::null()))?;
-    let mut advise = Command::new(built.folder.join("ccscope"));
-    advise.args(["advise", "--json", "--machine"]).arg(machine);
-    let seconds = Rounds::new(before.clone()).median();
-    advise
-        .args(["--seconds", &seconds.to_string()])
-        .arg(built.profile());
-    let advice: Value = serde_json::from_slice(&advise.output()?.stdout)?;
-    let items = advice["advice"].as_array().ok_or("no advice")?;
+    let items = advised(built, &program.name, machine, Some(seconds))?;
     let estimate = |item: &Value| item["speedup"]["estimate"].as_f64();
     let item = { items.iter().filter(|item| program.is_about(item)) }.max_by(|a, b| {
         estimate(a)
@@ -167,6 +166,59 @@ fn outcome(
         ),
         measured,
     })
+}
+
+/// What `ccscope advise` says of a run of `plain NAME before`.
+fn advised(
+    built: &Built,
+    name: &str,
+    machine: &Path,
+    seconds: Option<f64>,
+) -> Result<Vec<Value>, Failure> {
+    let mut run = Command::new(built.folder.join("ccscope"));
+    run.args(["run", "--quiet", RATE, "--output"])
+        .arg(built.profile());
+    run.arg(built.folder.join(INSTRUMENTED).join("plain"));
+    done(run.args([name, "before"]).stdout(Stdio::null()))?;
+    let mut advise = Command::new(built.folder.join("ccscope"));
+    advise.args(["advise", "--json", "--machine"]).arg(machine);
+    if let Some(seconds) = seconds {
+        advise.args(["--seconds", &seconds.to_string()]);
+    }
+    let output = advise.arg(built.profile()).output()?;
+    match serde_json::from_slice(&output.stdout)? {
+        Value::Object(mut advice) => match advice.remove("advice") {
+            Some(Value::Array(items)) => Ok(items),
+            _ => Err("no advice".into()),
+        },
+        _ => Err("no advice".into()),
+    }
+}
+
+/// Second-level misses with the advised order of fields over today's, by replay, of structs of
+/// published crates. Where no order is advised, they stay.
+pub(super) fn fields_misses(workload: &Workload, _: &Effort) -> Rows {
+    let (built, machine) = prepared()?;
+    built.instrument(instrumented("KdTree").split(' '))?;
+    let mut rows = Vec::new();
+    for name in STRUCTS {
+        let items = advised(&built, name, &machine, None)?;
+        let is_order = |item: &&Value| {
+            let what = item["what"].as_str().unwrap_or_default();
+            let of = format!("order the fields of {name}");
+            item["kind"] == "field-order" && what.starts_with(&of)
+        };
+        let left = items.iter().find(is_order).and_then(|item| {
+            let misses = |when: &str| item["misses"][1][when].as_f64();
+            Some(misses("after")? / misses("before")?)
+        });
+        let row = format!("{}_of_{name}", workload.name);
+        rows.push(held(&row, "x", left.unwrap_or(1.0), 0.9));
+    }
+    let each: Vec<Rounds> = rows.iter().map(|row| Rounds::once(row.ours)).collect();
+    let mean = Rounds::geometric_mean(&each);
+    rows.insert(0, held(workload.name, "x", mean.median(), 0.9));
+    Ok(rows)
 }
 
 /// How far the median of ratios may be from the truth: half of their middle half, at least a

@@ -139,7 +139,7 @@ pub(super) fn seconds(workload: &Workload, effort: &Effort) -> Rows {
     Ok(vec![held(workload.name, "s", took, 60.0)])
 }
 
-fn held(name: &str, unit: &str, ours: f64, most: f64) -> Comparison {
+pub(super) fn held(name: &str, unit: &str, ours: f64, most: f64) -> Comparison {
     let [ours, most] = [ours, most].map(Rounds::once);
     Comparison::new(name, "largest allowed", unit, &ours, &most)
 }

@@ -71,6 +71,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "lookup" => scaling::lookup,
         "advice_right" => advice::judge,
         "advise_seconds" => advice_profiles::seconds,
+        "fields_misses" => advice::fields_misses,
         "split_misses" => advice_profiles::split_misses,
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,

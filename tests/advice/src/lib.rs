@@ -10,6 +10,7 @@
 //! nothing; `BINARY`, which of `plain` and `placed` runs `after`.
 
 mod programs;
+mod published;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -119,15 +120,21 @@ fn run(args: &[String]) -> Option<u64> {
         [name, version, scale] => (name, version, scale.parse::<f64>().ok()?),
         _ => return None,
     };
-    let program = PROGRAMS.iter().find(|program| program.name == name)?;
     if !(scale > 0.0 && scale <= 100.0) {
         return None;
     }
     #[expect(clippy::cast_possible_truncation, reason = "sizes are far below 2^53")]
-    let size = ((program.size as f64 * scale) as usize).max(16);
+    let scaled = |size: usize| ((size as f64 * scale) as usize).max(16);
+    let published = published::PUBLISHED
+        .iter()
+        .find(|(published, _)| published == name);
+    if let Some((_, run)) = published.filter(|_| version == "before") {
+        return Some(run(scaled(published::SIZE)));
+    }
+    let program = PROGRAMS.iter().find(|program| program.name == name)?;
     match version.as_str() {
-        "before" => Some((program.before)(size)),
-        "after" => Some((program.after)(size)),
+        "before" => Some((program.before)(scaled(program.size))),
+        "after" => Some((program.after)(scaled(program.size))),
         _ => None,
     }
 }

@@ -34,6 +34,17 @@ fn both_versions_of_each_program_have_one_checksum() {
     }
 }
 
+/// Their structs are not ours to change.
+#[test]
+fn programs_of_published_structs_run_as_they_are() {
+    for name in ["KdTree", "NodeData", "Waypoint", "Point", "Item"] {
+        let sum = text("plain", &[name, "before", "0.002"]);
+        assert_eq!(sum, text("placed", &[name, "before", "0.002"]), "{name}");
+        assert_ne!(sum, text("plain", &[name, "before", "0.004"]), "{name}");
+        assert_eq!(run("plain", &[name, "after"]).status.code(), Some(2));
+    }
+}
+
 #[test]
 fn names_are_unique() {
     let names: HashSet<_> = PROGRAMS.iter().map(|program| program.name).collect();

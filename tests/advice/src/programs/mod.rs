@@ -122,7 +122,7 @@ fn balance<N>(nodes: &mut [Link<N>], links: fn(&mut N) -> &mut [Link<N>; 2]) -> 
 }
 
 /// Adds an answer to a checksum that depends on their order.
-fn mix(sum: u64, answer: u64) -> u64 {
+pub(crate) fn mix(sum: u64, answer: u64) -> u64 {
     (sum.rotate_left(5) ^ answer).wrapping_mul(SPREAD)
 }
 
