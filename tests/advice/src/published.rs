@@ -8,8 +8,11 @@ use std::iter::repeat_with;
 use crate::programs::mix;
 use fastrand::Rng;
 
+/// A name, and what runs, by a number of elements; returns a checksum.
+type Published = (&'static str, fn(usize) -> u64);
+
 /// `plain NAME before` runs these too.
-pub(crate) const PUBLISHED: &[(&str, fn(usize) -> u64)] = &[
+pub(crate) const PUBLISHED: &[Published] = &[
     ("KdTree", kd_tree),
     ("NodeData", xml),
     ("Waypoint", track),
