@@ -551,7 +551,8 @@ fn totals(header: &Header, sites: &[profile::Site]) -> Totals {
         requested: total.bytes,
         usable: total.usable,
         peak_usable: total.peak_usable,
-        peak_requested: by_site(sum(|site| site.at_peak_requested), total.at_peak_bytes),
+        // The process's own record does not have it.
+        peak_requested: sum(|site| site.at_peak_requested),
         peak_chunks: total.peak_chunks,
         peak_time: total.peak_time,
         end_usable: total.live_usable,

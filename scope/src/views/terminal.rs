@@ -269,8 +269,11 @@ impl<'a> View<'a> {
         let title = format!("{}{tail}", fit_middle(&command.join(" "), room));
 
         let peak_at = self.profile.seconds(total.peak_time.max(1));
-        let [peak, asked] = [total.peak_usable, total.peak_requested].map(bytes);
-        let mut memory = format!("peak {peak} ({asked} asked for) at {}", seconds(peak_at));
+        let mut memory = format!("peak {}", bytes(total.peak_usable));
+        if total.peak_requested > 0 {
+            let _infallible = write!(memory, " ({} asked for)", bytes(total.peak_requested));
+        }
+        let _infallible = write!(memory, " at {}", seconds(peak_at));
         if run.accesses && self.profile.regions.is_empty() {
             let touched = self.touched_at_peak();
             let _infallible = write!(memory, ", {} touched", bytes(touched));

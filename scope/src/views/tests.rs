@@ -56,6 +56,8 @@ fn bytes_asked_for_and_copied_are_told() {
     (run.total.block_bytes, run.total.foreign_bytes) = (400, 100);
     let text = summary(&run, &options(120));
     assert!(text.contains("peak 1.00 MB (900 kB asked for) at 1.00 s"));
+    run.total.peak_requested = 0;
+    assert!(summary(&run, &options(120)).contains("peak 1.00 MB at 1.00 s"));
     let copied = "150,000 elsewhere; 25 % of copies in libc\n";
     assert!(text.contains(copied), "{text}");
 }
