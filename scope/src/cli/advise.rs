@@ -59,6 +59,7 @@ pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError
     let given = options.machine.as_ref();
     let machine = given.unwrap_or_else(|| Machine::this());
     let profile = imports::open(&args.profile)?;
+    show::needs_sites(&args.profile, &profile)?;
     let Some(advice) = advise(&profile, machine, args.seconds) else {
         return fail(match (&machine.hierarchy, given, profile.run.accesses) {
             (None, Some(_), _) => "the machine's file says nothing about its caches",

@@ -104,7 +104,8 @@ pub(super) struct RecordArgs {
     /// Record what each function and span touches instead of where memory is allocated; with
     /// `=spans`, of spans only
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "all", conflicts_with_all = ["counters_only", "full"])]
+    #[arg(default_missing_value = "all")]
+    #[arg(conflicts_with_all = ["rate", "no_stacks", "counters_only", "full"])]
     pub(super) regions: Option<Regions>,
     /// With `--regions`, each level of a recursion by itself, not only the outermost
     #[arg(long, requires = "regions")]

@@ -56,6 +56,8 @@ pub(super) fn run(
         show::not_over_itself(&args.new, output)?;
     }
     let [old, new] = [imports::open(&args.old)?, imports::open(&args.new)?];
+    show::needs_sites(&args.old, &old)?;
+    show::needs_sites(&args.new, &new)?;
     // Before anything is printed: a gate that makes no sense is a mistake in the command.
     let breaches = match breaches(&old, &new, &args.fail_on.concat()) {
         Ok(breaches) => breaches,

@@ -66,6 +66,9 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
             folder,
         )?);
     }
+    if args.to != Format::Collapsed {
+        show::needs_sites(&args.profile, &profile)?;
+    }
     match &args.output {
         None => write(args, &profile, out),
         Some(path) => {

@@ -349,10 +349,16 @@ impl<'a> Reporter<'a> {
                 Ok((profile, path)) if is_main && !self.record.quiet => {
                     let path = path.display();
                     write!(err, "{}", show::summary(&profile))?;
+                    let others = match self.record.regions {
+                        Some(_) => format!(" --regions`, `ccscope report {path}` for a browser"),
+                        None => format!(
+                            "`, `ccscope report {path}` for a browser, `ccscope advise {path}` \
+                             for what to change"
+                        ),
+                    };
                     writeln!(
                         err,
-                        "ccscope: profile in {path}; see `ccscope show {path}`, `ccscope report \
-                         {path}` for a browser, `ccscope advise {path}` for what to change"
+                        "ccscope: profile in {path}; see `ccscope show {path}{others}"
                     )?;
                 }
                 Ok(_) if is_main => {}

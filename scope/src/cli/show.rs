@@ -34,7 +34,12 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     }
     // Views need no single chunks, of which there may be more than memory holds.
     let profile = imports::open(&args.profile)?;
-    let text = match (&args.view, args.source) {
+    let view = &args.view;
+    let of_sites = view.sites || view.types || view.threads || view.edges || args.source.is_some();
+    if of_sites || !args.filter.is_empty() || args.sort != Options::default().sort {
+        needs_sites(&args.profile, &profile)?;
+    }
+    let text = match (view, args.source) {
         (_, Some(site)) if site >= profile.sites.len() => {
             return fail(terminal::source(&profile, &options, site).trim_end());
         }
@@ -48,6 +53,17 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         _ => terminal::summary(&profile, &options),
     };
     Ok(out.write_all(text.as_bytes())?)
+}
+
+/// Refuses a profile of regions, which is at `path`, for what is about sites.
+pub(super) fn needs_sites(path: &Path, profile: &Profile) -> Result<(), CliError> {
+    if profile.sites.is_empty() && !profile.regions.is_empty() {
+        let path = path.display();
+        return fail(format!(
+            "this profile has regions, not sites: `ccscope show {path} --regions`"
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses to write over the profile that is read.

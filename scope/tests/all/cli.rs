@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use ccmodel::Machine;
 use tempfile::TempDir;
 
+use crate::building::Capture;
 use crate::programs::{compile, is_installed};
 
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
@@ -133,6 +134,11 @@ fn requests_that_make_no_sense_are_refused() {
             &["run", "--no-stacks", "--counters-only", "true"],
             "--counters-only",
         ),
+        (&["run", "--regions", "--rate=9", "true"], "'--rate <N>'"),
+        (
+            &["run", "--regions", "--no-stacks", "true"],
+            "'--no-stacks'",
+        ),
         (&["show", "--sites", "--json", "x"], "--json"),
         (&["advise"], "PROFILE"),
         (&["advise", "--seconds=0", "x"], "seconds above 0"),
@@ -159,6 +165,48 @@ fn requests_that_make_no_sense_are_refused() {
     assert!(refusal(CARGO_CCSCOPE, &["ccscope", "install"], 2).contains("install"));
     let line = refusal(CARGO_CCSCOPE, &["ccscope", "run"], 1);
     assert!(line.contains("Cargo.toml"), "{line}");
+}
+
+#[test]
+fn a_profile_of_regions_is_refused_where_sites_are_needed() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("p.ccscope");
+    let mut profile = Capture::new().profile().unwrap();
+    profile.regions = vec![ccscope::profile::Region {
+        footprints: vec![0; 48],
+        growth: vec![0; 32],
+        ..Default::default()
+    }];
+    profile.save(&path).unwrap();
+    let path = path.to_str().unwrap();
+    for words in [
+        &["show", path, "--sites"][..],
+        &["show", path, "--types"],
+        &["show", path, "--threads"],
+        &["show", path, "--edges"],
+        &["show", path, "--source=0"],
+        &["show", path, "--filter=thread=1"],
+        &["show", path, "--sort=bytes"],
+        &["advise", path],
+        &["diff", path, path],
+        &["export", path, "--to=pprof"],
+    ] {
+        let why = format!("this profile has regions, not sites: `ccscope show {path} --regions`");
+        assert_eq!(refusal(CCSCOPE, words, 1), format!("ccscope: {why}\n"));
+    }
+    for words in [
+        &["show", path][..],
+        &["show", path, "--regions"],
+        &["show", path, "--json"],
+        &["export", path, "--to=collapsed"],
+    ] {
+        let output = run_in(folder.path(), CCSCOPE, words);
+        assert!(
+            output.status.success(),
+            "{words:?}: {}",
+            text(&output.stderr)
+        );
+    }
 }
 
 #[test]
