@@ -98,6 +98,14 @@ pub(crate) fn publish() {
     OFFSET.store(offset, Relaxed);
 }
 
+/// From the calling thread's block to its thread pointer. The program's thread-local variables are
+/// between: the dynamic linker puts the library's, which it loads later, below them.
+#[cfg(not(in_program))]
+pub(crate) fn variables() -> (u64, u64) {
+    let start = local() as u64;
+    (start, start.wrapping_sub(OFFSET.load(Relaxed)))
+}
+
 /// The calling thread's. Valid until the thread ends.
 #[cfg(not(in_program))]
 #[inline(always)]

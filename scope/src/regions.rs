@@ -19,9 +19,9 @@ fn is_recorded() -> bool {
     }
 }
 
-#[cold]
+#[inline(always)]
 fn look() -> bool {
-    let found = [&ENTER, &EXIT].into_iter().all(Hook::find);
+    let found = ENTER.find() && EXIT.find();
     STATE.store(if found { 2 } else { 1 }, Ordering::Release);
     found
 }

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::{arena::header, sys};
+use super::super::{arena::header, local, sys};
 use super::state_of;
 
 unsafe extern "C" {
@@ -18,6 +18,9 @@ unsafe extern "C" {
     static __libc_stack_end: u64;
 }
 
+/// Where the first thread's variables are, which other threads have on their stacks.
+static VARIABLES: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
 /// Address and length of the calling thread's.
 pub(super) fn own() -> (u64, u64) {
     /// Nobody else is mapped so close below the first thread's stack.
@@ -27,6 +30,9 @@ pub(super) fn own() -> (u64, u64) {
     // SAFETY: libc writes it at the start.
     let end = unsafe { __libc_stack_end }.next_multiple_of(4096);
     if (end - GAP..end).contains(&here) {
+        let (start, thread_pointer) = local::variables();
+        VARIABLES[0].store(start & !4095, Ordering::Relaxed);
+        VARIABLES[1].store(thread_pointer, Ordering::Relaxed);
         // Arguments and environment lie above.
         return (end - GAP, GAP + (8 << 20));
     }
@@ -41,9 +47,13 @@ pub(super) fn own() -> (u64, u64) {
     (address, len as u64)
 }
 
-/// Whether the stack of a thread that has regions is at `address`, or the one on which the calling
-/// thread handles signals.
+/// Whether the stack of a thread that has regions is at `address`, that of a page, or the first
+/// thread's variables, or the stack on which the calling thread handles signals.
 pub(super) fn contain(address: u64) -> bool {
+    let [start, end] = [0, 1].map(|at| VARIABLES[at].load(Ordering::Relaxed));
+    if (start..end).contains(&address) {
+        return true;
+    }
     // SAFETY: the capture is mapped. Others may just begin or end: then the epoch changes.
     unsafe {
         let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks).load(Ordering::Acquire);
