@@ -33,7 +33,7 @@ pub(super) enum Command {
     #[command(disable_help_flag = true)]
     Cc {
         /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`; with
-        /// `CCSCOPE_REGIONS=1` for `run --regions`
+        /// `CCSCOPE_REGIONS=1` for `run --regions`, and with `all` for its `--all-memory`, too
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
@@ -110,7 +110,8 @@ pub(super) struct RecordArgs {
     /// With `--regions`, each level of a recursion by itself, not only the outermost
     #[arg(long, requires = "regions")]
     pub(super) levels: bool,
-    /// With `--regions`, stacks and global variables, too, not only the heap
+    /// With `--regions`, stacks and global variables, too, not only the heap. `cargo ccscope`
+    /// builds anew for it; `ccscope run` needs a program that is built so
     #[arg(long, requires = "regions")]
     pub(super) all_memory: bool,
     /// Keep the profiles of at most N other processes, those with the largest peaks

@@ -43,7 +43,8 @@ pub(super) fn run(
     let (user_args, target_dir) = take_target(&args.cargo)?;
     let regions = args.record.regions;
     let functions = regions == Some(Regions::All);
-    let Some(instrumentation) = flags::instrumentation(&compiler, functions) else {
+    let all_memory = args.record.all_memory;
+    let Some(instrumentation) = flags::instrumentation(&compiler, functions, all_memory) else {
         let oldest = flags::oldest();
         return fail(format!(
             "{} is too old: {oldest} is the first that works",
@@ -89,11 +90,13 @@ pub(super) fn run(
     command
         .arg(subcommand)
         .args(["--target", HOST, "--target-dir"])
-        .arg(target_dir.join(match regions {
-            // Other flags: neither is to make the other build anew.
-            Some(Regions::All) => "ccscope-regions",
-            Some(Regions::Spans) => "ccscope-spans",
-            None => "ccscope",
+        .arg(target_dir.join(match (regions, all_memory) {
+            // Other flags: none is to make another build anew.
+            (Some(Regions::All), false) => "ccscope-regions",
+            (Some(Regions::All), true) => "ccscope-regions-all",
+            (Some(Regions::Spans), false) => "ccscope-spans",
+            (Some(Regions::Spans), true) => "ccscope-spans-all",
+            (None, _) => "ccscope",
         }));
     command.args([
         "--config",

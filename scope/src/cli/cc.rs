@@ -52,7 +52,9 @@ fn added(
     let version = Command::new(compiler).arg("--version").output();
     let version = version.map_err(|error| format!("{}: {error}", compiler.display()))?;
     let version = String::from_utf8_lossy(&version.stdout);
-    let regions = env::var_os("CCSCOPE_REGIONS").is_some_and(|value| value != "0");
+    let regions = env::var_os("CCSCOPE_REGIONS").filter(|value| value != "0");
+    let all_memory = regions.as_deref() == Some(OsStr::new("all"));
+    let regions = regions.is_some();
     let is_clang = version.contains("clang");
     let mut flags = match is_clang {
         true => flags::clang(&version),
@@ -63,6 +65,10 @@ fn added(
             true => "-finstrument-functions-after-inlining",
             false => "-finstrument-functions",
         });
+    }
+    // gcc has no such option.
+    if all_memory && is_clang {
+        flags.extend(["-mllvm", flags::ALL_MEMORY]);
     }
     // First, so that the user's options win: theirs may be `-g0`.
     let before: Vec<OsString> = ["-g"].iter().chain(&flags).map(OsString::from).collect();

@@ -90,9 +90,17 @@ const TABLE: [Entry; 1] = [
     },
 ];
 
-/// The flags for `compiler`, with entries and exits of functions if `regions` is set; `None` if it
-/// is older than all that were tried.
-pub(super) fn instrumentation(compiler: &Compiler, regions: bool) -> Option<Vec<String>> {
+/// Has LLVM instrument accesses of the stack that it proves to be within bounds, too.
+pub(super) const ALL_MEMORY: &str = "-asan-use-stack-safety=0";
+
+/// The flags for `compiler`, with entries and exits of functions if `regions` is set, and with
+/// accesses of variables on the stack if `all_memory` is; `None` if it is older than all that were
+/// tried.
+pub(super) fn instrumentation(
+    compiler: &Compiler,
+    regions: bool,
+    all_memory: bool,
+) -> Option<Vec<String>> {
     let fits = |entry: &&Entry| compiler.minor >= entry.minor && compiler.llvm >= entry.llvm;
     let entry = TABLE.iter().rfind(fits)?;
     let (passes, options) = if regions {
@@ -101,9 +109,9 @@ pub(super) fn instrumentation(compiler: &Compiler, regions: bool) -> Option<Vec<
         ("", &[][..])
     };
     let mut flags = vec![format!("-Cpasses={}{passes}", entry.passes)];
-    flags.extend(
-        (entry.options.iter().chain(options)).map(|option| format!("-Cllvm-args={option}")),
-    );
+    let options = entry.options.iter().chain(options);
+    let options = options.chain(all_memory.then_some(&ALL_MEMORY));
+    flags.extend(options.map(|option| format!("-Cllvm-args={option}")));
     // With several, the passes run before vectorisation and count what is not executed.
     flags.push("-Ccodegen-units=1".to_owned());
     Some(flags)
@@ -174,13 +182,16 @@ mod tests {
         assert_eq!((compiler.minor, compiler.llvm), (95, 22));
         assert_eq!(compiler.host, "x86_64-unknown-linux-gnu");
         assert_eq!(compiler.name(), "rustc 1.95.0 (59807616e 2026-04-14)");
-        assert!(instrumentation(&compiler, true).is_some());
+        let flags = |all_memory| instrumentation(&compiler, true, all_memory).unwrap();
+        let added = "-Cllvm-args=-asan-use-stack-safety=0".to_owned();
+        assert!(flags(true).contains(&added) && !flags(false).contains(&added));
         assert_eq!(
             instrumentation(
                 &Compiler {
                     minor: 88,
                     ..compiler.clone()
                 },
+                false,
                 false
             ),
             None
@@ -191,6 +202,7 @@ mod tests {
                     llvm: 19,
                     ..compiler
                 },
+                false,
                 false
             ),
             None

@@ -149,11 +149,11 @@ pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> I
     command.args(["ccscope", "run", "-q", "-o", "main.ccscope", "--release"]);
     command.arg("--offline").arg("--target-dir").arg(&target);
     change(command.current_dir(&package));
-    let has_regions = command.get_args().any(|word| word == "--regions");
-    let folder = if has_regions {
-        "ccscope-regions"
-    } else {
-        "ccscope"
+    let has = |option| command.get_args().any(|word| word == option);
+    let folder = match (has("--regions"), has("--all-memory")) {
+        (false, _) => "ccscope",
+        (true, false) => "ccscope-regions",
+        (true, true) => "ccscope-regions-all",
     };
     let output = succeed(&mut command);
     Instrumented {

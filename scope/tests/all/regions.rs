@@ -3,7 +3,7 @@
 mod reference;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ccscope::Profile;
@@ -183,6 +183,8 @@ fn recursion() {
 #[test]
 fn matrix() {
     let profile = check("matrix");
+    let is_ours = |region: &&Region| region.name.contains("ccscope::");
+    assert_eq!(profile.regions.iter().find(is_ours), None);
     let [row] = named(&profile, "row")[..] else {
         panic!()
     };
@@ -201,6 +203,34 @@ fn levels_are_told_apart_on_request() {
     assert_eq!(walks[1].bytes.max, 8000 - 8);
     assert_eq!(walks[63].invocations, 2);
     assert_eq!(walks[0].recursive, 1000 - 63 + 500 - 63);
+}
+
+#[test]
+fn variables_of_threads_and_programs_are_not_of_the_heap() {
+    let profile = check("variables");
+    let counts = named(&profile, "::count");
+    let calls: u64 = counts.iter().map(|it| it.invocations).sum();
+    assert_eq!(calls, 2, "{:?}", profile.regions);
+    assert!(counts.iter().all(|it| it.bytes.max == 0), "{counts:?}");
+}
+
+/// LLVM proves all accesses of the array to be safe, and instruments them only on request.
+#[test]
+fn arrays_on_the_stack_belong_to_all_memory() {
+    let program = cargo_run_with("regions", |command| {
+        command.args(["--regions", "--all-memory"]);
+    });
+    let mut run = command(CCSCOPE);
+    let folder = TempDir::new().unwrap();
+    run.args(["run", "--quiet", "--regions", "--all-memory", "--output"]);
+    run.arg(folder.path().join("main.ccscope"));
+    succeed(run.arg(&program.executable).arg("local"));
+    let profile = Profile::open(folder.path().join("main.ccscope")).unwrap();
+    let [array] = named(&profile, "::array")[..] else {
+        panic!("{:?}", profile.regions)
+    };
+    assert!((4096..5000).contains(&array.bytes.max), "{array:?}");
+    assert!(array.writes >= 256, "{array:?}");
 }
 
 /// Requests of an async server are spans, which several threads poll in turns.
@@ -282,6 +312,35 @@ fn dependences_through_registers_are_not_seen() {
     }
 }
 
+/// Builds the program in C.
+fn compile(compiler: &str, regions: &str, folder: &TempDir) -> PathBuf {
+    let program = folder.path().join("regions");
+    let mut compile = command(CCSCOPE);
+    compile.args(["cc", "-O1", "-o"]).arg(&program);
+    compile.arg(Path::new(SOURCES).join("regions.c"));
+    compile
+        .env("CCSCOPE_CC", compiler)
+        .env("CCSCOPE_REGIONS", regions);
+    succeed(&mut compile);
+    program
+}
+
+/// As `arrays_on_the_stack_belong_to_all_memory`, of C.
+#[test]
+fn arrays_of_c_belong_to_all_memory() {
+    if !is_installed("clang") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let program = compile("clang", "all", &folder);
+    let run = Run::of(&["--regions", "--all-memory", program.to_str().unwrap()]);
+    let profile = run.profile();
+    let [local] = named(&profile, "local")[..] else {
+        panic!("{:?}", profile.regions)
+    };
+    assert!((4096..5000).contains(&local.bytes.max), "{local:?}");
+}
+
 /// Functions of C, by each compiler: those that are not inlined.
 #[test]
 fn functions_of_c() {
@@ -290,14 +349,7 @@ fn functions_of_c() {
         .filter(|name| is_installed(name))
     {
         let folder = TempDir::new().unwrap();
-        let program = folder.path().join("regions");
-        let mut compile = command(CCSCOPE);
-        compile.args(["cc", "-O1", "-o"]).arg(&program);
-        compile.arg(Path::new(SOURCES).join("regions.c"));
-        compile
-            .env("CCSCOPE_CC", compiler)
-            .env("CCSCOPE_REGIONS", "1");
-        succeed(&mut compile);
+        let program = compile(compiler, "1", &folder);
         let run = Run::of(&["--regions", program.to_str().unwrap()]);
         assert_eq!(run.out(), "8386605\n", "{compiler}: {}", run.err());
         let profile = run.profile();

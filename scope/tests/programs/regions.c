@@ -16,11 +16,18 @@ __attribute__((noinline)) static long halves(const long *numbers, int from, int 
     return left + halves(numbers, middle, to);
 }
 
+__attribute__((noinline)) static long local(long seed) {
+    volatile long array[512];
+    for (int i = 0; i < 512; i++) array[i] = seed;
+    return array[seed & 511];
+}
+
 int main(void) {
     long *numbers = malloc(LEN * sizeof *numbers);
     for (int i = 0; i < LEN; i++) numbers[i] = i;
     long total = halves(numbers, 0, LEN) + sum(numbers, 0, 10);
     free(numbers);
+    total += local(total) - total;
     printf("%ld\n", total);
     return 0;
 }

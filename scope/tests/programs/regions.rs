@@ -1,10 +1,12 @@
 //! Programs for tests of regions: the first argument chooses one.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -30,6 +32,8 @@ fn main() {
         "pipeline" => pipeline,
         "divide" => divide,
         "wavefront" => wavefront,
+        "local" => local,
+        "variables" => variables,
         _ => || 0,
     };
     println!("{name} {}", run());
@@ -276,6 +280,40 @@ fn futures() -> u64 {
     };
     let other = thread::spawn(move || both(1));
     both(2) + other.join().unwrap()
+}
+
+/// Writes and reads an array on the stack, all within its bounds.
+#[inline(never)]
+fn array(seed: u64) -> u64 {
+    let mut numbers = [0_u64; 512];
+    for (number, at) in numbers.iter_mut().zip(seed..) {
+        *number = mix(at);
+    }
+    numbers[black_box(7)]
+}
+
+fn local() -> u64 {
+    array(black_box(1))
+}
+
+thread_local! {
+    static NUMBERS: Cell<[u64; 100]> = const { Cell::new([0; 100]) };
+}
+static GLOBAL: [AtomicU64; 1000] = [const { AtomicU64::new(0) }; 1000];
+
+#[inline(never)]
+fn count() -> u64 {
+    let numbers = NUMBERS.get().map(|number| number + 1);
+    NUMBERS.set(numbers);
+    for number in &GLOBAL {
+        number.fetch_add(numbers[0], Relaxed);
+    }
+    GLOBAL[black_box(7)].load(Relaxed)
+}
+
+/// Of the first thread and another, and global ones.
+fn variables() -> u64 {
+    count() + thread::spawn(count).join().unwrap()
 }
 
 // Loops whose parallelism is known, each body a region: `UNITS` of them, or as they say.
