@@ -6,7 +6,8 @@ use ccmodel::Machine;
 use serde::Serialize;
 
 use crate::analyses::units::ratio;
-use crate::profile::{Profile, Region, RegionKind};
+use crate::profile::{Frame, Profile, Region, RegionKind};
+use crate::symbols::is_library;
 
 /// A part of a footprint that is nearly all of it.
 const NEARLY_ALL: f64 = 0.9;
@@ -15,7 +16,7 @@ const NEARLY_ALL: f64 = 0.9;
 const REUSED: f64 = 0.5;
 const AGAIN: f64 = 2.0;
 const PARTS: u64 = 4;
-/// Without parts, if it accesses each word so often by itself.
+/// Without parts, if it accesses each [word](Region::word) so often by itself.
 const TIMES: f64 = 8.0;
 
 /// Lists of regions below each other.
@@ -73,6 +74,35 @@ impl Region {
     #[must_use]
     pub fn mean_bytes(&self) -> f64 {
         ratio(self.bytes.total, self.invocations)
+    }
+
+    /// Bytes that are likely to be accessed at once: those that it touches of a line, at most 8.
+    #[must_use]
+    pub fn word(&self) -> f64 {
+        ratio(self.bytes.total, self.blocks.total).min(8.0)
+    }
+
+    /// How often each word of it is accessed.
+    fn times(&self, accesses: u64) -> f64 {
+        self.word() * ratio(accesses, self.bytes.total)
+    }
+
+    fn accesses(&self) -> u64 {
+        self.reads.saturating_add(self.writes)
+    }
+
+    /// Whether it is of the program, not a thread or of a standard library.
+    fn is_own(&self) -> bool {
+        let frame = || Frame {
+            function: self.name.clone(),
+            file: self.file.clone(),
+            ..Frame::default()
+        };
+        match self.kind {
+            RegionKind::Thread => false,
+            RegionKind::Function => !is_library(&frame()),
+            RegionKind::Span => true,
+        }
     }
 
     /// What that takes in a cache: whole lines, in bytes.
@@ -135,7 +165,7 @@ pub enum Finding {
         region: usize,
         /// The largest cache that it overflows.
         cache: Cache,
-        /// Accesses of each 8 bytes that it touches.
+        /// Accesses of each [word](Region::word) that it touches.
         times: f64,
     },
 }
@@ -158,8 +188,21 @@ pub fn findings(profile: &Profile, tree: &Tree, caches: &[Cache]) -> Vec<Finding
             found.push(Finding::WorkingSet { region: at });
         }
     }
+    // What is called of the standard library counts as its caller's own.
+    let own: Vec<bool> = regions.iter().map(Region::is_own).collect();
+    let mut called = vec![0_u64; regions.len()];
+    for (index, region) in regions.iter().enumerate().rev() {
+        let accesses = match own[index] {
+            true => region.accesses(),
+            false => called[index],
+        };
+        if let Some(parent) = region.parent {
+            let sum = &mut called[parent as usize];
+            *sum = sum.saturating_add(accesses);
+        }
+    }
     let mut blocks: Vec<(f64, Finding)> = Vec::new();
-    for (index, region) in regions.iter().enumerate() {
+    for (index, region) in regions.iter().enumerate().filter(|&(index, _)| own[index]) {
         let whole = region.mean_in_lines();
         let Some(cache) = caches.iter().rfind(|cache| whole > cache.bytes as f64) else {
             continue;
@@ -172,12 +215,7 @@ pub fn findings(profile: &Profile, tree: &Tree, caches: &[Cache]) -> Vec<Finding
                 part.invocations >= calls && part.mean_in_lines() <= cache.bytes as f64
             })
             .max_by_key(|&part| (regions[part].bytes.total, Reverse(part)));
-        let called = |of: fn(&Region) -> u64| {
-            let parts = tree.children[index].iter().map(|&part| of(&regions[part]));
-            of(region).saturating_sub(parts.fold(0, u64::saturating_add))
-        };
-        let own = called(|it| it.reads).saturating_add(called(|it| it.writes));
-        let times = 8.0 * ratio(own, region.bytes.total);
+        let times = region.times(region.accesses().saturating_sub(called[index]));
         if times >= TIMES {
             let cache = cache.clone();
             let finding = Finding::Again {
@@ -193,8 +231,7 @@ pub fn findings(profile: &Profile, tree: &Tree, caches: &[Cache]) -> Vec<Finding
             continue;
         };
         // A part that accesses each word that often is a block already.
-        let accesses = regions[part].reads.saturating_add(regions[part].writes);
-        if 8.0 * ratio(accesses, regions[part].bytes.total) >= TIMES {
+        if regions[part].times(regions[part].accesses()) >= TIMES {
             continue;
         }
         // What it brings into the cache more than once.
@@ -261,6 +298,31 @@ mod tests {
         let found = findings(&alone, &Tree::new(&alone), &caches);
         assert!(
             matches!(found[1], Finding::Again { region: 2, times, .. } if times > 266.0),
+            "{found:?}"
+        );
+        // A byte of each line: the same accesses, by bytes.
+        let mut bytes = alone.clone();
+        bytes.regions[2].bytes.total = bytes.regions[2].blocks.total;
+        let found = findings(&bytes, &Tree::new(&bytes), &caches);
+        assert!(
+            matches!(found[1], Finding::Again { region: 2, times, .. } if times > 2133.0),
+            "{found:?}"
+        );
+        // What `core` does for a region counts as the region's own.
+        let mut library = matrices();
+        library.regions[3].name = "<core::ops::Range<u32> as Iterator>::fold::<u32>".to_owned();
+        for region in &mut library.regions[1..=3] {
+            region.reads = 100_000_000;
+        }
+        let found = findings(&library, &Tree::new(&library), &caches);
+        assert!(
+            matches!(found[1], Finding::Again { region: 2, times, .. } if times > 266.0),
+            "{found:?}"
+        );
+        library.regions[2].name = "core::ops::function::FnOnce::call_once".to_owned();
+        let found = findings(&library, &Tree::new(&library), &caches);
+        assert!(
+            matches!(found[1], Finding::Again { region: 1, .. }),
             "{found:?}"
         );
         let mut blocked = matrices();

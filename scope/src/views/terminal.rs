@@ -28,7 +28,7 @@ mod site;
 pub const SCREEN: usize = 40;
 /// Rows of the summary's tables.
 const SUMMARY_SITES: usize = 5;
-const SUMMARY_REGIONS: usize = 20;
+const SUMMARY_REGIONS: usize = 16;
 const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
 /// A smaller part of the peak that is not touched needs no line.

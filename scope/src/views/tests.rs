@@ -5,7 +5,7 @@ use super::terminal::{edges, regions, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
 use crate::analyses::diff::diff;
 use crate::analyses::test_profile::{self, access, group, profile, window};
-use crate::profile::Profile;
+use crate::profile::{Footprint, Profile};
 
 /// The hand-made profile with windows, on a machine that does not depend on where tests run.
 fn run() -> Profile {
@@ -500,6 +500,7 @@ fn regions_are_shown_as_a_tree_and_block_is_advised() {
         "{text}"
     );
     assert!(text.contains("the 1,000 calls of demo::row"), "{text}");
+    assert!(text.contains("\n5 regions. Per call"), "{text}");
     let table = text.split("\n\n").nth(1).expect("a table");
     let rows: Vec<&str> = table.lines().skip(1).collect();
     let ends: Vec<&str> = rows
@@ -529,11 +530,49 @@ fn regions_are_shown_as_a_tree_and_block_is_advised() {
         "{after}"
     );
     assert!(after.lines().count() <= super::terminal::SCREEN, "{after}");
-    for width in [60, 80, 200] {
+    let head = |width| {
         let text = regions(&run, &options(width));
         assert!(
             text.lines().all(|line| line.chars().count() <= width),
             "{text}"
         );
+        let head = text.lines().find(|line| line.ends_with("region"));
+        head.expect("a table").to_owned()
+    };
+    assert_eq!(head(60), head(80));
+    let at = head(80).find("region");
+    assert!(at.is_some_and(|at| at <= 50), "{at:?}");
+    for (width, columns) in [(80, 7), (100, 9), (120, 11), (200, 12)] {
+        assert_eq!(head(width).split_whitespace().count(), columns);
     }
+}
+
+#[test]
+fn regions_that_touch_nothing_have_no_row() {
+    let mut run = run();
+    run.regions = test_profile::regions();
+    // The caller of a span that touches something, and a function that touches nothing.
+    for index in [3, 4] {
+        run.regions[index].bytes = Footprint::default();
+    }
+    run.regions[5].invocations = 20;
+    (run.total.other_reads, run.total.other_writes) = (0, 0);
+    let text = regions(&run, &options(80));
+    assert!(
+        text.contains("  -        10    0 %  0 %    demo::serve\n"),
+        "{text}"
+    );
+    assert!(!text.contains("demo::row") && text.contains("\n4 regions. "));
+    assert!(!text.contains("--all-memory"));
+    run.total.other_reads = 1;
+    let few = Options {
+        rows: 2,
+        ..options(80)
+    };
+    let text = regions(&run, &few);
+    assert!(text.contains("\n2 of 4 regions shown"), "{text}");
+    assert!(
+        text.contains("`--rows 4`") && text.contains("--all-memory"),
+        "{text}"
+    );
 }

@@ -7,12 +7,27 @@ use crate::analyses::regions::{Cache, Finding, Tree, caches, findings, fits};
 use crate::analyses::units::{bytes, plural, ratio, rounded, short_count};
 use crate::profile::{Profile, Region, RegionKind};
 use crate::views::Options;
-use crate::views::text::{Table, bars, escape, short_function};
+use crate::views::text::{Table, bars, escape, short_function, wrap};
 
 /// Columns of the bars of growth.
 const BARS: usize = 16;
-/// Terminals with fewer columns show none.
-const BARS_WIDTH: usize = 110;
+/// Heads of the table, each with the least width of a terminal that shows its column.
+const HEADS: [(usize, &str); 12] = [
+    (0, ">mean"),
+    (100, ">largest"),
+    (0, ">lines"),
+    (100, ">pages"),
+    (0, "fits"),
+    (0, ">calls"),
+    (0, ">known"),
+    (0, ">new"),
+    (120, ">reads"),
+    (120, ">writes"),
+    (140, "growth"),
+    (0, "region"),
+];
+/// Of a terminal's columns, the part that indents names at most.
+const INDENT_PART: usize = 8;
 /// Findings that are told.
 const FINDINGS: usize = 3;
 
@@ -28,20 +43,28 @@ pub fn regions(profile: &Profile, options: &Options) -> String {
     view.out
 }
 
-/// Which regions have a row: those that bring the most lines into a cache.
-fn largest(profile: &Profile, tree: &Tree, rows: usize) -> Vec<bool> {
-    let mut order: Vec<usize> = (0..profile.regions.len())
-        .filter(|&index| tree.without_wrappers(profile, index) == index)
+/// Which regions have a row, and how many could have one. Those that bring the most lines into a
+/// cache come first; those that touch nothing, nor does what they call, have none.
+fn largest(profile: &Profile, tree: &Tree, rows: usize) -> (Vec<bool>, usize) {
+    let regions = &profile.regions;
+    let mut touches: Vec<bool> = regions.iter().map(|it| it.bytes.total > 0).collect();
+    for (index, region) in regions.iter().enumerate().rev() {
+        if let (true, Some(parent)) = (touches[index], region.parent) {
+            touches[parent as usize] = true;
+        }
+    }
+    let mut order: Vec<usize> = (0..regions.len())
+        .filter(|&index| touches[index] && tree.without_wrappers(profile, index) == index)
         .collect();
     order.sort_by_key(|&index| {
-        let blocks = profile.regions[index].blocks;
+        let blocks = regions[index].blocks;
         (std::cmp::Reverse(blocks.max.max(blocks.total / 16)), index)
     });
-    let mut shown = vec![false; profile.regions.len()];
-    for index in order.into_iter().take(rows) {
+    let mut shown = vec![false; regions.len()];
+    for &index in order.iter().take(rows) {
         shown[index] = true;
     }
-    shown
+    (shown, order.len())
 }
 
 impl View<'_> {
@@ -64,15 +87,9 @@ impl View<'_> {
             self.labelled("caches", &sizes.join(", "));
         }
         self.line("");
-        let mut heads = vec![
-            ">mean", ">largest", ">lines", ">pages", "fits", ">calls", ">known", ">new", ">reads",
-            ">writes", "growth", "region",
-        ];
-        if self.width < BARS_WIDTH {
-            heads.retain(|head| *head != "growth");
-        }
+        let heads: Vec<&str> = self.columns(HEADS.map(|(_, head)| head)).collect();
         let mut table = Table::new(&heads);
-        let shown = largest(profile, &tree, rows);
+        let (shown, all) = largest(profile, &tree, rows);
         let mut left: Vec<(usize, usize)> =
             tree.roots.iter().rev().map(|&root| (root, 0)).collect();
         while let Some((index, depth)) = left.pop() {
@@ -90,14 +107,31 @@ impl View<'_> {
         }
         self.table(&table);
         self.line("");
-        let all = plural(profile.regions.len() as u64, "region");
-        self.labelled(
-            "",
-            &format!(
-                "{all}, the largest are shown. Per call: bytes, lines of 64 B, pages of 4 KiB. \
-                 Known: touched by the caller before; new: by nobody in the thread"
+        let mut notes = match all <= rows {
+            true => plural(all as u64, "region"),
+            false => format!(
+                "{rows} of {} shown, those that bring the most lines into a cache; `--rows {all}` \
+                 for all",
+                plural(all as u64, "region")
             ),
-        );
+        };
+        notes += ". Per call: bytes, lines of 64 B, pages of 4 KiB. Known: touched by the caller \
+                  before; new: by nobody in the thread";
+        // With `--all-memory`, there are none.
+        let total = &profile.total;
+        if total.other_reads > 0 || total.other_writes > 0 {
+            notes += ". Only the heap is counted; `run --all-memory` adds the rest";
+        }
+        for line in wrap(&notes, self.width, 0) {
+            self.line(&line);
+        }
+    }
+
+    /// What a terminal of this width shows of a row.
+    fn columns<T>(&self, row: [T; HEADS.len()]) -> impl Iterator<Item = T> {
+        { HEADS.iter().zip(row) }
+            .filter(|((least, _), _)| *least <= self.width)
+            .map(|(_, cell)| cell)
     }
 
     fn cells(&self, region: &Region, depth: usize, caches: &[Cache]) -> Vec<String> {
@@ -108,23 +142,27 @@ impl View<'_> {
             .map(|part| part.iter().copied().fold(0, u64::saturating_add))
             .collect();
         let most = growth.iter().copied().max().unwrap_or(0);
-        let mut cells = vec![
+        let fits = match fit {
+            _ if region.bytes.total == 0 => "-".to_owned(),
+            Some(cache) => escape(&cache.name),
+            None => "none".to_owned(),
+        };
+        let indent = (2 * depth).min(self.width / INDENT_PART);
+        let cells = [
             bytes(rounded(region.mean_bytes())),
             bytes(region.bytes.max),
             mean(region.blocks.total),
             mean(region.pages.total),
-            fit.map_or_else(|| "none".to_owned(), |cache| escape(&cache.name)),
+            fits,
             short_count(region.invocations),
             percent(ratio(region.reused, region.bytes.total)),
             percent(ratio(region.fresh, region.bytes.total)),
             short_count(region.reads),
             short_count(region.writes),
+            bars(&growth, most),
+            format!("{:indent$}{}", "", region_name(region)),
         ];
-        if self.width >= BARS_WIDTH {
-            cells.push(bars(&growth, most));
-        }
-        cells.push(format!("{}{}", "  ".repeat(depth), region_name(region)));
-        cells
+        self.columns(cells).collect()
     }
 }
 
@@ -170,10 +208,14 @@ pub(in crate::views) fn region_finding(
             let (region, name) = of(region);
             let whole = bytes(rounded(region.mean_in_lines()));
             let (cache, size) = (escape(&cache.name), bytes(cache.bytes));
+            let word = match rounded(region.word()) {
+                0 | 1 => "byte".to_owned(),
+                some => format!("{some} bytes"),
+            };
             let text = format!(
-                "{name} takes {whole} of cache a call, more than {cache} ({size}), and \
-                 accesses each word of that {times:.0} times: in blocks it could find it in \
-                 {cache}"
+                "{name} takes {whole} of cache a call, more than {cache} ({size}), and makes \
+                 {times:.0} accesses to each {word} that it touches: in blocks it could find \
+                 them in {cache}"
             );
             ("block it", text)
         }
