@@ -26,7 +26,8 @@ pub(super) struct ExportArgs {
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// The number of collapsed stacks: allocations, bytes, peak-chunks, peak, end-chunks, end,
-    /// drag, accesses or waits
+    /// drag, accesses or waits; of regions, always the bytes that each is the first of its thread
+    /// to touch, without what it calls
     #[arg(long, value_name = "NUMBER", default_value = "peak")]
     weight: Weight,
 }
@@ -43,7 +44,7 @@ enum Format {
     Speedscope,
     /// `go tool pprof`
     Pprof,
-    /// Flame graphs: a line for each stack
+    /// Flame graphs: a line for each stack, or each path of regions
     Collapsed,
     /// Databases: a folder of tables
     #[cfg(feature = "parquet")]

@@ -7,25 +7,35 @@ use ccmodel::Machine;
 
 use super::{Weight, frames, name};
 use crate::analyses::regions::Tree;
-use crate::analyses::units::rounded;
+use crate::analyses::units::sum;
 use crate::profile::Profile;
 
-/// Writes the stacks whose number is not 0, in alphabetical order. Of regions, the number is what a
-/// call touches beyond what is in the numbers of those that it calls: bytes.
+/// Writes the stacks whose number is not 0, in alphabetical order. Of regions, the number is the
+/// bytes that nobody in the thread had touched before, and that none of what they call touched.
+///
+/// What regions below one have may overlap, as in a recursion: then their numbers are smaller, so
+/// that the sum is that of the threads.
 fn regions(profile: &Profile, mut out: impl Write) -> io::Result<()> {
     let tree = Tree::new(profile);
+    let regions = &profile.regions;
+    let mut numbers: Vec<u64> = regions.iter().map(|it| it.fresh).collect();
     let mut stacks: BTreeMap<String, u64> = BTreeMap::new();
     let mut paths: Vec<String> = Vec::new();
-    for (region, children) in profile.regions.iter().zip(&tree.children) {
+    for (index, region) in regions.iter().enumerate() {
         let own = word(&region.name);
         let caller = region.parent.and_then(|parent| paths.get(parent as usize));
         let path = caller.map_or_else(|| own.clone(), |caller| format!("{caller};{own}"));
-        let parts = children
-            .iter()
-            .map(|&child| profile.regions[child].mean_bytes());
-        let number = rounded((region.mean_bytes() - parts.sum::<f64>()).max(0.0));
-        let sum = stacks.entry(path.clone()).or_default();
-        *sum = sum.saturating_add(number);
+        let children = &tree.children[index];
+        let parts = sum(children.iter().map(|&child| regions[child].fresh));
+        let all = u128::from(parts.max(region.fresh).max(1));
+        let mut number = numbers[index];
+        for &child in children {
+            let part = u128::from(regions[child].fresh) * u128::from(numbers[index]) / all;
+            numbers[child] = u64::try_from(part).unwrap_or(u64::MAX);
+            number = number.saturating_sub(numbers[child]);
+        }
+        let total = stacks.entry(path.clone()).or_default();
+        *total = total.saturating_add(number);
         paths.push(path);
     }
     for (stack, number) in stacks.iter().filter(|(_, number)| **number > 0) {

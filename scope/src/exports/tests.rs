@@ -121,19 +121,35 @@ fn numbers_have_names() {
 }
 
 #[test]
-fn collapsed_regions_are_what_calls_touch_by_themselves() {
+fn collapsed_regions_add_up_to_what_the_threads_touch() {
     let mut profile = profile();
     profile.regions = crate::analyses::test_profile::regions();
-    let text = bytes(|out| collapsed::write(&profile, Weight::Peak, Machine::this(), out).unwrap());
-    let text = String::from_utf8(text).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
+    let fresh = [3_200_000, 3_200_000, 3_000_000, 2_000_000, 6400, 640];
+    for (region, fresh) in profile.regions.iter_mut().zip(fresh) {
+        region.fresh = fresh;
+    }
+    let lines = |profile: &Profile| {
+        let out =
+            bytes(|out| collapsed::write(profile, Weight::Peak, Machine::this(), out).unwrap());
+        let text = String::from_utf8(out).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
     let main = "thread;demo::main";
     let expected = [
         format!("{main} 193600"),
-        format!("{main};demo::product 2900000"),
-        format!("{main};demo::product;demo::row 100000"),
+        format!("{main};demo::product 1000000"),
+        format!("{main};demo::product;demo::row 2000000"),
         format!("{main};demo::serve 5760"),
         format!("{main};demo::serve;re [31mquest 640"),
     ];
-    assert_eq!(lines, expected);
+    assert_eq!(lines(&profile), expected);
+    // `product` has called `serve`, within a recursion of `main`.
+    profile.regions[4].fresh = 3_000_000;
+    let expected = [
+        format!("{main};demo::product 533334"),
+        format!("{main};demo::product;demo::row 1066666"),
+        format!("{main};demo::serve 1599659"),
+        format!("{main};demo::serve;re [31mquest 341"),
+    ];
+    assert_eq!(lines(&profile), expected);
 }
