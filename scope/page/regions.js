@@ -42,6 +42,7 @@ function layout(regions) {
 // The smallest cache that holds what a call touches.
 const fitOf = ({ caches }, region) => {
   const size = (region.blocks * 64) / Math.max(1, region.invocations);
+  if (size === 0) return [0, "-"];
   const found = caches.findIndex(([, most]) => size <= most);
   return found < 0 ? [caches.length, "none"] : [found, caches[found][0]];
 };
