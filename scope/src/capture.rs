@@ -114,9 +114,13 @@ pub fn profile_and_numbers(
         total.heap_writes = threads().map(|it| it.writes).fold(0, u64::saturating_add);
     }
     total.lost_chunks = total.lost_chunks.saturating_add(lost);
+    let mut curve = heap.curve(header.total.curve, clock, level(&header.total))?;
+    if sites.is_empty() {
+        curve.iter_mut().for_each(|point| point.requested = 0);
+    }
     let profile = Profile {
         run: complete(run, &header, recorded, &total),
-        curve: heap.curve(header.total.curve, clock, level(&header.total))?,
+        curve,
         total,
         frames,
         types: types.list,

@@ -284,14 +284,17 @@ impl<'a> View<'a> {
         }
         let _infallible = write!(memory, ", {} at the end", bytes(total.end_usable));
 
-        let temporary = sum(self.profile.sites.iter().map(|site| site.temporary));
-        let allocations = format!(
-            "{}, {} in all, {} temporary, from {}",
-            plural(total.allocations, "chunk"),
-            bytes(total.usable),
-            percent(ratio(temporary, total.allocations)),
-            plural(self.profile.sites.len() as u64, "site"),
-        );
+        let chunks = plural(total.allocations, "chunk");
+        let mut allocations = format!("{chunks}, {} in all", bytes(total.usable));
+        if !self.profile.sites.is_empty() {
+            let temporary = sum(self.profile.sites.iter().map(|site| site.temporary));
+            let _infallible = write!(
+                allocations,
+                ", {} temporary, from {}",
+                percent(ratio(temporary, total.allocations)),
+                plural(self.profile.sites.len() as u64, "site"),
+            );
+        }
         self.head(&title);
         self.labelled("memory", &memory);
         self.labelled("allocations", &allocations);
