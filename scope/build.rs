@@ -1,4 +1,5 @@
-//! Compiles the runtime: a library of its own with a C interface, and an archive with its hot path.
+//! Compiles the runtime: a library of its own with a C interface, and an archive with its hot path;
+//! and the tracer, another library.
 //! The tool carries both as bytes.
 //!
 //! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file
@@ -11,6 +12,7 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=format");
+    println!("cargo::rerun-if-changed=tracer");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(in_program)");
     // Names what a program and the library must agree on when the hot path is in the program.
@@ -57,19 +59,29 @@ fn main() {
             .expect("the compiler can be started");
         assert!(status.success(), "the runtime does not compile: {status}");
     };
-    compile(
-        &[
-            "--crate-name=ccscope_runtime",
+    for (name, words) in [
+        ("runtime", &["-Cdebuginfo=1"][..]),
+        // Functions that are taken over find their caller by it.
+        ("tracer", &["-Cforce-frame-pointers=yes"]),
+    ] {
+        let file = format!("libccscope_{name}.so");
+        let (crate_name, soname, source) = (
+            format!("--crate-name=ccscope_{name}"),
+            format!("-Clink-arg=-Wl,-soname,{file}"),
+            format!("{name}/lib.rs"),
+        );
+        let mut all = vec![
+            &*crate_name,
             "--crate-type=cdylib",
-            "-Cdebuginfo=1",
             "-Clink-arg=-nostartfiles",
             "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined",
-            "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
+            &soname,
             "-Clink-arg=-lc",
-            "runtime/lib.rs",
-        ],
-        "libccscope_runtime.so",
-    );
+            &source,
+        ];
+        all.extend(words);
+        compile(&all, &file);
+    }
     for (name, source) in [
         ("hot", "runtime/hot_archive.rs"),
         ("regions", "runtime/regions_archive.rs"),

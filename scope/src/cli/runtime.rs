@@ -21,6 +21,10 @@ const HOT_NAME: &str = "libccscope_hot.a";
 const REGIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_regions.rlib"));
 const REGIONS_NAME: &str = "libccscope_regions.a";
 
+/// What `ccscope trace` preloads.
+const TRACER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_tracer.so"));
+const TRACER_NAME: &str = "libccscope_tracer.so";
+
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
     let absolute = |name| {
@@ -38,7 +42,7 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 /// Writes the runtime unless it is there; its path.
 pub(super) fn install() -> Result<PathBuf, CliError> {
     let path = cache_folder()?
-        .join(format!("{:016x}", hash_of((RUNTIME, HOT, REGIONS))))
+        .join(format!("{:016x}", hash_of((RUNTIME, HOT, REGIONS, TRACER))))
         .join(NAME);
     // The dynamic loader takes blanks and colons for ends of names.
     if path
@@ -53,6 +57,7 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
     for (path, content) in [
         (&path.with_file_name(HOT_NAME), HOT),
         (&path.with_file_name(REGIONS_NAME), REGIONS),
+        (&path.with_file_name(TRACER_NAME), TRACER),
         (&path, RUNTIME),
     ] {
         if fs::read(path).is_ok_and(|bytes| bytes == content) {
@@ -64,6 +69,11 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
         }
     }
     Ok(path)
+}
+
+/// Where [`install`] has put the tracer.
+pub(super) fn tracer(runtime: &Path) -> PathBuf {
+    runtime.with_file_name(TRACER_NAME)
 }
 
 /// Words for the linker by which a program has the callbacks, and the runtime also where nobody

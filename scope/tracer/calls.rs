@@ -1,0 +1,777 @@
+//! System calls. The kernel may not access zones where the program knows them, so it is given the
+//! aliases; calls that change the program's memory are carried out on the zones.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::context::{Context, Info};
+use crate::faults::{record, release_stack};
+use crate::sys::{self, PAGE};
+use crate::wire::{self, Header};
+use crate::{LOCK, events, gate, memory, signals, start, threads, zones};
+
+/// What has to be done once a call is over, on the program's stack.
+#[repr(C)]
+struct Saved {
+    magic: u64,
+    next: u64,
+    rsp: u64,
+    r15: u64,
+    number: u64,
+    arguments: [u64; 6],
+    /// What is told to the kernel in place of nested arguments, to be unmapped.
+    scratch: u64,
+    scratch_len: u64,
+    /// What is recorded, once the result is known.
+    block: u64,
+}
+const SAVED: u64 = 0x7361_7665_6463_7363;
+/// What compilers use below the stack pointer.
+const RED_ZONE: u64 = 128;
+
+/// A call that returns twice.
+struct Pending {
+    /// How often it still returns; 0: free.
+    refs: AtomicU64,
+    next: AtomicU64,
+    r15: AtomicU64,
+    mask: AtomicU64,
+    flags: AtomicU64,
+    /// For `fork`: the child's file.
+    file: AtomicU64,
+    parent: AtomicU64,
+    /// As the program has them.
+    arguments: [AtomicU64; 6],
+}
+static PENDING: [Pending; 64] = [const {
+    Pending {
+        refs: AtomicU64::new(0),
+        next: AtomicU64::new(0),
+        r15: AtomicU64::new(0),
+        mask: AtomicU64::new(0),
+        flags: AtomicU64::new(0),
+        file: AtomicU64::new(0),
+        parent: AtomicU64::new(0),
+        arguments: [const { AtomicU64::new(0) }; 6],
+    }
+}; 64];
+
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_SETTLS: u64 = 0x8_0000;
+const CLONE_THREAD: u64 = 0x1_0000;
+
+/// How many bytes of memory a call reads or writes.
+#[derive(Clone, Copy)]
+enum Len {
+    /// As this argument says.
+    Argument(usize),
+    /// As the result says, times this.
+    Result(u64),
+    /// So many.
+    Fixed(u64),
+    /// To the first 0.
+    Text,
+}
+
+/// Which argument of a call points to what; `W` is written by the kernel, `G` read.
+const BLOCKS: &[(u64, usize, u8, Len)] = &[
+    (0, 1, wire::FILL, Len::Result(1)),
+    (1, 1, wire::FETCH, Len::Argument(2)),
+    (2, 0, wire::FETCH, Len::Text),
+    (4, 0, wire::FETCH, Len::Text),
+    (4, 1, wire::FILL, Len::Fixed(144)),
+    (5, 1, wire::FILL, Len::Fixed(144)),
+    (6, 0, wire::FETCH, Len::Text),
+    (6, 1, wire::FILL, Len::Fixed(144)),
+    (17, 1, wire::FILL, Len::Result(1)),
+    (18, 1, wire::FETCH, Len::Argument(2)),
+    (21, 0, wire::FETCH, Len::Text),
+    (44, 1, wire::FETCH, Len::Argument(2)),
+    (45, 1, wire::FILL, Len::Result(1)),
+    (59, 0, wire::FETCH, Len::Text),
+    (78, 1, wire::FILL, Len::Result(1)),
+    (79, 0, wire::FILL, Len::Result(1)),
+    (80, 0, wire::FETCH, Len::Text),
+    (82, 0, wire::FETCH, Len::Text),
+    (82, 1, wire::FETCH, Len::Text),
+    (83, 0, wire::FETCH, Len::Text),
+    (87, 0, wire::FETCH, Len::Text),
+    (89, 0, wire::FETCH, Len::Text),
+    (89, 1, wire::FILL, Len::Result(1)),
+    (202, 0, wire::FETCH, Len::Fixed(4)),
+    (217, 1, wire::FILL, Len::Result(1)),
+    (228, 1, wire::FILL, Len::Fixed(16)),
+    (232, 1, wire::FILL, Len::Result(12)),
+    (257, 1, wire::FETCH, Len::Text),
+    (262, 1, wire::FETCH, Len::Text),
+    (262, 2, wire::FILL, Len::Fixed(144)),
+    (263, 1, wire::FETCH, Len::Text),
+    (267, 1, wire::FETCH, Len::Text),
+    (267, 2, wire::FILL, Len::Result(1)),
+    (318, 0, wire::FILL, Len::Result(1)),
+    (332, 1, wire::FETCH, Len::Text),
+    (332, 4, wire::FILL, Len::Fixed(256)),
+    (439, 1, wire::FETCH, Len::Text),
+];
+
+/// Calls whose address is kept by the kernel, which compares it with the program's.
+const KEPT: [u64; 4] = [158, 218, 273, 334];
+/// Arguments that are numbers, as bits: one may look like an address of a program at low addresses.
+const NUMBERS: &[(u64, u8)] = &[
+    (0, 0b101),
+    (1, 0b101),
+    (2, 0b110),
+    (3, 0b1),
+    (7, 0b110),
+    (8, 0b111),
+    (16, 0b11),
+    (17, 0b1101),
+    (18, 0b1101),
+    (19, 0b101),
+    (20, 0b101),
+    (40, 0b1011),
+    (42, 0b101),
+    (44, 0b10_1101),
+    (45, 0b1101),
+    (46, 0b101),
+    (47, 0b101),
+    (62, 0b11),
+    (72, 0b11),
+    (76, 0b10),
+    (77, 0b11),
+    (78, 0b101),
+    (79, 0b10),
+    (83, 0b10),
+    (89, 0b100),
+    (90, 0b10),
+    (149, 0b10),
+    (157, 0b1),
+    (187, 0b111),
+    (202, 0b10_0110),
+    (217, 0b101),
+    (221, 0b1111),
+    (231, 0b1),
+    (232, 0b1101),
+    (257, 0b1101),
+    (275, 0b11_0101),
+    (277, 0b1111),
+    (281, 0b10_1101),
+    (285, 0b1111),
+    (295, 0b1_1101),
+    (296, 0b1_1101),
+    (318, 0b110),
+    (326, 0b11_0101),
+    (327, 0b11_1101),
+    (328, 0b11_1101),
+];
+/// Calls by which the kernel accesses memory on its own later: there are none under tracing.
+/// `io_setup`, `io_uring_setup`.
+const ABSENT: [u64; 2] = [206, 425];
+const NO_CALL: i64 = -38;
+
+/// Calls with an array of buffers: the kernel writes there, or reads.
+const ARRAYS: [(u64, u8); 7] = [
+    (278, wire::FETCH),
+    (19, wire::FILL),
+    (20, wire::FETCH),
+    (295, wire::FILL),
+    (296, wire::FETCH),
+    (327, wire::FILL),
+    (328, wire::FETCH),
+];
+const SENDMSG: u64 = 46;
+const RECVMSG: u64 = 47;
+const SENDMMSG: u64 = 307;
+const RECVMMSG: u64 = 299;
+const DUP2: u64 = 33;
+const DUP3: u64 = 292;
+const CLOSE_RANGE: u64 = 436;
+const ARCH_PRCTL: u64 = 158;
+/// Calls with a set of signals, and which argument it is.
+const MASKS: [(u64, usize); 4] = [(130, 0), (271, 3), (281, 4), (441, 4)];
+const PSELECT: u64 = 270;
+
+/// Handles SIGSYS: a system call is about to be made.
+///
+/// # Safety
+///
+/// As the kernel calls it.
+pub(crate) unsafe extern "C" fn on_call(signal: i32, info: *mut Info, context: *mut Context) {
+    // SAFETY: the kernel's.
+    let (info, context) = unsafe { (&mut *info, &mut *context) };
+    const DISPATCHED: i32 = 2;
+    if info.code != DISPATCHED {
+        signals::deliver(signal, info, context);
+        return;
+    }
+    LOCK.take();
+    if zones::find(context.rsp).is_some() {
+        release_stack(context.rsp, context.rsp);
+    }
+    let stays = enter(context);
+    if !stays {
+        LOCK.give();
+    }
+}
+
+/// Most bytes that are copied for a call.
+const LARGEST: u64 = 64 << 20;
+
+/// Decides what the thread goes on with; true if the lock is kept until it is over.
+fn enter(context: &mut Context) -> bool {
+    let number = context.rax;
+    if start::modules_are_new() {
+        start::take_modules(context.rip);
+    }
+    match number {
+        sys::RT_SIGACTION => context.rax = signals::set_action(context.arguments()).cast_unsigned(),
+        sys::RT_SIGPROCMASK => {
+            context.rax = signals::set_mask(context.arguments(), &mut context.mask).cast_unsigned();
+        }
+        sys::SIGALTSTACK => {
+            context.rax = signals::set_stack(context.arguments()).cast_unsigned();
+        }
+        sys::RT_SIGRETURN => {
+            signals::on_return(context.rip, context.rsp);
+            context.rip = gate::start() + gate::LAST;
+        }
+        sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice(context),
+        sys::MMAP | sys::MUNMAP | sys::MPROTECT | sys::MREMAP | sys::MADVISE | sys::BRK => {
+            match memory::call(number, context.arguments()) {
+                Some(result) => context.rax = result.cast_unsigned(),
+                None => pass(context),
+            }
+        }
+        sys::EXIT => {
+            let thread = threads::this();
+            record(wire::ENDED, context.rip, 0, 0);
+            thread.end();
+            pass(context);
+        }
+        number if ABSENT.contains(&number) => context.rax = NO_CALL.cast_unsigned(),
+        sys::CLOSE | DUP2 | DUP3 | CLOSE_RANGE => descriptors(context),
+        ARCH_PRCTL => {
+            const SET_FS: u64 = 0x1002;
+            let [what, address, ..] = context.arguments();
+            if what == SET_FS {
+                release_block(address);
+            }
+            pass(context);
+        }
+        number if KEPT.contains(&number) => pass(context),
+        _ => aim(context),
+    }
+    false
+}
+
+/// Calls that close descriptors: ours stays.
+fn descriptors(context: &mut Context) {
+    const BAD: i64 = -9;
+    const TO_CLOSE_BY_EXEC: u64 = 4;
+    let (own, [first, second, flags, ..]) = (zones::file(), context.arguments());
+    match context.rax {
+        // In a child of `vfork` descriptors are its own, but what we know of ours is not.
+        _ if !start::is_own_process() => pass(context),
+        sys::CLOSE if first as u32 == own as u32 => context.rax = BAD.cast_unsigned(),
+        DUP2 | DUP3 if first as u32 == own as u32 => context.rax = BAD.cast_unsigned(),
+        DUP2 | DUP3 if second as u32 == own as u32 => {
+            zones::move_file();
+            pass(context);
+        }
+        CLOSE_RANGE
+            if flags & TO_CLOSE_BY_EXEC == 0 && (first..=second & 0xffff_ffff).contains(&own) =>
+        {
+            let parts = [(first, own - 1), (own + 1, second)];
+            let mut result = 0;
+            for (from, to) in parts.into_iter().filter(|it| it.0 <= it.1) {
+                // SAFETY: the program's own call, in two parts.
+                let part = unsafe { sys::call(CLOSE_RANGE, [from, to, flags, 0, 0, 0]) };
+                result = result.min(part);
+            }
+            context.rax = result.cast_unsigned();
+        }
+        _ => pass(context),
+    }
+}
+
+/// A thread's control block and what lies around it cannot be traced: our handlers need it.
+fn release_block(address: u64) {
+    const AROUND: u64 = 16 * PAGE;
+    if let Some(zone) = zones::find(address) {
+        let start = (address & !(PAGE - 1)).saturating_sub(AROUND);
+        let end = (address & !(PAGE - 1)) + 2 * PAGE;
+        zones::release(start.max(zone.start), end.min(zone.end));
+    }
+}
+
+/// The thread does the call itself.
+fn pass(context: &mut Context) {
+    match gate::stub_to(context.rip) {
+        Some(stub) => context.rip = stub,
+        // The table is full.
+        None => {
+            let arguments = context.arguments();
+            prepare(context, arguments, [0; 2], 0);
+        }
+    }
+}
+
+/// The thread does the call with other arguments, and tells us when it is over.
+fn prepare(context: &mut Context, arguments: [u64; 6], scratch: [u64; 2], block: u64) {
+    let place = (context.rsp - RED_ZONE - size_of::<Saved>() as u64) & !15;
+    let saved = Saved {
+        magic: SAVED,
+        next: context.rip,
+        rsp: context.rsp,
+        r15: context.r15,
+        number: context.rax,
+        arguments: context.arguments(),
+        scratch: scratch[0],
+        scratch_len: scratch[1],
+        block,
+    };
+    // SAFETY: free space of the program's stack, below what it may use until the call is over.
+    if !unsafe { sys::try_copy(place, (&raw const saved) as u64, size_of::<Saved>() as u64) } {
+        sys::die(b"no room on the stack at a system call");
+    }
+    context.rsp = place;
+    context.r15 = place;
+    context.set_arguments(arguments);
+    context.rip = gate::start() + gate::AFTER;
+}
+
+/// Gives the kernel aliases.
+fn aim(context: &mut Context) {
+    let (number, own) = (context.rax, context.arguments());
+    let mut arguments = own;
+    let numbers = NUMBERS
+        .iter()
+        .find(|it| it.0 == number)
+        .map_or(0, |it| it.1);
+    for (at, argument) in arguments.iter_mut().enumerate() {
+        if numbers >> at & 1 == 0 {
+            *argument = zones::usable(*argument);
+        }
+    }
+    let mut scratch = [0; 2];
+    if let Some((_, kind)) = ARRAYS.iter().find(|it| it.0 == number) {
+        buffers(&mut arguments, own[1], *kind, context.rip, &mut scratch);
+    } else if number == SENDMSG || number == RECVMSG {
+        messages(&mut arguments, own[1], 1, number, context.rip, &mut scratch);
+    } else if number == SENDMMSG || number == RECVMMSG {
+        let count = own[2] & 0xffff_ffff;
+        messages(
+            &mut arguments,
+            own[1],
+            count,
+            number,
+            context.rip,
+            &mut scratch,
+        );
+    } else if let Some((_, at)) = MASKS.iter().find(|it| it.0 == number) {
+        arguments[*at] = signals::filtered(own[*at], &mut scratch);
+    } else if number == PSELECT && arguments[5] != 0 {
+        let mut pair = [0_u64; 2];
+        if zones::copy((&raw mut pair) as u64, own[5], 16) {
+            let mask = signals::filtered(pair[0], &mut scratch);
+            if mask != pair[0] {
+                if scratch[1] == 0 {
+                    scratch_of(PAGE, &mut scratch);
+                }
+                // SAFETY: the scratch page has room behind the mask.
+                unsafe {
+                    sys::set_word(scratch[0] + 64, mask);
+                    sys::set_word(scratch[0] + 72, pair[1]);
+                }
+                arguments[5] = scratch[0] + 64;
+            }
+        }
+    } else if number == sys::EXECVE || number == sys::EXECVEAT {
+        let first = usize::from(number == sys::EXECVEAT) + 1;
+        texts(&mut arguments, &own, first, &mut scratch);
+        record(wire::EXEC, context.rip, own[first - 1], 0);
+    }
+    let mut block = 0;
+    for (at, &(_, argument, kind, len)) in BLOCKS.iter().enumerate().filter(|it| it.1.0 == number) {
+        let address = own[argument];
+        let most = match len {
+            Len::Argument(of) => own[of],
+            Len::Fixed(bytes) => bytes,
+            Len::Text => text_len(address),
+            // How much there is room for always follows.
+            Len::Result(times) => own[argument + 1].saturating_mul(times),
+        };
+        let is_whole = zones::is_one_piece(address, most);
+        if arguments[argument] == address && is_whole {
+            continue;
+        }
+        if kind == wire::FETCH {
+            record(kind, context.rip, address, most);
+        } else {
+            block = at as u64 + 1;
+        }
+        if !is_whole && scratch[1] == 0 {
+            // The kernel gets a copy, or makes one.
+            let bytes = most.min(LARGEST);
+            arguments[argument] = scratch_of(bytes, &mut scratch);
+            if kind == wire::FETCH {
+                zones::copy(scratch[0], address, bytes);
+            }
+            if most > LARGEST {
+                // A part of what is asked for.
+                match len {
+                    Len::Argument(of) => arguments[of] = LARGEST,
+                    Len::Result(1) => arguments[argument + 1] = LARGEST,
+                    _ => {}
+                }
+            }
+        }
+    }
+    if arguments == own {
+        pass(context);
+        return;
+    }
+    prepare(context, arguments, scratch, block);
+}
+
+/// Bytes of a text with its 0.
+fn text_len(address: u64) -> u64 {
+    const MOST: u64 = 4096;
+    let mut part = [0_u8; 64];
+    for at in (0..MOST).step_by(part.len()) {
+        let len = part.len() as u64;
+        // A text may end just before what cannot be read.
+        let end = (address + at) | (PAGE - 1);
+        let len = len.min(end + 1 - (address + at));
+        if !zones::copy(part.as_mut_ptr() as u64, address + at, len) {
+            return at;
+        }
+        if let Some(end) = part[..len as usize].iter().position(|&byte| byte == 0) {
+            return at + end as u64 + 1;
+        }
+        if len < part.len() as u64 {
+            return at + len;
+        }
+    }
+    MOST
+}
+
+/// Memory for arguments that are told to the kernel in place of the program's.
+fn scratch_of(len: u64, scratch: &mut [u64; 2]) -> u64 {
+    let len = len.next_multiple_of(PAGE);
+    *scratch = [sys::memory(len), len];
+    scratch[0]
+}
+
+/// An array of buffers, as `readv` takes it.
+fn buffers(arguments: &mut [u64; 6], from: u64, kind: u8, ip: u64, scratch: &mut [u64; 2]) {
+    const MOST: u64 = 1024;
+    let count = arguments[2];
+    if count == 0 || count > MOST {
+        return;
+    }
+    let to = scratch_of(count * 16, scratch);
+    if zones::copy(to, from, count * 16) {
+        aim_buffers(to, count, kind, ip);
+        arguments[1] = to;
+    }
+}
+
+fn aim_buffers(at: u64, count: u64, kind: u8, ip: u64) {
+    for buffer in (0..count).map(|index| at + index * 16) {
+        // SAFETY: the array is ours.
+        unsafe {
+            let address = sys::word(buffer);
+            let len = sys::word(buffer + 8);
+            if !zones::is_one_piece(address, len) {
+                let end = (address.saturating_add(len) | (PAGE - 1)) + 1;
+                zones::release(address & !(PAGE - 1), end);
+            }
+            let usable = zones::usable(address);
+            if usable != address {
+                record(kind, ip, address, sys::word(buffer + 8));
+                sys::set_word(buffer, usable);
+            }
+        }
+    }
+}
+
+/// Bytes of a message for `sendmsg` and `recvmsg`, which is seven words.
+const MESSAGE: u64 = 56;
+
+/// How far one message lies behind the other.
+fn step_of_messages(number: u64) -> u64 {
+    // With its length behind it.
+    if number == SENDMMSG || number == RECVMMSG {
+        MESSAGE + 8
+    } else {
+        MESSAGE
+    }
+}
+
+/// Messages.
+fn messages(
+    arguments: &mut [u64; 6],
+    from: u64,
+    count: u64,
+    number: u64,
+    ip: u64,
+    scratch: &mut [u64; 2],
+) {
+    const MOST: u64 = 1024;
+    let (count, step) = (count.min(MOST), step_of_messages(number));
+    let kind = if number == SENDMSG || number == SENDMMSG {
+        wire::FETCH
+    } else {
+        wire::FILL
+    };
+    let mut words = [0_u64; 7];
+    let mut buffers = 0;
+    for at in 0..count {
+        if !zones::copy((&raw mut words) as u64, from + at * step, MESSAGE) || words[3] > MOST {
+            return;
+        }
+        buffers += words[3];
+    }
+    if count == 0 {
+        return;
+    }
+    let to = scratch_of(count * step + buffers * 16, scratch);
+    let mut place = to + count * step;
+    for at in 0..count {
+        zones::copy((&raw mut words) as u64, from + at * step, MESSAGE);
+        let len = words[3].min(buffers);
+        buffers -= len;
+        if len > 0 && !zones::copy(place, words[2], len * 16) {
+            return;
+        }
+        aim_buffers(place, len, kind, ip);
+        words[0] = zones::usable(words[0]);
+        words[2] = place;
+        words[4] = zones::usable(words[4]);
+        place += len * 16;
+        // SAFETY: the scratch memory is ours.
+        unsafe { sys::copy(to + at * step, (&raw const words) as u64, MESSAGE) };
+    }
+    arguments[1] = to;
+    if number == SENDMMSG || number == RECVMMSG {
+        arguments[2] = count;
+    }
+}
+
+/// What the kernel has set in messages.
+fn return_messages(number: u64, to: u64, from: u64, result: i64) {
+    let step = step_of_messages(number);
+    let count = if step == MESSAGE { 1 } else { result };
+    for at in (0..count.cast_unsigned()).map(|at| at * step) {
+        let receives = number == RECVMSG || number == RECVMMSG;
+        // Lengths of name and control data, flags; the length.
+        let parts: &[(u64, u64)] = match (receives, step == MESSAGE) {
+            (true, true) => &[(8, 4), (40, 8), (48, 4)],
+            (true, false) => &[(8, 4), (40, 8), (48, 4), (56, 4)],
+            (false, true) => &[],
+            (false, false) => &[(56, 4)],
+        };
+        for (offset, len) in parts {
+            zones::copy(to + at + offset, from + at + offset, *len);
+        }
+    }
+}
+
+/// Arrays of texts, as `execve` takes them.
+fn texts(arguments: &mut [u64; 6], own: &[u64; 6], first: usize, scratch: &mut [u64; 2]) {
+    const MOST: u64 = 1 << 20;
+    let count = |array: u64| {
+        let mut len = 0;
+        let mut word = 0_u64;
+        while array != 0 && len < MOST {
+            if !zones::copy((&raw mut word) as u64, array + len * 8, 8) || word == 0 {
+                break;
+            }
+            len += 1;
+        }
+        len + 1
+    };
+    let arrays = [own[first], own[first + 1]];
+    let lens = arrays.map(count);
+    let mut to = scratch_of((lens[0] + lens[1]) * 8, scratch);
+    for (index, (array, len)) in arrays.into_iter().zip(lens).enumerate() {
+        if array == 0 {
+            continue;
+        }
+        arguments[first + index] = to;
+        for at in 0..len {
+            let mut word = 0_u64;
+            if at + 1 < len {
+                zones::copy((&raw mut word) as u64, array + at * 8, 8);
+            }
+            // SAFETY: within the scratch memory.
+            unsafe { sys::set_word(to, zones::usable(word)) };
+            to += 8;
+        }
+    }
+}
+
+/// A call that makes a thread or a process.
+fn twice(context: &mut Context) -> bool {
+    let own = context.arguments();
+    let mut arguments = own;
+    // Of `clone`, numbers of threads are set there; of `clone3`, all is in a struct.
+    let pointers: &[usize] = match context.rax {
+        sys::CLONE => &[2, 3],
+        sys::CLONE3 => &[0],
+        _ => &[],
+    };
+    for &at in pointers {
+        arguments[at] = zones::usable(own[at]);
+    }
+    let mut flags = match context.rax {
+        sys::VFORK => CLONE_VM | CLONE_VFORK,
+        sys::CLONE => own[0],
+        _ => 0,
+    };
+    // Stacks and control blocks are not traced.
+    if context.rax == sys::CLONE {
+        release_stack(own[1].wrapping_sub(8), own[1].wrapping_sub(8));
+        if flags & CLONE_SETTLS != 0 {
+            release_block(own[4]);
+        }
+    } else if context.rax == sys::CLONE3 {
+        // Flags; two words further on numbers of the thread, then stack, its length, block.
+        let mut words = [0_u64; 8];
+        zones::copy((&raw mut words) as u64, own[0], 64);
+        flags = words[0];
+        let [.., stack, len, block] = words;
+        zones::release(stack & !(PAGE - 1), stack + len & !(PAGE - 1));
+        if flags & CLONE_SETTLS != 0 {
+            release_block(block);
+        }
+    }
+    let Some(pending) = PENDING.iter().find(|it| it.refs.load(Relaxed) == 0) else {
+        sys::die(b"too many threads are made at once");
+    };
+    let is_fork = flags & CLONE_VM == 0;
+    pending.refs.store(if is_fork { 1 } else { 2 }, Relaxed);
+    pending.next.store(context.rip, Relaxed);
+    pending.r15.store(context.r15, Relaxed);
+    pending.mask.store(context.mask, Relaxed);
+    pending.flags.store(flags, Relaxed);
+    for (word, value) in pending.arguments.iter().zip(own) {
+        word.store(value, Relaxed);
+    }
+    pending
+        .parent
+        .store(u64::from(threads::this().number.load(Relaxed)), Relaxed);
+    if is_fork {
+        pending.file.store(zones::copy_file(), Relaxed);
+    }
+    context.set_arguments(arguments);
+    context.r15 = core::ptr::from_ref(pending).expose_provenance() as u64;
+    context.mask = !signals::OURS;
+    context.rip = gate::start() + gate::TWICE;
+    is_fork
+}
+
+/// A call through the gate is over; false if the trap is not from there.
+pub(crate) fn after(context: &mut Context) -> bool {
+    let start = gate::start();
+    const BEHIND: u64 = 3;
+    if context.rip == start + gate::TWICE + BEHIND {
+        after_twice(context);
+        return true;
+    }
+    if context.rip != start + gate::AFTER + BEHIND {
+        return false;
+    }
+    let saved = core::ptr::with_exposed_provenance::<Saved>(context.r15 as usize);
+    // SAFETY: `prepare` wrote it, and the kernel keeps `r15`.
+    let saved = unsafe { saved.read() };
+    if saved.magic != SAVED {
+        sys::die(b"a system call returned without its stack");
+    }
+    context.rip = saved.next;
+    context.rsp = saved.rsp;
+    context.r15 = saved.r15;
+    let told = context.arguments();
+    context.set_arguments(saved.arguments);
+    let result = context.rax.cast_signed();
+    let has_messages = [SENDMSG, RECVMSG, SENDMMSG, RECVMMSG].contains(&saved.number);
+    if has_messages && saved.scratch != 0 && told[1] == saved.scratch && result >= 0 {
+        LOCK.take();
+        return_messages(saved.number, saved.arguments[1], told[1], result);
+        LOCK.give();
+    }
+    if saved.block != 0 && result >= 0 {
+        let (_, argument, kind, len) = BLOCKS[saved.block as usize - 1];
+        let bytes = match len {
+            Len::Result(times) => result.cast_unsigned() * times,
+            Len::Fixed(bytes) => bytes,
+            Len::Argument(_) | Len::Text => 0,
+        };
+        let address = saved.arguments[argument];
+        if bytes > 0 {
+            LOCK.take();
+            record(kind, saved.next, address, bytes);
+            if saved.scratch_len != 0 {
+                zones::copy(address, saved.scratch, bytes.min(saved.scratch_len));
+            }
+            LOCK.give();
+        }
+    }
+    if saved.scratch_len != 0 {
+        // SAFETY: it was mapped for this call.
+        unsafe { sys::call(sys::MUNMAP, [saved.scratch, saved.scratch_len, 0, 0, 0, 0]) };
+    }
+    true
+}
+
+fn after_twice(context: &mut Context) {
+    let pending = core::ptr::with_exposed_provenance::<Pending>(context.r15 as usize);
+    // SAFETY: one of `PENDING`, which `twice` has set, and the kernel keeps `r15`.
+    let pending = unsafe { &*pending };
+    let flags = pending.flags.load(Relaxed);
+    let result = context.rax.cast_signed();
+    context.rip = pending.next.load(Relaxed);
+    context.r15 = pending.r15.load(Relaxed);
+    context.mask = pending.mask.load(Relaxed);
+    context.set_arguments([0, 1, 2, 3, 4, 5].map(|it| pending.arguments[it].load(Relaxed)));
+    if flags & CLONE_VM == 0 {
+        // The lock is held since `twice`, here and in the child.
+        let file = pending.file.load(Relaxed);
+        pending.refs.store(0, Relaxed);
+        if result == 0 {
+            // Of threads that are not here.
+            PENDING
+                .iter()
+                .for_each(|other| other.refs.store(0, Relaxed));
+            zones::use_file(file);
+            threads::this().number.store(sys::thread(), Relaxed);
+            gate::dispatch();
+            start::begin_process();
+        } else {
+            // SAFETY: the file is the child's.
+            unsafe { sys::call(sys::CLOSE, [file, 0, 0, 0, 0, 0]) };
+            record(wire::FORK, context.rip, context.rax, 0);
+        }
+        LOCK.give();
+        return;
+    }
+    if result == 0 {
+        gate::dispatch();
+        if flags & CLONE_VFORK == 0 {
+            LOCK.take();
+            let thread = threads::this();
+            thread.begin();
+            context.stack = thread.stack_of_handlers();
+            record(wire::THREAD, context.rip, pending.parent.load(Relaxed), 0);
+            LOCK.give();
+        } else if flags & CLONE_THREAD == 0 {
+            // The kernel drops the stack for handlers only without `CLONE_VFORK`.
+            events::count(offset_of!(Header, zero), 1);
+        }
+    }
+    pending
+        .refs
+        .fetch_sub(if result < 0 { 2 } else { 1 }, Relaxed);
+}

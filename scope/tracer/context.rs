@@ -1,0 +1,73 @@
+//! What the kernel tells a handler of signals about the interrupted thread.
+
+/// Registers, in the kernel's order.
+#[repr(C)]
+pub(crate) struct Context {
+    flags: u64,
+    link: u64,
+    /// The stack for handlers that is set again when the handler ends: address, flags, length.
+    pub(crate) stack: [u64; 3],
+    pub(crate) r8: u64,
+    pub(crate) r9: u64,
+    pub(crate) r10: u64,
+    r11: u64,
+    r12: u64,
+    r13: u64,
+    r14: u64,
+    pub(crate) r15: u64,
+    pub(crate) rdi: u64,
+    pub(crate) rsi: u64,
+    rbp: u64,
+    rbx: u64,
+    pub(crate) rdx: u64,
+    pub(crate) rax: u64,
+    pub(crate) rcx: u64,
+    pub(crate) rsp: u64,
+    pub(crate) rip: u64,
+    /// Flags of the processor.
+    pub(crate) eflags: u64,
+    segments: u64,
+    /// Of a page fault: bit 1 is set for a store, bit 4 for a fetch of code.
+    pub(crate) error: u64,
+    trap: u64,
+    old_mask: u64,
+    address: u64,
+    floating: u64,
+    reserved: [u64; 8],
+    /// Signals that are kept from the thread.
+    pub(crate) mask: u64,
+}
+
+/// Of [`Context::error`].
+pub(crate) const IS_STORE: u64 = 2;
+/// Of [`Context::error`].
+pub(crate) const IS_FETCH: u64 = 16;
+/// Of [`Context::eflags`].
+pub(crate) const TRAP_FLAG: u64 = 0x100;
+/// Of [`Context::eflags`].
+pub(crate) const DIRECTION: u64 = 0x400;
+
+impl Context {
+    /// The arguments of a system call.
+    pub(crate) fn arguments(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9]
+    }
+
+    /// Sets them.
+    pub(crate) fn set_arguments(&mut self, to: [u64; 6]) {
+        [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9] = to;
+    }
+}
+
+/// What happened.
+#[repr(C)]
+pub(crate) struct Info {
+    /// The signal.
+    pub(crate) signal: i32,
+    errno: i32,
+    /// Above 0: the kernel found it; else somebody sent it.
+    pub(crate) code: i32,
+    padding: i32,
+    /// Of a fault: where.
+    pub(crate) address: u64,
+}

@@ -1,0 +1,103 @@
+//! The file of events: all threads write into one, and the place in it is the place in time.
+
+use core::sync::atomic::{
+    AtomicU8, AtomicU64,
+    Ordering::{Relaxed, Release},
+};
+
+use crate::sys;
+use crate::wire::{Event, HEADER, Header, MAGIC};
+
+/// Where the file is mapped.
+static MAP: AtomicU64 = AtomicU64::new(0);
+/// Events that have room.
+static ROOM: AtomicU64 = AtomicU64::new(0);
+
+/// Adds to a number of the header.
+pub(crate) fn count(offset: usize, more: u64) -> u64 {
+    let map = MAP.load(Relaxed);
+    let word = core::ptr::with_exposed_provenance_mut(map as usize + offset);
+    // SAFETY: the header is mapped for as long as the process lives, and its words are only
+    // accessed so.
+    unsafe { AtomicU64::from_ptr(word) }.fetch_add(more, Relaxed)
+}
+
+/// Maps a new file for the events of this process; in a child of `fork`, over its parent's.
+///
+/// # Safety
+///
+/// No other thread writes events.
+pub(crate) unsafe fn init(most: u64) -> bool {
+    let pid = sys::process();
+    let mut name = crate::start::Path::in_folder();
+    name.number(pid);
+    let base = name;
+    for turn in 0..1000 {
+        name = base;
+        name.text(b".");
+        name.number(turn);
+        crate::start::copy_maps(name);
+        name.text(b".events");
+        const CREATE_NEW_TO_READ_AND_WRITE: u64 = 0o100 | 0o200 | 0o2;
+        // SAFETY: the path ends with 0; the mapping is ours.
+        unsafe {
+            let fd = sys::call(
+                sys::OPEN,
+                [name.pointer(), CREATE_NEW_TO_READ_AND_WRITE, 0o600, 0, 0, 0],
+            );
+            const EEXIST: i64 = -17;
+            if fd == EEXIST {
+                continue;
+            }
+            if sys::failed(fd) {
+                return false;
+            }
+            let fd = fd.cast_unsigned();
+            let len = HEADER as u64 + most * size_of::<Event>() as u64;
+            if sys::failed(sys::call(sys::FTRUNCATE, [fd, len, 0, 0, 0, 0])) {
+                return false;
+            }
+            let old = MAP.load(Relaxed);
+            let fixed = if old == 0 { 0 } else { sys::MAP_FIXED };
+            let both = sys::PROT_READ | sys::PROT_WRITE;
+            let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | fixed;
+            let map = sys::map(old, len, both, flags, fd.cast_signed(), 0);
+            sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+            if sys::failed(map) {
+                return false;
+            }
+            let map = map.cast_unsigned();
+            MAP.store(map, Relaxed);
+            ROOM.store(most, Relaxed);
+            let header = core::ptr::with_exposed_provenance_mut::<Header>(map as usize);
+            (&raw mut (*header).magic).write(MAGIC);
+            (&raw mut (*header).pid).write(pid);
+            (&raw mut (*header).room).write(most);
+        }
+        return true;
+    }
+    false
+}
+
+/// Writes an event; false once there is no more room.
+pub(crate) fn push(event: Event) -> bool {
+    let at = count(core::mem::offset_of!(Header, count), 1);
+    if at >= ROOM.load(Relaxed) {
+        return false;
+    }
+    let place = MAP.load(Relaxed) + HEADER as u64 + at * size_of::<Event>() as u64;
+    let place = core::ptr::with_exposed_provenance_mut::<Event>(place as usize);
+    // SAFETY: within the mapping, and of nobody else: each number is given once. The letter is
+    // written last, so that a reader knows whether the event is whole.
+    unsafe {
+        place.write(Event { kind: 0, ..event });
+        AtomicU8::from_ptr(&raw mut (*place).kind).store(event.kind, Release);
+    }
+    true
+}
+
+/// No event has room from now on.
+pub(crate) fn is_full() -> bool {
+    let map = MAP.load(Relaxed);
+    map != 0 && count(core::mem::offset_of!(Header, count), 0) >= ROOM.load(Relaxed)
+}

@@ -1,0 +1,315 @@
+//! Faults: an access that the program made and that is to be recorded, carried out and left behind.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::context::{Context, IS_FETCH, IS_STORE, Info, TRAP_FLAG};
+use crate::sys::{self, PAGE};
+use crate::threads::{self, Thread};
+use crate::thunks::{self, Thunk};
+use crate::wire::{self, Event, Header, Plan};
+use crate::zones::{self, Zone};
+use crate::{LOCK, calls, events, points, signals, strings};
+
+/// Below and above the stack pointer, what is of the stack.
+const STACK_BELOW: u64 = 16 * PAGE;
+const STACK_ABOVE: u64 = 2 * PAGE;
+
+/// Of a fault in [`sys::try_copy`], under the lock: address, code, error.
+static MISSED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Handles SIGSEGV and SIGBUS.
+///
+/// # Safety
+///
+/// As the kernel calls it.
+pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: *mut Context) {
+    // SAFETY: the kernel's.
+    let (info, context) = unsafe { (&mut *info, &mut *context) };
+    let (at, behind) = sys::places_of_copy();
+    if context.rip == at {
+        // It is us, and the lock is held.
+        let code = i64::from(info.code).cast_unsigned();
+        for (word, value) in MISSED.iter().zip([info.address, code, context.error]) {
+            word.store(value, Relaxed);
+        }
+        context.rax = 1;
+        context.rip = behind;
+        return;
+    }
+    LOCK.take();
+    let is_ours = info.code > 0 && signal == signals::SIGSEGV && handle(info, context);
+    if !is_ours && info.code > 0 {
+        leave_thunk(info, context);
+        end_step(threads::this(), context);
+    }
+    LOCK.give();
+    if !is_ours {
+        signals::deliver(signal, info, context);
+    }
+}
+
+/// Whether the fault is explained by tracing.
+fn handle(info: &mut Info, context: &mut Context) -> bool {
+    let thread = threads::this();
+    let thunk = thunks::instruction_of(context.rip);
+    let Some(zone) = zones::find(info.address) else {
+        return thunk.is_some_and(|thunk| crosses(&thunk, info.address, context));
+    };
+    if !allows(&zone, context.error) {
+        return false;
+    }
+    if !zones::is_closed() {
+        // Tracing has just been turned off by another thread.
+        return true;
+    }
+    if zones::find(context.rsp).is_some() && context.rsp.abs_diff(info.address) < STACK_BELOW {
+        release_stack(context.rsp, info.address);
+        return true;
+    }
+    if events::is_full() {
+        zones::set_closed(false);
+        return true;
+    }
+    events::count(offset_of!(Header, faults), 1);
+    if let Some(thunk) = thunk {
+        // It has a second operand, in another zone.
+        context.rip = thunk.ip;
+        record_step(&thunk, info.address, context);
+        step(&thunk, info.address, context);
+        return true;
+    }
+    let mut bytes = [0; 16];
+    let len = thunks::code_at(context.rip, &mut bytes);
+    points::original(context.rip, &mut bytes);
+    let thunk = thunks::of(context.rip, zone.delta, &bytes, len)
+        .unwrap_or_else(|| Thunk::unknown(context.rip, zone.delta));
+    if context.eflags & TRAP_FLAG != 0 && is_stepping(thread) {
+        // Another page of an instruction that is run in place. If it was tried as a thunk before,
+        // all is recorded.
+        if thunk.plan == Plan::Step as u8 {
+            record_step(&thunk, info.address, context);
+        }
+        step(&thunk, info.address, context);
+        return true;
+    }
+    // Whatever was stepped, a handler of signals came between.
+    context.eflags &= !TRAP_FLAG;
+    access(&thunk, &zone, info, context)
+}
+
+/// Whether the program may do in the zone what it tried.
+fn allows(zone: &Zone, error: u64) -> bool {
+    let needed = match error {
+        error if error & IS_FETCH != 0 => sys::PROT_EXEC,
+        error if error & IS_STORE != 0 => sys::PROT_WRITE,
+        _ => sys::PROT_READ,
+    };
+    // Memory that may be stored to can be read.
+    let has = zone.protection
+        | if zone.protection & sys::PROT_WRITE != 0 {
+            sys::PROT_READ
+        } else {
+            0
+        };
+    has & needed != 0
+}
+
+/// A thunk's operand lies in its zone and, below or above that, where the alias does not: the
+/// instruction is run in place. False if that does not explain the fault.
+fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
+    let own = address.wrapping_add_signed(-thunk.delta);
+    let page = own & !(PAGE - 1);
+    let pages = [page.wrapping_sub(PAGE), page, page.wrapping_add(PAGE)];
+    let [below, at, above] = pages.map(zones::find);
+    let may = match at {
+        Some(zone) => allows(&zone, context.error),
+        None => own == page && below.is_some() || above.is_some(),
+    };
+    if may {
+        context.rip = thunk.ip;
+        for page in pages {
+            step(thunk, page, context);
+        }
+    }
+    may
+}
+
+/// The program is told of its own instruction and address, if its fault happened in a thunk.
+fn leave_thunk(info: &mut Info, context: &mut Context) {
+    if let Some(thunk) = thunks::instruction_of(context.rip) {
+        context.rip = thunk.own_ip(context.rip);
+        let own = info.address.wrapping_add_signed(-thunk.delta);
+        if zones::find(info.address).is_none() && zones::find(own).is_some() {
+            info.address = own;
+        }
+    }
+}
+
+/// Frees the pages around a stack pointer from tracing: signals, calls and our own words need them.
+pub(crate) fn release_stack(rsp: u64, address: u64) {
+    if let Some(zone) = zones::find(rsp) {
+        let low = rsp.min(address).saturating_sub(STACK_BELOW) & !(PAGE - 1);
+        let high = (rsp.max(address) + STACK_ABOVE) & !(PAGE - 1);
+        zones::release(low.max(zone.start), high.min(zone.end));
+    }
+}
+
+/// False if the program's instruction faults.
+fn access(thunk: &Thunk, zone: &Zone, info: &mut Info, context: &mut Context) -> bool {
+    let (plan, address) = (thunk.plan, info.address);
+    let result = if plan == Plan::Copy as u8 {
+        for access in thunk.accesses() {
+            record(access.kind, context.rip, address, u64::from(access.size));
+        }
+        context.rip = thunk.code;
+        Ok(())
+    } else if plan == Plan::Call as u8 {
+        record(wire::LOAD, context.rip, address, 8);
+        events::count(offset_of!(Header, emulated), 1);
+        call(thunk, zone, address, context)
+    } else if plan == Plan::String as u8 {
+        events::count(offset_of!(Header, emulated), 1);
+        strings::run(thunk, context)
+    } else {
+        record_step(thunk, address, context);
+        step(thunk, address, context);
+        Ok(())
+    };
+    if let Err(address) = result {
+        let [_, code, error] = [0, 1, 2].map(|it| MISSED[it].load(Relaxed));
+        info.address = address;
+        info.code = code as i32;
+        context.error = error;
+    }
+    result.is_ok()
+}
+
+/// A call through memory; an error is where the program faults.
+fn call(thunk: &Thunk, zone: &Zone, address: u64, context: &mut Context) -> Result<(), u64> {
+    let mut target = 0_u64;
+    let next = context.rip + u64::from(thunk.len);
+    let place = context.rsp - 8;
+    // SAFETY: what the instruction does.
+    unsafe {
+        let alias = address.wrapping_add_signed(zone.delta);
+        if !sys::try_copy((&raw mut target) as u64, alias, 8) {
+            return Err(address);
+        }
+        if !sys::try_copy(place, (&raw const next) as u64, 8) {
+            return Err(place);
+        }
+    }
+    context.rsp = place;
+    context.rip = target;
+    Ok(())
+}
+
+fn record_step(thunk: &Thunk, address: u64, context: &Context) {
+    let kind = if context.error & IS_STORE != 0 {
+        wire::STORE
+    } else {
+        wire::LOAD
+    };
+    let size = thunk.accesses().first().map_or(0, |access| access.size);
+    record(kind, context.rip, address, u64::from(size));
+}
+
+/// Runs the instruction in place, with its page open.
+fn step(thunk: &Thunk, address: u64, context: &mut Context) {
+    events::count(offset_of!(Header, stepped), 1);
+    let thread = threads::this();
+    let page = address & !(PAGE - 1);
+    open(thread, page);
+    // An operand may go on in the next page.
+    let size = thunk.accesses().first().map_or(0, |access| access.size);
+    let last = (address + u64::from(size).max(1) - 1) & !(PAGE - 1);
+    if last != page && zones::find(last).is_some() {
+        open(thread, last);
+    }
+    context.eflags |= TRAP_FLAG;
+}
+
+/// Whether an instruction of the thread is run in place.
+fn is_stepping(thread: &Thread) -> bool {
+    thread.open.iter().any(|slot| slot.load(Relaxed) != 0)
+}
+
+/// The instruction that was run in place is done, or its fault is the program's.
+fn end_step(thread: &Thread, context: &mut Context) -> bool {
+    let was = is_stepping(thread);
+    if was {
+        for slot in &thread.open {
+            let page = slot.swap(0, Relaxed);
+            if page != 0 {
+                zones::close_page(page);
+            }
+        }
+        context.eflags &= !TRAP_FLAG;
+    }
+    was
+}
+
+fn open(thread: &Thread, page: u64) {
+    let slot = { thread.open.iter() }
+        .find(|slot| slot.load(Relaxed) == page)
+        .or_else(|| thread.open.iter().find(|slot| slot.load(Relaxed) == 0));
+    match slot {
+        Some(slot) => slot.store(page, Relaxed),
+        // A gather over many pages: those before are closed, and the instruction goes on from the
+        // elements that it has.
+        None => {
+            for slot in &thread.open {
+                zones::close_page(slot.swap(0, Relaxed));
+            }
+            thread.open[0].store(page, Relaxed);
+        }
+    }
+    zones::open_page(page);
+}
+
+/// Handles SIGTRAP: a stepped instruction is done, or a call through the gate, or a breakpoint.
+///
+/// # Safety
+///
+/// As the kernel calls it.
+pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *mut Context) {
+    // SAFETY: the kernel's.
+    let (info, context) = unsafe { (&mut *info, &mut *context) };
+    if calls::after(context) {
+        return;
+    }
+    LOCK.take();
+    let thread = threads::this();
+    let mut is_ours = points::hit(context);
+    if !is_ours && info.code > 0 {
+        is_ours = end_step(thread, context);
+    }
+    LOCK.give();
+    if !is_ours {
+        signals::deliver(signal, info, context);
+    }
+}
+
+/// Writes an event unless the thread is within a function whose accesses are told as one.
+pub(crate) fn record(kind: u8, ip: u64, address: u64, len: u64) {
+    let thread = threads::this();
+    if thread.quiet.load(Relaxed) == 0 {
+        let number = thread.number.load(Relaxed);
+        let size = if kind == wire::LOAD || kind == wire::STORE {
+            len as u16
+        } else {
+            0
+        };
+        let event = Event {
+            ip,
+            address,
+            len,
+            thread: number,
+            kind,
+            zero: 0,
+            size,
+        };
+        events::push(event);
+    }
+}

@@ -1,0 +1,442 @@
+//! Functions of libc that are taken over: those that allocate, so that memory has names, and those
+//! that copy and fill, which are told as one event.
+
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::wire::{self, Event};
+use crate::{LOCK, events, start, sys, threads, unwind, zones};
+
+unsafe extern "C" {
+    /// Set by the linker: where this library begins, and where its code ends.
+    static __ehdr_start: u8;
+    static etext: u8;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+const NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
+
+/// The functions that come after ours.
+static REAL: [AtomicU64; 16] = [const { AtomicU64::new(0) }; 16];
+const NAMES: [&core::ffi::CStr; 16] = [
+    c"malloc",
+    c"calloc",
+    c"realloc",
+    c"free",
+    c"memalign",
+    c"aligned_alloc",
+    c"posix_memalign",
+    c"reallocarray",
+    c"mmap",
+    c"munmap",
+    c"mremap",
+    c"memcpy",
+    c"memmove",
+    c"mempcpy",
+    c"memset",
+    c"mmap64",
+];
+
+/// The address of the function that comes after ours.
+fn real(index: usize) -> u64 {
+    let known = REAL[index].load(Relaxed);
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: the name ends with 0.
+    let found = unsafe { dlsym(NEXT, NAMES[index].as_ptr()) }.expose_provenance() as u64;
+    if found == 0 {
+        sys::die(b"libc lacks a function");
+    }
+    REAL[index].store(found, Relaxed);
+    found
+}
+
+/// Finds them all, while nothing is traced.
+pub(crate) fn init() {
+    for index in 0..NAMES.len() {
+        real(index);
+    }
+}
+
+/// Where the function returns to.
+macro_rules! caller {
+    () => {{
+        let address: u64;
+        // SAFETY: this library has frame pointers, and the return address lies above the old one.
+        unsafe {
+            core::arch::asm!(
+                "mov {}, [rbp + 8]",
+                out(reg) address,
+                options(nostack, readonly, preserves_flags)
+            );
+        }
+        address
+    }};
+}
+
+/// Calls what comes after ours with words for arguments. What it accesses is not recorded.
+///
+/// # Safety
+///
+/// As the function demands.
+unsafe fn quietly(index: usize, arguments: [u64; 6]) -> u64 {
+    let function = core::ptr::with_exposed_provenance::<()>(real(index) as usize);
+    let quiet = &threads::this().quiet;
+    quiet.fetch_add(1, Relaxed);
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    // SAFETY: the caller's; more arguments than a function has do no harm in this convention.
+    let result = unsafe {
+        let function: unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
+            core::mem::transmute(function);
+        function(first, second, third, fourth, fifth, sixth)
+    };
+    quiet.fetch_sub(1, Relaxed);
+    result
+}
+
+/// Writes an event and, if there is one, what belongs to it.
+fn tell(kind: u8, ip: u64, address: u64, len: u64, previous: Option<u64>) {
+    if !start::is_ready() {
+        return;
+    }
+    let thread = threads::this();
+    if thread.quiet.load(Relaxed) == 0 {
+        let event = Event {
+            ip,
+            address,
+            len,
+            thread: thread.number.load(Relaxed),
+            kind,
+            ..Event::default()
+        };
+        events::push(event);
+        if let Some(address) = previous {
+            events::push(Event {
+                address,
+                kind: wire::PREVIOUS,
+                ..event
+            });
+        }
+        if [wire::MALLOC, wire::CALLOC, wire::REALLOC, wire::MMAP].contains(&kind) {
+            tell_callers(event, thread);
+        }
+    }
+}
+
+/// Frames of an allocation that are told.
+const FRAMES: usize = 13;
+
+/// Writes who called the caller of an allocation.
+#[inline(always)]
+fn tell_callers(event: Event, thread: &threads::Thread) {
+    let mut frames = [0; FRAMES];
+    thread.quiet.fetch_add(1, Relaxed);
+    unwind::stack(&mut frames, None, |_, _, _, _| {});
+    thread.quiet.fetch_sub(1, Relaxed);
+    // The first is in the event. Three fit into a record.
+    for part in frames[1..].chunks(3).take_while(|part| part[0] != 0) {
+        let [ip, address, len] = [part[0], part[1], part[2]];
+        let kind = wire::FRAMES;
+        events::push(Event {
+            ip,
+            address,
+            len,
+            kind,
+            ..event
+        });
+    }
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+extern "C" fn malloc(len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: any argument will do.
+    let block = unsafe { quietly(0, [len, 0, 0, 0, 0, 0]) };
+    tell(wire::MALLOC, ip, block, len, None);
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+extern "C" fn calloc(count: u64, size: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: any arguments will do.
+    let block = unsafe { quietly(1, [count, size, 0, 0, 0, 0]) };
+    if block != 0 {
+        tell(wire::CALLOC, ip, block, count * size, None);
+        tell(wire::FILL, ip, block, count * size, None);
+    }
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn realloc(old: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    let block = unsafe { quietly(2, [old, len, 0, 0, 0, 0]) };
+    if block != 0 || len == 0 {
+        tell(wire::REALLOC, ip, block, len, Some(old));
+    }
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn free(block: u64) {
+    let ip = caller!();
+    // Before: another thread may get the block at once.
+    if block != 0 {
+        tell(wire::FREE, ip, block, 0, None);
+    }
+    // SAFETY: the caller's.
+    unsafe { quietly(3, [block, 0, 0, 0, 0, 0]) };
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+extern "C" fn memalign(align: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: any arguments will do.
+    let block = unsafe { quietly(4, [align, len, 0, 0, 0, 0]) };
+    tell(wire::MALLOC, ip, block, len, None);
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+extern "C" fn aligned_alloc(align: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: any arguments will do.
+    let block = unsafe { quietly(5, [align, len, 0, 0, 0, 0]) };
+    tell(wire::MALLOC, ip, block, len, None);
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    unsafe {
+        let result = quietly(6, [to.expose_provenance() as u64, align, len, 0, 0, 0]) as i32;
+        if result == 0 {
+            let quiet = &threads::this().quiet;
+            quiet.fetch_add(1, Relaxed);
+            let block = to.read();
+            quiet.fetch_sub(1, Relaxed);
+            tell(wire::MALLOC, ip, block, len, None);
+        }
+        result
+    }
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn reallocarray(old: u64, count: u64, size: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    let block = unsafe { quietly(7, [old, count, size, 0, 0, 0]) };
+    if block != 0 {
+        tell(wire::REALLOC, ip, block, count * size, Some(old));
+    }
+    block
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap(
+    address: u64,
+    len: u64,
+    protection: i32,
+    flags: i32,
+    fd: i32,
+    offset: u64,
+) -> u64 {
+    let ip = caller!();
+    let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
+    // SAFETY: the caller's.
+    let place = unsafe { quietly(8, [address, len, words[0], words[1], words[2], offset]) };
+    if place != u64::MAX {
+        tell(wire::MMAP, ip, place, len, None);
+    }
+    place
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mmap64(
+    address: u64,
+    len: u64,
+    protection: i32,
+    flags: i32,
+    fd: i32,
+    offset: u64,
+) -> u64 {
+    let ip = caller!();
+    let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
+    // SAFETY: the caller's.
+    let place = unsafe { quietly(15, [address, len, words[0], words[1], words[2], offset]) };
+    if place != u64::MAX {
+        tell(wire::MMAP, ip, place, len, None);
+    }
+    place
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn munmap(address: u64, len: u64) -> i32 {
+    let ip = caller!();
+    tell(wire::MUNMAP, ip, address, len, None);
+    // SAFETY: the caller's.
+    unsafe { quietly(9, [address, len, 0, 0, 0, 0]) as i32 }
+}
+
+/// As libc's; its last argument is there only with some flags.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mremap(old: u64, old_len: u64, len: u64, flags: i32, place: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    let block = unsafe {
+        quietly(
+            10,
+            [
+                old,
+                old_len,
+                len,
+                i64::from(flags).cast_unsigned(),
+                place,
+                0,
+            ],
+        )
+    };
+    if block != u64::MAX {
+        tell(wire::MREMAP, ip, block, len, Some(old));
+    }
+    block
+}
+
+/// Where a range may be accessed as a whole.
+fn usable(address: u64, len: u64) -> u64 {
+    match zones::find(address) {
+        Some(zone) if zone.end - address >= len => address.wrapping_add_signed(zone.delta),
+        _ => address,
+    }
+}
+
+/// Copies or fills, told as one event.
+///
+/// # Safety
+///
+/// As for the function.
+unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
+    // The compiler has our own code call these, too.
+    let is_own = (&raw const __ehdr_start as u64..&raw const etext as u64).contains(&ip);
+    // Where nothing is traced, and for ourselves, it is only a copy.
+    if is_own || !start::is_ready() || !zones::is_closed() || len == 0 {
+        // SAFETY: the caller's.
+        unsafe {
+            if is_own || REAL[index].load(Relaxed) == 0 {
+                if fills {
+                    simple_fill(to, from as u8, len)
+                } else {
+                    simple_move(to, from, len)
+                }
+            } else {
+                quietly(index, [to, from, len, 0, 0, 0]);
+            }
+        }
+        return;
+    }
+    if fills {
+        tell(wire::FILL, ip, to, len, None);
+    } else {
+        tell(wire::COPY, ip, to, len, Some(from));
+    }
+    let mask = start::block_signals();
+    LOCK.take();
+    let own_to = usable(to, len);
+    let own_from = if fills { from } else { usable(from, len) };
+    // Ranges that overlap have to do so as the program has them.
+    let overlap = !fills && to.abs_diff(from) < len;
+    let (own_to, own_from) = if overlap && (own_to == to) != (own_from == from) {
+        (to, from)
+    } else {
+        (own_to, own_from)
+    };
+    LOCK.give();
+    start::restore_signals(mask);
+    // SAFETY: the caller's; aliases are the same memory.
+    unsafe { quietly(index, [own_to, own_from, len, 0, 0, 0]) };
+}
+
+/// `memset` before libc's is found.
+unsafe fn simple_fill(to: u64, byte: u8, len: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        core::arch::asm!("rep stosb", inout("rdi") to => _, inout("rcx") len => _, in("al") byte,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// `memmove` before libc's is found.
+unsafe fn simple_move(to: u64, from: u64, len: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        if to.wrapping_sub(from) >= len {
+            sys::copy(to, from, len);
+        } else {
+            core::arch::asm!("std", "rep movsb", "cld", inout("rdi") to + len - 1 => _,
+                inout("rsi") from + len - 1 => _, inout("rcx") len => _, options(nostack));
+        }
+    }
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memcpy(to: u64, from: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    unsafe { block(11, ip, [to, from, len], false) };
+    to
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memmove(to: u64, from: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    unsafe { block(12, ip, [to, from, len], false) };
+    to
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mempcpy(to: u64, from: u64, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    unsafe { block(13, ip, [to, from, len], false) };
+    to + len
+}
+
+/// As libc's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn memset(to: u64, byte: i32, len: u64) -> u64 {
+    let ip = caller!();
+    // SAFETY: the caller's.
+    unsafe { block(14, ip, [to, u64::from(byte as u8), len], true) };
+    to
+}
+
+/// Turns tracing on.
+#[unsafe(no_mangle)]
+extern "C" fn ccscope_trace_start() {
+    start::set_tracing(true);
+}
+
+/// Turns tracing off.
+#[unsafe(no_mangle)]
+extern "C" fn ccscope_trace_stop() {
+    start::set_tracing(false);
+}

@@ -1,0 +1,68 @@
+//! The part of `ccscope trace` inside the traced process: every load and store of data, bss and
+//! heap, without a change to the program's code.
+//!
+//! It follows MadT (Cesati, Mancuso, Betti, Caccamo, "MadT: A Memory Access Detection Tool for
+//! Symbolic Memory Profiling"), whose sections are named in brackets: memory is closed, so that
+//! each access faults and the handler notes it (II.A). MadT then opens the page, lets the processor
+//! trap after one instruction, and closes it. Here the memory is mapped a second time, open, and
+//! the thread goes on in a copy of the instruction that is aimed there: one fault, no trap, and
+//! what other threads do meanwhile is seen.
+//!
+//! It is a shared library of its own, without `std` and without crates, and is preloaded.
+//! `build.rs` compiles this file by one call of the compiler.
+//!
+//! * [`zones`]: memory that is mapped twice; [`held`]: what else lies among it.
+//! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
+//!   carried out by hand. [`points`]: `--from` and `--to`.
+//! * [`calls`]: system calls, which come to us; [`memory`]: those that change memory; [`gate`]:
+//!   how they reach the kernel. [`signals`]: the program's handlers.
+//! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
+//! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
+#![no_std]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "x86-64 only: words have 64 bits"
+)]
+
+mod calls;
+mod context;
+mod events;
+mod faults;
+#[path = "../format/mod.rs"]
+#[expect(
+    dead_code,
+    reason = "it is the runtime's; the unwinder needs a number of it"
+)]
+mod format;
+mod gate;
+mod held;
+mod hooks;
+mod memory;
+mod points;
+mod signals;
+mod start;
+mod strings;
+mod sys;
+mod threads;
+mod thunks;
+#[path = "../runtime/unwind/mod.rs"]
+#[expect(dead_code, reason = "the runtime uses all of it")]
+mod unwind;
+mod wire;
+mod zones;
+
+/// Over zones, thunks and breakpoints. It is held with signals blocked.
+pub(crate) static LOCK: sys::Lock = sys::Lock::new();
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    sys::die(b"internal error in the tracer")
+}
+
+// As in the runtime: nothing here unwinds.
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "ud2",
+);

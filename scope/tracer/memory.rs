@@ -1,0 +1,261 @@
+//! System calls that change the program's memory.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use crate::sys::{self, PAGE};
+use crate::wire::Header;
+use crate::{events, held, start, zones};
+
+const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
+/// Stacks, memory at low addresses, huge pages: `MAP_GROWSDOWN`, `MAP_STACK`, `MAP_32BIT`,
+/// `MAP_HUGETLB`.
+const NOT_TRACED: u64 = 0x100 | 0x2_0000 | 0x40 | 0x4_0000;
+const EEXIST: i64 = -17;
+const EINVAL: i64 = -22;
+const ENOMEM: i64 = -12;
+
+/// The heap that grows by `brk`: first byte, end, up to where it may grow; 0: not ours.
+static HEAP: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+static HEAP_DELTA: AtomicI64 = AtomicI64::new(0);
+
+/// The result of a call, or `None` if the kernel is to do it.
+pub(crate) fn call(number: u64, arguments: [u64; 6]) -> Option<i64> {
+    let [address, len, ..] = arguments;
+    match number {
+        sys::MMAP => map(arguments),
+        sys::BRK => set_heap(address),
+        _ => {
+            let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
+            let is_ours = zones::touches(address, end)
+                || (number == sys::MUNMAP || number == sys::MREMAP) && zones::is_in_arena(address);
+            if !is_ours {
+                return None;
+            }
+            if address % PAGE != 0 || len == 0 && number != sys::MREMAP {
+                return Some(
+                    if len == 0 && address % PAGE == 0 && number != sys::MUNMAP {
+                        0
+                    } else {
+                        EINVAL
+                    },
+                );
+            }
+            match number {
+                sys::MUNMAP => Some(unmap(address, end)),
+                sys::MPROTECT => protect(address, end, arguments[2]),
+                sys::MREMAP => remap(arguments),
+                _ => advise(address, end, arguments[2]),
+            }
+        }
+    }
+}
+
+fn map([address, len, protection, flags, fd, offset]: [u64; 6]) -> Option<i64> {
+    let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
+    let is_plain = flags & sys::MAP_ANONYMOUS != 0
+        && flags & (sys::MAP_SHARED | sys::MAP_PRIVATE) == sys::MAP_PRIVATE
+        && flags & NOT_TRACED == 0
+        && protection & sys::PROT_EXEC == 0;
+    if protection & sys::PROT_EXEC != 0 && fd.cast_signed() >= 0 {
+        start::note_module();
+    }
+    if flags & (sys::MAP_FIXED | FIXED_NOREPLACE) != 0 {
+        let is_in_arena = zones::is_in_arena(address);
+        if address % PAGE != 0 || !is_in_arena && !zones::touches(address, end) {
+            return None;
+        }
+        let is_free = is_in_arena && held::find(address, end).is_none();
+        if flags & FIXED_NOREPLACE != 0 && !is_free {
+            return Some(EEXIST);
+        }
+        if is_free {
+            if is_plain && start::traces(start::HEAP) && zones::place(address, end, protection) {
+                return Some(address.cast_signed());
+            }
+            held::add(address, end);
+            let flags = flags & !FIXED_NOREPLACE | sys::MAP_FIXED;
+            let rest = [address, len, protection, flags, fd, offset];
+            // SAFETY: the program's own call; the place is only reserved.
+            return Some(unsafe { sys::call(sys::MMAP, rest) });
+        }
+        if is_plain && zones::find(address).is_some_and(|zone| zone.end >= end) {
+            zones::renew(address, end, protection);
+            return Some(address.cast_signed());
+        }
+        zones::free(address, end, true);
+        held::add(address, end);
+        return None;
+    }
+    if !is_plain || !start::traces(start::HEAP) || len == 0 {
+        return None;
+    }
+    let place = zones::allocate(end - address, protection);
+    if place.is_none() {
+        events::count(offset_of!(Header, left_out), 1);
+    }
+    place.map(u64::cast_signed)
+}
+
+fn unmap(start: u64, end: u64) -> i64 {
+    zones::free(start, end, false);
+    if zones::is_in_arena(start) {
+        held::remove(start, end);
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+        // SAFETY: the arena is ours, and the program gave this part of it back.
+        unsafe { sys::map(start, end - start, sys::PROT_NONE, flags, -1, 0) };
+        return 0;
+    }
+    // SAFETY: the program's own call.
+    unsafe { sys::call(sys::MUNMAP, [start, end - start, 0, 0, 0, 0]) }
+}
+
+fn protect(start: u64, end: u64, protection: u64) -> Option<i64> {
+    if protection & sys::PROT_EXEC != 0 {
+        zones::release(start, end);
+        events::count(offset_of!(Header, left_out), 1);
+        return None;
+    }
+    // What lies between zones is the kernel's affair.
+    let mut at = start;
+    while at < end {
+        let to = match zones::find(at) {
+            Some(zone) => zone.end.min(end),
+            None => {
+                let mut to = at + PAGE;
+                while to < end && zones::find(to).is_none() {
+                    to += PAGE;
+                }
+                // SAFETY: the program's own call.
+                let result = unsafe { sys::protect(at, to - at, protection) };
+                if sys::failed(result) {
+                    return Some(result);
+                }
+                at = to;
+                continue;
+            }
+        };
+        zones::set_protection(at, to, protection);
+        at = to;
+    }
+    Some(0)
+}
+
+fn remap([address, old_len, new_len, flags, to, _]: [u64; 6]) -> Option<i64> {
+    const MAY_MOVE: u64 = 1;
+    const TO_PLACE: u64 = 2;
+    let old = old_len.checked_next_multiple_of(PAGE)?;
+    let new = new_len.checked_next_multiple_of(PAGE)?;
+    if new == 0 {
+        return Some(EINVAL);
+    }
+    let end = address + old;
+    if flags & TO_PLACE != 0 || old == 0 {
+        zones::release(address, end);
+        if flags & TO_PLACE != 0 {
+            // What is there goes, and the kernel puts it there.
+            zones::free(to, to.saturating_add(new), true);
+            held::add(to, to.saturating_add(new));
+        }
+        return None;
+    }
+    if new <= old {
+        if new < old {
+            unmap(address + new, end);
+        }
+        return Some(address.cast_signed());
+    }
+    if flags & MAY_MOVE == 0 {
+        return Some(ENOMEM);
+    }
+    let protection =
+        zones::find(address).map_or(sys::PROT_READ | sys::PROT_WRITE, |zone| zone.protection);
+    let Some(place) = zones::allocate(new, protection) else {
+        zones::release(address, end);
+        return None;
+    };
+    zones::copy_content(place, address, old);
+    unmap(address, end);
+    Some(place.cast_signed())
+}
+
+fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
+    const DONT_NEED: u64 = 4;
+    const FORK_AND_CORE: [u64; 4] = [10, 11, 18, 19];
+    if advice == DONT_NEED {
+        // What lies between zones first: that fails nowhere else.
+        let mut at = start;
+        while at < end {
+            let zone = zones::find(at);
+            let to = zone.map_or(at + PAGE, |zone| zone.end);
+            if zone.is_none() {
+                // SAFETY: the program's own call.
+                unsafe { sys::call(sys::MADVISE, [at, PAGE, advice, 0, 0, 0]) };
+            }
+            at = to;
+        }
+        zones::clear(start, end);
+    } else if FORK_AND_CORE.contains(&advice) {
+        // What a child of `fork` sees is otherwise up to us.
+        zones::release(start, end);
+        return None;
+    }
+    // What is left are hints.
+    Some(0)
+}
+
+/// Takes over the heap that there is, and keeps room for it to grow.
+pub(crate) fn take_heap(start: u64, end: u64) {
+    let flags =
+        sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED_NOREPLACE;
+    for shift in [30, 29, 28, 27, 26] {
+        let room = 1 << shift;
+        // SAFETY: it is put where nothing is, or not at all.
+        let [grown, alias] =
+            [(end, room - (end - start).min(room)), (start + room, room)].map(|(at, len)| unsafe {
+                let place = sys::map(at, len, sys::PROT_NONE, flags, -1, 0);
+                if place.cast_unsigned() == at {
+                    Some((at, len))
+                } else {
+                    if !sys::failed(place) {
+                        sys::call(sys::MUNMAP, [place.cast_unsigned(), len, 0, 0, 0, 0]);
+                    }
+                    None
+                }
+            });
+        if grown.is_some() && alias.is_some() {
+            for (word, value) in HEAP.iter().zip([start, end, start + room]) {
+                word.store(value, Relaxed);
+            }
+            HEAP_DELTA.store(1 << shift, Relaxed);
+            if end > start {
+                zones::take_over(start, end, sys::PROT_READ | sys::PROT_WRITE, 1 << shift);
+            }
+            return;
+        }
+        for (at, len) in [grown, alias].into_iter().flatten() {
+            // SAFETY: mapped above.
+            unsafe { sys::call(sys::MUNMAP, [at, len, 0, 0, 0, 0]) };
+        }
+    }
+}
+
+fn set_heap(to: u64) -> Option<i64> {
+    let [start, end, most] = [0, 1, 2].map(|it| HEAP[it].load(Relaxed));
+    if start == 0 {
+        return None;
+    }
+    if to < start || to > most {
+        return Some(end.cast_signed());
+    }
+    let [old, new] = [end, to].map(|it| it.next_multiple_of(PAGE));
+    if new > old {
+        if !zones::grow(old, new, HEAP_DELTA.load(Relaxed)) {
+            return Some(end.cast_signed());
+        }
+    } else if new < old {
+        zones::free(new, old, true);
+    }
+    HEAP[1].store(to, Relaxed);
+    Some(to.cast_signed())
+}

@@ -1,0 +1,119 @@
+//! Breakpoints, by which `--from` and `--to` turn tracing on and off. Under the tracer's lock.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::context::Context;
+use crate::sys::{self, PAGE};
+use crate::{start, threads, thunks, zones};
+
+const MOST: usize = 64;
+const FROM: u64 = 1;
+const TO: u64 = 2;
+const BACK: u64 = 3;
+const BREAK: u8 = 0xcc;
+
+/// A breakpoint: its address, what it is for, and the byte that it stands for.
+static POINTS: [[AtomicU64; 3]; MOST] = [const { [const { AtomicU64::new(0) }; 3] }; MOST];
+/// Whether `--to` is given; else tracing ends when `--from`'s function returns.
+static HAS_TO: AtomicU64 = AtomicU64::new(0);
+
+/// Sets the breakpoint of `--from`.
+pub(crate) fn set_from(address: u64) {
+    set(address, FROM);
+}
+
+/// Sets the breakpoint of `--to`.
+pub(crate) fn set_to(address: u64) {
+    HAS_TO.store(1, Relaxed);
+    set(address, TO);
+}
+
+fn set(address: u64, kind: u64) {
+    if POINTS.iter().any(|it| it[0].load(Relaxed) == address) {
+        return;
+    }
+    let Some(point) = POINTS.iter().find(|it| it[0].load(Relaxed) == 0) else {
+        return;
+    };
+    let page = address & !(PAGE - 1);
+    let place = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+    // SAFETY: the address is of the program's code, which runs before and after this as it was.
+    unsafe {
+        point[2].store(u64::from(place.read()), Relaxed);
+        point[1].store(kind, Relaxed);
+        point[0].store(address, Relaxed);
+        sys::protect(
+            page,
+            PAGE,
+            sys::PROT_READ | sys::PROT_WRITE | sys::PROT_EXEC,
+        );
+        place.write_volatile(BREAK);
+        sys::protect(page, PAGE, sys::PROT_READ | sys::PROT_EXEC);
+    }
+}
+
+/// Puts the program's own bytes in place of breakpoints in what was read at `ip`.
+pub(crate) fn original(ip: u64, bytes: &mut [u8; 16]) {
+    for point in &POINTS {
+        let at = point[0].load(Relaxed).wrapping_sub(ip);
+        if at < 16 {
+            bytes[at as usize] = point[2].load(Relaxed) as u8;
+        }
+    }
+}
+
+/// Handles a trap; false if it is none of our breakpoints.
+pub(crate) fn hit(context: &mut Context) -> bool {
+    let address = context.rip.wrapping_sub(1);
+    let Some(point) = POINTS.iter().find(|it| it[0].load(Relaxed) == address) else {
+        return false;
+    };
+    if address == 0 {
+        return false;
+    }
+    context.rip = address;
+    let thread = threads::this();
+    match point[1].load(Relaxed) {
+        FROM if !zones::is_closed() => {
+            zones::set_closed(true);
+            if HAS_TO.load(Relaxed) == 0 && thread.until.load(Relaxed) == 0 {
+                thread.until.store(context.rsp + 8, Relaxed);
+                // SAFETY: a function begins with its return address on the stack.
+                set(unsafe { sys::word(context.rsp) }, BACK);
+            }
+        }
+        TO => zones::set_closed(false),
+        BACK if thread.until.load(Relaxed) == context.rsp => {
+            thread.until.store(0, Relaxed);
+            zones::set_closed(false);
+        }
+        _ => {}
+    }
+    let mut bytes = [0; 16];
+    let len = thunks::code_at(address, &mut bytes);
+    original(address, &mut bytes);
+    // What is there runs elsewhere, so that the breakpoint stays for all threads.
+    match thunks::of(address, 0, &bytes, len) {
+        Some(thunk) if thunk.plan == crate::wire::Plan::Copy as u8 => context.rip = thunk.code,
+        _ => remove(point),
+    }
+    true
+}
+
+fn remove(point: &[AtomicU64; 3]) {
+    let address = point[0].load(Relaxed);
+    let page = address & !(PAGE - 1);
+    let place = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+    // SAFETY: as in `set`.
+    unsafe {
+        sys::protect(
+            page,
+            PAGE,
+            sys::PROT_READ | sys::PROT_WRITE | sys::PROT_EXEC,
+        );
+        place.write_volatile(point[2].load(Relaxed) as u8);
+        sys::protect(page, PAGE, sys::PROT_READ | sys::PROT_EXEC);
+    }
+    point[0].store(0, Relaxed);
+    start::say_removed();
+}

@@ -1,0 +1,498 @@
+//! The start of processes: options, what is taken over, and talk with the tool.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use crate::sys::{self, PAGE};
+use crate::wire::{Answer, Plan, Question, THUNK};
+use crate::{LOCK, events, gate, hooks, memory, points, signals, threads, thunks, zones};
+
+/// Kinds of memory.
+pub(crate) const HEAP: u64 = 1;
+const DATA: u64 = 2;
+const BSS: u64 = 4;
+/// Besides: tracing is on from the start.
+const AT_ONCE: u64 = 8;
+
+static OPTIONS: AtomicU64 = AtomicU64::new(0);
+static MOST: AtomicU64 = AtomicU64::new(0);
+static IS_READY: AtomicBool = AtomicBool::new(false);
+/// Number of the process.
+static PROCESS: AtomicU64 = AtomicU64::new(0);
+/// Libraries were mapped whose data is not yet taken over.
+static MODULES_ARE_NEW: AtomicBool = AtomicBool::new(false);
+/// Where the dynamic linker's code lies.
+static LINKER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Memory for a copy of `/proc/self/maps`.
+static MAPS: AtomicU64 = AtomicU64::new(0);
+const MAPS_SIZE: u64 = 1 << 22;
+/// Where events go, with its 0.
+static FOLDER: [AtomicU64; 24] = [const { AtomicU64::new(0) }; 24];
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = start;
+
+/// Whether memory of a kind is traced.
+pub(crate) fn traces(kind: u64) -> bool {
+    OPTIONS.load(Relaxed) & kind != 0
+}
+
+/// Whether events can be written.
+pub(crate) fn is_ready() -> bool {
+    IS_READY.load(Acquire)
+}
+
+/// The value of an option: `NAME=VALUE` and a line's end.
+fn option<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+    let mut lines = text.split(|&byte| byte == b'\n');
+    lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(b"="))
+}
+
+/// A number in base 16.
+fn hex(text: &[u8]) -> u64 {
+    text.iter().fold(0, |sum, byte| {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => 0,
+        };
+        sum << 4 | u64::from(digit)
+    })
+}
+
+/// The bytes of a text that ends with 0.
+///
+/// # Safety
+///
+/// It does, and lives for ever.
+unsafe fn text_at(address: *const c_char) -> &'static [u8] {
+    // SAFETY: the caller's.
+    unsafe { core::ffi::CStr::from_ptr(address) }.to_bytes()
+}
+
+extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    let mut text = None;
+    let mut at = environment;
+    // SAFETY: the environment ends with a null pointer, and behind it lies the auxiliary vector.
+    let linker = unsafe {
+        while !(*at).is_null() {
+            if let Some(value) = text_at(*at).strip_prefix(b"CCSCOPE_TRACE=") {
+                text = Some(value);
+            }
+            at = at.add(1);
+        }
+        let mut pair = at.add(1).cast::<[u64; 2]>();
+        const BASE: u64 = 7;
+        while (*pair)[0] != 0 && (*pair)[0] != BASE {
+            pair = pair.add(1);
+        }
+        (*pair)[1]
+    };
+    let Some(text) = text else {
+        return;
+    };
+    let number = |name: &[u8]| option(text, name).map_or(0, hex);
+    let folder = option(text, b"folder").unwrap_or_default();
+    if folder.is_empty() || folder.len() > 100 {
+        sys::die(b"CCSCOPE_TRACE names no folder");
+    }
+    for (at, part) in folder.chunks(8).enumerate() {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        FOLDER[at].store(u64::from_le_bytes(word), Relaxed);
+    }
+    OPTIONS.store(number(b"options"), Relaxed);
+    MOST.store(number(b"most"), Relaxed);
+    zones::EVERY.store(number(b"every").max(1), Relaxed);
+    gate::init();
+    thunks::init();
+    zones::init();
+    hooks::init();
+    signals::init();
+    MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
+    PROCESS.store(sys::process(), Relaxed);
+    let thread = threads::this();
+    thread.begin();
+    let stack = thread.stack_of_handlers();
+    // SAFETY: the stack is the thread's from now on.
+    unsafe { sys::call(sys::SIGALTSTACK, [(&raw const stack) as u64, 0, 0, 0, 0, 0]) };
+    // SAFETY: there is one thread.
+    if !unsafe { events::init(MOST.load(Relaxed)) } {
+        sys::die(b"the file of events cannot be made");
+    }
+    LINKER[0].store(linker, Relaxed);
+    gate::dispatch();
+    let mask = block_signals();
+    LOCK.take();
+    take(true);
+    for (name, set) in [
+        (&b"from"[..], points::set_from as fn(u64)),
+        (b"to", points::set_to),
+    ] {
+        // `OFFSET:PATH`, the offset from where the file's first page is mapped.
+        if let Some(place) = option(text, name)
+            && let Some(colon) = place.iter().position(|&byte| byte == b':')
+        {
+            match base_of(&place[colon + 1..]) {
+                Some(base) => set(base + hex(&place[..colon])),
+                None => sys::say(b"a function of --from or --to is in no module of this process"),
+            }
+        }
+    }
+    if traces(AT_ONCE) {
+        zones::set_closed(true);
+    }
+    IS_READY.store(true, Release);
+    LOCK.give();
+    restore_signals(mask);
+}
+
+/// A row of `/proc/self/maps`.
+#[derive(Clone, Copy)]
+struct Row<'t> {
+    start: u64,
+    end: u64,
+    rights: &'t [u8],
+    offset: u64,
+    path: &'t [u8],
+}
+
+/// Reads `/proc/self/maps`.
+fn maps() -> &'static [u8] {
+    let place = MAPS.load(Relaxed);
+    let mut len = 0;
+    // SAFETY: the memory is ours, and used under the lock only.
+    unsafe {
+        let fd = sys::call(
+            sys::OPEN,
+            [c"/proc/self/maps".as_ptr() as u64, 0, 0, 0, 0, 0],
+        );
+        if !sys::failed(fd) {
+            loop {
+                let got = sys::call(
+                    sys::READ,
+                    [fd.cast_unsigned(), place + len, MAPS_SIZE - len, 0, 0, 0],
+                );
+                if got <= 0 {
+                    break;
+                }
+                len += got.cast_unsigned();
+            }
+            sys::call(sys::CLOSE, [fd.cast_unsigned(), 0, 0, 0, 0, 0]);
+        }
+        let first = core::ptr::with_exposed_provenance(place as usize);
+        core::slice::from_raw_parts(first, len as usize)
+    }
+}
+
+fn rows(text: &[u8]) -> impl Iterator<Item = Row<'_>> {
+    text.split(|&byte| byte == b'\n').filter_map(|line| {
+        let mut words = line.splitn(6, |&byte| byte == b' ');
+        let range = words.next()?;
+        let dash = range.iter().position(|&byte| byte == b'-')?;
+        let rights = words.next()?;
+        let offset = hex(words.next()?);
+        let path = words.nth(2).unwrap_or_default();
+        let path = path.trim_ascii_start();
+        Some(Row {
+            start: hex(&range[..dash]),
+            end: hex(&range[dash + 1..]),
+            rights,
+            offset,
+            path,
+        })
+    })
+}
+
+/// Where the first page of a file is mapped.
+fn base_of(path: &[u8]) -> Option<u64> {
+    rows(maps())
+        .find(|row| row.path == path && row.offset == 0)
+        .map(|row| row.start)
+}
+
+/// Takes over data, bss and heap; later, of libraries that are new.
+fn take(is_first: bool) {
+    let text = maps();
+    let own = take as fn(bool) as *const () as u64;
+    let linker = LINKER[0].load(Relaxed);
+    let path_at = |address: u64| {
+        let found = rows(text).find(|row| (row.start..row.end).contains(&address));
+        found.map_or(&b""[..], |row| row.path)
+    };
+    let (own, linker) = (path_at(own), path_at(linker));
+    if let Some(row) = rows(text).find(|row| row.path == linker && row.rights.get(2) == Some(&b'x'))
+    {
+        LINKER[0].store(row.start, Relaxed);
+        LINKER[1].store(row.end, Relaxed);
+    }
+    let mut before: Option<Row<'_>> = None;
+    let mut heap = None;
+    for row in rows(text) {
+        let is_plain = row.rights == b"rw-p";
+        if row.path == b"[heap]" {
+            heap = Some(row);
+        }
+        let is_file = row.path.first() == Some(&b'/');
+        let kind = if is_file && is_module(text, row.path) {
+            DATA
+        } else if before.is_some_and(|it| it.end == row.start && is_module(text, it.path))
+            && row.path.is_empty()
+        {
+            BSS
+        } else {
+            0
+        };
+        let module = if is_file {
+            row.path
+        } else {
+            before.map_or(&b""[..], |it| it.path)
+        };
+        if is_file || row.path.is_empty() && kind == BSS {
+            before = Some(Row {
+                path: module,
+                ..row
+            });
+        } else {
+            before = None;
+        }
+        if !is_plain || kind == 0 || !traces(kind) || module == own || module == linker {
+            continue;
+        }
+        if zones::touches(row.start, row.end) || zones::is_in_arena(row.start) {
+            continue;
+        }
+        if let Some(delta) = zones::reserve_alias(row.start, row.end - row.start) {
+            zones::take_over(row.start, row.end, sys::PROT_READ | sys::PROT_WRITE, delta);
+        }
+    }
+    if is_first && traces(HEAP) {
+        // SAFETY: asks where the heap ends.
+        let end = unsafe { sys::call(sys::BRK, [0; 6]) }.cast_unsigned();
+        let end = end.next_multiple_of(PAGE);
+        memory::take_heap(heap.map_or(end, |row| row.start), end);
+    }
+}
+
+/// Whether code of the file is mapped.
+fn is_module(text: &[u8], path: &[u8]) -> bool {
+    rows(text).any(|row| row.path == path && row.rights.get(2) == Some(&b'x'))
+}
+
+/// A library is being mapped.
+pub(crate) fn note_module() {
+    MODULES_ARE_NEW.store(true, Relaxed);
+}
+
+/// Whether that happened.
+pub(crate) fn modules_are_new() -> bool {
+    MODULES_ARE_NEW.load(Relaxed)
+}
+
+/// Takes over what libraries that are new have, once the dynamic linker is done with them.
+pub(crate) fn take_modules(ip: u64) {
+    let [start, end] = [0, 1].map(|it| LINKER[it].load(Relaxed));
+    if !(start..end).contains(&ip) {
+        MODULES_ARE_NEW.store(false, Relaxed);
+        take(false);
+        let mut name = Path::in_folder();
+        name.number(sys::process());
+        copy_maps(name);
+    }
+}
+
+/// In a child of `fork`: a file of events of its own.
+pub(crate) fn begin_process() {
+    PROCESS.store(sys::process(), Relaxed);
+    // SAFETY: there is one thread.
+    if !unsafe { events::init(MOST.load(Relaxed)) } {
+        sys::die(b"the file of events cannot be made");
+    }
+}
+
+/// False in a child of `vfork`, which has its parent's memory.
+pub(crate) fn is_own_process() -> bool {
+    PROCESS.load(Relaxed) == sys::process()
+}
+
+/// Turns tracing on or off.
+pub(crate) fn set_tracing(is_on: bool) {
+    if is_ready() {
+        let mask = block_signals();
+        LOCK.take();
+        zones::set_closed(is_on);
+        LOCK.give();
+        restore_signals(mask);
+    }
+}
+
+/// Keeps handlers of signals from the thread; which were kept before.
+pub(crate) fn block_signals() -> u64 {
+    let (all, mut before) = (!signals::OURS, 0_u64);
+    // SAFETY: the kernel reads one word and writes the other.
+    unsafe {
+        let words = [
+            2,
+            (&raw const all) as u64,
+            (&raw mut before) as u64,
+            8,
+            0,
+            0,
+        ];
+        sys::call(sys::RT_SIGPROCMASK, words);
+    }
+    before
+}
+
+/// Undoes it.
+pub(crate) fn restore_signals(before: u64) {
+    // SAFETY: the kernel reads the word.
+    unsafe {
+        sys::call(
+            sys::RT_SIGPROCMASK,
+            [2, (&raw const before) as u64, 0, 8, 0, 0],
+        )
+    };
+}
+
+/// Moves a descriptor to a number that programs do not choose.
+pub(crate) fn high(fd: u64) -> i64 {
+    const FCNTL: u64 = 72;
+    const DUPLICATE_FROM: u64 = 1030;
+    for from in [700, 200, 50, fd + 1, 3] {
+        // SAFETY: the descriptor is ours.
+        unsafe {
+            let moved = sys::call(FCNTL, [fd, DUPLICATE_FROM, from, 0, 0, 0]);
+            if !sys::failed(moved) {
+                sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+                return moved;
+            }
+        }
+    }
+    fd.cast_signed()
+}
+
+/// Asks the tool how an instruction is carried out. Without an answer, it is stepped.
+pub(crate) fn ask(question: &Question) -> Option<Answer> {
+    const UNIX: u64 = 1;
+    const SEQPACKET_CLOSED_BY_EXEC: u64 = 5 | 0o2_000_000;
+    // SAFETY: all zeros are an answer.
+    let mut answer: Answer = unsafe { core::mem::zeroed() };
+    let mut address = [0_u8; 110];
+    address[0] = UNIX as u8;
+    let name = Path::in_folder();
+    address[2..].copy_from_slice(&name.bytes[..108]);
+    address[2 + name.len..][..1].copy_from_slice(b"0");
+    let size = size_of::<Answer>() as u64;
+    // SAFETY: the kernel reads and writes what is ours.
+    let got = unsafe {
+        let fd =
+            sys::call(sys::SOCKET, [UNIX, SEQPACKET_CLOSED_BY_EXEC, 0, 0, 0, 0]).cast_unsigned();
+        let mut got = sys::call(sys::CONNECT, [fd, address.as_ptr() as u64, 110, 0, 0, 0]);
+        if got == 0 {
+            let words = [
+                fd,
+                core::ptr::from_ref(question) as u64,
+                size_of::<Question>() as u64,
+                0,
+                0,
+                0,
+            ];
+            sys::call(sys::WRITE, words);
+            got = sys::call(sys::READ, [fd, (&raw mut answer) as u64, size, 0, 0, 0]);
+        }
+        sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+        got
+    };
+    if got != size.cast_signed() || usize::from(answer.code_len) > THUNK {
+        answer.plan = Plan::Step as u8;
+        answer.accesses_len = 0;
+    }
+    Some(answer)
+}
+
+/// A path below the folder.
+#[derive(Clone, Copy)]
+pub(crate) struct Path {
+    bytes: [u8; 192],
+    len: usize,
+}
+
+impl Path {
+    /// The folder with a slash.
+    pub(crate) fn in_folder() -> Path {
+        let mut path = Path {
+            bytes: [0; 192],
+            len: 0,
+        };
+        for (at, word) in FOLDER.iter().enumerate() {
+            path.bytes[at * 8..at * 8 + 8].copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        path.len = path.bytes.iter().position(|&byte| byte == 0).unwrap_or(0);
+        path.text(b"/");
+        path
+    }
+
+    /// Adds text; what has no room is left out.
+    pub(crate) fn text(&mut self, text: &[u8]) {
+        for &byte in text {
+            if self.len + 1 < self.bytes.len() {
+                self.bytes[self.len] = byte;
+                self.len += 1;
+                self.bytes[self.len] = 0;
+            }
+        }
+    }
+
+    /// Adds a decimal number.
+    pub(crate) fn number(&mut self, number: u64) {
+        let mut digits = [0; 20];
+        let mut at = digits.len();
+        let mut rest = number;
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.text(&digits[at..]);
+    }
+
+    /// For the kernel.
+    pub(crate) fn pointer(&self) -> u64 {
+        self.bytes.as_ptr() as u64
+    }
+}
+
+/// Appends `/proc/self/maps` to a file, by which the tool knows modules.
+pub(crate) fn copy_maps(mut path: Path) {
+    const CREATE_TO_APPEND: u64 = 0o100 | 0o2000 | 1;
+    path.text(b".maps");
+    let text = maps();
+    // SAFETY: the path ends with 0, and the text is readable.
+    unsafe {
+        let fd = sys::call(
+            sys::OPEN,
+            [path.pointer(), CREATE_TO_APPEND, 0o600, 0, 0, 0],
+        );
+        if !sys::failed(fd) {
+            let fd = fd.cast_unsigned();
+            sys::call(
+                sys::WRITE,
+                [fd, text.as_ptr() as u64, text.len() as u64, 0, 0, 0],
+            );
+            sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+/// Says that a function of `--from` or `--to` begins with what cannot be moved.
+pub(crate) fn say_removed() {
+    sys::say(b"a function of --from or --to begins with a branch: it is seen once only");
+}

@@ -1,0 +1,290 @@
+//! The kernel's interface. Once a thread's system calls are dispatched to us, ours have to come
+//! from the [gate](crate::gate).
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Where `syscall; ret` lies in the gate; 0 before there is one.
+pub(crate) static GATE_CALL: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) const READ: u64 = 0;
+pub(crate) const WRITE: u64 = 1;
+pub(crate) const OPEN: u64 = 2;
+pub(crate) const CLOSE: u64 = 3;
+pub(crate) const MMAP: u64 = 9;
+pub(crate) const MPROTECT: u64 = 10;
+pub(crate) const MUNMAP: u64 = 11;
+pub(crate) const BRK: u64 = 12;
+pub(crate) const RT_SIGACTION: u64 = 13;
+pub(crate) const RT_SIGPROCMASK: u64 = 14;
+pub(crate) const RT_SIGRETURN: u64 = 15;
+pub(crate) const MREMAP: u64 = 25;
+pub(crate) const MADVISE: u64 = 28;
+pub(crate) const SCHED_YIELD: u64 = 24;
+pub(crate) const GETPID: u64 = 39;
+pub(crate) const SOCKET: u64 = 41;
+pub(crate) const CONNECT: u64 = 42;
+pub(crate) const CLONE: u64 = 56;
+pub(crate) const FORK: u64 = 57;
+pub(crate) const VFORK: u64 = 58;
+pub(crate) const EXECVE: u64 = 59;
+pub(crate) const EXIT: u64 = 60;
+pub(crate) const FTRUNCATE: u64 = 77;
+pub(crate) const SIGALTSTACK: u64 = 131;
+pub(crate) const PRCTL: u64 = 157;
+pub(crate) const GETTID: u64 = 186;
+pub(crate) const EXIT_GROUP: u64 = 231;
+pub(crate) const TGKILL: u64 = 234;
+pub(crate) const FALLOCATE: u64 = 285;
+pub(crate) const MEMFD_CREATE: u64 = 319;
+pub(crate) const EXECVEAT: u64 = 322;
+pub(crate) const CLONE3: u64 = 435;
+
+pub(crate) const PROT_NONE: u64 = 0;
+pub(crate) const PROT_READ: u64 = 1;
+pub(crate) const PROT_WRITE: u64 = 2;
+pub(crate) const PROT_EXEC: u64 = 4;
+pub(crate) const MAP_SHARED: u64 = 1;
+pub(crate) const MAP_PRIVATE: u64 = 2;
+pub(crate) const MAP_FIXED: u64 = 0x10;
+pub(crate) const MAP_ANONYMOUS: u64 = 0x20;
+pub(crate) const MAP_NORESERVE: u64 = 0x4000;
+pub(crate) const MAP_FIXED_NOREPLACE: u64 = 0x10_0000;
+pub(crate) const PAGE: u64 = 4096;
+
+/// Calls the kernel.
+///
+/// # Safety
+///
+/// As the call demands.
+pub(crate) unsafe fn call(number: u64, arguments: [u64; 6]) -> i64 {
+    let [first, second, third, fourth, fifth, sixth] = arguments;
+    let gate = GATE_CALL.load(Relaxed);
+    let result;
+    // SAFETY: the caller answers for the call; the kernel changes only these registers. The gate's
+    // two instructions need one word of the stack below the red zone, which `asm!` without
+    // `nostack` keeps free.
+    unsafe {
+        asm!(
+            "test {gate}, {gate}",
+            "jz 2f",
+            "call {gate}",
+            "jmp 3f",
+            "2: syscall",
+            "3:",
+            gate = in(reg) gate,
+            inlateout("rax") number => result,
+            in("rdi") first,
+            in("rsi") second,
+            in("rdx") third,
+            in("r10") fourth,
+            in("r8") fifth,
+            in("r9") sixth,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    result
+}
+
+pub(crate) use call as system_call;
+
+/// What `dladdr` tells.
+#[repr(C)]
+pub(crate) struct Symbol {
+    pub(crate) file: *const core::ffi::c_char,
+    /// Where the library lies.
+    pub(crate) base: *const core::ffi::c_void,
+    pub(crate) name: *const core::ffi::c_char,
+    pub(crate) address: *const core::ffi::c_void,
+}
+
+unsafe extern "C" {
+    pub(crate) fn dladdr(address: *const core::ffi::c_void, symbol: *mut Symbol) -> i32;
+}
+
+/// Whether a call failed.
+pub(crate) fn failed(result: i64) -> bool {
+    (-4095..0).contains(&result)
+}
+
+/// Maps memory; its address, or a negative number.
+///
+/// # Safety
+///
+/// As for `mmap`.
+pub(crate) unsafe fn map(
+    address: u64,
+    len: u64,
+    protection: u64,
+    flags: u64,
+    fd: i64,
+    offset: u64,
+) -> i64 {
+    // SAFETY: the caller's.
+    unsafe {
+        call(
+            MMAP,
+            [address, len, protection, flags, fd.cast_unsigned(), offset],
+        )
+    }
+}
+
+/// New memory for ourselves, of zeros.
+pub(crate) fn memory(len: u64) -> u64 {
+    let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    // SAFETY: it is put where nothing is.
+    let address = unsafe { map(0, len, PROT_READ | PROT_WRITE, flags, -1, 0) };
+    if failed(address) {
+        die(b"no memory for the tracer");
+    }
+    address.cast_unsigned()
+}
+
+/// Changes what may be done with memory.
+///
+/// # Safety
+///
+/// As for `mprotect`.
+pub(crate) unsafe fn protect(address: u64, len: u64, protection: u64) -> i64 {
+    // SAFETY: the caller's.
+    unsafe { call(MPROTECT, [address, len, protection, 0, 0, 0]) }
+}
+
+/// Copies bytes without the function of libc that this library takes over.
+///
+/// # Safety
+///
+/// As for `memcpy`.
+pub(crate) unsafe fn copy(to: u64, from: u64, len: u64) {
+    // SAFETY: the caller's; the direction flag is clear by the calling convention.
+    unsafe {
+        asm!(
+            "rep movsb",
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            inout("rcx") len => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+// Copies `rdx` bytes from `rsi` to `rdi` and answers 0. A fault at `ccscope_copy_at` has the
+// handler go on behind that instruction with an answer of 1.
+core::arch::global_asm!(
+    ".hidden ccscope_try_copy",
+    ".globl ccscope_try_copy",
+    "ccscope_try_copy:",
+    "mov rcx, rdx",
+    "xor eax, eax",
+    ".hidden ccscope_copy_at",
+    ".globl ccscope_copy_at",
+    "ccscope_copy_at:",
+    "rep movsb",
+    "ret",
+);
+unsafe extern "C" {
+    fn ccscope_try_copy(to: u64, from: u64, len: u64) -> u64;
+    static ccscope_copy_at: u8;
+}
+
+/// Copies bytes of the program, where the program may not access them as it tries to; false if
+/// there was a fault.
+///
+/// # Safety
+///
+/// As for `memcpy`, but that there may be no such memory.
+pub(crate) unsafe fn try_copy(to: u64, from: u64, len: u64) -> bool {
+    // SAFETY: the caller's.
+    unsafe { ccscope_try_copy(to, from, len) == 0 }
+}
+
+/// Where [`try_copy`] may fault, and behind that.
+pub(crate) fn places_of_copy() -> (u64, u64) {
+    const LEN: u64 = 2;
+    let at = &raw const ccscope_copy_at as u64;
+    (at, at + LEN)
+}
+
+/// Reads a word at any address.
+///
+/// # Safety
+///
+/// Eight bytes are readable there.
+pub(crate) unsafe fn word(address: u64) -> u64 {
+    // SAFETY: the caller's.
+    unsafe { core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned() }
+}
+
+/// Writes a word at any address.
+///
+/// # Safety
+///
+/// Eight bytes are writable there, and of nobody else.
+pub(crate) unsafe fn set_word(address: u64, value: u64) {
+    // SAFETY: the caller's.
+    unsafe {
+        core::ptr::with_exposed_provenance_mut::<u64>(address as usize).write_unaligned(value);
+    }
+}
+
+/// The kernel's number of the calling thread.
+pub(crate) fn thread() -> u32 {
+    // SAFETY: has no requirements.
+    unsafe { call(GETTID, [0; 6]) as u32 }
+}
+
+/// The kernel's number of the process.
+pub(crate) fn process() -> u64 {
+    // SAFETY: has no requirements.
+    unsafe { call(GETPID, [0; 6]).cast_unsigned() }
+}
+
+/// Writes one line to standard error.
+pub(crate) fn say(line: &[u8]) {
+    for part in [&b"ccscope: trace: "[..], line, b"\n"] {
+        // SAFETY: the slice is readable.
+        unsafe { call(WRITE, [2, part.as_ptr() as u64, part.len() as u64, 0, 0, 0]) };
+    }
+}
+
+/// Says why and ends the process.
+pub(crate) fn die(line: &[u8]) -> ! {
+    say(line);
+    loop {
+        // SAFETY: has no requirements.
+        unsafe { call(EXIT_GROUP, [127, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// A lock that is held with signals blocked, and so never by a thread that waits for it.
+pub(crate) struct Lock(AtomicU64);
+
+impl Lock {
+    pub(crate) const fn new() -> Lock {
+        Lock(AtomicU64::new(0))
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn take(&self) {
+        use core::sync::atomic::Ordering::Acquire;
+        let mut turns = 0_u32;
+        while self
+            .0
+            .compare_exchange_weak(0, 1, Acquire, Relaxed)
+            .is_err()
+        {
+            turns += 1;
+            if turns.is_multiple_of(256) {
+                // SAFETY: has no requirements.
+                unsafe { call(SCHED_YIELD, [0; 6]) };
+            }
+            core::hint::spin_loop();
+        }
+    }
+
+    /// Gives it back.
+    pub(crate) fn give(&self) {
+        self.0.store(0, core::sync::atomic::Ordering::Release);
+    }
+}

@@ -1,0 +1,116 @@
+//! What is known of each thread, found by the address of its control block: our own variables of
+//! threads would be memory that only libc can make.
+
+use core::arch::asm;
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Relaxed},
+};
+
+use crate::sys;
+
+/// Pages that one instruction may open: it has two operands, and each may cross a border; gathers
+/// open more and are then let through page by page.
+const OPEN: usize = 8;
+/// Most threads that live at a time.
+const MOST: usize = 4096;
+/// Bytes of a thread's stack for our handlers; programs' handlers of signals use it, too.
+pub(crate) const STACK: u64 = 256 << 10;
+
+/// A thread.
+pub(crate) struct Thread {
+    /// Its control block; 0: free.
+    base: AtomicU64,
+    /// The kernel's number.
+    pub(crate) number: AtomicU32,
+    /// Above 0: no accesses are recorded.
+    pub(crate) quiet: AtomicU32,
+    /// Its stack for handlers.
+    pub(crate) stack: AtomicU64,
+    /// What the program takes for its stack for handlers: address, flags, length.
+    pub(crate) own_stack: [AtomicU64; 3],
+    /// Pages that are open until the next trap.
+    pub(crate) open: [AtomicU64; OPEN],
+    /// Stack pointer at which `--from`'s function returns; 0: it is not running.
+    pub(crate) until: AtomicU64,
+}
+
+static THREADS: [Thread; MOST] = [const {
+    Thread {
+        base: AtomicU64::new(0),
+        number: AtomicU32::new(0),
+        quiet: AtomicU32::new(0),
+        stack: AtomicU64::new(0),
+        own_stack: [const { AtomicU64::new(0) }; 3],
+        open: [const { AtomicU64::new(0) }; OPEN],
+        until: AtomicU64::new(0),
+    }
+}; MOST];
+
+/// The calling thread.
+pub(crate) fn this() -> &'static Thread {
+    let base: u64;
+    // SAFETY: the platform's convention has the control block begin with its own address.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
+    let first = (base.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
+    for turn in 0..MOST {
+        let thread = &THREADS[(first + turn) % MOST];
+        let known = thread.base.load(Relaxed);
+        if known == base {
+            return thread;
+        }
+        if known == 0
+            && thread
+                .base
+                .compare_exchange(0, base, AcqRel, Relaxed)
+                .is_ok()
+        {
+            return thread;
+        }
+    }
+    // The place of a thread that is no more.
+    for turn in 0..MOST {
+        let thread = &THREADS[(first + turn) % MOST];
+        let (known, number) = (thread.base.load(Relaxed), thread.number.load(Relaxed));
+        // SAFETY: sends nothing.
+        let result = unsafe {
+            let words = [sys::process(), u64::from(number), 0, 0, 0, 0];
+            sys::call(sys::TGKILL, words)
+        };
+        const NO_SUCH: i64 = -3;
+        if number != 0 && result == NO_SUCH {
+            let swap = thread.base.compare_exchange(known, base, AcqRel, Relaxed);
+            if swap.is_ok() {
+                return thread;
+            }
+        }
+    }
+    sys::die(b"too many threads")
+}
+
+impl Thread {
+    /// The stack for handlers, as `sigaltstack` wants it.
+    pub(crate) fn stack_of_handlers(&self) -> [u64; 3] {
+        if self.stack.load(Relaxed) == 0 {
+            self.stack.store(sys::memory(STACK), Relaxed);
+        }
+        [self.stack.load(Relaxed), 0, STACK]
+    }
+
+    /// The thread is about to end. What is here is found again by who gets its control block.
+    pub(crate) fn end(&self) {
+        self.until.store(0, Relaxed);
+    }
+
+    /// At the start of a thread, whose control block may have been another's.
+    pub(crate) fn begin(&self) {
+        self.number.store(sys::thread(), Relaxed);
+        self.quiet.store(0, Relaxed);
+        self.until.store(0, Relaxed);
+        const DISABLED: u64 = 2;
+        for (word, value) in self.own_stack.iter().zip([0, DISABLED, 0]) {
+            word.store(value, Relaxed);
+        }
+        self.open.iter().for_each(|page| page.store(0, Relaxed));
+    }
+}

@@ -1,0 +1,235 @@
+//! Thunks: for each instruction that was met, how to carry it out on the alias of its memory. The
+//! tool decodes and encodes; it is asked once for each instruction and distance.
+//!
+//! All of it is under the tracer's [lock](crate::LOCK).
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::sys;
+use crate::wire::{ACCESSES, Access, Answer, LONGEST, Plan, Question, THUNK};
+use crate::zones;
+
+/// An instruction.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Thunk {
+    pub(crate) ip: u64,
+    pub(crate) delta: i64,
+    /// Where the thunk lies.
+    pub(crate) code: u64,
+    pub(crate) plan: u8,
+    pub(crate) len: u8,
+    pub(crate) accesses_len: u8,
+    pub(crate) string: u8,
+    pub(crate) element: u8,
+    zero: [u8; 3],
+    pub(crate) accesses: [Access; ACCESSES],
+    bytes: [u8; 16],
+}
+
+/// Instructions that are known at a time, a power of two.
+const KNOWN: u64 = 1 << 18;
+/// Slots that an instruction may be in.
+const TURNS: u64 = 64;
+/// From a thunk to the next: behind its code stand its instruction's address and distance.
+const PITCH: u64 = THUNK as u64 + 16;
+/// Bytes of an area of thunks.
+const AREA: u64 = 1 << 22;
+/// Most areas.
+const AREAS: usize = 16;
+/// How far code may be from its area: more, and its data could be out of reach.
+const NEAR: u64 = 1 << 29;
+
+static TABLE: AtomicU64 = AtomicU64::new(0);
+/// Areas and how much of each is used.
+static PLACES: [[AtomicU64; 2]; AREAS] = [const { [const { AtomicU64::new(0) }; 2] }; AREAS];
+
+/// Before the first fault.
+pub(crate) fn init() {
+    TABLE.store(sys::memory(KNOWN * size_of::<Thunk>() as u64), Relaxed);
+}
+
+impl Thunk {
+    /// An instruction of which nothing is known: it is run in place.
+    pub(crate) fn unknown(ip: u64, delta: i64) -> Thunk {
+        Thunk {
+            ip,
+            delta,
+            code: 0,
+            plan: Plan::Step as u8,
+            len: 0,
+            accesses_len: 0,
+            string: 0,
+            element: 0,
+            zero: [0; 3],
+            accesses: [Access {
+                kind: 0,
+                zero: 0,
+                size: 0,
+            }; ACCESSES],
+            bytes: [0; 16],
+        }
+    }
+
+    /// The accesses in order.
+    pub(crate) fn accesses(&self) -> &[Access] {
+        &self.accesses[..usize::from(self.accesses_len).min(ACCESSES)]
+    }
+
+    /// Where the program is that is at `ip` of the thunk: before its instruction, or behind it.
+    pub(crate) fn own_ip(&self, ip: u64) -> u64 {
+        if ip == self.code {
+            self.ip
+        } else {
+            self.ip + u64::from(self.len)
+        }
+    }
+
+    /// Whether the instruction is still the one that the tool was asked about.
+    fn is_current(&self, bytes: &[u8; 16]) -> bool {
+        let len = usize::from(self.len).min(LONGEST);
+        self.bytes[..len] == bytes[..len]
+    }
+}
+
+fn slot(at: u64) -> *mut Thunk {
+    let table = core::ptr::with_exposed_provenance_mut::<Thunk>(TABLE.load(Relaxed) as usize);
+    table.wrapping_add((at % KNOWN) as usize)
+}
+
+/// Where the search for an instruction begins.
+fn first_slot(ip: u64, delta: i64) -> u64 {
+    (ip ^ delta.cast_unsigned().rotate_left(20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+/// How the instruction at `ip` is carried out on memory `delta` away. `bytes` is what stands there,
+/// or would without a breakpoint.
+pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
+    let first = first_slot(ip, delta);
+    for turn in 0..TURNS {
+        let place = slot(first + turn);
+        // SAFETY: within the table, which starts as zeros; the caller holds the lock.
+        let known = unsafe { *place };
+        if known.ip == ip && known.delta == delta && known.is_current(bytes) {
+            return Some(known);
+        }
+        if known.ip == 0 || (known.ip == ip && known.delta == delta) || turn == TURNS - 1 {
+            let thunk = ask(ip, delta, bytes, len)?;
+            // SAFETY: as above.
+            unsafe { place.write(thunk) };
+            return Some(thunk);
+        }
+    }
+    None
+}
+
+/// Whether `ip` lies in a thunk, and then of which instruction.
+pub(crate) fn instruction_of(ip: u64) -> Option<Thunk> {
+    let area = PLACES.iter().map(|place| place[0].load(Relaxed));
+    let area = { area }.find(|&start| start != 0 && (start..start + AREA).contains(&ip))?;
+    let place = area + (ip - area) / PITCH * PITCH;
+    // SAFETY: `ask` wrote both words before anybody could run the thunk.
+    let (own, delta) = unsafe {
+        let words = place + THUNK as u64;
+        (sys::word(words), sys::word(words + 8).cast_signed())
+    };
+    let first = first_slot(own, delta);
+    let known = (0..TURNS).find_map(|turn| {
+        // SAFETY: within the table; the caller holds the lock.
+        let thunk = unsafe { *slot(first + turn) };
+        (thunk.code == place).then_some(thunk)
+    });
+    // Another may have taken its place in the table.
+    Some(known.unwrap_or(Thunk {
+        code: place,
+        ..Thunk::unknown(own, delta)
+    }))
+}
+
+/// A place for a thunk of an instruction.
+fn place_near(ip: u64) -> Option<u64> {
+    for [start, used] in &PLACES {
+        let mut area = start.load(Relaxed);
+        if area == 0 {
+            area = zones::reserve_near(ip, AREA)?;
+            let all = sys::PROT_READ | sys::PROT_WRITE | sys::PROT_EXEC;
+            // SAFETY: the place was just reserved.
+            if sys::failed(unsafe { sys::protect(area, AREA, all) }) {
+                sys::die(b"memory for code cannot be had");
+            }
+            start.store(area, Relaxed);
+        }
+        let at = used.load(Relaxed);
+        if area.abs_diff(ip) < NEAR && at + PITCH <= AREA {
+            used.store(at + PITCH, Relaxed);
+            return Some(area + at);
+        }
+    }
+    None
+}
+
+fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
+    let code = place_near(ip)?;
+    let question = Question {
+        ip,
+        thunk: code,
+        delta,
+        len,
+        bytes: *bytes,
+    };
+    let answer = crate::start::ask(&question)?;
+    // SAFETY: within the area, where nobody runs anything yet.
+    unsafe {
+        sys::set_word(code + THUNK as u64, ip);
+        sys::set_word(code + THUNK as u64 + 8, delta.cast_unsigned());
+    }
+    if answer.plan == Plan::Copy as u8 {
+        // SAFETY: within the area, where nobody runs anything yet.
+        unsafe {
+            sys::copy(
+                code,
+                answer.code.as_ptr() as u64,
+                u64::from(answer.code_len).min(THUNK as u64),
+            )
+        };
+    }
+    Some(of_answer(ip, delta, code, &answer, bytes))
+}
+
+fn of_answer(ip: u64, delta: i64, code: u64, answer: &Answer, bytes: &[u8; 16]) -> Thunk {
+    Thunk {
+        ip,
+        delta,
+        code,
+        plan: answer.plan,
+        len: answer.len,
+        accesses_len: answer.accesses_len,
+        string: answer.string,
+        element: answer.element,
+        zero: [0; 3],
+        accesses: answer.accesses,
+        bytes: *bytes,
+    }
+}
+
+/// Reads the code at `ip`; how many bytes there are.
+pub(crate) fn code_at(ip: u64, bytes: &mut [u8; 16]) -> u64 {
+    // Nearly always all of it is on one page.
+    if ip % sys::PAGE <= sys::PAGE - 16 {
+        // SAFETY: the processor has just executed code there; code that may not be read does not
+        // exist on Linux without protection keys.
+        unsafe { sys::copy(bytes.as_mut_ptr() as u64, ip, 16) };
+        return 16;
+    }
+    let first = sys::PAGE - ip % sys::PAGE;
+    // SAFETY: the first page can be read; the second may be missing.
+    unsafe {
+        sys::copy(bytes.as_mut_ptr() as u64, ip, first);
+        let rest = bytes.as_mut_ptr() as u64 + first;
+        if sys::try_copy(rest, ip + first, 16 - first) {
+            16
+        } else {
+            first
+        }
+    }
+}

@@ -1,0 +1,627 @@
+//! Zones: memory of the program that is mapped twice from one file in memory. Where the program
+//! knows it, it may not be accessed while tracing is on; `delta` above that, it may.
+//!
+//! All of it is under the tracer's [lock](crate::LOCK).
+
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::sys::{self, PAGE};
+
+/// A part of the program's memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Zone {
+    /// First byte.
+    pub(crate) start: u64,
+    /// Behind the last.
+    pub(crate) end: u64,
+    /// How far above it lies the alias.
+    pub(crate) delta: i64,
+    /// Where it lies in the file.
+    pub(crate) file: u64,
+    /// What the program may do with it.
+    pub(crate) protection: u64,
+}
+
+/// Most zones: twice as many mappings are what a process may have.
+const MOST: usize = 1 << 15;
+/// Size of the file: it has no content where nobody wrote.
+const FILE: u64 = 1 << 44;
+/// Between two ranges of program memory in the arena and their aliases.
+const STRIPE: u64 = 1 << 30;
+/// Pairs of stripes.
+const PAIRS: u64 = 16;
+/// Of `--every`: bytes that are traced or left out together.
+const UNIT: u64 = 1 << 16;
+
+static ZONES: AtomicU64 = AtomicU64::new(0);
+static COUNT: AtomicU64 = AtomicU64::new(0);
+static FD: AtomicU64 = AtomicU64::new(0);
+static FILE_USED: AtomicU64 = AtomicU64::new(0);
+/// Whether zones may not be accessed.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+/// One unit of so many is traced.
+pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
+/// The arena of `mmap`, and what was given of it last.
+static ARENA: AtomicU64 = AtomicU64::new(0);
+static ARENA_NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// The zones, in order.
+fn zones() -> &'static mut [Zone] {
+    let first = core::ptr::with_exposed_provenance_mut(ZONES.load(Relaxed) as usize);
+    // SAFETY: the table is ours alone and lives for ever; its first `COUNT` entries are whole. The
+    // caller holds the lock and keeps the slice only until the next call into this module.
+    unsafe { core::slice::from_raw_parts_mut(first, COUNT.load(Relaxed) as usize) }
+}
+
+/// A file in memory.
+fn new_file() -> u64 {
+    const CLOSED_BY_EXEC: u64 = 1;
+    // SAFETY: the name ends with 0. A number above those that programs choose is taken.
+    unsafe {
+        let fd = sys::call(
+            sys::MEMFD_CREATE,
+            [c"ccscope".as_ptr() as u64, CLOSED_BY_EXEC, 0, 0, 0, 0],
+        );
+        let fd = if sys::failed(fd) {
+            fd
+        } else {
+            crate::start::high(fd.cast_unsigned())
+        };
+        if sys::failed(fd)
+            || sys::failed(sys::call(
+                sys::FTRUNCATE,
+                [fd.cast_unsigned(), FILE, 0, 0, 0, 0],
+            ))
+        {
+            sys::die(b"no file in memory can be made");
+        }
+        fd.cast_unsigned()
+    }
+}
+
+/// The descriptor of the file.
+pub(crate) fn file() -> u64 {
+    FD.load(Relaxed)
+}
+
+/// The program wants the descriptor's number for itself: ours gets another.
+pub(crate) fn move_file() {
+    let moved = crate::start::high(FD.load(Relaxed));
+    FD.store(moved.cast_unsigned(), Relaxed);
+}
+
+/// Before all else.
+pub(crate) fn init() {
+    ZONES.store(sys::memory((MOST * size_of::<Zone>()) as u64), Relaxed);
+    FD.store(new_file(), Relaxed);
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    // SAFETY: it is put where nothing is.
+    let arena = unsafe { sys::map(0, 2 * PAIRS * STRIPE + STRIPE, sys::PROT_NONE, flags, -1, 0) };
+    if !sys::failed(arena) {
+        let arena = arena.cast_unsigned().next_multiple_of(STRIPE);
+        ARENA.store(arena, Relaxed);
+        ARENA_NEXT.store(arena, Relaxed);
+        crate::held::init(arena, arena + 2 * PAIRS * STRIPE);
+    }
+}
+
+/// Index of the zone that contains `address`, or of the one behind it.
+fn search(address: u64) -> Result<usize, usize> {
+    let zones = zones();
+    let at = zones.partition_point(|zone| zone.end <= address);
+    match zones.get(at) {
+        Some(zone) if zone.start <= address => Ok(at),
+        _ => Err(at),
+    }
+}
+
+/// The zone that contains `address`.
+pub(crate) fn find(address: u64) -> Option<Zone> {
+    search(address).ok().map(|at| zones()[at])
+}
+
+/// Where `address` may be accessed: in the alias if it is in a zone.
+pub(crate) fn usable(address: u64) -> u64 {
+    find(address).map_or(address, |zone| address.wrapping_add_signed(zone.delta))
+}
+
+/// Whether a zone has part of the range.
+pub(crate) fn touches(start: u64, end: u64) -> bool {
+    match search(start) {
+        Ok(_) => start < end,
+        Err(at) => zones().get(at).is_some_and(|zone| zone.start < end),
+    }
+}
+
+/// Whether the kernel can be given the range as one: all of it is as far from where it may be
+/// accessed.
+pub(crate) fn is_one_piece(start: u64, len: u64) -> bool {
+    let end = start.saturating_add(len);
+    let delta = |at: u64| find(at).map_or(0, |zone| zone.delta);
+    let first = delta(start);
+    let mut at = start;
+    while at < end {
+        match find(at) {
+            Some(zone) if zone.delta == first => at = zone.end,
+            None if first == 0 => return !touches(at, end),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Copies a range of the program to or from memory of our own; false if not all of it can be
+/// accessed.
+pub(crate) fn copy(to: u64, from: u64, len: u64) -> bool {
+    let mut at = 0;
+    while at < len {
+        let left = |start: u64| PAGE - start.wrapping_add(at) % PAGE;
+        let part = left(to).min(left(from)).min(len - at);
+        let [to, from] = [to, from].map(|start| usable(start.wrapping_add(at)));
+        // SAFETY: the program asked the kernel for the same.
+        if !unsafe { sys::try_copy(to, from, part) } {
+            return false;
+        }
+        at += part;
+    }
+    true
+}
+
+/// Whether tracing is on.
+pub(crate) fn is_closed() -> bool {
+    IS_CLOSED.load(Relaxed)
+}
+
+fn insert(at: usize, zone: Zone) {
+    let count = COUNT.load(Relaxed) as usize;
+    if count == MOST {
+        sys::die(b"the program has too many mappings");
+    }
+    COUNT.store(count as u64 + 1, Relaxed);
+    zones().copy_within(at..count, at + 1);
+    zones()[at] = zone;
+}
+
+fn remove(at: usize) {
+    let count = COUNT.load(Relaxed) as usize;
+    zones().copy_within(at + 1..count, at);
+    COUNT.store(count as u64 - 1, Relaxed);
+}
+
+/// Makes `address` the border of a zone if it lies within one.
+fn split(address: u64) {
+    if let Ok(at) = search(address) {
+        let zone = zones()[at];
+        if zone.start < address {
+            zones()[at].end = address;
+            let file = zone.file + (address - zone.start);
+            insert(
+                at + 1,
+                Zone {
+                    start: address,
+                    file,
+                    ..zone
+                },
+            );
+        }
+    }
+}
+
+/// Calls `each` with the zones within the range, which are split at its ends.
+fn within(start: u64, end: u64, mut each: impl FnMut(&mut Zone)) {
+    split(start);
+    split(end);
+    let (Ok(first) | Err(first)) = search(start);
+    for zone in &mut zones()[first..] {
+        if zone.start >= end {
+            break;
+        }
+        each(zone);
+    }
+}
+
+/// Sees to it that a zone can be accessed as it should.
+fn apply(zone: &Zone) {
+    let len = zone.end - zone.start;
+    let own = if is_closed() {
+        sys::PROT_NONE
+    } else {
+        zone.protection
+    };
+    let alias = zone.start.wrapping_add_signed(zone.delta);
+    // SAFETY: both ranges are the zone's.
+    unsafe {
+        sys::protect(zone.start, len, own);
+        sys::protect(alias, len, zone.protection);
+    }
+}
+
+/// Stops or allows accesses.
+pub(crate) fn set_closed(is_closed: bool) {
+    if IS_CLOSED.swap(is_closed, Relaxed) != is_closed {
+        for zone in zones() {
+            apply(zone);
+        }
+    }
+}
+
+/// Maps part of the file at both places of a zone, of which nobody has anything that is needed.
+fn map_both(zone: &Zone) -> bool {
+    let (len, fd) = (zone.end - zone.start, FD.load(Relaxed).cast_signed());
+    let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    let own = if is_closed() {
+        sys::PROT_NONE
+    } else {
+        zone.protection
+    };
+    let alias = zone.start.wrapping_add_signed(zone.delta);
+    // SAFETY: the caller's, who reserved both places.
+    unsafe {
+        !sys::failed(sys::map(alias, len, zone.protection, flags, fd, zone.file))
+            && !sys::failed(sys::map(zone.start, len, own, flags, fd, zone.file))
+    }
+}
+
+/// A part of the file that was not used before.
+fn file_range(len: u64) -> u64 {
+    FILE_USED.fetch_add(len, Relaxed)
+}
+
+/// Whether `--every` leaves out the unit at `address`.
+fn is_left_out(address: u64) -> bool {
+    let every = EVERY.load(Relaxed);
+    // A hash, so that what a program lays out in steps is not all in or all out.
+    every > 1 && ((address / UNIT).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % every != 0
+}
+
+/// The parts of a range that are traced.
+fn chosen(start: u64, end: u64, mut each: impl FnMut(u64, u64)) {
+    let mut at = start;
+    while at < end {
+        let out = is_left_out(at);
+        let mut to = at;
+        while to < end && is_left_out(to) == out {
+            to = (to / UNIT + 1) * UNIT;
+        }
+        let to = to.min(end);
+        if !out {
+            each(at, to);
+        }
+        at = to;
+    }
+}
+
+fn add(zone: Zone) {
+    let (Ok(at) | Err(at)) = search(zone.start);
+    if at > 0 {
+        let before = &mut zones()[at - 1];
+        let follows = before.end == zone.start
+            && before.delta == zone.delta
+            && before.protection == zone.protection
+            && before.file + (before.end - before.start) == zone.file;
+        if follows {
+            before.end = zone.end;
+            return;
+        }
+    }
+    insert(at, zone);
+}
+
+/// Takes over memory that the program has: its content moves into the file.
+///
+/// No other thread accesses it meanwhile.
+pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
+    chosen(start, end, |start, end| {
+        let zone = Zone {
+            start,
+            end,
+            delta,
+            file: file_range(end - start),
+            protection,
+        };
+        let (len, alias) = (end - start, start.wrapping_add_signed(delta));
+        let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
+        let both = sys::PROT_READ | sys::PROT_WRITE;
+        // SAFETY: the alias is reserved; the content is the program's and readable.
+        unsafe {
+            let fd = FD.load(Relaxed).cast_signed();
+            if sys::failed(sys::map(alias, len, both, flags, fd, zone.file)) {
+                return;
+            }
+            copy_pages(alias, start, len);
+        }
+        if map_both(&zone) {
+            add(zone);
+        }
+    });
+}
+
+/// Copies what is not zero, so that the rest takes no memory.
+///
+/// # Safety
+///
+/// As for [`sys::copy`]; both are whole pages, and the target's are zero.
+unsafe fn copy_pages(to: u64, from: u64, len: u64) {
+    for at in (0..len).step_by(PAGE as usize) {
+        let page = core::ptr::with_exposed_provenance::<[u64; 512]>((from + at) as usize);
+        // SAFETY: the caller's.
+        unsafe {
+            if (*page).iter().any(|&word| word != 0) {
+                sys::copy(to + at, from + at, PAGE);
+            }
+        }
+    }
+}
+
+/// New memory of zeros at a place of a reserved range and its alias.
+fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
+    let mut is_whole = true;
+    let plain = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: the range is reserved for this.
+    is_whole &= !sys::failed(unsafe { sys::map(start, end - start, protection, plain, -1, 0) });
+    chosen(start, end, |start, end| {
+        let zone = Zone {
+            start,
+            end,
+            delta,
+            file: file_range(end - start),
+            protection,
+        };
+        is_whole &= map_both(&zone);
+        add(zone);
+    });
+    is_whole
+}
+
+/// Memory for `mmap`: its address, or `None` if there is no room.
+pub(crate) fn allocate(len: u64, protection: u64) -> Option<u64> {
+    let arena = ARENA.load(Relaxed);
+    if arena == 0 || len > STRIPE {
+        return None;
+    }
+    let mut next = ARENA_NEXT.load(Relaxed);
+    // Places that are free again are found in a second round.
+    for _ in 0..2 {
+        while next + len <= arena + 2 * PAIRS * STRIPE {
+            let stripe = (next - arena) / STRIPE;
+            if stripe % 2 == 1 || (next + len - 1 - arena) / STRIPE != stripe {
+                next = arena + (stripe + 1) * STRIPE;
+                continue;
+            }
+            if let Some(behind) = crate::held::find(next, next + len) {
+                next = behind;
+                continue;
+            }
+            if !place(next, next + len, protection) {
+                return None;
+            }
+            ARENA_NEXT.store(next + len, Relaxed);
+            return Some(next);
+        }
+        next = arena;
+    }
+    None
+}
+
+/// Memory for `mmap` at a place of the arena where nothing is; false if it cannot be there.
+pub(crate) fn place(start: u64, end: u64, protection: u64) -> bool {
+    let arena = ARENA.load(Relaxed);
+    let stripe = (start - arena) / STRIPE;
+    if stripe % 2 == 1 || (end - 1 - arena) / STRIPE != stripe {
+        return false;
+    }
+    crate::held::add(start, end);
+    fresh(start, end, protection, STRIPE.cast_signed())
+}
+
+/// Whether a place is in the arena, where the kernel has nothing of the program.
+pub(crate) fn is_in_arena(address: u64) -> bool {
+    let arena = ARENA.load(Relaxed);
+    arena != 0 && (arena..arena + 2 * PAIRS * STRIPE).contains(&address)
+}
+
+/// New memory of zeros in place of what zones have; memory outside of zones stays.
+pub(crate) fn renew(start: u64, end: u64, protection: u64) {
+    within(start, end, |zone| {
+        zone.file = file_range(zone.end - zone.start);
+        zone.protection = protection;
+        map_both(zone);
+    });
+}
+
+/// More of a heap whose place is reserved.
+pub(crate) fn grow(start: u64, end: u64, delta: i64) -> bool {
+    fresh(start, end, sys::PROT_READ | sys::PROT_WRITE, delta)
+}
+
+/// What the program may do with a range from now on.
+pub(crate) fn set_protection(start: u64, end: u64, protection: u64) {
+    within(start, end, |zone| {
+        zone.protection = protection;
+        apply(zone);
+    });
+}
+
+/// Forgets zones. Their place is reserved where `stays` says so, else it is unmapped.
+pub(crate) fn free(start: u64, end: u64, stays: bool) {
+    within(start, end, |zone| {
+        empty(zone.file, zone.end - zone.start);
+        let alias = zone.start.wrapping_add_signed(zone.delta);
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+        // SAFETY: the program gave the memory back.
+        unsafe {
+            sys::map(alias, zone.end - zone.start, sys::PROT_NONE, flags, -1, 0);
+            if stays || is_in_arena(zone.start) {
+                sys::map(
+                    zone.start,
+                    zone.end - zone.start,
+                    sys::PROT_NONE,
+                    flags,
+                    -1,
+                    0,
+                );
+            } else {
+                sys::call(sys::MUNMAP, [zone.start, zone.end - zone.start, 0, 0, 0, 0]);
+            }
+        }
+    });
+    forget(start, end);
+}
+
+fn forget(start: u64, end: u64) {
+    let (Ok(at) | Err(at)) = search(start);
+    while zones().get(at).is_some_and(|zone| zone.start < end) {
+        remove(at);
+    }
+}
+
+/// A part of the file is zero again and takes no memory.
+fn empty(file: u64, len: u64) {
+    const KEEP_SIZE_AND_PUNCH_HOLE: u64 = 1 | 2;
+    // SAFETY: the file is ours.
+    unsafe {
+        let fd = FD.load(Relaxed);
+        sys::call(
+            sys::FALLOCATE,
+            [fd, KEEP_SIZE_AND_PUNCH_HOLE, file, len, 0, 0],
+        );
+    }
+}
+
+/// Content becomes zero, as with `madvise(MADV_DONTNEED)`.
+pub(crate) fn clear(start: u64, end: u64) {
+    within(start, end, |zone| empty(zone.file, zone.end - zone.start));
+}
+
+/// Makes plain memory of zones, with their content: stacks and code cannot be traced.
+pub(crate) fn release(start: u64, end: u64) {
+    within(start, end, |zone| {
+        let (len, alias) = (
+            zone.end - zone.start,
+            zone.start.wrapping_add_signed(zone.delta),
+        );
+        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+        let both = sys::PROT_READ | sys::PROT_WRITE;
+        // SAFETY: the copy is made at a place of its own and moved over the zone in one step, so
+        // that other threads see the old content or the new; what one stores meanwhile is lost.
+        unsafe {
+            let copy = sys::map(0, len, both, flags, -1, 0);
+            if sys::failed(copy) {
+                sys::die(b"no memory for a stack");
+            }
+            let copy = copy.cast_unsigned();
+            sys::protect(alias, len, both);
+            copy_pages(copy, alias, len);
+            sys::protect(copy, len, zone.protection);
+            let moved = [copy, len, len, 3, zone.start, 0];
+            sys::call(sys::MREMAP, moved);
+            sys::map(alias, len, sys::PROT_NONE, flags | sys::MAP_FIXED, -1, 0);
+        }
+        empty(zone.file, len);
+    });
+    forget(start, end);
+}
+
+/// Opens the pages of an address for one instruction; false if no zone has it.
+pub(crate) fn open_page(address: u64) -> bool {
+    let page = address & !(PAGE - 1);
+    find(address).is_some_and(|zone| {
+        // SAFETY: the page is the zone's.
+        unsafe { sys::protect(page, PAGE, zone.protection) };
+        true
+    })
+}
+
+/// Closes it again.
+pub(crate) fn close_page(page: u64) {
+    if is_closed() && find(page).is_some() {
+        // SAFETY: the page is a zone's.
+        unsafe { sys::protect(page, PAGE, sys::PROT_NONE) };
+    }
+}
+
+/// Before `fork`: a copy of the file for the child.
+pub(crate) fn copy_file() -> u64 {
+    let fd = new_file();
+    for zone in zones() {
+        let len = zone.end - zone.start;
+        let alias = zone.start.wrapping_add_signed(zone.delta);
+        let both = sys::PROT_READ | sys::PROT_WRITE;
+        // SAFETY: the zone's own place in the new file, mapped where nothing is.
+        unsafe {
+            let copy = sys::map(
+                0,
+                len,
+                both,
+                sys::MAP_SHARED | sys::MAP_NORESERVE,
+                fd.cast_signed(),
+                zone.file,
+            );
+            if sys::failed(copy) {
+                sys::die(b"no memory for fork");
+            }
+            let readable = zone.protection & sys::PROT_READ != 0;
+            if !readable {
+                sys::protect(alias, len, sys::PROT_READ);
+            }
+            copy_pages(copy.cast_unsigned(), alias, len);
+            if !readable {
+                sys::protect(alias, len, zone.protection);
+            }
+            sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
+        }
+    }
+    fd
+}
+
+/// In the child of `fork`: uses the copy.
+pub(crate) fn use_file(fd: u64) {
+    // SAFETY: the parent's file is not needed any more.
+    unsafe { sys::call(sys::CLOSE, [FD.swap(fd, Relaxed), 0, 0, 0, 0, 0]) };
+    for zone in zones() {
+        map_both(zone);
+    }
+}
+
+/// Copies content from one range to another of zeros; parts of both may lie outside of zones.
+pub(crate) fn copy_content(to: u64, from: u64, len: u64) {
+    for at in (0..len).step_by(PAGE as usize) {
+        // SAFETY: whole pages that the program has, or their aliases; the target was just made.
+        unsafe { sys::try_copy(usable(to + at), usable(from + at), PAGE) };
+    }
+}
+
+/// Where an alias of a range can lie: reserved, at most 1.75 GiB away.
+pub(crate) fn reserve_alias(start: u64, len: u64) -> Option<i64> {
+    let flags =
+        sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED_NOREPLACE;
+    for step in 1..112_i64 {
+        for delta in [step << 24, -(step << 24)] {
+            let Some(alias) = start.checked_add_signed(delta) else {
+                continue;
+            };
+            // Code of programs at low addresses has them in 32 bits with a sign.
+            let is_low = start < 1 << 31;
+            if alias < 1 << 16 || (is_low && alias + len > 0x7fff_0000) {
+                continue;
+            }
+            // SAFETY: it is put where nothing is, or not at all.
+            let place = unsafe { sys::map(alias, len, sys::PROT_NONE, flags, -1, 0) };
+            if place.cast_unsigned() == alias {
+                return Some(delta);
+            }
+            if !sys::failed(place) {
+                // SAFETY: just mapped by a kernel that takes the flag for a hint.
+                unsafe { sys::call(sys::MUNMAP, [place.cast_unsigned(), len, 0, 0, 0, 0]) };
+            }
+        }
+    }
+    None
+}
+
+/// Reserves a place for what must be near `address`.
+pub(crate) fn reserve_near(address: u64, len: u64) -> Option<u64> {
+    let start = address & !(PAGE - 1);
+    reserve_alias(start, len).map(|delta| start.wrapping_add_signed(delta))
+}
