@@ -219,7 +219,7 @@ fn separate_debug_file(path: &Path) -> Option<PathBuf> {
 }
 
 /// The name as its language writes it, with generic arguments and without hashes.
-fn demangle(name: &str) -> String {
+pub(crate) fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }

@@ -22,6 +22,8 @@ pub struct Types {
     index_of: HashMap<String, u32>,
     /// Of each type: its whole name, and that of an element.
     known: Vec<Holder>,
+    /// Of types that end with an array without a length, its name: it goes on behind their size.
+    pub(crate) tails: HashMap<usize, String>,
     /// What lines of C allocate for.
     of_line: HashMap<assignments::Line, Holder>,
 }
@@ -105,6 +107,9 @@ impl Types {
                 for index in wanted.remove(&name).unwrap_or_default() {
                     self.list[index].size = Some(found.size);
                     self.list[index].fields.clone_from(&found.fields);
+                    if let Some(tail) = &found.tail {
+                        self.tails.insert(index, tail.clone());
+                    }
                 }
             }
         }

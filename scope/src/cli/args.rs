@@ -22,6 +22,7 @@ const EXAMPLES: &str = "Examples:
   ccscope show program.1234.ccscope        open a profile again
   ccscope report program.1234.ccscope      write a page for a browser
   ccscope advise program.1234.ccscope      say what to change, and what it gains
+  ccscope trace -o t.trace ./program       every load and store of a program as it is
 
 `ccscope COMMAND --help` has more.";
 
@@ -44,6 +45,8 @@ pub(super) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Record every load and store of a program as it is
+    Trace(super::trace::TraceArgs),
     /// Show a profile
     Show(ShowArgs),
     /// Write a profile as one page for a browser, which works without network and server
@@ -71,8 +74,8 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "show", "report", "advise", "export", "diff", "completions", "man",
-            "cargo",
+            "run", "cc", "c++", "trace", "show", "report", "advise", "export", "diff",
+            "completions", "man", "cargo",
         ])]
         command: Option<String>,
     },

@@ -88,7 +88,7 @@ fn check_output(path: Option<&Path>) -> Result<(), CliError> {
 }
 
 /// As shells have it.
-fn exit_code(status: ExitStatus) -> u8 {
+pub(super) fn exit_code(status: ExitStatus) -> u8 {
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -258,7 +258,7 @@ impl Recording {
 }
 
 /// The runtime before what the user has there.
-fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
+pub(super) fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
     let mut list = runtime.as_os_str().to_owned();
     if let Some(existing) = existing.filter(|text| !text.is_empty()) {
         list.push(":");

@@ -41,6 +41,7 @@ mod show;
 mod signals;
 mod socket;
 mod spool;
+mod trace;
 
 use args::{Args, CargoArgs, CargoCommand, Command};
 
@@ -124,6 +125,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Run(args) => return launch::run(&args, err),
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
+        Command::Trace(args) => return trace::run(&args, out, err),
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),

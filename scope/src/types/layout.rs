@@ -22,6 +22,8 @@ pub(super) type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 pub(super) struct Layout {
     pub(super) size: u64,
     pub(super) fields: Vec<Field>,
+    /// Name of an array without a length at the end.
+    pub(super) tail: Option<String>,
 }
 
 /// Types around the user's, whose field of one of these names is shown as its fields.
@@ -185,7 +187,14 @@ fn layout(
     )?;
     fields.sort_by(|a: &Field, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
     fields.dedup();
-    Ok(Layout { size, fields })
+    // An array of C without a length takes what follows the type.
+    let is_tail = |field: &&Field| field.size == 0 && field.offset > 0;
+    let tail = fields
+        .last()
+        .filter(is_tail)
+        .map(|field| field.name.clone());
+    fields.retain(|field| field.size > 0);
+    Ok(Layout { size, fields, tail })
 }
 
 /// Bytes of the type at `at`.
@@ -316,7 +325,8 @@ fn members(
         }
         let type_name = type_name(dwarf, unit, kind, MAX_DEPTH)?;
         let size = size(unit, kind, MAX_DEPTH)?;
-        if size > 0 {
+        let is_array = unit.entry(kind)?.tag() == dw::DW_TAG_array_type;
+        if size > 0 || is_array {
             let name = format!("{prefix}{name}");
             fields.push(Field {
                 name,

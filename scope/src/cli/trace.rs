@@ -1,0 +1,391 @@
+//! `ccscope trace`.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args as ClapArgs;
+use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+
+use super::program::{self, Program};
+use super::{CliError, fail, launch, runtime, usage};
+use crate::symbols::demangle;
+use crate::trace::names::Names;
+use crate::trace::reader::{Event, Maps, Reader};
+use crate::trace::server::Server;
+use crate::trace::text::{self, Form};
+use crate::trace::{import, wire};
+
+/// Kinds of memory, as the tracer has them.
+const HEAP: u64 = 1;
+const DATA: u64 = 2;
+const BSS: u64 = 4;
+/// Tracing is on from the start.
+const AT_ONCE: u64 = 8;
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:
+  ccscope trace -o sort.trace ./sort                     every access, with names
+  ccscope trace --from findDisparity -o d.trace ./disparity    only while it runs
+  ccscope trace --form lackey -o - ./sort | model simulate --trace -
+  ccscope trace --import lackey.txt -o lackey.parquet    the trace of another tool as a table
+
+From `--from`'s call to its return, or to the first call of `--to`, accesses are recorded; without
+both, from the start. A program may also call ccscope_trace_start() and ccscope_trace_stop().")]
+pub(super) struct TraceArgs {
+    /// Write the trace here, as a table if it ends with `.parquet`; `-` is the standard output;
+    /// without it, PROGRAM.PID.trace in the current folder. Of further processes the number is
+    /// put before the ending
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// How a text looks
+    #[arg(long, value_enum, value_name = "FORM", default_value = "symbolic")]
+    form: Form,
+    /// Start when this function of the program is called
+    #[arg(long, value_name = "FUNCTION")]
+    from: Option<String>,
+    /// Stop when this function of the program is called
+    #[arg(long, value_name = "FUNCTION", requires = "from")]
+    to: Option<String>,
+    /// Only this kind of memory: `heap`, `data` or `bss`; or only what was allocated by this
+    /// function, or is of this type
+    #[arg(long, value_name = "WHAT")]
+    only: Option<String>,
+    /// Trace one of N parts of the memory, of 64 KiB each, chosen by their address
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    every: u64,
+    /// Stop after so many events of a process, of 32 bytes each until they are written as text
+    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    most: u64,
+    /// Write the traces of at most N other processes, those with the most events
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    processes: usize,
+    /// Do not say how many events there were
+    #[arg(short, long)]
+    quiet: bool,
+    /// Read this trace of valgrind's lackey, or text of DynamoRIO, in place of running a program
+    #[arg(long, value_name = "FILE")]
+    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes"])]
+    import: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required_unless_present = "import", conflicts_with = "import")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(
+    args: &TraceArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    if let Some(path) = &args.import {
+        return imported(args, path, out, err);
+    }
+    let (name, rest) = args.command.split_first().expect("clap asks for it");
+    let program = program::find(name)?;
+    let kinds = match args.only.as_deref() {
+        Some("heap") => HEAP,
+        Some("data") => DATA,
+        Some("bss") => BSS,
+        _ => HEAP | DATA | BSS,
+    };
+    let mut options = String::new();
+    for (option, function) in [("from", &args.from), ("to", &args.to)] {
+        if let Some(function) = function {
+            let place = place_of(&program, function)?;
+            // As `/proc/self/maps` has it.
+            let path = program.path.canonicalize()?;
+            options.push_str(&format!("{option}={place:x}:{}\n", path.display()));
+        }
+    }
+    let at_once = if args.from.is_some() { 0 } else { AT_ONCE };
+    let server = Server::start()?;
+    let folder = server.folder().display();
+    options.push_str(&format!(
+        "folder={folder}\noptions={:x}\nmost={:x}\nevery={:x}\n",
+        kinds | at_once,
+        args.most,
+        args.every
+    ));
+    let tracer = runtime::tracer(&runtime::install()?);
+    let mut command = Command::new(&program.path);
+    command.arg0(name).args(rest).env("CCSCOPE_TRACE", options);
+    command.env(
+        "LD_PRELOAD",
+        launch::preload(&tracer, env::var_os("LD_PRELOAD")),
+    );
+    let status = command.status()?;
+    let files = server.files()?;
+    if files.is_empty() {
+        return fail("the program left no trace: does it clear LD_PRELOAD?");
+    }
+    let mut out = Some(out);
+    let mut others = Vec::new();
+    for file in &files[1..] {
+        others.push((Reader::open(file)?.counts.events, file));
+    }
+    others.sort_by_key(|it| std::cmp::Reverse(it.0));
+    others.truncate(args.processes);
+    let kept = [&files[0]]
+        .into_iter()
+        .chain(others.into_iter().map(|it| it.1));
+    for (at, file) in kept.enumerate() {
+        let reader = Reader::open(file)?;
+        let pid = reader.counts.pid;
+        let is_std = args.output.as_deref() == Some(Path::new("-"));
+        let path = match &args.output {
+            Some(path) if at == 0 => path.clone(),
+            Some(path) if !is_std => {
+                let ending = path.extension().unwrap_or_default().to_string_lossy();
+                path.with_extension(format!("{pid}.{ending}"))
+            }
+            _ => {
+                let name = program
+                    .path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy();
+                PathBuf::from(format!("{name}.{pid}.trace"))
+            }
+        };
+        let out = if at == 0 && is_std { out.take() } else { None };
+        let counts = reader.counts;
+        let sums = write(args, file, &path, out)?;
+        if !args.quiet {
+            say(&path, counts, &sums, err)?;
+        }
+    }
+    Ok(launch::exit_code(status))
+}
+
+/// Where a function lies above the first page of its file.
+fn place_of(program: &Program, function: &str) -> Result<u64, CliError> {
+    let bytes = fs::read(&program.path)?;
+    let file = object::File::parse(&*bytes)?;
+    let first = file
+        .segments()
+        .map(|segment| segment.address())
+        .min()
+        .unwrap_or(0)
+        & !0xfff;
+    let of_name = |is: &dyn Fn(&str) -> bool| {
+        let mut all = file.symbols().chain(file.dynamic_symbols());
+        let found = all.find(|symbol| {
+            symbol.kind() == SymbolKind::Text
+                && symbol.address() != 0
+                && symbol.name().is_ok_and(is)
+        });
+        found.map(|symbol| symbol.address() - first)
+    };
+    // As it is in the file, as its language writes it, or without its module.
+    let found = of_name(&|name| name == function)
+        .or_else(|| of_name(&|name| demangle(name) == function))
+        .or_else(|| {
+            of_name(&|name| {
+                let name = demangle(name);
+                name.split('(').next().is_some_and(|name| name == function)
+                    || name.rsplit("::").next() == Some(function)
+            })
+        });
+    match found {
+        Some(place) => Ok(place),
+        None => usage(format!(
+            "{} has no function {function} in its symbol table",
+            program.path.display()
+        )),
+    }
+}
+
+/// Numbers of events by their letters.
+type Sums = BTreeMap<u8, u64>;
+
+/// Where a trace goes.
+enum Sink<'w> {
+    Text(Form, Box<dyn Write + 'w>),
+    #[cfg(feature = "parquet")]
+    Table(Box<crate::trace::tables::Table>),
+}
+
+impl<'w> Sink<'w> {
+    fn new(
+        args: &TraceArgs,
+        path: &Path,
+        out: Option<&'w mut dyn Write>,
+    ) -> Result<Sink<'w>, CliError> {
+        let failed = |why: io::Error| format!("{} cannot be written: {why}", path.display());
+        if let Some(out) = out {
+            return Ok(Sink::Text(args.form, Box::new(BufWriter::new(out))));
+        }
+        if path.extension().is_some_and(|ending| ending == "parquet") {
+            #[cfg(feature = "parquet")]
+            return Ok(Sink::Table(Box::new(
+                crate::trace::tables::Table::new(path).map_err(failed)?,
+            )));
+            #[cfg(not(feature = "parquet"))]
+            return usage("this ccscope is built without the feature `parquet`");
+        }
+        let file = File::create(path).map_err(failed)?;
+        Ok(Sink::Text(args.form, Box::new(BufWriter::new(file))))
+    }
+
+    fn add(&mut self, event: &Event, names: &mut Names) -> io::Result<()> {
+        match self {
+            Sink::Text(form, out) => text::line(*form, event, names, out),
+            #[cfg(feature = "parquet")]
+            Sink::Table(table) => table.add(event, names),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Sink::Text(_, mut out) => out.flush(),
+            #[cfg(feature = "parquet")]
+            Sink::Table(table) => table.finish(),
+        }
+    }
+}
+
+fn write(
+    args: &TraceArgs,
+    file: &Path,
+    path: &Path,
+    out: Option<&mut dyn Write>,
+) -> Result<Sums, CliError> {
+    let mut names = Names::new(Maps::of(file), Reader::open(file)?);
+    let wanted = args
+        .only
+        .as_deref()
+        .filter(|it| !["heap", "data", "bss"].contains(it));
+    let mut sink = Sink::new(args, path, out)?;
+    let mut sums = Sums::new();
+    for event in Reader::open(file)? {
+        names.note(&event);
+        if wanted.is_none_or(|wanted| is_of(&event, wanted, &names)) {
+            *sums.entry(event.kind).or_default() += 1;
+            sink.add(&event, &mut names)?;
+        }
+    }
+    sink.finish()?;
+    Ok(sums)
+}
+
+/// Whether an event is of memory that `wanted` allocated, or of that type.
+fn is_of(event: &Event, wanted: &str, names: &Names) -> bool {
+    [event.address, event.from].iter().any(|&address| {
+        let Some(site) = names.place(address).site else {
+            return false;
+        };
+        let function = names.sites[site]
+            .name
+            .rsplit_once('+')
+            .map_or("", |it| it.0);
+        function == wanted
+            || names
+                .type_name(site)
+                .is_some_and(|name| name.contains(wanted))
+    })
+}
+
+/// The names of the letters, in MadT's order (table III).
+const LETTERS: [(u8, &str); 17] = [
+    (wire::LOAD, "loads"),
+    (wire::STORE, "stores"),
+    (wire::COPY, "blocks copied"),
+    (wire::FILL, "blocks stored"),
+    (wire::FETCH, "blocks fetched"),
+    (wire::MALLOC, "malloc"),
+    (wire::CALLOC, "calloc"),
+    (wire::REALLOC, "realloc"),
+    (wire::FREE, "free"),
+    (wire::MMAP, "mmap"),
+    (wire::MREMAP, "mremap"),
+    (wire::MUNMAP, "munmap"),
+    (wire::THREAD, "threads"),
+    (wire::ENDED, "threads ended"),
+    (wire::FORK, "processes"),
+    (wire::EXEC, "programs"),
+    (wire::SIGNAL, "signals"),
+];
+
+fn say(
+    path: &Path,
+    counts: crate::trace::reader::Counts,
+    sums: &Sums,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    let parts: Vec<String> = { LETTERS.iter() }
+        .filter_map(|(letter, name)| Some(format!("{} {name}", sums.get(letter)?)))
+        .collect();
+    writeln!(
+        err,
+        "ccscope: {}: process {}: {}",
+        path.display(),
+        counts.pid,
+        parts.join(", ")
+    )?;
+    for (number, what) in [
+        (
+            counts.stepped,
+            "accesses were made in place, with the page open: other threads' were missed meanwhile",
+        ),
+        (
+            counts.emulated,
+            "instructions were carried out by the tracer",
+        ),
+        (
+            counts.left_out,
+            "mappings were not traced: too large, or of code",
+        ),
+        (
+            counts.lost,
+            "events had no room: tracing stopped (--most has more)",
+        ),
+    ] {
+        if number > 0 {
+            writeln!(err, "ccscope:   {number} {what}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes the trace of another tool.
+fn imported(
+    args: &TraceArgs,
+    path: &Path,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    let Some(output) = &args.output else {
+        return usage("an imported trace needs a place: add -o FILE");
+    };
+    super::show::not_over_itself(path, output)?;
+    let file =
+        File::open(path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
+    let mut names = Names::new(Maps::default(), std::iter::empty());
+    let out = (output == Path::new("-")).then_some(out);
+    let mut sink = Sink::new(args, output, out)?;
+    let mut sums = Sums::new();
+    let others = import::read(BufReader::new(file), |event| {
+        *sums.entry(event.kind).or_default() += 1;
+        sink.add(event, &mut names)
+    })?;
+    sink.finish()?;
+    if sums.is_empty() {
+        return fail(format!("{} has no line of an access", path.display()));
+    }
+    if !args.quiet {
+        let number = |kind| sums.get(&kind).copied().unwrap_or(0);
+        let (loads, stores) = (number(wire::LOAD), number(wire::STORE));
+        writeln!(
+            err,
+            "ccscope: {loads} loads, {stores} stores, {others} other lines"
+        )?;
+    }
+    Ok(0)
+}

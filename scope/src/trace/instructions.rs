@@ -1,0 +1,286 @@
+//! What an instruction accesses, and how it is aimed at other memory: the answers to the tracer.
+
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, Encoder, Instruction,
+    InstructionBlock, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+
+use super::wire::{
+    ACCESSES, Access, Answer, LOAD, Plan, Question, STORE, STRING_CMPS, STRING_LODS, STRING_MOVS,
+    STRING_REP, STRING_REPNE, STRING_SCAS, STRING_STOS, THUNK,
+};
+
+/// Bytes of `jmp [rip]` and the address behind it.
+const JUMP: usize = 14;
+
+/// The answer to a question.
+#[must_use]
+pub fn answer(question: &Question) -> Answer {
+    let len = usize::try_from(question.len)
+        .unwrap_or(0)
+        .min(question.bytes.len());
+    let bytes = &question.bytes[..len];
+    let instruction = Decoder::with_ip(64, bytes, question.ip, DecoderOptions::NONE).decode();
+    let mut answer = Answer {
+        plan: Plan::Step as u8,
+        len: u8::try_from(instruction.len()).unwrap_or(0),
+        code_len: 0,
+        accesses_len: 0,
+        accesses: [Access::default(); ACCESSES],
+        string: 0,
+        element: 0,
+        zero: [0; 2],
+        code: [0; THUNK],
+    };
+    if instruction.is_invalid() {
+        return answer;
+    }
+    let accesses = accesses(&instruction);
+    for (place, access) in answer.accesses.iter_mut().zip(&accesses) {
+        *place = *access;
+    }
+    answer.accesses_len = u8::try_from(accesses.len().min(ACCESSES)).unwrap_or(0);
+    if question.delta == 0 {
+        // A breakpoint: the instruction runs elsewhere as it is.
+        if let Some(code) = moved(&instruction, question.thunk) {
+            set_code(&mut answer, &code, instruction.next_ip());
+        }
+    } else if let Some((string, element)) = string(&instruction) {
+        (answer.plan, answer.string, answer.element) = (Plan::String as u8, string, element);
+    } else if let Some(code) = aimed(&instruction, question) {
+        if instruction.mnemonic() == Mnemonic::Call {
+            answer.plan = Plan::Call as u8;
+        } else {
+            set_code(&mut answer, &code, instruction.next_ip());
+        }
+    }
+    answer
+}
+
+/// Makes a thunk of the code and a jump.
+fn set_code(answer: &mut Answer, code: &[u8], next: u64) {
+    let len = code.len() + JUMP;
+    if len <= THUNK {
+        answer.plan = Plan::Copy as u8;
+        answer.code[..code.len()].copy_from_slice(code);
+        answer.code[code.len()..][..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+        answer.code[code.len() + 6..][..8].copy_from_slice(&next.to_le_bytes());
+        answer.code_len = u8::try_from(len).unwrap_or(0);
+    }
+}
+
+/// The instruction's bytes at another place.
+fn moved(instruction: &Instruction, to: u64) -> Option<Vec<u8>> {
+    let instructions = [*instruction];
+    let block = InstructionBlock::new(&instructions, to);
+    let done = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
+    Some(done.code_buffer)
+}
+
+/// The instruction's bytes at the thunk's place, with its memory operand `delta` further on. None
+/// if it has another memory operand than one that it names, or the distance has no room.
+fn aimed(instruction: &Instruction, question: &Question) -> Option<Vec<u8>> {
+    let operands: Vec<OpKind> = instruction.op_kinds().collect();
+    let memory = operands
+        .iter()
+        .filter(|kind| **kind == OpKind::Memory)
+        .count();
+    let implicit = operands.iter().any(|kind| {
+        matches!(
+            kind,
+            OpKind::MemorySegSI
+                | OpKind::MemorySegESI
+                | OpKind::MemorySegRSI
+                | OpKind::MemorySegDI
+                | OpKind::MemorySegEDI
+                | OpKind::MemorySegRDI
+                | OpKind::MemoryESDI
+                | OpKind::MemoryESEDI
+                | OpKind::MemoryESRDI
+        )
+    });
+    let is_32 = |register: Register| register.is_gpr32() || register == Register::EIP;
+    let [base, index] = [instruction.memory_base(), instruction.memory_index()];
+    // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias.
+    if memory != 1 || implicit || index.is_vector_register() || is_32(base) || is_32(index) {
+        return None;
+    }
+    // `xlat` names its operand, but has no displacement.
+    if instruction.mnemonic() == Mnemonic::Xlatb {
+        return None;
+    }
+    let mut copy = *instruction;
+    let displacement = copy.memory_displacement64();
+    let to = displacement.wrapping_add_signed(question.delta);
+    if base == Register::RIP {
+        copy.set_memory_displacement64(to);
+    } else if is_far(copy.code()) {
+        copy.set_memory_displacement64(to);
+        copy.set_memory_displ_size(8);
+    } else {
+        i32::try_from(to.cast_signed()).ok()?;
+        copy.set_memory_displacement64(to);
+        copy.set_memory_displ_size(if base == Register::None && index == Register::None {
+            4
+        } else {
+            8
+        });
+    }
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&copy, question.thunk).ok()?;
+    Some(encoder.take_buffer())
+}
+
+/// Whether the address has 64 bits in the instruction.
+fn is_far(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Mov_AL_moffs8
+            | Code::Mov_AX_moffs16
+            | Code::Mov_EAX_moffs32
+            | Code::Mov_RAX_moffs64
+            | Code::Mov_moffs8_AL
+            | Code::Mov_moffs16_AX
+            | Code::Mov_moffs32_EAX
+            | Code::Mov_moffs64_RAX
+    )
+}
+
+/// The accesses by the operand that an instruction names, a load before a store.
+fn accesses(instruction: &Instruction) -> Vec<Access> {
+    let mut factory = InstructionInfoFactory::new();
+    let info = factory.info(instruction);
+    let size = match instruction.memory_size().size() {
+        // The processor's state.
+        0 if is_state(instruction.mnemonic()) => state_size(),
+        size => u16::try_from(size).unwrap_or(u16::MAX),
+    };
+    let access = |kind| Access {
+        kind,
+        zero: 0,
+        size,
+    };
+    let mut accesses = Vec::new();
+    // What the stack pointer implies is the stack's.
+    for operand in (0..instruction.op_count()).filter(|&at| is_memory(instruction.op_kind(at))) {
+        let (loads, stores) = match info.op_access(operand) {
+            OpAccess::Read | OpAccess::CondRead => (true, false),
+            OpAccess::Write | OpAccess::CondWrite => (false, true),
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => (true, true),
+            _ => (false, false),
+        };
+        accesses.extend(loads.then(|| access(LOAD)));
+        accesses.extend(stores.then(|| access(STORE)));
+    }
+    accesses
+}
+
+fn is_memory(kind: OpKind) -> bool {
+    !matches!(
+        kind,
+        OpKind::Register
+            | OpKind::NearBranch16
+            | OpKind::NearBranch32
+            | OpKind::NearBranch64
+            | OpKind::FarBranch16
+            | OpKind::FarBranch32
+            | OpKind::Immediate8
+            | OpKind::Immediate8_2nd
+            | OpKind::Immediate16
+            | OpKind::Immediate32
+            | OpKind::Immediate64
+            | OpKind::Immediate8to16
+            | OpKind::Immediate8to32
+            | OpKind::Immediate8to64
+            | OpKind::Immediate32to64
+    )
+}
+
+fn is_state(mnemonic: Mnemonic) -> bool {
+    use Mnemonic::{
+        Xrstor, Xrstor64, Xrstors, Xrstors64, Xsave, Xsave64, Xsavec, Xsavec64, Xsaveopt,
+        Xsaveopt64, Xsaves, Xsaves64,
+    };
+    matches!(
+        mnemonic,
+        Xrstor
+            | Xrstor64
+            | Xrstors
+            | Xrstors64
+            | Xsave
+            | Xsave64
+            | Xsavec
+            | Xsavec64
+            | Xsaveopt
+            | Xsaveopt64
+            | Xsaves
+            | Xsaves64
+    )
+}
+
+/// Bytes of the state that this processor saves, with its largest vectors.
+fn state_size() -> u16 {
+    #[cfg(target_arch = "x86_64")]
+    {
+        const VECTORS_OF_64: u16 = 2688;
+        const VECTORS_OF_32: u16 = 832;
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            return VECTORS_OF_64;
+        }
+        if std::arch::is_x86_feature_detected!("avx") {
+            return VECTORS_OF_32;
+        }
+    }
+    576
+}
+
+/// For a string instruction: which, and bytes of an element.
+fn string(instruction: &Instruction) -> Option<(u8, u8)> {
+    use Mnemonic::{
+        Cmpsb, Cmpsd, Cmpsq, Cmpsw, Lodsb, Lodsd, Lodsq, Lodsw, Movsb, Movsd, Movsq, Movsw, Scasb,
+        Scasd, Scasq, Scasw, Stosb, Stosd, Stosq, Stosw,
+    };
+    let (operation, element) = match instruction.mnemonic() {
+        Movsb => (STRING_MOVS, 1),
+        Movsw => (STRING_MOVS, 2),
+        Movsd => (STRING_MOVS, 4),
+        Movsq => (STRING_MOVS, 8),
+        Stosb => (STRING_STOS, 1),
+        Stosw => (STRING_STOS, 2),
+        Stosd => (STRING_STOS, 4),
+        Stosq => (STRING_STOS, 8),
+        Lodsb => (STRING_LODS, 1),
+        Lodsw => (STRING_LODS, 2),
+        Lodsd => (STRING_LODS, 4),
+        Lodsq => (STRING_LODS, 8),
+        Cmpsb => (STRING_CMPS, 1),
+        Cmpsw => (STRING_CMPS, 2),
+        Cmpsd => (STRING_CMPS, 4),
+        Cmpsq => (STRING_CMPS, 8),
+        Scasb => (STRING_SCAS, 1),
+        Scasw => (STRING_SCAS, 2),
+        Scasd => (STRING_SCAS, 4),
+        Scasq => (STRING_SCAS, 8),
+        _ => return None,
+    };
+    // `movsd` and `cmpsd` are names of vector instructions, too; addresses of 32 bits and segments
+    // are rare enough to be stepped.
+    let is_plain = instruction.op_kinds().all(|kind| {
+        matches!(
+            kind,
+            OpKind::MemorySegRSI | OpKind::MemoryESRDI | OpKind::Register
+        )
+    });
+    let is_string = instruction.is_string_instruction();
+    if !is_plain || !is_string || instruction.segment_prefix() != Register::None {
+        return None;
+    }
+    let repeats = match (instruction.has_rep_prefix(), instruction.has_repne_prefix()) {
+        (true, _) => STRING_REP,
+        // For those that do not compare, both are the same.
+        (_, true) if operation < STRING_CMPS => STRING_REP,
+        (_, true) => STRING_REPNE,
+        _ => 0,
+    };
+    Some((operation | repeats, element))
+}

@@ -1,0 +1,440 @@
+//! Names of addresses: functions, variables, and the forged names of allocations (MadT, table II).
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+
+use object::{Object, ObjectSymbol, SymbolKind};
+
+use super::reader::{Event, Maps, path_of};
+use super::wire;
+use crate::profile::{Frame, Type};
+use crate::symbols::{Loaded, Symbols, demangle, place};
+use crate::types::Types;
+use crate::views::text::short_function;
+
+/// A function or variable at its place in the process.
+#[derive(Clone, Debug)]
+struct Symbol {
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// An allocation point.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// The function of the user's code that allocates, with the offset of the call.
+    pub name: String,
+    /// `file:line` of the call, if known.
+    pub line: String,
+    /// Index into [`Names::types`].
+    pub type_id: u32,
+}
+
+/// An allocation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Counted from 0 through all allocations of the process.
+    pub number: u64,
+    /// The first six letters of its name.
+    prefix: &'static str,
+    /// First byte.
+    pub start: u64,
+    /// Bytes that were asked for.
+    pub len: u64,
+    /// Index into [`Names::sites`].
+    pub site: usize,
+}
+
+/// What an address belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Variable, chunk or mapping.
+    pub name: String,
+    /// Bytes from its start.
+    pub offset: u64,
+    /// The chunk's number.
+    pub chunk: Option<u64>,
+    /// Index into [`Names::sites`].
+    pub site: Option<usize>,
+}
+
+/// All that has a name, at one moment of the trace.
+#[derive(Debug)]
+pub struct Names {
+    maps: Maps,
+    loaded: Vec<Loaded>,
+    symbols: Symbols,
+    functions: Vec<Symbol>,
+    variables: Vec<Symbol>,
+    /// Of each instruction: its function with offset, and its line.
+    known: HashMap<u64, (String, String)>,
+    /// Chunks by their start, also freed ones that nobody has taken the place of.
+    chunks: BTreeMap<u64, Chunk>,
+    allocations: u64,
+    /// Allocation points.
+    pub sites: Vec<Site>,
+    /// By the callers of the allocation.
+    site_of: HashMap<Vec<u64>, usize>,
+    /// What allocation points allocate.
+    pub types: Vec<Type>,
+    /// By index: names of arrays behind a type's size.
+    tails: HashMap<usize, String>,
+}
+
+impl Names {
+    /// Reads the symbol tables of the process's modules; `events` are all of its events, of which
+    /// those that allocate are looked at.
+    pub fn new(maps: Maps, events: impl Iterator<Item = Event>) -> Names {
+        let (mut functions, mut variables) = (Vec::new(), Vec::new());
+        for module in &maps.modules {
+            if let Ok(bytes) = fs::read(path_of(module))
+                && let Ok(file) = object::File::parse(&*bytes)
+            {
+                for symbol in file.symbols().chain(file.dynamic_symbols()) {
+                    let list = match symbol.kind() {
+                        SymbolKind::Text => &mut functions,
+                        SymbolKind::Data => &mut variables,
+                        _ => continue,
+                    };
+                    let start = module.bias.wrapping_add(symbol.address());
+                    if symbol.address() != 0
+                        && let Ok(name) = symbol.name()
+                    {
+                        let end = start.saturating_add(symbol.size().max(1));
+                        list.push(Symbol {
+                            start,
+                            end,
+                            name: demangle(name),
+                        });
+                    }
+                }
+            }
+        }
+        for list in [&mut functions, &mut variables] {
+            // Of several names for one place, the first that a linker would show.
+            list.sort_by(|a, b| (a.start, b.end, &a.name).cmp(&(b.start, a.end, &b.name)));
+            list.dedup_by_key(|symbol| symbol.start);
+        }
+        let loaded = maps.modules.iter().map(Loaded::new).collect();
+        let mut names = Names {
+            maps,
+            loaded,
+            symbols: Symbols::default(),
+            functions,
+            variables,
+            known: HashMap::new(),
+            chunks: BTreeMap::new(),
+            allocations: 0,
+            sites: Vec::new(),
+            site_of: HashMap::new(),
+            types: Vec::new(),
+            tails: HashMap::new(),
+        };
+        names.find_sites(events);
+        names
+    }
+
+    /// Finds allocation points and what they allocate.
+    fn find_sites(&mut self, events: impl Iterator<Item = Event>) {
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut stacks: Vec<Vec<u32>> = Vec::new();
+        for event in events.filter(|event| prefix(event.kind).is_some()) {
+            let key = stack_of(&event);
+            if self.site_of.contains_key(&key) {
+                continue;
+            }
+            let mut stack = Vec::new();
+            for &pc in &key {
+                for frame in self.symbols.frames(pc, &self.loaded) {
+                    stack.push(u32::try_from(frames.len()).expect("there are fewer frames"));
+                    frames.push(frame);
+                }
+            }
+            // The return address of the user's frame says where the call is.
+            let own = place(&stack, &frames).map_or(0, |it| it as usize);
+            let pc = { key.iter() }
+                .find(|&&pc| self.symbols.frames(pc, &self.loaded).contains(&frames[own]))
+                .copied()
+                .unwrap_or(event.ip);
+            let line = line_of(&frames[own]);
+            let name = self.function(pc);
+            self.sites.push(Site {
+                name,
+                line,
+                type_id: 0,
+            });
+            self.site_of.insert(key, stacks.len());
+            stacks.push(stack);
+        }
+        let mut types = Types::default();
+        let places: Vec<Option<u32>> = stacks.iter().map(|it| place(it, &frames)).collect();
+        types.learn(
+            places.iter().flatten().map(|&it| &frames[it as usize]),
+            &self.symbols,
+        );
+        for ((site, stack), place) in self.sites.iter_mut().zip(&stacks).zip(places) {
+            site.type_id = types.of_stack(stack, place, &frames);
+        }
+        types.complete(&self.symbols);
+        self.types = types.list;
+        self.tails = types.tails;
+    }
+
+    /// Takes note of an event: allocations get names, freed memory keeps its own.
+    pub fn note(&mut self, event: &Event) {
+        let freed = match event.kind {
+            wire::FREE | wire::MUNMAP => event.address,
+            wire::REALLOC | wire::MREMAP => event.from,
+            _ => 0,
+        };
+        if freed != 0
+            && let Some(chunk) = self.chunks.get_mut(&freed)
+        {
+            let is_map = event.kind == wire::MUNMAP || event.kind == wire::MREMAP;
+            chunk.prefix = if is_map { "unmap:" } else { "freed:" };
+        }
+        let Some(prefix) = prefix(event.kind) else {
+            return;
+        };
+        let (number, start) = (self.allocations, event.address);
+        self.allocations += 1;
+        if start == 0 {
+            return;
+        }
+        // What lay there is gone.
+        let end = start.saturating_add(event.len.max(1));
+        let old: Vec<u64> = { self.chunks.range(..end).rev() }
+            .take_while(|(_, chunk)| chunk.start + chunk.len.max(1) > start)
+            .map(|(&at, _)| at)
+            .collect();
+        for at in old {
+            self.chunks.remove(&at);
+        }
+        let site = self.site_of.get(&stack_of(event)).copied().unwrap_or(0);
+        self.chunks.insert(
+            start,
+            Chunk {
+                number,
+                prefix,
+                start,
+                len: event.len,
+                site,
+            },
+        );
+    }
+
+    /// The function of an instruction with the offset in it, as `main+17`.
+    pub fn function(&mut self, ip: u64) -> String {
+        self.instruction(ip).0.clone()
+    }
+
+    /// The function of an instruction with the offset in it, and its `file:line`.
+    pub fn instruction(&mut self, ip: u64) -> &(String, String) {
+        let Names {
+            known,
+            functions,
+            maps,
+            symbols,
+            loaded,
+            ..
+        } = self;
+        known.entry(ip).or_insert_with(|| {
+            let name = match symbol_at(functions, ip) {
+                Some(symbol) => {
+                    format!("{}+{}", short_function(&symbol.name), ip - symbol.start)
+                }
+                None => maps.row(ip).map_or_else(
+                    || format!("{ip:#x}"),
+                    |row| format!("{}+{:#x}", short(&row.name), ip - row.start),
+                ),
+            };
+            // The lines are of calls, which are looked for before the address.
+            let frames = symbols.frames(ip.wrapping_add(1), loaded);
+            (name, frames.first().map(line_of).unwrap_or_default())
+        })
+    }
+
+    /// What an address belongs to.
+    #[must_use]
+    pub fn place(&self, address: u64) -> Place {
+        let place = |name: String, start| Place {
+            name,
+            offset: address.wrapping_sub(start),
+            chunk: None,
+            site: None,
+        };
+        if let Some((_, chunk)) = self.chunks.range(..=address).next_back()
+            && address - chunk.start < chunk.len.max(1)
+        {
+            return Place {
+                chunk: Some(chunk.number),
+                site: Some(chunk.site),
+                ..place(self.chunk_name(chunk), chunk.start)
+            };
+        }
+        if let Some(symbol) = symbol_at(&self.variables, address) {
+            return place(symbol.name.clone(), symbol.start);
+        }
+        match self.maps.row(address) {
+            Some(row) => place(self.region(address), row.start),
+            None => place(String::new(), 0),
+        }
+    }
+
+    /// The chunk's forged name: `<malloc0014@func1+230>`.
+    fn chunk_name(&self, chunk: &Chunk) -> String {
+        let site = self.sites.get(chunk.site).map_or("", |site| &site.name);
+        format!("<{}{:04}@{site}>", chunk.prefix, chunk.number)
+    }
+
+    /// The kind of memory that an address is in: `[heap]`, or a file's name.
+    #[must_use]
+    pub fn region(&self, address: u64) -> String {
+        match self.maps.row(address) {
+            Some(row) if !row.name.is_empty() => short(&row.name).to_owned(),
+            // The heap has grown, or it is mapped memory.
+            _ if self.is_heap(address) => "[heap]".to_owned(),
+            _ => "[mapped]".to_owned(),
+        }
+    }
+
+    /// Whether an address is where `brk` makes the heap: above the executable, which comes first.
+    fn is_heap(&self, address: u64) -> bool {
+        const ROOM: u64 = 1 << 30;
+        let own = self.maps.modules.first().map_or(0, |module| module.end);
+        (own..own.saturating_add(ROOM)).contains(&address)
+    }
+
+    /// The field of a chunk's type at an offset.
+    #[must_use]
+    pub fn field(&self, site: usize, offset: u64) -> Option<&str> {
+        let kind = self.types.get(self.sites.get(site)?.type_id as usize)?;
+        let index = self.sites[site].type_id as usize;
+        if let Some(tail) = self.tails.get(&index)
+            && kind.size.is_some_and(|size| offset >= size)
+        {
+            return Some(tail);
+        }
+        let within = offset % kind.size.filter(|&size| size > 0)?;
+        let field = { kind.fields.iter() }
+            .find(|field| (field.offset..field.offset + field.size).contains(&within))?;
+        Some(&field.name)
+    }
+
+    /// What a chunk holds, if that is known.
+    #[must_use]
+    pub fn type_name(&self, site: usize) -> Option<&str> {
+        let kind = self.types.get(self.sites.get(site)?.type_id as usize)?;
+        (kind.name != "bytes").then_some(&kind.name)
+    }
+}
+
+/// Callers by which allocation points are told apart.
+fn stack_of(event: &Event) -> Vec<u64> {
+    [event.ip]
+        .into_iter()
+        .chain(event.callers.iter().copied())
+        .collect()
+}
+
+/// The first six letters of a chunk's name, by the event that makes it.
+fn prefix(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        wire::MALLOC => "malloc",
+        wire::CALLOC => "calloc",
+        wire::REALLOC => "reallo",
+        wire::MMAP => "memmap",
+        wire::MREMAP => "mremap",
+        _ => return None,
+    })
+}
+
+fn symbol_at(list: &[Symbol], address: u64) -> Option<&Symbol> {
+    let at = list
+        .partition_point(|symbol| symbol.start <= address)
+        .checked_sub(1)?;
+    list.get(at).filter(|symbol| address < symbol.end)
+}
+
+fn line_of(frame: &Frame) -> String {
+    if frame.file.is_empty() {
+        String::new()
+    } else {
+        format!("{}:{}", frame.file, frame.line)
+    }
+}
+
+/// The last part of a path.
+fn short(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: u8, address: u64, len: u64, from: u64) -> Event {
+        Event {
+            kind,
+            ip: 0x10,
+            address,
+            len,
+            from,
+            ..Event::default()
+        }
+    }
+
+    #[test]
+    fn chunks_are_numbered_and_keep_their_name_when_freed() {
+        let events = [
+            event(wire::MALLOC, 1000, 16, 0),
+            event(wire::CALLOC, 2000, 16, 0),
+            event(wire::FREE, 1000, 0, 0),
+            event(wire::REALLOC, 3000, 32, 2000),
+            event(wire::MMAP, 0x8000, 4096, 0),
+            event(wire::MUNMAP, 0x8000, 4096, 0),
+        ];
+        let mut names = Names::new(Maps::default(), events.iter().cloned());
+        for event in &events {
+            names.note(event);
+        }
+        let name = |address| names.place(address).name;
+        assert_eq!(name(1008), "<freed:0000@0x10>");
+        assert_eq!(name(2015), "<freed:0001@0x10>");
+        assert_eq!(
+            (name(3031), names.place(3031).offset),
+            ("<reallo0002@0x10>".to_owned(), 31)
+        );
+        assert_eq!(name(0x8000), "<unmap:0003@0x10>");
+        assert_eq!(name(1016), "");
+        // Whoever gets the memory next gives it its name.
+        names.note(&event(wire::MALLOC, 992, 24, 0));
+        assert_eq!(names.place(1008).name, "<malloc0004@0x10>");
+        assert_eq!(names.place(1016).name, "");
+    }
+
+    #[test]
+    fn own_functions_and_variables_have_names() {
+        let own = std::env::current_exe().unwrap();
+        let mut maps = Maps::default();
+        let start = 0x5000_0000;
+        let text = format!(
+            "{start:x}-{:x} r--p 00000000 08:01 5 {}",
+            start + 0x1000,
+            own.display()
+        );
+        let file = tempfile::TempDir::new().unwrap();
+        let events = file.path().join("7.0.events");
+        fs::write(file.path().join("7.0.maps"), text).unwrap();
+        maps.clone_from(&Maps::of(&events));
+        let mut names = Names::new(maps, std::iter::empty());
+        let main = names
+            .functions
+            .iter()
+            .find(|it| it.name == "main")
+            .unwrap()
+            .start;
+        assert_eq!(names.function(main + 3), "main+3");
+    }
+}

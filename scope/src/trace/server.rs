@@ -1,0 +1,147 @@
+//! Answers the tracer's questions while a program runs.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
+    bind, listen, recv, send, socket_with,
+};
+use tempfile::TempDir;
+
+use super::instructions::answer;
+use super::wire::{Answer, Question};
+
+/// A folder into which processes write their events, and by which they ask.
+///
+/// It goes when this is dropped.
+pub struct Server {
+    folder: TempDir,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.folder.path()).finish()
+    }
+}
+
+impl Server {
+    /// Makes the folder and answers from now on, in a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the folder or the socket cannot be made.
+    pub fn start() -> io::Result<Server> {
+        let folder = tempfile::Builder::new().prefix("ccscope-").tempdir()?;
+        let socket = socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        bind(&socket, &SocketAddrUnix::new(folder.path().join("0"))?)?;
+        listen(&socket, 1024)?;
+        // Ends with this process: a program may leave others behind that still ask.
+        thread::Builder::new()
+            .name("answers".to_owned())
+            .spawn(move || serve(&socket))?;
+        Ok(Server { folder })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Files of events, those of the first process first.
+    ///
+    /// # Errors
+    ///
+    /// If the folder cannot be read.
+    pub fn files(&self) -> io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in self.folder().read_dir()? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "events") {
+                let made = path
+                    .metadata()?
+                    .created()
+                    .or_else(|_| path.metadata()?.modified())?;
+                files.push((made, path));
+            }
+        }
+        files.sort();
+        Ok(files.into_iter().map(|(_, path)| path).collect())
+    }
+}
+
+fn serve(socket: &OwnedFd) {
+    loop {
+        if let Ok(connection) = accept_with(socket, SocketFlags::CLOEXEC) {
+            // Who hangs up gets no answer.
+            drop(talk(&connection));
+        }
+    }
+}
+
+fn talk(connection: &OwnedFd) -> io::Result<()> {
+    let mut bytes = [0_u8; size_of::<Question>()];
+    let (got, _) = recv(connection, &mut bytes, RecvFlags::empty())?;
+    if got == bytes.len() {
+        let answer = answer(&question(&bytes));
+        send(connection, &bytes_of(&answer), SendFlags::NOSIGNAL)?;
+    }
+    Ok(())
+}
+
+fn question(bytes: &[u8; size_of::<Question>()]) -> Question {
+    let word = |at: usize| {
+        let word = bytes[at * 8..][..8].try_into().expect("eight bytes");
+        u64::from_le_bytes(word)
+    };
+    Question {
+        ip: word(0),
+        thunk: word(1),
+        delta: word(2).cast_signed(),
+        len: word(3),
+        bytes: bytes[32..].try_into().expect("sixteen bytes are left"),
+    }
+}
+
+fn bytes_of(answer: &Answer) -> Vec<u8> {
+    let mut bytes = vec![
+        answer.plan,
+        answer.len,
+        answer.code_len,
+        answer.accesses_len,
+    ];
+    for access in answer.accesses {
+        bytes.extend([access.kind, access.zero]);
+        bytes.extend(access.size.to_le_bytes());
+    }
+    bytes.extend([answer.string, answer.element]);
+    bytes.extend(answer.zero);
+    bytes.extend(answer.code);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_has_the_size_that_is_waited_for() {
+        let question = Question {
+            ip: 1,
+            thunk: 2,
+            delta: -3,
+            len: 1,
+            bytes: [0x90; 16],
+        };
+        assert_eq!(bytes_of(&answer(&question)).len(), size_of::<Answer>());
+    }
+}
