@@ -20,6 +20,7 @@ mod page_views;
 mod programs;
 mod regions;
 mod store;
+mod trace;
 mod types;
 mod unmodified;
 mod vectors;
