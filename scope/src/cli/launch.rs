@@ -73,7 +73,7 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
 }
 
 /// Asked first: a long run whose profile cannot be stored is a nuisance.
-fn check_output(path: Option<&Path>) -> Result<(), CliError> {
+pub(super) fn check_output(path: Option<&Path>) -> Result<(), CliError> {
     let Some(path) = path else { return Ok(()) };
     let folder = path
         .parent()

@@ -13,7 +13,7 @@ use clap::Args as ClapArgs;
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::program::{self, Program};
-use super::{CliError, fail, launch, runtime, usage};
+use super::{CliError, fail, launch, runtime, signals, usage};
 use crate::symbols::demangle;
 use crate::trace::names::Names;
 use crate::trace::reader::{Event, Maps, Reader};
@@ -75,7 +75,11 @@ pub(super) struct TraceArgs {
     import: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required_unless_present = "import", conflicts_with = "import")]
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
     command: Vec<OsString>,
 }
 
@@ -89,6 +93,7 @@ pub(super) fn run(
     }
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
+    launch::check_output(args.output.as_deref())?;
     let kinds = match args.only.as_deref() {
         Some("heap") => HEAP,
         Some("data") => DATA,
@@ -120,7 +125,14 @@ pub(super) fn run(
         "LD_PRELOAD",
         launch::preload(&tracer, env::var_os("LD_PRELOAD")),
     );
-    let status = command.status()?;
+    signals::outlive();
+    let mut child = command
+        .spawn()
+        .map_err(|why| format!("cannot start {}: {why}", program.path.display()))?;
+    signals::hand_on_to(child.id());
+    let status = child.wait();
+    signals::obey();
+    let status = status?;
     let files = server.files()?;
     if files.is_empty() {
         return fail("the program left no trace: does it clear LD_PRELOAD?");

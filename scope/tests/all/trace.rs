@@ -297,6 +297,16 @@ fn events_have_names() {
         .unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("has no function nobody"));
+    // Before the program runs.
+    let mut tool = command(CCSCOPE);
+    let refused = tool
+        .args(["trace", "-o", "/nowhere/a", "echo", "run"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        (refused.status.code(), text(&refused.stdout).as_str()),
+        (Some(1), "")
+    );
 }
 
 #[test]
