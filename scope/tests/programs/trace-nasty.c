@@ -70,7 +70,8 @@ int main(void) {
     munmap(map, 1 << 20);
     signal(SIGALRM, on_alarm);
     alarm(1);
-    pause();
+    while (!alarms)
+        usleep(1000);
     printf("signals %d %d %d\n", faults, alarms, bss[5]);
 
     int *heap = malloc(4000), pipes[2];
