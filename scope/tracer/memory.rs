@@ -208,7 +208,9 @@ fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
 pub(crate) fn take_heap(start: u64, end: u64) {
     let flags =
         sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED_NOREPLACE;
-    for shift in [30, 29, 28, 27, 26] {
+    // Data of programs at low addresses needs aliases below 2 GiB, too.
+    let shifts = if end < 1 << 31 { 26..29 } else { 26..31 };
+    for shift in shifts.rev() {
         let room = 1 << shift;
         // SAFETY: it is put where nothing is, or not at all.
         let [grown, alias] =
@@ -238,6 +240,7 @@ pub(crate) fn take_heap(start: u64, end: u64) {
             unsafe { sys::call(sys::MUNMAP, [at, len, 0, 0, 0, 0]) };
         }
     }
+    events::count(offset_of!(Header, left_out), 1);
 }
 
 fn set_heap(to: u64) -> Option<i64> {

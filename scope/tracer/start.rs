@@ -230,13 +230,17 @@ fn take(is_first: bool) {
         LINKER[0].store(row.start, Relaxed);
         LINKER[1].store(row.end, Relaxed);
     }
+    // First, since aliases of data would lie where the heap grows.
+    if is_first && traces(HEAP) {
+        // SAFETY: asks where the heap ends.
+        let end = unsafe { sys::call(sys::BRK, [0; 6]) }.cast_unsigned();
+        let end = end.next_multiple_of(PAGE);
+        let heap = rows(text).find(|row| row.path == b"[heap]");
+        memory::take_heap(heap.map_or(end, |row| row.start), end);
+    }
     let mut before: Option<Row<'_>> = None;
-    let mut heap = None;
     for row in rows(text) {
         let is_plain = row.rights == b"rw-p";
-        if row.path == b"[heap]" {
-            heap = Some(row);
-        }
         let is_file = row.path.first() == Some(&b'/');
         let kind = if is_file && is_module(text, row.path) {
             DATA
@@ -269,12 +273,6 @@ fn take(is_first: bool) {
         if let Some(delta) = zones::reserve_alias(row.start, row.end - row.start) {
             zones::take_over(row.start, row.end, sys::PROT_READ | sys::PROT_WRITE, delta);
         }
-    }
-    if is_first && traces(HEAP) {
-        // SAFETY: asks where the heap ends.
-        let end = unsafe { sys::call(sys::BRK, [0; 6]) }.cast_unsigned();
-        let end = end.next_multiple_of(PAGE);
-        memory::take_heap(heap.map_or(end, |row| row.start), end);
     }
 }
 
