@@ -48,6 +48,18 @@ pub(crate) const TRAP_FLAG: u64 = 0x100;
 pub(crate) const DIRECTION: u64 = 0x400;
 
 impl Context {
+    /// A register by the number that processors give it; those that no body uses have none.
+    pub(crate) fn register(&mut self, number: u8) -> Option<&mut u64> {
+        Some(match number {
+            3 => &mut self.rbx,
+            6 => &mut self.rsi,
+            12 => &mut self.r12,
+            14 => &mut self.r14,
+            15 => &mut self.r15,
+            _ => return None,
+        })
+    }
+
     /// The arguments of a system call.
     pub(crate) fn arguments(&self) -> [u64; 6] {
         [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9]

@@ -9,9 +9,9 @@ use crate::sys;
 use crate::wire::{Event, HEADER, Header, MAGIC};
 
 /// Where the file is mapped.
-static MAP: AtomicU64 = AtomicU64::new(0);
+pub(crate) static MAP: AtomicU64 = AtomicU64::new(0);
 /// Events that have room.
-static ROOM: AtomicU64 = AtomicU64::new(0);
+pub(crate) static ROOM: AtomicU64 = AtomicU64::new(0);
 
 /// Adds to a number of the header.
 pub(crate) fn count(offset: usize, more: u64) -> u64 {

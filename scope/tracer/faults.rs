@@ -9,7 +9,7 @@ use crate::threads::{self, Thread};
 use crate::thunks::{self, Thunk};
 use crate::wire::{self, Event, Header, Plan};
 use crate::zones::{self, Zone};
-use crate::{LOCK, calls, events, points, signals, strings};
+use crate::{LOCK, calls, events, patches, points, signals, strings};
 
 /// Below and above the stack pointer, what is of the stack.
 const STACK_BELOW: u64 = 16 * PAGE;
@@ -52,12 +52,21 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
 /// Whether the fault is explained by tracing.
 fn handle(info: &mut Info, context: &mut Context) -> bool {
     let thread = threads::this();
+    let away = patches::leave(info, context);
     let thunk = thunks::instruction_of(context.rip);
     let Some(zone) = zones::find(info.address) else {
+        // Released since the recorder looked: now it finds that out.
+        if away.is_some_and(|delta| delta != 0 && info.address != 0) {
+            return true;
+        }
         return thunk.is_some_and(|thunk| crosses(&thunk, info.address, context));
     };
     if !allows(&zone, context.error) {
         return false;
+    }
+    if away.is_none() && patches::is_patched(context.rip) {
+        // Another thread has just done it.
+        return true;
     }
     if !zones::is_closed() {
         // Tracing has just been turned off by another thread.
@@ -82,6 +91,7 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
     let mut bytes = [0; 16];
     let len = thunks::code_at(context.rip, &mut bytes);
     points::original(context.rip, &mut bytes);
+    patches::original(context.rip, &mut bytes);
     let thunk = thunks::of(context.rip, zone.delta, &bytes, len)
         .unwrap_or_else(|| Thunk::unknown(context.rip, zone.delta));
     if context.eflags & TRAP_FLAG != 0 && is_stepping(thread) {
@@ -95,6 +105,9 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
     }
     // Whatever was stepped, a handler of signals came between.
     context.eflags &= !TRAP_FLAG;
+    if thunk.plan == Plan::Copy as u8 {
+        patches::consider(context.rip, thunk.faults, &bytes, len);
+    }
     access(&thunk, &zone, info, context)
 }
 
@@ -137,6 +150,7 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
 
 /// The program is told of its own instruction and address, if its fault happened in a thunk.
 fn leave_thunk(info: &mut Info, context: &mut Context) {
+    patches::leave(info, context);
     if let Some(thunk) = thunks::instruction_of(context.rip) {
         context.rip = thunk.own_ip(context.rip);
         let own = info.address.wrapping_add_signed(-thunk.delta);
@@ -219,6 +233,7 @@ fn record_step(thunk: &Thunk, address: u64, context: &Context) {
 fn step(thunk: &Thunk, address: u64, context: &mut Context) {
     events::count(offset_of!(Header, stepped), 1);
     let thread = threads::this();
+    patches::without(context.rip, || ());
     let page = address & !(PAGE - 1);
     open(thread, page);
     // An operand may go on in the next page.
@@ -281,7 +296,7 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
     }
     LOCK.take();
     let thread = threads::this();
-    let mut is_ours = points::hit(context);
+    let mut is_ours = points::hit(context) || patches::trapped(context);
     if !is_ours && info.code > 0 {
         is_ours = end_step(thread, context);
     }

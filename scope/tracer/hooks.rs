@@ -339,7 +339,7 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
         unsafe {
             if is_own || REAL[index].load(Relaxed) == 0 {
                 if fills {
-                    simple_fill(to, from as u8, len)
+                    sys::fill(to, from as u8, len)
                 } else {
                     simple_move(to, from, len)
                 }
@@ -369,15 +369,6 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     start::restore_signals(mask);
     // SAFETY: the caller's; aliases are the same memory.
     unsafe { quietly(index, [own_to, own_from, len, 0, 0, 0]) };
-}
-
-/// `memset` before libc's is found.
-unsafe fn simple_fill(to: u64, byte: u8, len: u64) {
-    // SAFETY: the caller's.
-    unsafe {
-        core::arch::asm!("rep stosb", inout("rdi") to => _, inout("rcx") len => _, in("al") byte,
-            options(nostack, preserves_flags));
-    }
 }
 
 /// `memmove` before libc's is found.

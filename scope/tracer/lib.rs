@@ -14,6 +14,7 @@
 //! * [`zones`]: memory that is mapped twice; [`held`]: what else lies among it.
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand. [`points`]: `--from` and `--to`.
+//! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`calls`]: system calls, which come to us; [`memory`]: those that change memory; [`gate`]:
 //!   how they reach the kernel. [`signals`]: the program's handlers.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
@@ -38,7 +39,9 @@ mod gate;
 mod held;
 mod hooks;
 mod memory;
+mod patches;
 mod points;
+mod recorder;
 mod signals;
 mod start;
 mod strings;

@@ -209,7 +209,9 @@ pub(crate) fn take_heap(start: u64, end: u64) {
     let flags =
         sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED_NOREPLACE;
     // Data of programs at low addresses needs aliases below 2 GiB, too.
-    let shifts = if end < 1 << 31 { 26..29 } else { 26..31 };
+    // Patches need room within 2 GiB, too.
+    let is_near = end < 1 << 31 || start::traces(start::PATCH);
+    let shifts = if is_near { 26..29 } else { 26..31 };
     for shift in shifts.rev() {
         let room = 1 << shift;
         // SAFETY: it is put where nothing is, or not at all.

@@ -4,7 +4,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::Context;
 use crate::sys::{self, PAGE};
-use crate::{start, threads, thunks, zones};
+use crate::wire::LONGEST;
+use crate::{patches, start, threads, thunks, zones};
 
 const MOST: usize = 64;
 const FROM: u64 = 1;
@@ -35,21 +36,33 @@ fn set(address: u64, kind: u64) {
     let Some(point) = POINTS.iter().find(|it| it[0].load(Relaxed) == 0) else {
         return;
     };
+    patches::without(address, || {
+        let place = core::ptr::with_exposed_provenance::<u8>(address as usize);
+        // SAFETY: the address is of the program's code.
+        point[2].store(u64::from(unsafe { place.read() }), Relaxed);
+        point[1].store(kind, Relaxed);
+        point[0].store(address, Relaxed);
+        put(address, BREAK);
+    });
+}
+
+/// Writes a byte of code.
+fn put(address: u64, byte: u8) {
     let page = address & !(PAGE - 1);
+    let code = sys::PROT_READ | sys::PROT_EXEC;
     let place = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
     // SAFETY: the address is of the program's code, which runs before and after this as it was.
     unsafe {
-        point[2].store(u64::from(place.read()), Relaxed);
-        point[1].store(kind, Relaxed);
-        point[0].store(address, Relaxed);
-        sys::protect(
-            page,
-            PAGE,
-            sys::PROT_READ | sys::PROT_WRITE | sys::PROT_EXEC,
-        );
-        place.write_volatile(BREAK);
-        sys::protect(page, PAGE, sys::PROT_READ | sys::PROT_EXEC);
+        sys::protect(page, PAGE, code | sys::PROT_WRITE);
+        place.write_volatile(byte);
+        sys::protect(page, PAGE, code);
     }
+}
+
+/// Whether there is one in the instruction at `ip`, however long.
+pub(crate) fn are_near(ip: u64) -> bool {
+    let is_near = |point: &[AtomicU64; 3]| point[0].load(Relaxed).wrapping_sub(ip) < LONGEST as u64;
+    POINTS.iter().any(is_near)
 }
 
 /// Puts the program's own bytes in place of breakpoints in what was read at `ip`.
@@ -102,18 +115,7 @@ pub(crate) fn hit(context: &mut Context) -> bool {
 
 fn remove(point: &[AtomicU64; 3]) {
     let address = point[0].load(Relaxed);
-    let page = address & !(PAGE - 1);
-    let place = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-    // SAFETY: as in `set`.
-    unsafe {
-        sys::protect(
-            page,
-            PAGE,
-            sys::PROT_READ | sys::PROT_WRITE | sys::PROT_EXEC,
-        );
-        place.write_volatile(point[2].load(Relaxed) as u8);
-        sys::protect(page, PAGE, sys::PROT_READ | sys::PROT_EXEC);
-    }
+    patches::without(address, || put(address, point[2].load(Relaxed) as u8));
     point[0].store(0, Relaxed);
     start::say_removed();
 }

@@ -7,8 +7,8 @@ use core::sync::atomic::{
 };
 
 use crate::sys::{self, PAGE};
-use crate::wire::{Answer, Plan, Question, THUNK};
-use crate::{LOCK, events, gate, hooks, memory, points, signals, threads, thunks, zones};
+use crate::wire::Question;
+use crate::{LOCK, events, gate, hooks, memory, patches, points, signals, threads, thunks, zones};
 
 /// Kinds of memory.
 pub(crate) const HEAP: u64 = 1;
@@ -16,6 +16,8 @@ const DATA: u64 = 2;
 const BSS: u64 = 4;
 /// Besides: tracing is on from the start.
 const AT_ONCE: u64 = 8;
+/// Besides: instructions that fault often are patched.
+pub(crate) const PATCH: u64 = 16;
 
 static OPTIONS: AtomicU64 = AtomicU64::new(0);
 static MOST: AtomicU64 = AtomicU64::new(0);
@@ -112,6 +114,9 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     thunks::init();
     zones::init();
     hooks::init();
+    if traces(PATCH) && !patches::init() {
+        sys::say(b"nothing is patched: there is no address space for it, or no membarrier");
+    }
     signals::init();
     MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
     PROCESS.store(sys::process(), Relaxed);
@@ -374,19 +379,18 @@ pub(crate) fn high(fd: u64) -> i64 {
     fd.cast_signed()
 }
 
-/// Asks the tool how an instruction is carried out. Without an answer, it is stepped.
-pub(crate) fn ask(question: &Question) -> Option<Answer> {
+/// Asks the tool. `A` is what the question asks for; false without an answer.
+pub(crate) fn ask<A>(question: &Question, answer: &mut A) -> bool {
     const UNIX: u64 = 1;
     const SEQPACKET_CLOSED_BY_EXEC: u64 = 5 | 0o2_000_000;
-    // SAFETY: all zeros are an answer.
-    let mut answer: Answer = unsafe { core::mem::zeroed() };
     let mut address = [0_u8; 110];
     address[0] = UNIX as u8;
     let name = Path::in_folder();
     address[2..].copy_from_slice(&name.bytes[..108]);
     address[2 + name.len..][..1].copy_from_slice(b"0");
-    let size = size_of::<Answer>() as u64;
-    // SAFETY: the kernel reads and writes what is ours.
+    let size = size_of::<A>() as u64;
+    let place = core::ptr::from_mut(answer).expose_provenance() as u64;
+    // SAFETY: the kernel reads and writes what is ours, and any bytes are an answer.
     let got = unsafe {
         let fd =
             sys::call(sys::SOCKET, [UNIX, SEQPACKET_CLOSED_BY_EXEC, 0, 0, 0, 0]).cast_unsigned();
@@ -401,16 +405,12 @@ pub(crate) fn ask(question: &Question) -> Option<Answer> {
                 0,
             ];
             sys::call(sys::WRITE, words);
-            got = sys::call(sys::READ, [fd, (&raw mut answer) as u64, size, 0, 0, 0]);
+            got = sys::call(sys::READ, [fd, place, size, 0, 0, 0]);
         }
         sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
         got
     };
-    if got != size.cast_signed() || usize::from(answer.code_len) > THUNK {
-        answer.plan = Plan::Step as u8;
-        answer.accesses_len = 0;
-    }
-    Some(answer)
+    got == size.cast_signed()
 }
 
 /// A path below the folder.

@@ -38,6 +38,7 @@ pub(crate) const TGKILL: u64 = 234;
 pub(crate) const FALLOCATE: u64 = 285;
 pub(crate) const MEMFD_CREATE: u64 = 319;
 pub(crate) const EXECVEAT: u64 = 322;
+pub(crate) const MEMBARRIER: u64 = 324;
 pub(crate) const CLONE3: u64 = 435;
 
 pub(crate) const PROT_NONE: u64 = 0;
@@ -164,6 +165,24 @@ pub(crate) unsafe fn copy(to: u64, from: u64, len: u64) {
             inout("rdi") to => _,
             inout("rsi") from => _,
             inout("rcx") len => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Fills memory, likewise.
+///
+/// # Safety
+///
+/// As for `memset`.
+pub(crate) unsafe fn fill(to: u64, byte: u8, len: u64) {
+    // SAFETY: the caller's; the direction flag is clear by the calling convention.
+    unsafe {
+        asm!(
+            "rep stosb",
+            inout("rdi") to => _,
+            inout("rcx") len => _,
+            in("al") byte,
             options(nostack, preserves_flags)
         );
     }

@@ -13,14 +13,14 @@ use crate::sys;
 /// open more and are then let through page by page.
 const OPEN: usize = 8;
 /// Most threads that live at a time.
-const MOST: usize = 4096;
+pub(crate) const MOST: usize = 4096;
 /// Bytes of a thread's stack for our handlers; programs' handlers of signals use it, too.
 pub(crate) const STACK: u64 = 256 << 10;
 
 /// A thread.
 pub(crate) struct Thread {
     /// Its control block; 0: free.
-    base: AtomicU64,
+    pub(crate) base: AtomicU64,
     /// The kernel's number.
     pub(crate) number: AtomicU32,
     /// Above 0: no accesses are recorded.
@@ -35,7 +35,7 @@ pub(crate) struct Thread {
     pub(crate) until: AtomicU64,
 }
 
-static THREADS: [Thread; MOST] = [const {
+pub(crate) static THREADS: [Thread; MOST] = [const {
     Thread {
         base: AtomicU64::new(0),
         number: AtomicU32::new(0),

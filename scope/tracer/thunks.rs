@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::sys;
-use crate::wire::{ACCESSES, Access, Answer, LONGEST, Plan, Question, THUNK};
+use crate::wire::{ACCESSES, Access, Answer, FOR_THUNK, LONGEST, Plan, Question, THUNK};
 use crate::zones;
 
 /// An instruction.
@@ -25,6 +25,8 @@ pub(crate) struct Thunk {
     zero: [u8; 3],
     pub(crate) accesses: [Access; ACCESSES],
     bytes: [u8; 16],
+    /// How often it was asked for.
+    pub(crate) faults: u64,
 }
 
 /// Instructions that are known at a time, a power of two.
@@ -68,6 +70,7 @@ impl Thunk {
                 size: 0,
             }; ACCESSES],
             bytes: [0; 16],
+            faults: 0,
         }
     }
 
@@ -109,9 +112,10 @@ pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thun
     for turn in 0..TURNS {
         let place = slot(first + turn);
         // SAFETY: within the table, which starts as zeros; the caller holds the lock.
-        let known = unsafe { *place };
+        let known = unsafe { &mut *place };
         if known.ip == ip && known.delta == delta && known.is_current(bytes) {
-            return Some(known);
+            known.faults += 1;
+            return Some(*known);
         }
         if known.ip == 0 || (known.ip == ip && known.delta == delta) || turn == TURNS - 1 {
             let thunk = ask(ip, delta, bytes, len)?;
@@ -171,13 +175,20 @@ fn place_near(ip: u64) -> Option<u64> {
 fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
     let code = place_near(ip)?;
     let question = Question {
+        asks: FOR_THUNK,
         ip,
         thunk: code,
         delta,
         len,
         bytes: *bytes,
     };
-    let answer = crate::start::ask(&question)?;
+    // SAFETY: all zeros are an answer.
+    let mut answer: Answer = unsafe { core::mem::zeroed() };
+    let is_answered = crate::start::ask(&question, &mut answer);
+    if !is_answered || usize::from(answer.code_len) > THUNK {
+        answer.plan = Plan::Step as u8;
+        answer.accesses_len = 0;
+    }
     // SAFETY: within the area, where nobody runs anything yet.
     unsafe {
         sys::set_word(code + THUNK as u64, ip);
@@ -209,6 +220,7 @@ fn of_answer(ip: u64, delta: i64, code: u64, answer: &Answer, bytes: &[u8; 16]) 
         zero: [0; 3],
         accesses: answer.accesses,
         bytes: *bytes,
+        faults: 1,
     }
 }
 

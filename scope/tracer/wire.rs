@@ -14,6 +14,8 @@ pub const ACCESSES: usize = 4;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
+    /// [`FOR_THUNK`] or [`FOR_PATCH`].
+    pub asks: u64,
     /// Where the instruction lies.
     pub ip: u64,
     /// Where its copy will lie.
@@ -25,6 +27,11 @@ pub struct Question {
     /// The code from `ip` on.
     pub bytes: [u8; 16],
 }
+
+/// Of [`Question::asks`]: an [`Answer`].
+pub const FOR_THUNK: u64 = 0;
+/// Of [`Question::asks`]: a [`Body`].
+pub const FOR_PATCH: u64 = 1;
 
 /// How an instruction is carried out.
 #[repr(u8)]
@@ -76,6 +83,59 @@ pub struct Answer {
     pub code: [u8; THUNK],
 }
 
+/// Bytes of the longest body.
+pub const BODY: usize = 192;
+
+/// What runs in place of a patched instruction, at any address:
+///
+/// ```text
+///     lea rsp, [rsp - 128]                    the red zone stays
+///     push S;  lea S, [the operand]           S: a register that the instruction does not use
+///     push rdi, rax, rcx, rdx, r8, r9, r10, r11;  lahf;  seto al;  push rax
+///     mov rdi, S;  lea rax, [site];  call [recorder]
+///     add S, rax;  mov rcx, rax;  pop rax;  mov [rsp - 8], rcx
+///     add al, 127;  sahf;  pop r11, r10, r9, r8, rdx, rcx, rax, rdi
+/// run:
+///     the instruction, on [S]
+///     pop S;  lea rsp, [rsp + 128];  jmp [next]
+/// next:       where the program goes on
+/// recorder:   to be filled in by the tracer
+/// site:       a `Site`
+/// ```
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Body {
+    /// Bytes of `code` that are used; 0: the instruction cannot be patched.
+    pub len: u8,
+    /// Where in it `run` is.
+    pub run: u8,
+    /// Where in it `recorder` is.
+    pub recorder: u8,
+    /// The number of `S`, as processors count registers.
+    pub scratch: u8,
+    /// Unused.
+    pub zero: [u8; 4],
+    /// The code, and data behind it.
+    pub code: [u8; BODY],
+}
+
+/// What the recorder is told of a patched instruction.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// The instruction.
+    pub ip: u64,
+    /// The last word of the first event, without the thread; of the second, or 0.
+    pub events: [u64; 2],
+    /// From the first byte of the operand to its last.
+    pub to_last: u64,
+}
+
+/// Where the distance from the operand to what is accessed lies from the stack pointer at `run`.
+pub const BODY_DELTA: i64 = -72;
+/// How far the stack pointer at `run` lies below the program's.
+pub const BODY_STACK: u64 = 128 + 8;
+
 /// [`Answer::string`]: the operation.
 pub const STRING_MOVS: u8 = 0;
 /// See [`STRING_MOVS`].
@@ -113,8 +173,10 @@ pub struct Header {
     pub emulated: u64,
     /// Mappings that are too large, shared or executable, and so not traced.
     pub left_out: u64,
+    /// Instructions that were patched.
+    pub patched: u64,
     /// Unused.
-    pub zero: [u64; 8],
+    pub zero: [u64; 7],
 }
 
 /// Bytes of the header's part of the file.

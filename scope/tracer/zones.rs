@@ -5,6 +5,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use crate::recorder;
 use crate::sys::{self, PAGE};
 
 /// A part of the program's memory.
@@ -235,6 +236,19 @@ fn apply(zone: &Zone) {
         sys::protect(zone.start, len, own);
         sys::protect(alias, len, zone.protection);
     }
+    mark(zone);
+}
+
+/// Tells patched instructions where the zone's memory may be accessed. What the program may not
+/// both load and store is left to faults.
+fn mark(zone: &Zone) {
+    let both = sys::PROT_READ | sys::PROT_WRITE;
+    let delta = if is_closed() && zone.protection == both {
+        zone.delta
+    } else {
+        0
+    };
+    recorder::mark(zone.start, zone.end, delta);
 }
 
 /// Stops or allows accesses.
@@ -257,10 +271,14 @@ fn map_both(zone: &Zone) -> bool {
     };
     let alias = zone.start.wrapping_add_signed(zone.delta);
     // SAFETY: the caller's, who reserved both places.
-    unsafe {
+    let is_whole = unsafe {
         !sys::failed(sys::map(alias, len, zone.protection, flags, fd, zone.file))
             && !sys::failed(sys::map(zone.start, len, own, flags, fd, zone.file))
+    };
+    if is_whole {
+        mark(zone);
     }
+    is_whole
 }
 
 /// A part of the file that was not used before.
@@ -415,6 +433,25 @@ pub(crate) fn place(start: u64, end: u64, protection: u64) -> bool {
     fresh(start, end, protection, STRIPE.cast_signed())
 }
 
+/// Takes a place of the arena, among program memory or aliases, for something else; false if it is
+/// not free.
+pub(crate) fn take_of_arena(start: u64, end: u64) -> bool {
+    let arena = ARENA.load(Relaxed);
+    let stripe = start.wrapping_sub(arena) / STRIPE;
+    if !is_in_arena(start) || (end - 1 - arena) / STRIPE != stripe {
+        return false;
+    }
+    // Of an alias, what it would be the alias of.
+    let own = (stripe % 2) * STRIPE;
+    let is_free = crate::held::find(start - own, end - own).is_none()
+        && crate::held::find(start, end).is_none();
+    if is_free {
+        crate::held::add(start - own, end - own);
+        crate::held::add(start, end);
+    }
+    is_free
+}
+
 /// Whether a place is in the arena, where the kernel has nothing of the program.
 pub(crate) fn is_in_arena(address: u64) -> bool {
     let arena = ARENA.load(Relaxed);
@@ -471,7 +508,8 @@ pub(crate) fn free(start: u64, end: u64, stays: bool) {
 
 fn forget(start: u64, end: u64) {
     let (Ok(at) | Err(at)) = search(start);
-    while zones().get(at).is_some_and(|zone| zone.start < end) {
+    while let Some(zone) = zones().get(at).filter(|zone| zone.start < end) {
+        recorder::mark(zone.start, zone.end, 0);
         remove(at);
     }
 }
@@ -497,6 +535,7 @@ pub(crate) fn clear(start: u64, end: u64) {
 /// Makes plain memory of zones, with their content: stacks and code cannot be traced.
 pub(crate) fn release(start: u64, end: u64) {
     within(start, end, |zone| {
+        recorder::mark(zone.start, zone.end, 0);
         let (len, alias) = (
             zone.end - zone.start,
             zone.start.wrapping_add_signed(zone.delta),

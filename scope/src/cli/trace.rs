@@ -27,6 +27,8 @@ const DATA: u64 = 2;
 const BSS: u64 = 4;
 /// Tracing is on from the start.
 const AT_ONCE: u64 = 8;
+/// Instructions that fault often are patched.
+const PATCH: u64 = 16;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:
@@ -60,6 +62,9 @@ pub(super) struct TraceArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     every: u64,
+    /// Patch instructions that fault often, so that they record their accesses without a fault
+    #[arg(long)]
+    patch: bool,
     /// Stop after so many events of a process, of 32 bytes each until they are written as text
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     most: u64,
@@ -71,7 +76,7 @@ pub(super) struct TraceArgs {
     quiet: bool,
     /// Read this trace of valgrind's lackey, or text of DynamoRIO, in place of running a program
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes"])]
+    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes", "patch"])]
     import: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required_unless_present = "import", conflicts_with = "import")]
@@ -110,11 +115,12 @@ pub(super) fn run(
         }
     }
     let at_once = if args.from.is_some() { 0 } else { AT_ONCE };
+    let patch = if args.patch { PATCH } else { 0 };
     let server = Server::start()?;
     let folder = server.folder().display();
     options.push_str(&format!(
         "folder={folder}\noptions={:x}\nmost={:x}\nevery={:x}\n",
-        kinds | at_once,
+        kinds | at_once | patch,
         args.most,
         args.every
     ));
@@ -349,6 +355,13 @@ fn say(
         (
             counts.emulated,
             "instructions were carried out by the tracer",
+        ),
+        (
+            counts.patched,
+            &*format!(
+                "instructions were patched; {} accesses faulted",
+                counts.faults
+            ),
         ),
         (
             counts.left_out,

@@ -80,35 +80,10 @@ fn moved(instruction: &Instruction, to: u64) -> Option<Vec<u8>> {
 /// The instruction's bytes at the thunk's place, with its memory operand `delta` further on. None
 /// if it has another memory operand than one that it names, or the distance has no room.
 fn aimed(instruction: &Instruction, question: &Question) -> Option<Vec<u8>> {
-    let operands: Vec<OpKind> = instruction.op_kinds().collect();
-    let memory = operands
-        .iter()
-        .filter(|kind| **kind == OpKind::Memory)
-        .count();
-    let implicit = operands.iter().any(|kind| {
-        matches!(
-            kind,
-            OpKind::MemorySegSI
-                | OpKind::MemorySegESI
-                | OpKind::MemorySegRSI
-                | OpKind::MemorySegDI
-                | OpKind::MemorySegEDI
-                | OpKind::MemorySegRDI
-                | OpKind::MemoryESDI
-                | OpKind::MemoryESEDI
-                | OpKind::MemoryESRDI
-        )
-    });
-    let is_32 = |register: Register| register.is_gpr32() || register == Register::EIP;
+    if !has_one_operand(instruction) {
+        return None;
+    }
     let [base, index] = [instruction.memory_base(), instruction.memory_index()];
-    // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias.
-    if memory != 1 || implicit || index.is_vector_register() || is_32(base) || is_32(index) {
-        return None;
-    }
-    // `xlat` names its operand, but has no displacement.
-    if instruction.mnemonic() == Mnemonic::Xlatb {
-        return None;
-    }
     let mut copy = *instruction;
     let displacement = copy.memory_displacement64();
     let to = displacement.wrapping_add_signed(question.delta);
@@ -131,8 +106,41 @@ fn aimed(instruction: &Instruction, question: &Question) -> Option<Vec<u8>> {
     Some(encoder.take_buffer())
 }
 
+/// Whether an instruction has one memory operand, which it names and which can be aimed elsewhere.
+pub(super) fn has_one_operand(instruction: &Instruction) -> bool {
+    let operands: Vec<OpKind> = instruction.op_kinds().collect();
+    let memory = operands
+        .iter()
+        .filter(|kind| **kind == OpKind::Memory)
+        .count();
+    let implicit = operands.iter().any(|kind| {
+        matches!(
+            kind,
+            OpKind::MemorySegSI
+                | OpKind::MemorySegESI
+                | OpKind::MemorySegRSI
+                | OpKind::MemorySegDI
+                | OpKind::MemorySegEDI
+                | OpKind::MemorySegRDI
+                | OpKind::MemoryESDI
+                | OpKind::MemoryESEDI
+                | OpKind::MemoryESRDI
+        )
+    });
+    let is_32 = |register: Register| register.is_gpr32() || register == Register::EIP;
+    let [base, index] = [instruction.memory_base(), instruction.memory_index()];
+    // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias.
+    // `xlat` names its operand, but has no displacement.
+    memory == 1
+        && !implicit
+        && !index.is_vector_register()
+        && !is_32(base)
+        && !is_32(index)
+        && instruction.mnemonic() != Mnemonic::Xlatb
+}
+
 /// Whether the address has 64 bits in the instruction.
-fn is_far(code: Code) -> bool {
+pub(super) fn is_far(code: Code) -> bool {
     matches!(
         code,
         Code::Mov_AL_moffs8
@@ -147,7 +155,7 @@ fn is_far(code: Code) -> bool {
 }
 
 /// The accesses by the operand that an instruction names, a load before a store.
-fn accesses(instruction: &Instruction) -> Vec<Access> {
+pub(super) fn accesses(instruction: &Instruction) -> Vec<Access> {
     let mut factory = InstructionInfoFactory::new();
     let info = factory.info(instruction);
     let size = match instruction.memory_size().size() {

@@ -57,6 +57,8 @@ pub struct Counts {
     pub emulated: u64,
     /// Mappings that were left out.
     pub left_out: u64,
+    /// Instructions that were patched.
+    pub patched: u64,
 }
 
 /// A file of events.
@@ -105,6 +107,7 @@ impl Reader {
                 stepped: word(5),
                 emulated: word(6),
                 left_out: word(7),
+                patched: word(8),
             },
             file,
             next: 0,

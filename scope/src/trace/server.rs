@@ -8,12 +8,14 @@ use std::thread;
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, recv, send, socket_with,
+    bind, listen, recv, send, socket_with, sockopt::socket_peercred,
 };
 use tempfile::TempDir;
 
+use super::bodies::{REFUSED, body};
+use super::branches::Files;
 use super::instructions::answer;
-use super::wire::{Answer, Question};
+use super::wire::{Answer, Body, FOR_PATCH, Question};
 
 /// A folder into which processes write their events, and by which they ask.
 ///
@@ -80,22 +82,40 @@ impl Server {
 }
 
 fn serve(socket: &OwnedFd) {
+    let mut files = Files::default();
     loop {
         if let Ok(connection) = accept_with(socket, SocketFlags::CLOEXEC) {
             // Who hangs up gets no answer.
-            drop(talk(&connection));
+            drop(talk(&connection, &mut files));
         }
     }
 }
 
-fn talk(connection: &OwnedFd) -> io::Result<()> {
+fn talk(connection: &OwnedFd, files: &mut Files) -> io::Result<()> {
     let mut bytes = [0_u8; size_of::<Question>()];
     let (got, _) = recv(connection, &mut bytes, RecvFlags::empty())?;
     if got == bytes.len() {
-        let answer = answer(&question(&bytes));
-        send(connection, &bytes_of(&answer), SendFlags::NOSIGNAL)?;
+        let question = question(&bytes);
+        let answer = match question.asks {
+            FOR_PATCH => {
+                let pid = socket_peercred(connection)?.pid.as_raw_nonzero().get();
+                bytes_of_body(&patch(&question, pid, files))
+            }
+            _ => bytes_of(&answer(&question)),
+        };
+        send(connection, &answer, SendFlags::NOSIGNAL)?;
     }
     Ok(())
+}
+
+/// The body for an instruction that may be patched.
+fn patch(question: &Question, pid: i32, files: &mut Files) -> Body {
+    let len = answer(question).len.into();
+    if files.allow(pid, question, len) {
+        body(question)
+    } else {
+        REFUSED
+    }
 }
 
 fn question(bytes: &[u8; size_of::<Question>()]) -> Question {
@@ -104,12 +124,20 @@ fn question(bytes: &[u8; size_of::<Question>()]) -> Question {
         u64::from_le_bytes(word)
     };
     Question {
-        ip: word(0),
-        thunk: word(1),
-        delta: word(2).cast_signed(),
-        len: word(3),
-        bytes: bytes[32..].try_into().expect("sixteen bytes are left"),
+        asks: word(0),
+        ip: word(1),
+        thunk: word(2),
+        delta: word(3).cast_signed(),
+        len: word(4),
+        bytes: bytes[40..].try_into().expect("sixteen bytes are left"),
     }
+}
+
+fn bytes_of_body(body: &Body) -> Vec<u8> {
+    let mut bytes = vec![body.len, body.run, body.recorder, body.scratch];
+    bytes.extend(body.zero);
+    bytes.extend(body.code);
+    bytes
 }
 
 fn bytes_of(answer: &Answer) -> Vec<u8> {
@@ -132,10 +160,12 @@ fn bytes_of(answer: &Answer) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::wire::FOR_THUNK;
 
     #[test]
     fn what_is_sent_has_the_size_that_is_waited_for() {
         let question = Question {
+            asks: FOR_THUNK,
             ip: 1,
             thunk: 2,
             delta: -3,
@@ -143,5 +173,6 @@ mod tests {
             bytes: [0x90; 16],
         };
         assert_eq!(bytes_of(&answer(&question)).len(), size_of::<Answer>());
+        assert_eq!(bytes_of_body(&body(&question)).len(), size_of::<Body>());
     }
 }

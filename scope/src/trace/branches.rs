@@ -1,0 +1,140 @@
+//! Which instructions of a process may be patched: those of code as its file has it, into which no
+//! branch of that file leads.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl};
+use object::{Object, ObjectSection, ObjectSegment, SectionKind};
+
+use super::wire::Question;
+
+/// Files of code that were looked at.
+#[derive(Default)]
+pub(super) struct Files(HashMap<PathBuf, Option<File>>);
+
+struct File {
+    bytes: Vec<u8>,
+    /// Offsets in the file to which branches lead, in order.
+    targets: Vec<u64>,
+}
+
+impl Files {
+    /// Whether the instruction may be patched that process `pid` asks about, of `len` bytes.
+    pub(super) fn allow(&mut self, pid: i32, question: &Question, len: u64) -> bool {
+        let Some((path, at)) = mapped(pid, question.ip) else {
+            return false;
+        };
+        let file = self
+            .0
+            .entry(path)
+            .or_insert_with_key(|path| File::read(path));
+        let own = { question.bytes.iter() }.take(usize::try_from(len).unwrap_or(0));
+        file.as_ref().is_some_and(|file| {
+            let there = file
+                .bytes
+                .iter()
+                .skip(usize::try_from(at).unwrap_or(usize::MAX));
+            let first = file.targets.partition_point(|&target| target <= at);
+            own.eq(there.take(usize::try_from(len).unwrap_or(0)))
+                && file
+                    .targets
+                    .get(first)
+                    .is_none_or(|&target| target >= at + len)
+        })
+    }
+}
+
+/// The file that is mapped at an address as code, and the offset in it.
+fn mapped(pid: i32, address: u64) -> Option<(PathBuf, u64)> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    maps.lines().find_map(|line| {
+        let mut words = line.splitn(6, ' ');
+        let (start, end) = words.next()?.split_once('-')?;
+        let [start, end] = [hex(start)?, hex(end)?];
+        if !(start..end).contains(&address) || words.next()? != "r-xp" {
+            return None;
+        }
+        let offset = hex(words.next()?)?;
+        let path = words.nth(2)?.trim_start();
+        path.starts_with('/')
+            .then(|| (PathBuf::from(path), address - start + offset))
+    })
+}
+
+impl File {
+    fn read(path: &Path) -> Option<File> {
+        let bytes = fs::read(path).ok()?;
+        let file = object::File::parse(&*bytes).ok()?;
+        let segments: Vec<(u64, u64, u64)> = file
+            .segments()
+            .map(|it| (it.address(), it.size(), it.file_range().0))
+            .collect();
+        let mut targets = Vec::new();
+        for section in file.sections().filter(|it| it.kind() == SectionKind::Text) {
+            let code = section.data().ok()?;
+            let decoder = Decoder::with_ip(64, code, section.address(), DecoderOptions::NONE);
+            for instruction in decoder {
+                let is_direct = matches!(
+                    instruction.flow_control(),
+                    FlowControl::UnconditionalBranch
+                        | FlowControl::ConditionalBranch
+                        | FlowControl::Call
+                        | FlowControl::XbeginXabortXend
+                );
+                let target = instruction.near_branch_target();
+                let segment = { segments.iter() }
+                    .find(|(start, size, _)| (*start..*start + *size).contains(&target));
+                if is_direct && let Some((start, _, offset)) = segment {
+                    targets.push(target - start + offset);
+                }
+            }
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        Some(File { bytes, targets })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::wire::FOR_PATCH;
+
+    #[test]
+    fn code_of_a_file_is_told_from_other_memory() {
+        let own = code_of_a_file_is_told_from_other_memory as fn() as usize as u64;
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let question = |ip: u64, bytes: [u8; 16]| Question {
+            asks: FOR_PATCH,
+            ip,
+            thunk: 0,
+            delta: 0,
+            len: 16,
+            bytes,
+        };
+        let mut files = Files::default();
+        let (path, at) = mapped(pid, own).unwrap();
+        assert_eq!(path, std::env::current_exe().unwrap());
+        let code = fs::read(&path).unwrap();
+        let at = usize::try_from(at).unwrap();
+        let bytes: [u8; 16] = code[at..at + 16].try_into().unwrap();
+        assert!(files.allow(pid, &question(own, bytes), 1));
+        let mut other = bytes;
+        other[0] ^= 1;
+        assert!(!files.allow(pid, &question(own, other), 1));
+        let data = Box::new(0_u64);
+        let place = std::ptr::from_ref(&*data).addr() as u64;
+        assert!(!files.allow(pid, &question(place, bytes), 1));
+        // Somewhere a branch leads behind the first byte of some stretch of sixteen.
+        let targets = &files.0[&path].as_ref().unwrap().targets;
+        let target = *targets.iter().find(|&&target| target > at as u64).unwrap();
+        let before = usize::try_from(target).unwrap() - 1;
+        let ip = own - at as u64 + before as u64;
+        let bytes: [u8; 16] = code[before..before + 16].try_into().unwrap();
+        assert!(!files.allow(pid, &question(ip, bytes), 2));
+        assert!(files.allow(pid, &question(ip, bytes), 1));
+    }
+}
