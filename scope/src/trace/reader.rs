@@ -314,7 +314,14 @@ pub(super) fn path_of(module: &Module) -> PathBuf {
 
 /// The executable or library whose first page is mapped at `start`.
 fn module(start: u64, path: &str) -> Option<Module> {
-    let bytes = fs::read(path).ok()?;
+    let mut file = File::open(path).ok()?;
+    let mut bytes = vec![0; 4];
+    // Programs map files of data, too, which may be large.
+    file.read_exact(&mut bytes).ok()?;
+    if bytes != *b"\x7fELF" {
+        return None;
+    }
+    file.read_to_end(&mut bytes).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let first = file.segments().map(|segment| segment.address()).min()? & !0xfff;
     let last = file
