@@ -317,10 +317,13 @@ unsafe extern "C" fn mremap(old: u64, old_len: u64, len: u64, flags: i32, place:
     block
 }
 
-/// Where a range may be accessed as a whole.
-fn usable(address: u64, len: u64) -> u64 {
+/// Where a range may be accessed as a whole. What the program may not do happens at its own
+/// address, which its handler is told of.
+fn usable(address: u64, len: u64, needed: u64) -> u64 {
     match zones::find(address) {
-        Some(zone) if zone.end - address >= len => address.wrapping_add_signed(zone.delta),
+        Some(zone) if zone.end - address >= len && zone.protection & needed != 0 => {
+            address.wrapping_add_signed(zone.delta)
+        }
         _ => address,
     }
 }
@@ -356,8 +359,13 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     }
     let mask = start::block_signals();
     LOCK.take();
-    let own_to = usable(to, len);
-    let own_from = if fills { from } else { usable(from, len) };
+    let own_to = usable(to, len, sys::PROT_WRITE);
+    let own_from = if fills {
+        from
+    } else {
+        // Memory that may be stored to can be read.
+        usable(from, len, sys::PROT_READ | sys::PROT_WRITE)
+    };
     // Ranges that overlap have to do so as the program has them.
     let overlap = !fills && to.abs_diff(from) < len;
     let (own_to, own_from) = if overlap && (own_to == to) != (own_from == from) {

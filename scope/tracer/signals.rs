@@ -216,6 +216,9 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
     };
     let mask = (context.mask | mask | own) & !OURS;
     let handler = core::ptr::with_exposed_provenance::<()>(handler as usize);
+    // What the handler does is seen even if the fault was within a block operation.
+    let quiet = &threads::this().quiet;
+    let before = quiet.swap(0, Relaxed);
     // SAFETY: the program gave this function for this signal. It may leave by `longjmp`: nothing of
     // ours is held.
     unsafe {
@@ -227,5 +230,6 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
             core::mem::transmute(handler);
         handler(signal, info, context);
     }
+    quiet.store(before, Relaxed);
     record(SIGNAL, context.rip, u64::from(signal.unsigned_abs()), 0);
 }
