@@ -14,6 +14,7 @@ const NOT_TRACED: u64 = 0x100 | 0x2_0000 | 0x40 | 0x4_0000;
 const EEXIST: i64 = -17;
 const EINVAL: i64 = -22;
 const ENOMEM: i64 = -12;
+const EFAULT: i64 = -14;
 
 /// The heap that grows by `brk`: first byte, end, up to where it may grow; 0: not ours.
 static HEAP: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -27,8 +28,7 @@ pub(crate) fn call(number: u64, arguments: [u64; 6]) -> Option<i64> {
         sys::BRK => set_heap(address),
         _ => {
             let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
-            let is_ours = zones::touches(address, end)
-                || (number == sys::MUNMAP || number == sys::MREMAP) && zones::is_in_arena(address);
+            let is_ours = zones::touches(address, end) || zones::is_in_arena(address);
             if !is_ours {
                 return None;
             }
@@ -97,13 +97,18 @@ fn map([address, len, protection, flags, fd, offset]: [u64; 6]) -> Option<i64> {
     place.map(u64::cast_signed)
 }
 
+/// Keeps a part of the arena that the program has no more.
+fn reserve(start: u64, end: u64) {
+    held::remove(start, end);
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: the arena is ours, and the program gave this part of it back.
+    unsafe { sys::map(start, end - start, sys::PROT_NONE, flags, -1, 0) };
+}
+
 fn unmap(start: u64, end: u64) -> i64 {
     zones::free(start, end, false);
     if zones::is_in_arena(start) {
-        held::remove(start, end);
-        let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
-        // SAFETY: the arena is ours, and the program gave this part of it back.
-        unsafe { sys::map(start, end - start, sys::PROT_NONE, flags, -1, 0) };
+        reserve(start, end);
         return 0;
     }
     // SAFETY: the program's own call.
@@ -122,9 +127,12 @@ fn protect(start: u64, end: u64, protection: u64) -> Option<i64> {
         let to = match zones::find(at) {
             Some(zone) => zone.end.min(end),
             None => {
-                let mut to = at + PAGE;
-                while to < end && zones::find(to).is_none() {
+                let (mut to, is_free) = (at + PAGE, is_nothing(at));
+                while to < end && zones::find(to).is_none() && is_nothing(to) == is_free {
                     to += PAGE;
+                }
+                if is_free {
+                    return Some(ENOMEM);
                 }
                 // SAFETY: the program's own call.
                 let result = unsafe { sys::protect(at, to - at, protection) };
@@ -141,7 +149,16 @@ fn protect(start: u64, end: u64, protection: u64) -> Option<i64> {
     Some(0)
 }
 
-fn remap([address, old_len, new_len, flags, to, _]: [u64; 6]) -> Option<i64> {
+/// Of `mremap`: the old place stays mapped.
+const STAYS: u64 = 4;
+
+/// Whether the page is one of the arena's where the program has nothing.
+fn is_nothing(page: u64) -> bool {
+    zones::is_in_arena(page) && held::find(page, page + PAGE).is_none()
+}
+
+fn remap(arguments: [u64; 6]) -> Option<i64> {
+    let [address, old_len, new_len, flags, to, _] = arguments;
     const MAY_MOVE: u64 = 1;
     const TO_PLACE: u64 = 2;
     let old = old_len.checked_next_multiple_of(PAGE)?;
@@ -150,6 +167,13 @@ fn remap([address, old_len, new_len, flags, to, _]: [u64; 6]) -> Option<i64> {
         return Some(EINVAL);
     }
     let end = address + old;
+    if !zones::touches(address, end) {
+        return Some(if is_nothing(address) {
+            EFAULT
+        } else {
+            remap_plain(arguments, end)
+        });
+    }
     if flags & TO_PLACE != 0 || old == 0 {
         zones::release(address, end);
         if flags & TO_PLACE != 0 {
@@ -157,9 +181,13 @@ fn remap([address, old_len, new_len, flags, to, _]: [u64; 6]) -> Option<i64> {
             zones::free(to, to.saturating_add(new), true);
             held::add(to, to.saturating_add(new));
         }
-        return None;
+        return Some(remap_plain(arguments, end));
     }
-    if new <= old {
+    if flags & STAYS != 0 {
+        if flags & MAY_MOVE == 0 || new != old {
+            return Some(EINVAL);
+        }
+    } else if new <= old {
         if new < old {
             unmap(address + new, end);
         }
@@ -170,18 +198,43 @@ fn remap([address, old_len, new_len, flags, to, _]: [u64; 6]) -> Option<i64> {
     }
     let protection =
         zones::find(address).map_or(sys::PROT_READ | sys::PROT_WRITE, |zone| zone.protection);
-    let Some(place) = zones::allocate(new, protection) else {
+    let Some(place) = zones::allocate(new, sys::PROT_READ | sys::PROT_WRITE) else {
         zones::release(address, end);
-        return None;
+        return Some(remap_plain(arguments, end));
     };
     zones::copy_content(place, address, old);
-    unmap(address, end);
+    if protection != sys::PROT_READ | sys::PROT_WRITE {
+        protect(place, place + new, protection);
+    }
+    if flags & STAYS != 0 {
+        advise(address, end, DONT_NEED);
+    } else {
+        unmap(address, end);
+    }
     Some(place.cast_signed())
 }
 
+/// The kernel moves memory that is no zone's; what it leaves of the arena stays ours.
+fn remap_plain(arguments: [u64; 6], end: u64) -> i64 {
+    let [address, old_len, _, flags, ..] = arguments;
+    // SAFETY: the program's own call.
+    let result = unsafe { sys::call(sys::MREMAP, arguments) };
+    let is_left = !sys::failed(result) && result != address.cast_signed();
+    if is_left && old_len != 0 && flags & STAYS == 0 && zones::is_in_arena(address) {
+        reserve(address, end);
+    }
+    result
+}
+
+const DONT_NEED: u64 = 4;
+
 fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
-    const DONT_NEED: u64 = 4;
     const FORK_AND_CORE: [u64; 4] = [10, 11, 18, 19];
+    // Also to free lazily, to dump, and what is of huge pages.
+    const HINTS: [u64; 15] = [0, 1, 2, 3, 8, 12, 13, 14, 15, 16, 17, 20, 21, 22, 23];
+    if !zones::touches(start, end) {
+        return is_nothing(start).then_some(ENOMEM);
+    }
     if advice == DONT_NEED {
         // What lies between zones first: that fails nowhere else.
         let mut at = start;
@@ -200,8 +253,7 @@ fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
         zones::release(start, end);
         return None;
     }
-    // What is left are hints.
-    Some(0)
+    HINTS.contains(&advice).then_some(0)
 }
 
 /// Takes over the heap that there is, and keeps room for it to grow.
