@@ -235,6 +235,11 @@ fn step(thunk: &Thunk, address: u64, context: &mut Context) {
     let thread = threads::this();
     patches::without(context.rip, || ());
     let page = address & !(PAGE - 1);
+    if !is_stepping(thread) {
+        // A handler would find the page open, and might never come back.
+        thread.mask.store(context.mask, Relaxed);
+        context.mask = !signals::OURS;
+    }
     open(thread, page);
     // An operand may go on in the next page.
     let size = thunk.accesses().first().map_or(0, |access| access.size);
@@ -261,6 +266,7 @@ fn end_step(thread: &Thread, context: &mut Context) -> bool {
             }
         }
         context.eflags &= !TRAP_FLAG;
+        context.mask = thread.mask.load(Relaxed);
     }
     was
 }

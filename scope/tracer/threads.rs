@@ -31,6 +31,8 @@ pub(crate) struct Thread {
     pub(crate) own_stack: [AtomicU64; 3],
     /// Pages that are open until the next trap.
     pub(crate) open: [AtomicU64; OPEN],
+    /// The signals that the program keeps from the thread; until the trap, all are kept.
+    pub(crate) mask: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
 }
@@ -43,6 +45,7 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         stack: AtomicU64::new(0),
         own_stack: [const { AtomicU64::new(0) }; 3],
         open: [const { AtomicU64::new(0) }; OPEN],
+        mask: AtomicU64::new(0),
         until: AtomicU64::new(0),
     }
 }; MOST];
