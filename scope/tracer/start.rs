@@ -272,11 +272,20 @@ fn take(is_first: bool) {
         if !is_plain || kind == 0 || !traces(kind) || module == own || module == linker {
             continue;
         }
-        if zones::touches(row.start, row.end) || zones::is_in_arena(row.start) {
+        // Behind bss may lie what is none: the kernel makes one mapping of both.
+        let end = if kind == BSS {
+            row.end.min(end_of_module(text, module))
+        } else {
+            row.end
+        };
+        if end <= row.start
+            || zones::touches(row.start, end)
+            || zones::is_in_arena(row.start)
+        {
             continue;
         }
-        if let Some(delta) = zones::reserve_alias(row.start, row.end - row.start) {
-            zones::take_over(row.start, row.end, sys::PROT_READ | sys::PROT_WRITE, delta);
+        if let Some(delta) = zones::reserve_alias(row.start, end - row.start) {
+            zones::take_over(row.start, end, sys::PROT_READ | sys::PROT_WRITE, delta);
         }
     }
 }
@@ -284,6 +293,40 @@ fn take(is_first: bool) {
 /// Whether code of the file is mapped.
 fn is_module(text: &[u8], path: &[u8]) -> bool {
     rows(text).any(|row| row.path == path && row.rights.get(2) == Some(&b'x'))
+}
+
+/// Where the last segment of a module ends, with its bss; 0 if that is not known.
+fn end_of_module(text: &[u8], path: &[u8]) -> u64 {
+    let first = rows(text).find(|row| row.path == path && row.offset == 0);
+    let Some(row) = first.filter(|row| row.rights.first() == Some(&b'r')) else {
+        return 0;
+    };
+    const MAGIC: u64 = u64::from_le_bytes(*b"\x7fELF\x02\x01\x01\0");
+    const LOADED: u64 = 1;
+    const HALF: u64 = 0xffff_ffff;
+    // SAFETY: the page is mapped and can be read, and the linker has read the same: the file's
+    // header, and segments as it says.
+    unsafe {
+        if sys::word(row.start) & !(0xff << 56) != MAGIC & !(0xff << 56) {
+            return 0;
+        }
+        let (segments, number) = (sys::word(row.start + 32), sys::word(row.start + 56) & 0xffff);
+        if segments + number * 56 > row.end - row.start {
+            return 0;
+        }
+        let places = (0..number)
+            .map(|at| row.start + segments + at * 56)
+            .filter(|&at| sys::word(at) & HALF == LOADED)
+            .map(|at| [sys::word(at + 8), sys::word(at + 16), sys::word(at + 40)]);
+        let base = places.clone().find(|place| place[0] == 0);
+        let end = places.map(|[_, address, len]| address + len).max();
+        match (base, end) {
+            (Some([_, first, _]), Some(end)) => {
+                (row.start - (first & !(PAGE - 1)) + end).next_multiple_of(PAGE)
+            }
+            _ => 0,
+        }
+    }
 }
 
 /// A library is being mapped.
