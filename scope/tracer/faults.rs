@@ -105,7 +105,7 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
     }
     // Whatever was stepped, a handler of signals came between.
     context.eflags &= !TRAP_FLAG;
-    if thunk.plan == Plan::Copy as u8 {
+    if [Plan::Copy as u8, Plan::Call as u8].contains(&thunk.plan) {
         patches::consider(context.rip, thunk.faults, &bytes, len);
     }
     access(&thunk, &zone, info, context)

@@ -47,8 +47,10 @@ struct Patch {
     new: [u8; 8],
 }
 
-/// Most patches, and places of bodies: each may need a mapping.
-const MOST: usize = 1 << 13;
+/// Most patches.
+const MOST: usize = 1 << 15;
+/// Most places of bodies, each a mapping: processes have 2^16 of them.
+const MOST_PLACES: usize = 1 << 13;
 /// Faults of an instruction before it is patched; it is tried again after twice as many.
 const LEAST_FAULTS: u64 = 8;
 /// Prefixes that a jump ignores. `e9` is the jump.
@@ -73,7 +75,8 @@ static TEMPLATES: AtomicU64 = AtomicU64::new(0);
 /// By `run`: open addressing over twice as many slots.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 /// Memory for bodies: up to where it is used, and its end.
-static PLACES: [[AtomicU64; 2]; MOST] = [const { [const { AtomicU64::new(0) }; 2] }; MOST];
+static PLACES: [[AtomicU64; 2]; MOST_PLACES] =
+    [const { [const { AtomicU64::new(0) }; 2] }; MOST_PLACES];
 
 /// Before all else; false if the machine does not allow it.
 pub(crate) fn init() -> bool {

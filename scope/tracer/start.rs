@@ -278,10 +278,7 @@ fn take(is_first: bool) {
         } else {
             row.end
         };
-        if end <= row.start
-            || zones::touches(row.start, end)
-            || zones::is_in_arena(row.start)
-        {
+        if end <= row.start || zones::touches(row.start, end) || zones::is_in_arena(row.start) {
             continue;
         }
         if let Some(delta) = zones::reserve_alias(row.start, end - row.start) {
@@ -310,7 +307,10 @@ fn end_of_module(text: &[u8], path: &[u8]) -> u64 {
         if sys::word(row.start) & !(0xff << 56) != MAGIC & !(0xff << 56) {
             return 0;
         }
-        let (segments, number) = (sys::word(row.start + 32), sys::word(row.start + 56) & 0xffff);
+        let (segments, number) = (
+            sys::word(row.start + 32),
+            sys::word(row.start + 56) & 0xffff,
+        );
         if segments + number * 56 > row.end - row.start {
             return 0;
         }

@@ -98,6 +98,8 @@ pub const BODY: usize = 192;
 /// run:
 ///     the instruction, on [S]
 ///     pop S;  lea rsp, [rsp + 128];  jmp [next]
+///             or, of a call: mov S, [S];  xchg S, [rsp];  mov [rsp + 128], next;  ret 120
+///             and of a jump: mov S, [S];  xchg S, [rsp];  ret 128
 /// next:       where the program goes on
 /// recorder:   to be filled in by the tracer
 /// site:       a `Site`

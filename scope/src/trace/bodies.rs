@@ -56,7 +56,7 @@ pub(super) fn body(question: &Question) -> Body {
 /// is not of the kind that can be patched.
 fn scratch_of(instruction: &Instruction) -> Option<Register> {
     let is_plain = has_one_operand(instruction)
-        && instruction.flow_control() == FlowControl::Next
+        && (instruction.flow_control() == FlowControl::Next || is_transfer(instruction))
         && !is_far(instruction.code())
         && !names_bits(instruction)
         && !matches!(instruction.memory_segment(), Register::FS | Register::GS);
@@ -69,12 +69,19 @@ fn scratch_of(instruction: &Instruction) -> Option<Register> {
         { info.used_registers().iter() }.any(|used| used.register().full_register() == register)
     };
     // The stack pointer is lower while the body runs.
-    if uses(Register::RSP) {
+    let names_stack =
+        [instruction.memory_base(), instruction.memory_index()].contains(&Register::RSP);
+    if names_stack || uses(Register::RSP) && !is_transfer(instruction) {
         return None;
     }
     let is_high = (0..instruction.op_count()).any(|at| HIGH.contains(&instruction.op_register(at)));
     let some = if is_high { &SCRATCH[..2] } else { &SCRATCH[..] };
     some.iter().copied().find(|&register| !uses(register))
+}
+
+/// Whether it is a jump or a call to where a word in memory says.
+fn is_transfer(instruction: &Instruction) -> bool {
+    matches!(instruction.code(), Code::Jmp_rm64 | Code::Call_rm64)
 }
 
 /// Whether a register names a bit, which may lie beyond the operand.
@@ -112,10 +119,14 @@ fn code(instruction: &Instruction, scratch: Register) -> Result<Body, IcedError>
         put(&mut code, &Instruction::with1(Code::Pop_r64, register)?)?;
     }
     let run = code.len();
-    put(&mut code, &aimed(instruction, scratch))?;
-    put(&mut code, &Instruction::with1(Code::Pop_r64, scratch)?)?;
-    code.extend([0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]); // lea rsp, [rsp + 128]
-    code.extend([0xff, 0x25, 0, 0, 0, 0]); // jmp [rip]
+    if is_transfer(instruction) {
+        transfer(instruction, scratch, &mut code)?;
+    } else {
+        put(&mut code, &aimed(instruction, scratch))?;
+        put(&mut code, &Instruction::with1(Code::Pop_r64, scratch)?)?;
+        code.extend([0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]); // lea rsp, [rsp + 128]
+        code.extend([0xff, 0x25, 0, 0, 0, 0]); // jmp [rip]
+    }
     code.extend(instruction.next_ip().to_le_bytes());
     let recorder = code.len();
     code.extend([0; 8]);
@@ -140,6 +151,35 @@ fn code(instruction: &Instruction, scratch: Register) -> Result<Body, IcedError>
         None => return Ok(REFUSED),
     }
     Ok(body)
+}
+
+/// The end of a body that jumps or calls: the target takes the place of the scratch register's own
+/// value on the stack, and is returned to.
+fn transfer(from: &Instruction, scratch: Register, code: &mut Vec<u8>) -> Result<(), IcedError> {
+    let target = MemoryOperand::with_base(scratch);
+    put(
+        code,
+        &Instruction::with2(Code::Mov_r64_rm64, scratch, target)?,
+    )?;
+    let place = MemoryOperand::with_base(Register::RSP);
+    put(
+        code,
+        &Instruction::with2(Code::Xchg_rm64_r64, place, scratch)?,
+    )?;
+    let mut below = 128_u8;
+    if from.code() == Code::Call_rm64 {
+        // Above the target and what `ret` skips: `mov dword ptr [rsp + ..], ..`, twice.
+        for (at, half) in [0, 4]
+            .into_iter()
+            .zip(from.next_ip().to_le_bytes().chunks(4))
+        {
+            code.extend([0xc7, 0x84, 0x24, below + at, 0, 0, 0]);
+            code.extend(half);
+        }
+        below -= 8;
+    }
+    code.extend([0xc2, below, 0]); // ret ..
+    Ok(())
 }
 
 fn put(code: &mut Vec<u8>, instruction: &Instruction) -> Result<(), IcedError> {
@@ -244,7 +284,7 @@ mod tests {
         let refused: [&[u8]; 8] = [
             &[0x48, 0x8b, 0x04, 0x24],             // mov rax, [rsp]
             &[0xff, 0x30],                         // push [rax]
-            &[0xff, 0x10],                         // call [rax]
+            &[0xff, 0x14, 0x24],                   // call [rsp]
             &[0x0f, 0xab, 0x08],                   // bts [rax], ecx
             &[0x64, 0x8b, 0x00],                   // mov eax, fs:[rax]
             &[0xa4],                               // movsb
@@ -254,6 +294,16 @@ mod tests {
         for bytes in refused {
             assert_eq!(body_of(bytes).len, 0, "{bytes:x?}");
         }
+        // call [rax]
+        let body = body_of(&[0xff, 0x10]);
+        let expected = [
+            "Mov_r64_rm64",
+            "Xchg_rm64_r64",
+            "Mov_rm32_imm32",
+            "Mov_rm32_imm32",
+            "Retnq_imm16",
+        ];
+        assert_eq!(decoded(&body, body.run, 5), expected);
         // Beside `ah` only registers without a prefix will do: `mov [rsi], ah` has `rbx`.
         assert_eq!(body_of(&[0x88, 0x26]).scratch, 3);
     }
