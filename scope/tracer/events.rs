@@ -61,7 +61,8 @@ pub(crate) unsafe fn init(most: u64) -> bool {
             let fixed = if old == 0 { 0 } else { sys::MAP_FIXED };
             let both = sys::PROT_READ | sys::PROT_WRITE;
             let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | fixed;
-            let map = sys::map(old, len, both, flags, fd.cast_signed(), 0);
+            let place = if old == 0 { sys::far(len) } else { old };
+            let map = sys::map(place, len, both, flags, fd.cast_signed(), 0);
             sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
             if sys::failed(map) {
                 return false;

@@ -28,7 +28,7 @@ pub(crate) fn init() -> bool {
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
     let both = sys::PROT_READ | sys::PROT_WRITE;
     // SAFETY: it is put where nothing is.
-    let pages = unsafe { sys::map(0, SPACE / PAGE, both, flags, -1, 0) };
+    let pages = unsafe { sys::map(sys::far(SPACE / PAGE), SPACE / PAGE, both, flags, -1, 0) };
     if sys::failed(pages) {
         return false;
     }

@@ -131,11 +131,23 @@ pub(crate) unsafe fn map(
     }
 }
 
+/// Where memory of ours that was mapped last begins.
+static FAR: AtomicU64 = AtomicU64::new(0);
+
+/// Where to put memory of ours: far from the program's code, near which patches need room.
+pub(crate) fn far(len: u64) -> u64 {
+    const DISTANCE: u64 = 1 << 40;
+    let own = ((&raw const FAR) as u64).saturating_sub(DISTANCE) & !(PAGE - 1);
+    let _ = FAR.compare_exchange(0, own, Relaxed, Relaxed);
+    let len = len.next_multiple_of(PAGE);
+    FAR.fetch_sub(len, Relaxed) - len
+}
+
 /// New memory for ourselves, of zeros.
 pub(crate) fn memory(len: u64) -> u64 {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // SAFETY: it is put where nothing is.
-    let address = unsafe { map(0, len, PROT_READ | PROT_WRITE, flags, -1, 0) };
+    let address = unsafe { map(far(len), len, PROT_READ | PROT_WRITE, flags, -1, 0) };
     if failed(address) {
         die(b"no memory for the tracer");
     }

@@ -97,8 +97,9 @@ pub(crate) fn init() {
     ZONES.store(sys::memory((MOST * size_of::<Zone>()) as u64), Relaxed);
     FD.store(new_file(), Relaxed);
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    let len = 2 * PAIRS * STRIPE + STRIPE;
     // SAFETY: it is put where nothing is.
-    let arena = unsafe { sys::map(0, 2 * PAIRS * STRIPE + STRIPE, sys::PROT_NONE, flags, -1, 0) };
+    let arena = unsafe { sys::map(sys::far(len), len, sys::PROT_NONE, flags, -1, 0) };
     if !sys::failed(arena) {
         let arena = arena.cast_unsigned().next_multiple_of(STRIPE);
         ARENA.store(arena, Relaxed);
