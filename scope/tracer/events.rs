@@ -58,10 +58,13 @@ pub(crate) unsafe fn init(most: u64) -> bool {
                 return false;
             }
             let old = MAP.load(Relaxed);
-            let fixed = if old == 0 { 0 } else { sys::MAP_FIXED };
+            // For files, some kernels do not look at where we would like to have them.
+            let (place, how) = match old {
+                0 => (sys::far(len), sys::MAP_FIXED_NOREPLACE),
+                old => (old, sys::MAP_FIXED),
+            };
             let both = sys::PROT_READ | sys::PROT_WRITE;
-            let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | fixed;
-            let place = if old == 0 { sys::far(len) } else { old };
+            let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | how;
             let map = sys::map(place, len, both, flags, fd.cast_signed(), 0);
             sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
             if sys::failed(map) {

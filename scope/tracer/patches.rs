@@ -331,21 +331,37 @@ fn take_back(ip: u64) {
 /// Changes code that other threads may run: who comes by meanwhile traps, and waits for the lock.
 fn poke(at: u64, bytes: &[u8]) {
     const BREAK: [u8; 1] = [0xcc];
-    let start = at & !(PAGE - 1);
-    let len = (at + bytes.len() as u64).next_multiple_of(PAGE) - start;
-    let code = sys::PROT_READ | sys::PROT_EXEC;
+    for (at, part) in [(at, &BREAK[..]), (at + 1, &bytes[1..]), (at, &bytes[..1])] {
+        write_code(at, part);
+        // All threads see it before the next step.
+        const SYNC_CORE: u64 = 32;
+        // SAFETY: has no requirements.
+        unsafe { sys::call(sys::MEMBARRIER, [SYNC_CORE, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Writes bytes of code.
+fn write_code(at: u64, bytes: &[u8]) {
+    const READ_AND_WRITE: u64 = 2;
+    let len = bytes.len() as u64;
+    let name = c"/proc/self/mem".as_ptr() as u64;
     // SAFETY: the tool has seen the file of this code, which is mapped to be read and executed.
     unsafe {
-        if sys::failed(sys::protect(start, len, code | sys::PROT_WRITE)) {
+        // Where that is allowed, the mapping stays one.
+        let fd = sys::call(sys::OPEN, [name, READ_AND_WRITE, 0, 0, 0, 0]).cast_unsigned();
+        let written = sys::call(sys::PWRITE, [fd, bytes.as_ptr() as u64, len, at, 0, 0]);
+        sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+        if written.cast_unsigned() == len {
+            return;
+        }
+        let start = at & !(PAGE - 1);
+        let pages = (at + len).next_multiple_of(PAGE) - start;
+        let code = sys::PROT_READ | sys::PROT_EXEC;
+        if sys::failed(sys::protect(start, pages, code | sys::PROT_WRITE)) {
             sys::die(b"code cannot be patched");
         }
-        for (at, part) in [(at, &BREAK[..]), (at + 1, &bytes[1..]), (at, &bytes[..1])] {
-            sys::copy(at, part.as_ptr() as u64, part.len() as u64);
-            // All threads see it before the next step.
-            const SYNC_CORE: u64 = 32;
-            sys::call(sys::MEMBARRIER, [SYNC_CORE, 0, 0, 0, 0, 0]);
-        }
-        sys::protect(start, len, code);
+        sys::copy(at, bytes.as_ptr() as u64, len);
+        sys::protect(start, pages, code);
     }
 }
 

@@ -17,6 +17,7 @@ pub(crate) const MUNMAP: u64 = 11;
 pub(crate) const BRK: u64 = 12;
 pub(crate) const RT_SIGACTION: u64 = 13;
 pub(crate) const RT_SIGPROCMASK: u64 = 14;
+pub(crate) const PWRITE: u64 = 18;
 pub(crate) const RT_SIGRETURN: u64 = 15;
 pub(crate) const MREMAP: u64 = 25;
 pub(crate) const MADVISE: u64 = 28;
