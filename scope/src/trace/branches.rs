@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
@@ -12,7 +13,18 @@ use super::wire::Question;
 
 /// Files of code that were looked at.
 #[derive(Default)]
-pub(super) struct Files(HashMap<PathBuf, Option<File>>);
+pub(super) struct Files {
+    files: HashMap<PathBuf, Option<File>>,
+    /// Where processes have them mapped.
+    rows: HashMap<i32, Vec<Row>>,
+}
+
+/// Code of a file in a process.
+struct Row {
+    addresses: Range<u64>,
+    offset: u64,
+    path: PathBuf,
+}
 
 struct File {
     bytes: Vec<u8>,
@@ -23,44 +35,54 @@ struct File {
 impl Files {
     /// Whether the instruction may be patched that process `pid` asks about, of `len` bytes.
     pub(super) fn allow(&mut self, pid: i32, question: &Question, len: u64) -> bool {
-        let Some((path, at)) = mapped(pid, question.ip) else {
+        let Some((path, at)) = self.mapped(pid, question.ip) else {
             return false;
         };
         let file = self
-            .0
+            .files
             .entry(path)
             .or_insert_with_key(|path| File::read(path));
-        let own = { question.bytes.iter() }.take(usize::try_from(len).unwrap_or(0));
-        file.as_ref().is_some_and(|file| {
-            let there = file
-                .bytes
-                .iter()
-                .skip(usize::try_from(at).unwrap_or(usize::MAX));
-            let first = file.targets.partition_point(|&target| target <= at);
-            own.eq(there.take(usize::try_from(len).unwrap_or(0)))
-                && file
-                    .targets
-                    .get(first)
-                    .is_none_or(|&target| target >= at + len)
-        })
+        let Some(file) = file else {
+            return false;
+        };
+        let range = |it: u64| usize::try_from(it).unwrap_or(usize::MAX);
+        let there = file.bytes.get(range(at)..range(at.saturating_add(len)));
+        let own = question.bytes.get(..range(len));
+        let first = file.targets.partition_point(|&target| target <= at);
+        let next = file.targets.get(first).copied().unwrap_or(u64::MAX);
+        there.is_some() && there == own && next >= at + len
+    }
+
+    /// The file that is mapped at an address as code, and the offset in it. What was mapped before
+    /// may be gone: whoever asks compares the bytes.
+    fn mapped(&mut self, pid: i32, address: u64) -> Option<(PathBuf, u64)> {
+        let rows = self.rows.entry(pid).or_default();
+        let is_there = |row: &&Row| row.addresses.contains(&address);
+        if !rows.iter().any(|row| is_there(&row)) {
+            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+            *rows = maps.lines().filter_map(row).collect();
+        }
+        let row = rows.iter().find(is_there)?;
+        let at = address - row.addresses.start + row.offset;
+        Some((row.path.clone(), at))
     }
 }
 
-/// The file that is mapped at an address as code, and the offset in it.
-fn mapped(pid: i32, address: u64) -> Option<(PathBuf, u64)> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+/// A line of `/proc/PID/maps`, if it is of code in a file.
+fn row(line: &str) -> Option<Row> {
     let hex = |text: &str| u64::from_str_radix(text, 16).ok();
-    maps.lines().find_map(|line| {
-        let mut words = line.splitn(6, ' ');
-        let (start, end) = words.next()?.split_once('-')?;
-        let [start, end] = [hex(start)?, hex(end)?];
-        if !(start..end).contains(&address) || words.next()? != "r-xp" {
-            return None;
-        }
-        let offset = hex(words.next()?)?;
-        let path = words.nth(2)?.trim_start();
-        path.starts_with('/')
-            .then(|| (PathBuf::from(path), address - start + offset))
+    let mut words = line.splitn(6, ' ');
+    let (start, end) = words.next()?.split_once('-')?;
+    let addresses = hex(start)?..hex(end)?;
+    if words.next()? != "r-xp" {
+        return None;
+    }
+    let offset = hex(words.next()?)?;
+    let path = PathBuf::from(words.nth(2)?.trim_start());
+    path.is_absolute().then_some(Row {
+        addresses,
+        offset,
+        path,
     })
 }
 
@@ -116,7 +138,7 @@ mod tests {
             bytes,
         };
         let mut files = Files::default();
-        let (path, at) = mapped(pid, own).unwrap();
+        let (path, at) = files.mapped(pid, own).unwrap();
         assert_eq!(path, std::env::current_exe().unwrap());
         let code = fs::read(&path).unwrap();
         let at = usize::try_from(at).unwrap();
@@ -129,7 +151,7 @@ mod tests {
         let place = std::ptr::from_ref(&*data).addr() as u64;
         assert!(!files.allow(pid, &question(place, bytes), 1));
         // Somewhere a branch leads behind the first byte of some stretch of sixteen.
-        let targets = &files.0[&path].as_ref().unwrap().targets;
+        let targets = &files.files[&path].as_ref().unwrap().targets;
         let target = *targets.iter().find(|&&target| target > at as u64).unwrap();
         let before = usize::try_from(target).unwrap() - 1;
         let ip = own - at as u64 + before as u64;
