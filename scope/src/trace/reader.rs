@@ -229,21 +229,20 @@ impl Maps {
     /// Reads the file beside a file of events. What cannot be read is left out: names get poorer.
     #[must_use]
     pub fn of(events: &Path) -> Maps {
-        let mut text = String::new();
         let pid = events
             .file_stem()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
         let process = pid.split('.').next().unwrap_or_default();
+        let read = |name: &str| {
+            let bytes = fs::read(events.with_file_name(format!("{name}.maps")));
+            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+        };
         // The first is of the start; the other has libraries that came later.
-        for name in [format!("{pid}.maps"), format!("{process}.maps")] {
-            if let Ok(part) = fs::read(events.with_file_name(name)) {
-                text.push_str(&String::from_utf8_lossy(&part));
-            }
-        }
+        let (first, later) = (read(&pid), read(process));
         let mut maps = Maps::default();
-        for line in text.lines() {
+        for line in first.lines().chain(of_program(&first, &later)) {
             maps.line(line);
         }
         maps.rows.sort_by_key(|row| row.start);
@@ -252,7 +251,8 @@ impl Maps {
 
     fn line(&mut self, line: &str) {
         let mut words = line.splitn(6, ' ');
-        let (Some(range), Some(rights), Some(offset)) = (words.next(), words.next(), words.next())
+        let (Some(range), Some(mut rights), Some(offset)) =
+            (words.next(), words.next(), words.next())
         else {
             return;
         };
@@ -271,6 +271,12 @@ impl Maps {
             .rows
             .last()
             .filter(|row| row.end == start && row.name.starts_with('/'));
+        // What the tracer has put there: data of the file before it, or none of the program's.
+        if name.starts_with("/memfd:ccscope") {
+            let Some(before) = before else { return };
+            name.clone_from(&before.name);
+            rights = "rw-p";
+        }
         if name.is_empty()
             && let Some(before) = before
         {
@@ -300,6 +306,24 @@ impl Maps {
             .checked_sub(1)?;
         self.rows.get(at).filter(|row| address < row.end)
     }
+}
+
+/// The lines of later copies of the mappings that are of the same program as the first: a process
+/// that becomes another program has copies of both.
+fn of_program<'t>(first: &str, later: &'t str) -> impl Iterator<Item = &'t str> {
+    let is_file = |line: &&str| line.contains('/');
+    let own = first.lines().find(is_file).unwrap_or_default().to_owned();
+    let start = |line: &str| {
+        let hex = line.split('-').next().unwrap_or_default();
+        u64::from_str_radix(hex, 16).unwrap_or(0)
+    };
+    let lines: Vec<&str> = later.lines().collect();
+    let copies = lines.chunk_by(|a, b| start(a) <= start(b));
+    let of_it: Vec<&str> = { copies.filter(|copy| copy.contains(&&*own)) }
+        .flatten()
+        .copied()
+        .collect();
+    of_it.into_iter()
 }
 
 /// The file of a module.
@@ -403,6 +427,29 @@ mod tests {
                 .to_string()
                 .contains("version")
         );
+    }
+
+    #[test]
+    fn later_mappings_are_those_of_the_same_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = "1000-2000 r--p 00000000 08:01 5 /none";
+        let lib = "\
+            500-600 rwxp 00000000 00:00 0 \n1000-2000 r--p 00000000 08:01 5 /none\n\
+            7000-8000 r--p 00000000 08:01 6 /lib\n8000-9000 ---s 00001000 00:01 7 /memfd:ccscope\n\
+            a000-b000 rw-s 00001000 00:01 7 /memfd:ccscope\n";
+        let other = "1000-3000 r--p 00000000 08:01 5 /other\n5000-6000 r--p 00000000 08:01 5 /x\n";
+        let events = folder.path().join("7.0.events");
+        fs::write(folder.path().join("7.0.maps"), format!("{own}\n")).unwrap();
+        fs::write(folder.path().join("7.maps"), format!("{lib}{other}")).unwrap();
+        let rows = Maps::of(&events).rows;
+        let names: Vec<(u64, &str)> = rows.iter().map(|it| (it.start, &*it.name)).collect();
+        let expected = [
+            (0x500, ""),
+            (0x1000, "/none"),
+            (0x7000, "/lib"),
+            (0x8000, "/lib"),
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]
