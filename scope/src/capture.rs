@@ -119,6 +119,8 @@ pub fn profile_and_numbers(
         curve.iter_mut().for_each(|point| point.requested = 0);
     }
     let profile = Profile {
+        mappings: Vec::new(),
+        pages: Vec::new(),
         run: complete(run, &header, recorded, &total),
         curve,
         total,

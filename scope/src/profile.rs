@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 /// Entries of [`Site::sizes`] and [`Site::lifetimes`].
 pub const BUCKETS: usize = 48;
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Parts of equal length of a traced run.
+pub const PARTS: u8 = 64;
 
 /// A run of one process.
 ///
@@ -26,6 +30,10 @@ pub struct Profile {
     pub edges: Vec<Edge>,
     /// With `--regions`: functions and spans by call path, callers first.
     pub regions: Vec<Region>,
+    /// Of `ccscope trace`: the memory of the process, by address.
+    pub mappings: Vec<Mapping>,
+    /// Its pages that were accessed, by page and part.
+    pub pages: Vec<PageUse>,
     /// Chunks that were alive at the end, and of those freed the first 31 of each site and 16 more
     /// for each time their number doubles; with `--full`, all.
     pub chunks: Vec<Chunk>,
@@ -321,6 +329,34 @@ pub struct Footprint {
     pub total: u64,
     /// Of the largest invocation.
     pub max: u64,
+}
+
+/// Neighbouring pages of one origin, of a process that was traced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// First byte, a multiple of [`PAGE`].
+    pub start: u64,
+    /// Behind the last byte, likewise.
+    pub end: u64,
+    /// File name of the executable or library, with ` (bss)` behind it for its zeroed data;
+    /// `[heap]`, `[stack]` and the like; `[mapped]` for memory without a name.
+    pub name: String,
+    /// As `rw-p`; empty for what was mapped while the program ran.
+    pub rights: String,
+    pub is_traced: bool,
+}
+
+/// Accesses of a page in one part of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageUse {
+    /// Its address divided by [`PAGE`].
+    pub page: u64,
+    /// One of [`PARTS`] parts of the run, each of as many events.
+    pub part: u8,
+    pub loads: u64,
+    pub stores: u64,
+    /// Blocks that were copied, stored or fetched, each once for each page that it touches.
+    pub blocks: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

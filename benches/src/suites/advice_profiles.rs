@@ -71,6 +71,8 @@ fn objects(count: u64, words: u64, is_vector: bool, windows: Vec<Vec<Access>>) -
         curve: Vec::new(),
         resident: Vec::new(),
         regions: Vec::new(),
+        mappings: Vec::new(),
+        pages: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: (2..).zip(windows).map(window).collect(),

@@ -66,6 +66,8 @@ fn profile(sites: u64) -> Profile {
         curve: Vec::new(),
         resident: Vec::new(),
         regions: Vec::new(),
+        mappings: Vec::new(),
+        pages: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

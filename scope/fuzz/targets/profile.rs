@@ -45,7 +45,7 @@ fn framed(mut bytes: &[u8]) -> Vec<u8> {
         } else {
             u32::from(*content)
         };
-        let kind = u32::from(kind % 12) + 1;
+        let kind = u32::from(kind % 14) + 1;
         file.extend(section(kind, packing, content, u32::from(*items), stored));
         bytes = after;
     }

@@ -9,6 +9,7 @@ pub mod diff;
 pub mod fields;
 pub mod findings;
 pub mod misses;
+pub mod pages;
 pub mod regions;
 pub mod scores;
 pub mod splitting;

@@ -1,8 +1,8 @@
 //! A small profile, made by hand, with one waste at each site.
 
 use crate::profile::{
-    Access, BUCKETS, Edge, Exit, Field, Footprint, Frame, Group, Histogram, Point, Profile, Region,
-    RegionKind, Resident, Run, Site, Thread, Totals, Type, Window,
+    Access, BUCKETS, Edge, Exit, Field, Footprint, Frame, Group, Histogram, Mapping, PageUse,
+    Point, Profile, Region, RegionKind, Resident, Run, Site, Thread, Totals, Type, Window,
 };
 
 pub(crate) fn group(first: u64, last: u64, chunks: u64, lifetimes: u64, freed: u64) -> Group {
@@ -258,6 +258,8 @@ pub(crate) fn profile() -> Profile {
             },
         ],
         regions: Vec::new(),
+        mappings: Vec::new(),
+        pages: Vec::new(),
         edges: vec![Edge {
             from: 3,
             offset: 8,
@@ -290,6 +292,41 @@ pub(crate) fn window(time: u64, thread: u32, accesses: Vec<Access>) -> Window {
         thread,
         accesses,
     }
+}
+
+/// The memory of a small program, of which data and heap were accessed.
+pub(crate) fn pages() -> (Vec<Mapping>, Vec<PageUse>) {
+    let mapping = |name: &str, rights: &str, first: u64, pages: u64| Mapping {
+        start: first << 12,
+        end: (first + pages) << 12,
+        name: name.to_owned(),
+        rights: rights.to_owned(),
+        is_traced: rights == "rw-p" && name != "[stack]",
+    };
+    let mappings = vec![
+        mapping("demo", "r-xp", 0x400, 2),
+        mapping("demo", "r--p", 0x402, 1),
+        mapping("demo", "rw-p", 0x403, 1),
+        mapping("demo (bss)", "rw-p", 0x404, 2),
+        mapping("[heap]", "rw-p", 0x500, 33),
+        mapping("lib\u{1b}[31mc.so.6", "r-xp", 0x7_f000_0000, 256),
+        mapping("[stack]", "rw-p", 0x7_fff0_0000, 33),
+    ];
+    let used = |page, part, [loads, stores, blocks]: [u64; 3]| PageUse {
+        page,
+        part,
+        loads,
+        stores,
+        blocks,
+    };
+    let pages = vec![
+        used(0x403, 0, [7, 0, 0]),
+        used(0x500, 0, [100, 20, 1]),
+        used(0x500, 1, [30, 0, 0]),
+        used(0x501, 5, [1000, 0, 0]),
+        used(0x520, 63, [0, 1, 1]),
+    ];
+    (mappings, pages)
 }
 
 /// A thread, `main`, a matrix product of 3 MB, its rows, and a small sibling with a span.

@@ -53,6 +53,15 @@ enum Format {
 
 pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let profile = imports::open(&args.profile)?;
+    let has_regions = match args.to {
+        Format::Collapsed => true,
+        #[cfg(feature = "parquet")]
+        Format::Parquet => true,
+        _ => false,
+    };
+    if profile.regions.is_empty() || !has_regions {
+        show::needs_sites(&args.profile, &profile)?;
+    }
     #[cfg(feature = "parquet")]
     if args.to == Format::Parquet {
         let Some(folder) = &args.output else {
@@ -66,9 +75,6 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
             Machine::this(),
             folder,
         )?);
-    }
-    if args.to != Format::Collapsed {
-        show::needs_sites(&args.profile, &profile)?;
     }
     match &args.output {
         None => write(args, &profile, out),

@@ -55,10 +55,18 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     Ok(out.write_all(text.as_bytes())?)
 }
 
-/// Refuses a profile of regions, which is at `path`, for what is about sites.
+/// Refuses a profile of regions or of a trace, which is at `path`, for what is about sites.
 pub(super) fn needs_sites(path: &Path, profile: &Profile) -> Result<(), CliError> {
-    if profile.sites.is_empty() && !profile.regions.is_empty() {
-        let path = path.display();
+    let path = path.display();
+    if !profile.sites.is_empty() {
+        return Ok(());
+    }
+    if !profile.mappings.is_empty() {
+        return fail(format!(
+            "this profile is of a trace: it has pages, not sites: `ccscope report {path}`"
+        ));
+    }
+    if !profile.regions.is_empty() {
         return fail(format!(
             "this profile has regions, not sites: `ccscope show {path} --regions`"
         ));

@@ -151,6 +151,8 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         curve,
         resident: Vec::new(),
         regions: Vec::new(),
+        mappings: Vec::new(),
+        pages: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

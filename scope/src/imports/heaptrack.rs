@@ -438,6 +438,8 @@ impl File {
             curve: self.curve,
             resident: self.resident,
             regions: Vec::new(),
+            mappings: Vec::new(),
+            pages: Vec::new(),
             edges: Vec::new(),
             chunks: Vec::new(),
             windows: Vec::new(),

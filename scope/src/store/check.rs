@@ -1,8 +1,8 @@
 //! What holds in every profile, so that nothing that uses one need check it again: indices are
-//! of entries that are there, sums are numbers, and curves are in order of time.
+//! of entries that are there, sums are numbers, curves are in order of time, and pages in mappings.
 
 use crate::format;
-use crate::profile::{BUCKETS, Chunk, Point, Profile, Site, Window};
+use crate::profile::{BUCKETS, Chunk, Mapping, PAGE, PARTS, Point, Profile, Site, Window};
 
 /// Entries of a region's growth.
 const MAX_GROWTH: usize = 64;
@@ -28,6 +28,7 @@ pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
             return Err("the distribution of a region has not all its parts, or too many");
         }
     }
+    pages(profile)?;
     match profile
         .edges
         .iter()
@@ -83,6 +84,28 @@ fn curve(points: &[Point]) -> Result<(), &'static str> {
     } else {
         Err("a curve is not in order of time")
     }
+}
+
+fn pages(profile: &Profile) -> Result<(), &'static str> {
+    let mappings = &profile.mappings;
+    let is_whole = |it: &Mapping| {
+        it.start < it.end && it.start.is_multiple_of(PAGE) && it.end.is_multiple_of(PAGE)
+    };
+    if !mappings.iter().all(is_whole) || !mappings.is_sorted_by(|a, b| a.end <= b.start) {
+        return Err("mappings overlap, or are not of whole pages");
+    }
+    let in_order = (profile.pages).is_sorted_by(|a, b| (a.page, a.part) < (b.page, b.part));
+    if !in_order || profile.pages.iter().any(|it| it.part >= PARTS) {
+        return Err("pages are not in order of addresses and time");
+    }
+    let mut left = mappings.iter().peekable();
+    for it in &profile.pages {
+        while left.next_if(|next| next.end / PAGE <= it.page).is_some() {}
+        if left.peek().is_none_or(|next| it.page < next.start / PAGE) {
+            return Err("a page is in no mapping");
+        }
+    }
+    Ok(())
 }
 
 /// How many entries chunks and windows can refer to.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use super::section::{self, FILE_HEADER, HEADER, Header, Kind};
 use super::{WindowPart, check};
 use crate::Error;
-use crate::profile::{Chunk, Profile, Window};
+use crate::profile::{Chunk, PageUse, Profile, Window};
 
 /// A profile of which parts are read on demand.
 #[derive(Debug)]
@@ -126,11 +126,26 @@ impl<R: Read + Seek> Reader<R> {
             resident: self.all(Kind::RESIDENT)?,
             edges: self.all(Kind::EDGES)?,
             regions: self.all(Kind::REGIONS)?,
+            mappings: self.all(Kind::MAPPINGS)?,
+            pages: self.pages()?,
             chunks: Vec::new(),
             windows: Vec::new(),
         };
         check::profile(&profile).map_err(damaged)?;
         Ok(profile)
+    }
+
+    /// Pages, which are stored as distances.
+    fn pages(&mut self) -> Result<Vec<PageUse>, Error> {
+        let mut pages: Vec<PageUse> = self.all(Kind::PAGES)?;
+        let mut at = 0_u64;
+        for it in &mut pages {
+            at = at
+                .checked_add(it.page)
+                .ok_or_else(|| damaged("a page is beyond all memory"))?;
+            it.page = at;
+        }
+        Ok(pages)
     }
 
     /// The profile with its chunks and windows.

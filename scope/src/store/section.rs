@@ -35,6 +35,8 @@ impl Kind {
     pub(super) const WINDOWS: Kind = Kind(10);
     pub(super) const CHUNKS: Kind = Kind(11);
     pub(super) const REGIONS: Kind = Kind(12);
+    pub(super) const MAPPINGS: Kind = Kind(13);
+    pub(super) const PAGES: Kind = Kind(14);
     /// The last section; its number of items is the number of sections before.
     pub(super) const END: Kind = Kind(u32::MAX);
 }

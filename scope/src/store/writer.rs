@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::section::{self, Kind, TARGET_CONTENT};
 use super::{PART_LEN, WindowPart};
 use crate::Error;
-use crate::profile::{Chunk, Profile};
+use crate::profile::{Chunk, PageUse, Profile};
 
 /// Puts the profile at `path` when it is complete.
 pub(super) fn save(
@@ -71,6 +71,14 @@ fn write_with(
     sections.items(Kind::RESIDENT, &profile.resident)?;
     sections.items(Kind::EDGES, &profile.edges)?;
     sections.items(Kind::REGIONS, &profile.regions)?;
+    sections.items(Kind::MAPPINGS, &profile.mappings)?;
+    let mut before = 0;
+    let pages = profile.pages.iter().map(|it| {
+        let page = it.page.wrapping_sub(before);
+        before = it.page;
+        PageUse { page, ..*it }
+    });
+    sections.items(Kind::PAGES, pages)?;
     let parts = profile.windows.iter().flat_map(|window| {
         // A burst without accesses has a part, too.
         let rest = window

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::analyses::curves::{gap_at_peak, phases};
+use crate::analyses::pages::{MappingUse, by_mapping};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
 use crate::profile::{Frame, Point, Profile, Resident, Site, Thread};
@@ -48,6 +49,7 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
         "edges": value(&profile.edges),
         "regions": value(&profile.regions),
+        "mappings": by_mapping(profile).iter().map(mapping).collect::<Vec<Value>>(),
         "curve": curve(&profile.curve),
         "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
         "phases": value(&phases(profile, PHASES)),
@@ -71,6 +73,15 @@ fn curve(points: &[Point]) -> Vec<Value> {
         })
     };
     points.iter().map(point).collect()
+}
+
+fn mapping(of: &MappingUse<'_>) -> Value {
+    let (it, counts) = (of.mapping, of.counts);
+    json!({
+        "start": it.start, "end": it.end, "name": it.name, "rights": it.rights,
+        "is_traced": it.is_traced, "pages": of.pages(), "touched": of.touched,
+        "loads": counts.loads, "stores": counts.stores, "blocks": counts.blocks,
+    })
 }
 
 fn frame(frame: &Frame) -> Value {

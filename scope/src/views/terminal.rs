@@ -21,6 +21,7 @@ pub use regions::regions;
 pub(in crate::views) use regions::{region_finding, region_name};
 pub use site::source;
 
+mod pages;
 mod regions;
 mod site;
 
@@ -29,6 +30,7 @@ pub const SCREEN: usize = 40;
 /// Rows of the summary's tables.
 const SUMMARY_SITES: usize = 5;
 const SUMMARY_REGIONS: usize = 16;
+const SUMMARY_MAPPINGS: usize = 20;
 const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
 /// A smaller part of the peak that is not touched needs no line.
@@ -252,8 +254,9 @@ impl<'a> View<'a> {
         ))
     }
 
-    fn totals(&mut self) {
-        let (run, total) = (&self.profile.run, &self.profile.total);
+    /// What ran, and how it ended.
+    fn title(&self) -> String {
+        let run = &self.profile.run;
         let exit = match run.exit {
             Exit::Code(code) => format!("exit {code}"),
             Exit::Signal(signal) => match SIGNALS.iter().find(|it| it.0 == signal) {
@@ -263,10 +266,19 @@ impl<'a> View<'a> {
             Exit::Unknown => "end not seen".to_owned(),
         };
         let command: Vec<String> = run.command.iter().map(|word| escape(word)).collect();
-        let threads = plural(self.profile.threads.len() as u64, "thread");
-        let tail = format!(": {exit} after {}, {threads}", seconds(run.seconds));
+        let mut tail = format!(": {exit} after {}", seconds(run.seconds));
+        // A trace has none.
+        if self.profile.mappings.is_empty() {
+            let threads = plural(self.profile.threads.len() as u64, "thread");
+            let _infallible = write!(tail, ", {threads}");
+        }
         let room = self.width.saturating_sub(tail.len());
-        let title = format!("{}{tail}", fit_middle(&command.join(" "), room));
+        format!("{}{tail}", fit_middle(&command.join(" "), room))
+    }
+
+    fn totals(&mut self) {
+        let (run, total) = (&self.profile.run, &self.profile.total);
+        let title = self.title();
 
         let peak_at = self.profile.seconds(total.peak_time.max(1));
         let mut memory = format!("peak {}", bytes(total.peak_usable));
@@ -437,6 +449,12 @@ pub(super) fn range(interval: &Interval) -> String {
 #[must_use]
 pub fn summary(profile: &Profile, options: &Options) -> String {
     let mut view = View::new(profile, options);
+    if !profile.mappings.is_empty() {
+        view.head(&view.title());
+        view.pages(options.rows.min(SUMMARY_MAPPINGS));
+        view.notes(&profile.run.caveats);
+        return view.out;
+    }
     view.totals();
     view.untouched();
     view.curves();

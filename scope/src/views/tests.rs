@@ -372,8 +372,10 @@ pub(super) fn assert_documented(all: &Value, chapter: &str) -> usize {
 fn json_has_the_documented_keys() {
     let mut run = run();
     run.regions = test_profile::regions();
+    (run.mappings, run.pages) = test_profile::pages();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(assert_documented(&all, "JSON"), 26);
+    assert_eq!(assert_documented(&all, "JSON"), 27);
+    assert_eq!(all["mappings"][4]["loads"], 1130);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
     assert_eq!(all["findings"][0]["kind"], "partly-used");
@@ -573,6 +575,43 @@ fn regions_that_touch_nothing_have_no_row() {
     assert!(text.contains("\n2 of 4 regions shown"), "{text}");
     assert!(
         text.contains("`--rows 4`") && text.contains("--all-memory"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_trace_is_summed_up_by_mapping() {
+    let mut run = run();
+    (run.mappings, run.pages) = test_profile::pages();
+    run.run.caveats = vec!["Of heap only.".to_owned()];
+    let text = summary(&run, &options(80));
+    let expected = "
+accesses     1,137 loads, 21 stores, 2 blocks
+pages        4 of 36 accessed (16.4 kB), in 7 mappings
+
+pages  accessed  loads  stores  blocks  mapping
+    1         1      7       0       0  demo data
+   33         3  1,130      21       2  [heap]
+
+not accessed 2 pages in 1 mapping
+not traced   292 pages in 4 mappings
+note         Of heap only.
+";
+    assert!(text.ends_with(expected), "{text}");
+    let few = Options {
+        rows: 1,
+        ..options(60)
+    };
+    let text = summary(&run, &few);
+    assert!(
+        !text.contains("demo data") && text.contains("\nshown        1 of 2 mappings, those"),
+        "{text}"
+    );
+    run.mappings[4].name = "\u{1b}[31m".repeat(100);
+    let text = summary(&run, &options(60));
+    assert!(
+        text.lines()
+            .all(|line| line.len() <= 62 && !line.contains('\u{1b}')),
         "{text}"
     );
 }

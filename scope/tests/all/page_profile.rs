@@ -107,6 +107,8 @@ pub(crate) fn profile(sites: usize) -> Profile {
         frames: (0..functions).map(frame).collect(),
         types: (0..300).map(type_of).collect(),
         regions: Vec::new(),
+        mappings: Vec::new(),
+        pages: Vec::new(),
         edges: (0..100)
             .map(|i| Edge {
                 from: i,

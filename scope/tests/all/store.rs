@@ -3,8 +3,8 @@
 use std::io::Cursor;
 
 use ccscope::profile::{
-    Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Point, Profile, Region, RegionKind,
-    Resident, Run, Site, Thread, Totals, Type, Window,
+    Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Mapping, PageUse, Point, Profile,
+    Region, RegionKind, Resident, Run, Site, Thread, Totals, Type, Window,
 };
 use ccscope::store::{self, Reader};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -100,6 +100,35 @@ fn access(g: &mut Gen, sites: usize) -> Access {
     }
 }
 
+/// Mappings and their pages, by address.
+fn memory(g: &mut Gen) -> (Vec<Mapping>, Vec<PageUse>) {
+    let (mut end, mut pages) = (0, Vec::new());
+    let mappings = some(g, 4, |g| {
+        let first = end + (number(g) >> 16);
+        let mut page = first;
+        let uses = some(g, 5, |g| {
+            page += 1 + number(g) % 999;
+            PageUse {
+                page: page - 1,
+                part: u8::arbitrary(g) % 64,
+                loads: number(g),
+                stores: number(g),
+                blocks: number(g),
+            }
+        });
+        pages.extend(uses);
+        end = page + 1;
+        Mapping {
+            start: first << 12,
+            end: end << 12,
+            name: text(g),
+            rights: text(g),
+            is_traced: bool::arbitrary(g),
+        }
+    });
+    (mappings, pages)
+}
+
 impl Arbitrary for AnyProfile {
     fn arbitrary(g: &mut Gen) -> AnyProfile {
         let frames = some(g, 9, |g| Frame {
@@ -153,7 +182,10 @@ impl Arbitrary for AnyProfile {
             loads: number(g),
             followed: number(g),
         };
+        let (mappings, pages) = memory(g);
         AnyProfile(Profile {
+            mappings,
+            pages,
             run: Run {
                 tool: text(g),
                 command: Vec::arbitrary(g),
@@ -247,6 +279,13 @@ fn small() -> Profile {
         pointer: 8192,
         target: 0,
     };
+    let page = |page, part| PageUse {
+        page,
+        part,
+        loads: 2,
+        stores: 0,
+        blocks: 1,
+    };
     Profile {
         run: Run {
             tool: "0.1.0".into(),
@@ -301,6 +340,14 @@ fn small() -> Profile {
             footprints: vec![0; 48],
             ..Region::default()
         }],
+        mappings: vec![Mapping {
+            start: 0x1000,
+            end: 0x4000,
+            name: "[heap]".into(),
+            rights: "rw-p".into(),
+            is_traced: true,
+        }],
+        pages: vec![page(1, 0), page(1, 63), page(3, 2)],
         edges: vec![Edge {
             from: 0,
             offset: 8,
@@ -428,6 +475,9 @@ fn every_truncation_is_an_error_or_a_true_part() {
             (part.curve.len(), part.curve == whole.curve),
             (part.resident.len(), part.resident == whole.resident),
             (part.edges.len(), part.edges == whole.edges),
+            (part.regions.len(), part.regions == whole.regions),
+            (part.mappings.len(), part.mappings == whole.mappings),
+            (part.pages.len(), part.pages == whole.pages),
             (part.windows.len(), part.windows == whole.windows),
             (part.chunks.len(), part.chunks == whole.chunks),
         ];
@@ -537,7 +587,7 @@ fn a_kilobyte_cannot_ask_for_a_gigabyte() {
 #[test]
 fn references_to_nothing_are_errors() {
     type Change = fn(&mut Profile);
-    let changes: [(Change, &str); 14] = [
+    let changes: [(Change, &str); 21] = [
         (|p| p.sites[0].stack[0] = 1, "a stack has a frame"),
         (|p| p.sites[0].place = Some(1), "a stack has a frame"),
         (|p| p.sites[0].type_id = Some(1), "of a type"),
@@ -552,6 +602,13 @@ fn references_to_nothing_are_errors() {
         (|p| p.windows[0].thread = 1, "a window"),
         (|p| p.windows[0].accesses[1].site = 1, "a window"),
         (|p| p.curve.push(p.curve[0]), "a curve"),
+        (|p| p.mappings[0].end = 0x1000, "mappings"),
+        (|p| p.mappings[0].start = 0xfff, "mappings"),
+        (|p| p.mappings.push(p.mappings[0].clone()), "mappings"),
+        (|p| p.pages[0].part = 64, "in order"),
+        (|p| p.pages[1].part = 0, "in order"),
+        (|p| p.pages[2].page = 4, "in no mapping"),
+        (|p| p.pages[0].page = 2, "beyond all memory"),
     ];
     for (change, what) in changes {
         let mut profile = small();
