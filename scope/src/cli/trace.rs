@@ -14,12 +14,15 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::program::{self, Program};
 use super::{CliError, fail, launch, runtime, signals, usage};
+use crate::profile::Run;
 use crate::symbols::demangle;
 use crate::trace::names::Names;
-use crate::trace::reader::{Event, Maps, Reader};
+use crate::trace::reader::{Counts, Event, Maps, Reader};
 use crate::trace::server::Server;
 use crate::trace::text::{self, Form};
 use crate::trace::{import, wire};
+
+mod pages;
 
 /// Kinds of memory, as the tracer has them.
 const HEAP: u64 = 1;
@@ -34,13 +37,15 @@ const PATCH: u64 = 16;
 #[command(after_help = "Examples:
   ccscope trace -o sort.trace ./sort                     every access, with names
   ccscope trace --from findDisparity -o d.trace ./disparity    only while it runs
+  ccscope trace -o d.ccscope ./disparity                 a picture of the pages: ccscope report
   ccscope trace --form lackey -o - ./sort | model simulate --trace -
   ccscope trace --import lackey.txt -o lackey.parquet    the trace of another tool as a table
 
 From `--from`'s call to its return, or to the first call of `--to`, accesses are recorded; without
 both, from the start. A program may also call ccscope_trace_start() and ccscope_trace_stop().")]
 pub(super) struct TraceArgs {
-    /// Write the trace here, as a table if it ends with `.parquet`; `-` is the standard output;
+    /// Write the trace here: as a table if it ends with `.parquet`, and if it ends with `.ccscope`
+    /// a profile of the accesses of each page, for `ccscope report`; `-` is the standard output;
     /// without it, PROGRAM.PID.trace in the current folder. Of further processes the number is
     /// put before the ending
     #[arg(short, long, value_name = "FILE")]
@@ -99,12 +104,6 @@ pub(super) fn run(
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
     launch::check_output(args.output.as_deref())?;
-    let kinds = match args.only.as_deref() {
-        Some("heap") => HEAP,
-        Some("data") => DATA,
-        Some("bss") => BSS,
-        _ => HEAP | DATA | BSS,
-    };
     let mut options = String::new();
     for (option, function) in [("from", &args.from), ("to", &args.to)] {
         if let Some(function) = function {
@@ -120,7 +119,7 @@ pub(super) fn run(
     let folder = server.folder().display();
     options.push_str(&format!(
         "folder={folder}\noptions={:x}\nmost={:x}\nevery={:x}\n",
-        kinds | at_once | patch,
+        kinds(args) | at_once | patch,
         args.most,
         args.every
     ));
@@ -135,10 +134,12 @@ pub(super) fn run(
     let mut child = command
         .spawn()
         .map_err(|why| format!("cannot start {}: {why}", program.path.display()))?;
+    let begun = pages::Begun::new(args, child.id());
     signals::hand_on_to(child.id());
     let status = child.wait();
     signals::obey();
     let status = status?;
+    let begun = begun.end(status);
     let files = server.files()?;
     if files.is_empty() {
         return fail("the program left no trace: does it clear LD_PRELOAD?");
@@ -174,12 +175,22 @@ pub(super) fn run(
         };
         let out = if at == 0 && is_std { out.take() } else { None };
         let counts = reader.counts;
-        let sums = write(args, file, &path, out)?;
+        let sums = write(args, file, &path, out, &begun)?;
         if !args.quiet {
             say(&path, counts, &sums, err)?;
         }
     }
     Ok(launch::exit_code(status))
+}
+
+/// What is traced.
+fn kinds(args: &TraceArgs) -> u64 {
+    match args.only.as_deref() {
+        Some("heap") => HEAP,
+        Some("data") => DATA,
+        Some("bss") => BSS,
+        _ => HEAP | DATA | BSS,
+    }
 }
 
 /// Where a function lies above the first page of its file.
@@ -220,6 +231,11 @@ fn place_of(program: &Program, function: &str) -> Result<u64, CliError> {
     }
 }
 
+/// Whether a profile is written there.
+fn is_profile(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ccscope")
+}
+
 /// Numbers of events by their letters.
 type Sums = BTreeMap<u8, u64>;
 
@@ -228,6 +244,7 @@ enum Sink<'w> {
     Text(Form, Box<dyn Write + 'w>),
     #[cfg(feature = "parquet")]
     Table(Box<crate::trace::tables::Table>),
+    Pages(Box<pages::Recording>),
 }
 
 impl<'w> Sink<'w> {
@@ -235,6 +252,7 @@ impl<'w> Sink<'w> {
         args: &TraceArgs,
         path: &Path,
         out: Option<&'w mut dyn Write>,
+        run: Option<(&Run, Counts)>,
     ) -> Result<Sink<'w>, CliError> {
         let failed = |why: io::Error| format!("{} cannot be written: {why}", path.display());
         if let Some(out) = out {
@@ -248,6 +266,13 @@ impl<'w> Sink<'w> {
             #[cfg(not(feature = "parquet"))]
             return usage("this ccscope is built without the feature `parquet`");
         }
+        if is_profile(path) {
+            let Some((run, counts)) = run else {
+                return usage("a profile is made of a run, not of another tool's trace");
+            };
+            let recording = pages::Recording::new(args, path, run, counts);
+            return Ok(Sink::Pages(Box::new(recording)));
+        }
         let file = File::create(path).map_err(failed)?;
         Ok(Sink::Text(args.form, Box::new(BufWriter::new(file))))
     }
@@ -257,15 +282,21 @@ impl<'w> Sink<'w> {
             Sink::Text(form, out) => text::line(*form, event, names, out),
             #[cfg(feature = "parquet")]
             Sink::Table(table) => table.add(event, names),
+            Sink::Pages(recording) => {
+                recording.add(event);
+                Ok(())
+            }
         }
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(self, names: &Names) -> Result<(), CliError> {
         match self {
-            Sink::Text(_, mut out) => out.flush(),
+            Sink::Text(_, mut out) => out.flush()?,
             #[cfg(feature = "parquet")]
-            Sink::Table(table) => table.finish(),
+            Sink::Table(table) => table.finish()?,
+            Sink::Pages(recording) => recording.finish(names)?,
         }
+        Ok(())
     }
 }
 
@@ -274,22 +305,24 @@ fn write(
     file: &Path,
     path: &Path,
     out: Option<&mut dyn Write>,
+    run: &Run,
 ) -> Result<Sums, CliError> {
+    let events = Reader::open(file)?;
     let mut names = Names::new(Maps::of(file), Reader::open(file)?);
     let wanted = args
         .only
         .as_deref()
         .filter(|it| !["heap", "data", "bss"].contains(it));
-    let mut sink = Sink::new(args, path, out)?;
+    let mut sink = Sink::new(args, path, out, Some((run, events.counts)))?;
     let mut sums = Sums::new();
-    for event in Reader::open(file)? {
+    for event in events {
         names.note(&event);
         if wanted.is_none_or(|wanted| is_of(&event, wanted, &names)) {
             *sums.entry(event.kind).or_default() += 1;
             sink.add(&event, &mut names)?;
         }
     }
-    sink.finish()?;
+    sink.finish(&names)?;
     Ok(sums)
 }
 
@@ -331,12 +364,7 @@ const LETTERS: [(u8, &str); 17] = [
     (wire::SIGNAL, "signals"),
 ];
 
-fn say(
-    path: &Path,
-    counts: crate::trace::reader::Counts,
-    sums: &Sums,
-    err: &mut dyn Write,
-) -> io::Result<()> {
+fn say(path: &Path, counts: Counts, sums: &Sums, err: &mut dyn Write) -> io::Result<()> {
     let parts: Vec<String> = { LETTERS.iter() }
         .filter_map(|(letter, name)| Some(format!("{} {name}", sums.get(letter)?)))
         .collect();
@@ -376,6 +404,13 @@ fn say(
             writeln!(err, "ccscope:   {number} {what}")?;
         }
     }
+    if is_profile(path) {
+        let path = path.display();
+        writeln!(
+            err,
+            "ccscope:   see `ccscope report {path}` for a browser, `ccscope show {path}`"
+        )?;
+    }
     Ok(())
 }
 
@@ -394,13 +429,13 @@ fn imported(
         File::open(path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
     let mut names = Names::new(Maps::default(), std::iter::empty());
     let out = (output == Path::new("-")).then_some(out);
-    let mut sink = Sink::new(args, output, out)?;
+    let mut sink = Sink::new(args, output, out, None)?;
     let mut sums = Sums::new();
     let others = import::read(BufReader::new(file), |event| {
         *sums.entry(event.kind).or_default() += 1;
         sink.add(event, &mut names)
     })?;
-    sink.finish()?;
+    sink.finish(&names)?;
     if sums.is_empty() {
         return fail(format!("{} has no line of an access", path.display()));
     }

@@ -5,7 +5,7 @@ use std::fs;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
-use super::reader::{Event, Maps, path_of};
+use super::reader::{Event, Maps, Row, path_of};
 use super::wire;
 use crate::profile::{Frame, Type};
 use crate::symbols::{Loaded, Symbols, demangle, place};
@@ -286,6 +286,12 @@ impl Names {
     fn chunk_name(&self, chunk: &Chunk) -> String {
         let site = self.sites.get(chunk.site).map_or("", |site| &site.name);
         format!("<{}{:04}@{site}>", chunk.prefix, chunk.number)
+    }
+
+    /// The mappings of the process before they were taken over, by address.
+    #[must_use]
+    pub fn rows(&self) -> &[Row] {
+        &self.maps.rows
     }
 
     /// The kind of memory that an address is in: `[heap]`, or a file's name.
