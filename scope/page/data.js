@@ -76,7 +76,7 @@ export async function readProfile(text) {
   ]) {
     profile.starts[name] = startsOf(col[name]);
   }
-  for (const name of head.old ? ["before", "befores"] : []) {
+  for (const name of [...(head.old ? ["before", "befores"] : []), ...(head.pages ? ["pages"] : [])]) {
     profile.starts[name] = startsOf(col[name]);
   }
   const { starts } = profile;

@@ -11,6 +11,7 @@ import { columnsOf, sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
 import { regionsView } from "./regions.js";
+import { COUNTS, pageCards, pagesView, refreshPages, resizePages } from "./pages.js";
 import { changesView } from "./changes.js";
 import { bytes, count, moment, percent, plural, seconds, shortCount } from "./units.js";
 
@@ -18,6 +19,7 @@ const VIEWS = {
   changes: ["Changes", "What is worse, better, new and gone"],
   findings: ["Findings", "What is wrong, and what to try first"],
   regions: ["Regions", "What each function and span touches"],
+  pages: ["Pages", "Which pages of memory are accessed, and when"],
   flame: ["Flame graph", "Where bytes come from, by call stack"],
   sites: ["Sites", "All allocation points, as a table"],
   site: ["Site", "One allocation point in detail"],
@@ -76,41 +78,45 @@ function head() {
     h(
       "div",
       { class: "cards" },
-      card(
-        "peak",
-        bytes(total.peak_usable),
-        [
-          profile.seconds ? `at ${seconds(profile.peakSeconds)}` : null,
-          resident ? `${bytes(resident)} resident` : null,
-        ]
-          .filter((it) => it)
-          .join("; "),
-      ),
-      card("at the end", bytes(total.end_usable), plural(total.end_chunks, "chunk")),
-      card(
-        "allocations",
-        shortCount(total.allocations),
-        `${bytes(total.usable)} in all, from ${plural(profile.sites, "site")}`,
-      ),
-      profile.accesses
-        ? card(
-            "heap accesses",
-            shortCount(total.heap_reads + total.heap_writes),
-            `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`,
-          )
-        : null,
-      profile.regions
-        ? card("regions", shortCount(profile.regions.list.length), "functions and spans, by call path")
-        : null,
-      profile.accesses && !profile.regions
-        ? card(
-            "scores",
-            `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`,
-            "lifetime, usage, useful lifetime: means without zeros, 1 is best",
-          )
-        : profile.isScored && !profile.regions
-          ? card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")
-          : null,
+      profile.pages
+        ? pageCards(profile, card)
+        : [
+          card(
+            "peak",
+            bytes(total.peak_usable),
+            [
+              profile.seconds ? `at ${seconds(profile.peakSeconds)}` : null,
+              resident ? `${bytes(resident)} resident` : null,
+            ]
+              .filter((it) => it)
+              .join("; "),
+          ),
+          card("at the end", bytes(total.end_usable), plural(total.end_chunks, "chunk")),
+          card(
+            "allocations",
+            shortCount(total.allocations),
+            `${bytes(total.usable)} in all, from ${plural(profile.sites, "site")}`,
+          ),
+          profile.accesses
+            ? card(
+                "heap accesses",
+                shortCount(total.heap_reads + total.heap_writes),
+                `${shortCount(total.heap_reads)} reads, ${shortCount(total.heap_writes)} writes`,
+              )
+            : null,
+          profile.regions
+            ? card("regions", shortCount(profile.regions.list.length), "functions and spans, by call path")
+            : null,
+          profile.accesses && !profile.regions
+            ? card(
+                "scores",
+                `${mean(scores.lifetime)} · ${mean(scores.usage)} · ${mean(scores.useful_lifetime)}`,
+                "lifetime, usage, useful lifetime: means without zeros, 1 is best",
+              )
+            : profile.isScored && !profile.regions
+              ? card("score", mean(scores.lifetime), "lifetime: mean without zeros, 1 is best")
+              : null,
+          ],
     ),
   );
 }
@@ -160,7 +166,7 @@ function filters() {
       profile.threads.slice(0, 200).map(([id]) => h("option", { value: String(id) }, String(id))),
     ),
   );
-  byId("filters").hidden = Boolean(profile.regions);
+  byId("filters").hidden = !profile.hasSites;
   const types = new Map();
   const peaks = profile.col["site.atPeak"];
   for (let site = 0; site < profile.sites; site++) {
@@ -256,7 +262,7 @@ const curvesOf = () => [
 
 function timeline(sites) {
   const { col, starts } = profile;
-  if (!profile.seconds) return;
+  if (!profile.seconds || profile.pages) return;
   const points = col["curve.time"].length;
   const tables = [series("curve", 0, points, "peak")];
   const lines = [];
@@ -431,6 +437,7 @@ function view(sites) {
   } else if (state.view === "changes") content = changesView(profile, sites);
   else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
   else if (state.view === "regions") [content, draws] = regionsView(profile, state.region);
+  else if (state.view === "pages") [content, draws] = pagesView(profile);
   else if (state.view === "about") content = aboutView();
   else content = findingsView(profile, sites);
   element.dataset.view = state.view;
@@ -475,6 +482,8 @@ function changed(names) {
       const output = document.querySelector(".slider output");
       if (output) output.textContent = seconds(Number(state.at || profile.peakSeconds));
     });
+  } else if (state.view === "pages" && [...names].every((it) => ["count", "part"].includes(it))) {
+    tasks.push(refreshPages);
   } else {
     tasks.push(() => view(admitted(profile, state)));
   }
@@ -509,7 +518,7 @@ function paper(is) {
   else applyTheme();
   const sites = admitted(profile, state);
   timeline(sites);
-  if (["flame", "site"].includes(state.view)) view(sites);
+  if (["flame", "site", "pages"].includes(state.view)) view(sites);
   sweep();
 }
 
@@ -522,6 +531,7 @@ function help() {
     ["n, p", "next and previous site, in the order of the table"],
     ["d", "light or dark"],
     ["arrows, Enter, Esc", "in the flame graph: choose a frame, zoom, show all"],
+    ["arrows, Home, End, Esc", "in the picture of the pages: choose a page, or none"],
     ["?", "this help"],
   ];
   const words = [
@@ -539,6 +549,7 @@ function help() {
     ["useful-lifetime score", "the part of a chunk's life between its first and last access"],
     ["misses", "recorded bursts of accesses, replayed through simulated caches of the machine"],
     ["event", "a load, a store, an allocation or a free"],
+    ["block", "of a trace: bytes that are copied, stored or fetched by one call"],
   ];
   const list = (rows) =>
     h(
@@ -597,16 +608,19 @@ async function open() {
   profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
   if (!profile.old) delete VIEWS.changes;
   if (!profile.isOurs) delete VIEWS.pointers;
-  // A profile has regions or sites.
-  const views = profile.regions ? ["findings", "flame", "sites", "site", "pointers"] : ["regions"];
-  for (const view of views) delete VIEWS[view];
+  // A profile has regions, pages or sites.
+  profile.hasSites = !profile.regions && !profile.pages;
+  const views = profile.hasSites ? [] : ["findings", "flame", "sites", "site", "pointers"];
+  for (const view of [...views, ...["regions", "pages"].filter((it) => !profile[it])]) delete VIEWS[view];
   const among = (values) => (value) => values.includes(value);
   const isTime = (value) => Number(value) >= 0;
-  const first = profile.regions ? "regions" : "findings";
+  const first = Object.keys(VIEWS).find((it) => it !== "changes");
   begin(profile.old ? "changes" : first, {
     view: among(Object.keys(VIEWS)),
     site: (value) => value === "" || (/^\d+$/.test(value) && Number(value) < profile.sites),
     region: (value) => value === "" || profile.regions?.list[Number(value)] !== undefined,
+    count: among(COUNTS),
+    part: (value) => value === "" || (/^\d+$/.test(value) && Number(value) < profile.pages?.parts),
     thread: among(["", ...profile.threads.map(([id]) => String(id))]),
     from: isTime,
     to: isTime,
@@ -638,6 +652,7 @@ async function open() {
     clearTimeout(timer);
     timer = setTimeout(() => {
       resize();
+      if (state.view === "pages") spread([resizePages]);
       if (state.view === "flame") spread(flameTasks(profile, () => admitted(profile, state)));
     }, 100);
   });

@@ -4,6 +4,8 @@ const DEFAULTS = {
   view: "findings",
   site: "",
   region: "",
+  count: "all",
+  part: "",
   fn: "",
   type: "",
   thread: "",

@@ -14,6 +14,7 @@ use ccmodel::Machine;
 use serde_json::{Value, json};
 
 use super::columns::Columns;
+use super::pages::pages;
 use super::sample::{ChunkSample, Quotas, thin};
 use super::source::Snippets;
 use crate::analyses::curves::gap_at_peak;
@@ -121,6 +122,7 @@ impl<'a> Data<'a> {
         head["old"] = json!(old);
         head["strings"] = json!(frames.strings);
         head["snippets"] = frames.snippets;
+        head["pages"] = pages(self.profile, &mut self.columns);
         self.columns.to_text(head)
     }
 

@@ -7,6 +7,7 @@
 
 mod columns;
 mod data;
+mod pages;
 mod sample;
 mod source;
 
@@ -51,7 +52,7 @@ const LIBRARIES: [(&str, &str); 5] = [
     ),
 ];
 /// Our own modules, each after those that it imports.
-const MODULES: [&str; 18] = [
+const MODULES: [&str; 19] = [
     page_file!("units.js"),
     page_file!("colours.js"),
     page_file!("dom.js"),
@@ -68,6 +69,7 @@ const MODULES: [&str; 18] = [
     page_file!("site.js"),
     page_file!("graph.js"),
     page_file!("regions.js"),
+    page_file!("pages.js"),
     page_file!("changes.js"),
     page_file!("main.js"),
 ];
