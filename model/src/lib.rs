@@ -40,7 +40,8 @@
 //! **Features.** `structures` describes structures, operations and keys. `calibrate` measures this
 //! machine (memmap2, zerocopy). `json` reads and writes machine files (serde). `counters` reads
 //! hardware counters on Linux (perf-event). `cli`, on by default, is the `model` command (clap,
-//! plotters) with all of these. Without features, the only dependency is `libc`.
+//! plotters) with all of these. `parquet` reads traces as tables (parquet); the command reads them,
+//! too, where both are on. Without features, the only dependency is `libc`.
 //!
 //! **Known limits.** Effective capacities know nothing of sets: by them, nodes that lie large
 //! powers of two apart miss more than predicted, and so do operations that touch a good part of a

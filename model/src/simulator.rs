@@ -17,6 +17,8 @@
 
 mod cache;
 mod frames;
+#[cfg(feature = "parquet")]
+mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -26,6 +28,8 @@ use cache::Cache;
 use frames::FrameMap;
 
 pub use frames::Frames;
+#[cfg(feature = "parquet")]
+pub use table::{read_table, simulate_table};
 pub use trace::{TraceCounts, TraceKind, TraceRecord, read_trace, simulate_trace};
 
 /// No line and no page: addresses have 64 bits, and both at least 8 bytes.

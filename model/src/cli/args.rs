@@ -255,7 +255,8 @@ pub(super) struct AdviseArgs {
 #[command(after_help = "Examples:
   model simulate --nodes 1e5 --node-bytes 32 --layout random,veb --machine thesis
   model simulate --nodes 1e5 --layout dfs --searches 1000
-  valgrind --tool=lackey --trace-mem=yes ./program 2>&1 | model simulate --trace -")]
+  valgrind --tool=lackey --trace-mem=yes ./program 2>&1 | model simulate --trace -
+  ccscope trace -o t.parquet ./program && model simulate --trace t.parquet")]
 pub(super) struct SimulateArgs {
     #[command(flatten)]
     pub(super) question: QuestionArgs,
@@ -274,7 +275,8 @@ pub(super) struct SimulateArgs {
         help_heading = "Operation"
     )]
     pub(super) seed: u64,
-    /// Simulate this trace of valgrind's lackey instead; `-` is the standard input
+    /// Simulate this trace instead: text of valgrind's lackey (`-` is the standard input), or a
+    /// table of `ccscope trace`, if `model` is built with the feature `parquet`
     #[arg(long = "trace", id = "trace_file", value_name = "FILE", help_heading = "Trace",
         conflicts_with_all = ["nodes", "operations", "searches"])]
     pub(super) trace: Option<PathBuf>,

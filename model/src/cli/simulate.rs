@@ -12,7 +12,8 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufRead, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -22,7 +23,9 @@ use super::machine::{cannot_read, machine, read};
 use super::output::{Table, human_count, human_number, progress, write_json, write_notes};
 use super::question::{Question, frame_name, frames};
 use super::{CliError, refuse};
-use crate::simulator::simulate_trace;
+#[cfg(feature = "parquet")]
+use crate::simulator::simulate_table;
+use crate::simulator::{TraceCounts, simulate_trace};
 use crate::tiers::{Counted, Replay};
 use crate::{Hierarchy, Machine, Simulator, Tier};
 
@@ -153,6 +156,25 @@ fn question(
     write_notes(out, &notes)
 }
 
+/// Whether it begins as Parquet files do.
+fn begins_as_table(reader: &mut impl BufRead) -> bool {
+    let begin = reader.fill_buf();
+    begin.is_ok_and(|begin| begin.starts_with(b"PAR1"))
+}
+
+#[cfg(feature = "parquet")]
+fn table(file: File, simulator: &mut Simulator) -> Result<TraceCounts, CliError> {
+    Ok(simulate_table(file, simulator)?)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn table(_: File, _: &mut Simulator) -> Result<TraceCounts, CliError> {
+    refuse(
+        "it is a table, and this `model` cannot read those: build it with \
+         `cargo install --path model --features parquet`",
+    )
+}
+
 fn trace(
     args: &SimulateArgs,
     path: &Path,
@@ -164,10 +186,19 @@ fn trace(
     let mut simulator = Simulator::new(hierarchy, frames);
     let frames = frame_name(frames);
     let counts = if path == Path::new("-") {
-        let counts = simulate_trace(io::stdin().lock(), &mut simulator);
+        let mut text = io::stdin().lock();
+        if begins_as_table(&mut text) {
+            let why = "a table is read from its end: write it to a file, and name that";
+            return Err(cannot_read("trace", path, why));
+        }
+        let counts = simulate_trace(text, &mut simulator);
         counts.map_err(|error| cannot_read("trace", path, error))?
     } else {
-        read("trace", path, |file| {
+        let is_called_table = path.extension().is_some_and(|ending| ending == "parquet");
+        read("trace", path, |mut file| {
+            if is_called_table || begins_as_table(&mut file) {
+                return table(file.into_inner(), &mut simulator);
+            }
             Ok(simulate_trace(file, &mut simulator)?)
         })?
     };

@@ -8,6 +8,8 @@ use crate::geometry::CacheGeometry;
 use crate::hierarchy::ReplacementPolicy;
 
 mod naive;
+#[cfg(feature = "parquet")]
+mod tables;
 mod traces;
 
 use naive::NaiveSimulator;

@@ -56,6 +56,19 @@ impl TraceCounts {
     pub fn data(&self) -> u64 {
         self.loads + self.stores + self.modifies
     }
+
+    /// Counts an access, and simulates it if it is one to data.
+    pub(super) fn simulate(&mut self, record: TraceRecord, simulator: &mut Simulator) {
+        *match record.kind {
+            TraceKind::Instruction => &mut self.instructions,
+            TraceKind::Load => &mut self.loads,
+            TraceKind::Store => &mut self.stores,
+            TraceKind::Modify => &mut self.modifies,
+        } += 1;
+        if record.kind != TraceKind::Instruction {
+            simulator.access(record.address, u32::from(record.bytes));
+        }
+    }
 }
 
 /// Calls `see` for each record of the text that `valgrind --tool=lackey --trace-mem=yes` writes to
@@ -95,17 +108,7 @@ pub fn simulate_trace(
     simulator: &mut Simulator,
 ) -> Result<TraceCounts, TextError> {
     let mut counts = TraceCounts::default();
-    read_trace(reader, |record| {
-        *match record.kind {
-            TraceKind::Instruction => &mut counts.instructions,
-            TraceKind::Load => &mut counts.loads,
-            TraceKind::Store => &mut counts.stores,
-            TraceKind::Modify => &mut counts.modifies,
-        } += 1;
-        if record.kind != TraceKind::Instruction {
-            simulator.access(record.address, u32::from(record.bytes));
-        }
-    })?;
+    read_trace(reader, |record| counts.simulate(record, simulator))?;
     Ok(counts)
 }
 

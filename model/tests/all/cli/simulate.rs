@@ -83,6 +83,21 @@ fn traces_are_simulated() {
     assert_eq!(object["trace"]["stores"], 1);
 }
 
+/// A whole one is simulated in the tests of the simulator.
+#[test]
+fn a_table_is_known_by_its_first_bytes() {
+    let file = TempFile::new("PAR1 and no table");
+    let line = refusal(&format!(
+        "simulate --machine thesis --trace {}",
+        file.path()
+    ));
+    let expected = match cfg!(feature = "parquet") {
+        true => "Parquet error",
+        false => "cargo install --path model --features parquet",
+    };
+    assert!(line.contains(expected), "{line}");
+}
+
 #[test]
 fn a_simulation_needs_sets() {
     let mut machine = Machine::thesis();
