@@ -29,6 +29,7 @@ pub const SUITES: &[(&str, &str)] = &[
     ("olden", "the Olden programs over allocators and placements"),
     ("scaling", "two threads, and structures of growing size"),
     ("scope", "programs under ccscope, against the same without; Linux on x86-64"),
+    ("trace", "every access by ccscope trace, against other tracers; Linux on x86-64"),
     ("advice", "advice of ccscope against the clock; Linux on x86-64"),
     ("apps", "applications of published crates; needs --features apps"),
 ];
@@ -147,6 +148,9 @@ pub const WORKLOADS: &[Workload] = &[
         &["scope_page_open_1e7", "scope_page_frame", "scope_page_bytes_per_site"]),
     workload("scope", "scope_diff_1e5_sites", &[], &["scope_diff_1e5_sites"]),
     workload("scope", "scope_export_parquet_mb_s", &[], &["scope_export_parquet_mb_s"]),
+    workload("trace", "trace_ns_per_access_vs_lackey", &[], &[]),
+    workload("trace", "trace_vs_madt", &[], &[]),
+    workload("trace", "trace_bytes_per_access", &[], &[]),
     workload("advice", "advice_right",
         &["advice_of", "advice_worst", "advice_gain_error", "advice_best_gain"], &[]),
     workload("advice", "advise_seconds", &[], &[]),

@@ -17,6 +17,7 @@ mod scope;
 mod scope_page;
 mod scope_regions;
 mod scope_views;
+mod trace;
 
 use std::time::Duration;
 
@@ -80,6 +81,9 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_page_open_1e7" => scope_page::page_of_1e7,
         "scope_diff_1e5_sites" => scope_views::diff_sites,
         "scope_export_parquet_mb_s" => scope_views::export_parquet,
+        "trace_ns_per_access_vs_lackey" => trace::beside_lackey,
+        "trace_vs_madt" => trace::beside_madt,
+        "trace_bytes_per_access" => trace::bytes_per_access,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
         name if name.starts_with("olden_") => olden::of_program,
