@@ -150,6 +150,7 @@ pub const WORKLOADS: &[Workload] = &[
     workload("scope", "scope_export_parquet_mb_s", &[], &["scope_export_parquet_mb_s"]),
     workload("trace", "trace_ns_per_access_vs_lackey", &[], &[]),
     workload("trace", "trace_vs_madt", &[], &[]),
+    workload("trace", "trace_hot_ns_vs_fault", &[], &[]),
     workload("trace", "trace_bytes_per_access", &[], &[]),
     workload("advice", "advice_right",
         &["advice_of", "advice_worst", "advice_gain_error", "advice_best_gain"], &[]),

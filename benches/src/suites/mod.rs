@@ -83,6 +83,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_export_parquet_mb_s" => scope_views::export_parquet,
         "trace_ns_per_access_vs_lackey" => trace::beside_lackey,
         "trace_vs_madt" => trace::beside_madt,
+        "trace_hot_ns_vs_fault" => trace::patched,
         "trace_bytes_per_access" => trace::bytes_per_access,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,
