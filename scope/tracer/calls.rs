@@ -4,6 +4,7 @@
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::arguments::{ABSENT, ARRAYS, BLOCKS, KEPT, Len, NUMBERS};
 use crate::context::{Context, Info};
 use crate::faults::{record, release_stack};
 use crate::sys::{self, PAGE};
@@ -22,8 +23,6 @@ struct Saved {
     /// What is told to the kernel in place of nested arguments, to be unmapped.
     scratch: u64,
     scratch_len: u64,
-    /// What is recorded, once the result is known.
-    block: u64,
 }
 const SAVED: u64 = 0x7361_7665_6463_7363;
 /// What compilers use below the stack pointer.
@@ -61,125 +60,7 @@ const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 const CLONE_THREAD: u64 = 0x1_0000;
 
-/// How many bytes of memory a call reads or writes.
-#[derive(Clone, Copy)]
-enum Len {
-    /// As this argument says.
-    Argument(usize),
-    /// As the result says, times this.
-    Result(u64),
-    /// So many.
-    Fixed(u64),
-    /// To the first 0.
-    Text,
-}
-
-/// Which argument of a call points to what; `W` is written by the kernel, `G` read.
-const BLOCKS: &[(u64, usize, u8, Len)] = &[
-    (0, 1, wire::FILL, Len::Result(1)),
-    (1, 1, wire::FETCH, Len::Argument(2)),
-    (2, 0, wire::FETCH, Len::Text),
-    (4, 0, wire::FETCH, Len::Text),
-    (4, 1, wire::FILL, Len::Fixed(144)),
-    (5, 1, wire::FILL, Len::Fixed(144)),
-    (6, 0, wire::FETCH, Len::Text),
-    (6, 1, wire::FILL, Len::Fixed(144)),
-    (17, 1, wire::FILL, Len::Result(1)),
-    (18, 1, wire::FETCH, Len::Argument(2)),
-    (21, 0, wire::FETCH, Len::Text),
-    (44, 1, wire::FETCH, Len::Argument(2)),
-    (45, 1, wire::FILL, Len::Result(1)),
-    (59, 0, wire::FETCH, Len::Text),
-    (78, 1, wire::FILL, Len::Result(1)),
-    (79, 0, wire::FILL, Len::Result(1)),
-    (80, 0, wire::FETCH, Len::Text),
-    (82, 0, wire::FETCH, Len::Text),
-    (82, 1, wire::FETCH, Len::Text),
-    (83, 0, wire::FETCH, Len::Text),
-    (87, 0, wire::FETCH, Len::Text),
-    (89, 0, wire::FETCH, Len::Text),
-    (89, 1, wire::FILL, Len::Result(1)),
-    (202, 0, wire::FETCH, Len::Fixed(4)),
-    (217, 1, wire::FILL, Len::Result(1)),
-    (228, 1, wire::FILL, Len::Fixed(16)),
-    (232, 1, wire::FILL, Len::Result(12)),
-    (257, 1, wire::FETCH, Len::Text),
-    (262, 1, wire::FETCH, Len::Text),
-    (262, 2, wire::FILL, Len::Fixed(144)),
-    (263, 1, wire::FETCH, Len::Text),
-    (267, 1, wire::FETCH, Len::Text),
-    (267, 2, wire::FILL, Len::Result(1)),
-    (318, 0, wire::FILL, Len::Result(1)),
-    (332, 1, wire::FETCH, Len::Text),
-    (332, 4, wire::FILL, Len::Fixed(256)),
-    (439, 1, wire::FETCH, Len::Text),
-];
-
-/// Calls whose address is kept by the kernel, which compares it with the program's.
-const KEPT: [u64; 4] = [158, 218, 273, 334];
-/// Arguments that are numbers, as bits: one may look like an address of a program at low addresses.
-const NUMBERS: &[(u64, u8)] = &[
-    (0, 0b101),
-    (1, 0b101),
-    (2, 0b110),
-    (3, 0b1),
-    (7, 0b110),
-    (8, 0b111),
-    (16, 0b11),
-    (17, 0b1101),
-    (18, 0b1101),
-    (19, 0b101),
-    (20, 0b101),
-    (40, 0b1011),
-    (42, 0b101),
-    (44, 0b10_1101),
-    (45, 0b1101),
-    (46, 0b101),
-    (47, 0b101),
-    (62, 0b11),
-    (72, 0b11),
-    (76, 0b10),
-    (77, 0b11),
-    (78, 0b101),
-    (79, 0b10),
-    (83, 0b10),
-    (89, 0b100),
-    (90, 0b10),
-    (149, 0b10),
-    (157, 0b1),
-    (187, 0b111),
-    (202, 0b10_0110),
-    (217, 0b101),
-    (221, 0b1111),
-    (231, 0b1),
-    (232, 0b1101),
-    (257, 0b1101),
-    (275, 0b11_0101),
-    (277, 0b1111),
-    (281, 0b10_1101),
-    (285, 0b1111),
-    (295, 0b1_1101),
-    (296, 0b1_1101),
-    (318, 0b110),
-    (326, 0b11_0101),
-    (327, 0b11_1101),
-    (328, 0b11_1101),
-];
-/// Calls by which the kernel accesses memory on its own later: there are none under tracing.
-/// `io_setup`, `io_uring_setup`.
-const ABSENT: [u64; 2] = [206, 425];
 const NO_CALL: i64 = -38;
-
-/// Calls with an array of buffers: the kernel writes there, or reads.
-const ARRAYS: [(u64, u8); 7] = [
-    (278, wire::FETCH),
-    (19, wire::FILL),
-    (20, wire::FETCH),
-    (295, wire::FILL),
-    (296, wire::FETCH),
-    (327, wire::FILL),
-    (328, wire::FETCH),
-];
 const SENDMSG: u64 = 46;
 const RECVMSG: u64 = 47;
 const SENDMMSG: u64 = 307;
@@ -312,13 +193,13 @@ fn pass(context: &mut Context) {
         // The table is full.
         None => {
             let arguments = context.arguments();
-            prepare(context, arguments, [0; 2], 0);
+            prepare(context, arguments, [0; 2]);
         }
     }
 }
 
 /// The thread does the call with other arguments, and tells us when it is over.
-fn prepare(context: &mut Context, arguments: [u64; 6], scratch: [u64; 2], block: u64) {
+fn prepare(context: &mut Context, arguments: [u64; 6], scratch: [u64; 2]) {
     let place = (context.rsp - RED_ZONE - size_of::<Saved>() as u64) & !15;
     let saved = Saved {
         magic: SAVED,
@@ -329,7 +210,6 @@ fn prepare(context: &mut Context, arguments: [u64; 6], scratch: [u64; 2], block:
         arguments: context.arguments(),
         scratch: scratch[0],
         scratch_len: scratch[1],
-        block,
     };
     // SAFETY: free space of the program's stack, below what it may use until the call is over.
     if !unsafe { sys::try_copy(place, (&raw const saved) as u64, size_of::<Saved>() as u64) } {
@@ -356,7 +236,11 @@ fn aim(context: &mut Context) {
     }
     let mut scratch = [0; 2];
     if let Some((_, kind)) = ARRAYS.iter().find(|it| it.0 == number) {
-        buffers(&mut arguments, own[1], *kind, context.rip, &mut scratch);
+        // Of those, the second array is of another process, or of this one, too.
+        let both = matches!(number, 310 | 311) && own[0] == sys::process();
+        let arrays = [(1, *kind), (3, if *kind == wire::FILL { wire::FETCH } else { wire::FILL })];
+        let arrays = &arrays[..usize::from(both) + 1];
+        buffers(&mut arguments, &own, arrays, context.rip, &mut scratch);
     } else if number == SENDMSG || number == RECVMSG {
         messages(&mut arguments, own[1], 1, number, context.rip, &mut scratch);
     } else if number == SENDMMSG || number == RECVMMSG {
@@ -392,69 +276,63 @@ fn aim(context: &mut Context) {
         texts(&mut arguments, &own, first, &mut scratch);
         record(wire::EXEC, context.rip, own[first - 1], 0);
     }
-    let mut block = 0;
-    for (at, &(_, argument, kind, len)) in BLOCKS.iter().enumerate().filter(|it| it.1.0 == number) {
+    blocks(number, &own, &mut arguments, context.rip, &mut scratch);
+    if arguments == own {
+        pass(context);
+        return;
+    }
+    prepare(context, arguments, scratch);
+}
+
+/// Records what the kernel will read; what is not one piece for the kernel, it gets a copy of.
+fn blocks(
+    number: u64,
+    own: &[u64; 6],
+    arguments: &mut [u64; 6],
+    ip: u64,
+    scratch: &mut [u64; 2],
+) {
+    let is_free = scratch[1] == 0;
+    let mut used = 0;
+    for &(_, argument, kind, len) in BLOCKS.iter().filter(|it| it.0 == number) {
         let address = own[argument];
-        let most = match len {
-            Len::Argument(of) => own[of],
-            Len::Fixed(bytes) => bytes,
-            Len::Text => text_len(address),
-            // How much there is room for always follows.
-            Len::Result(times) => own[argument + 1].saturating_mul(times),
-        };
+        let most = len.bytes(own, argument, None);
         let is_whole = zones::is_one_piece(address, most);
-        if arguments[argument] == address && is_whole {
+        if kind == wire::FETCH && !(arguments[argument] == address && is_whole) {
+            record(kind, ip, address, most);
+        }
+        if is_whole {
             continue;
         }
-        if kind == wire::FETCH {
-            record(kind, context.rip, address, most);
-        } else {
-            block = at as u64 + 1;
+        let bytes = most.min(LARGEST);
+        if !is_free {
+            // Other arguments have the memory.
+            zones::release(address & !(PAGE - 1), ((address + bytes) | (PAGE - 1)) + 1);
+            arguments[argument] = address;
+            continue;
         }
-        if !is_whole && scratch[1] == 0 {
-            // The kernel gets a copy, or makes one.
-            let bytes = most.min(LARGEST);
-            arguments[argument] = scratch_of(bytes, &mut scratch);
-            if kind == wire::FETCH {
-                zones::copy(scratch[0], address, bytes);
-            }
+        if scratch[1] == 0 {
+            // For all that are copied: the others are small.
+            scratch_of(bytes + 4 * PAGE, scratch);
+        }
+        let place = scratch[0] + used;
+        // If it cannot be accessed, the kernel shall find out where.
+        if used + bytes <= scratch[1]
+            && (kind == wire::FETCH || zones::may_store(address, bytes))
+            && zones::copy(place, address, bytes)
+        {
+            arguments[argument] = place;
+            used += bytes.next_multiple_of(64);
             if most > LARGEST {
                 // A part of what is asked for.
                 match len {
-                    Len::Argument(of) => arguments[of] = LARGEST,
+                    Len::Argument(of, 1) => arguments[of] = LARGEST,
                     Len::Result(1) => arguments[argument + 1] = LARGEST,
                     _ => {}
                 }
             }
         }
     }
-    if arguments == own {
-        pass(context);
-        return;
-    }
-    prepare(context, arguments, scratch, block);
-}
-
-/// Bytes of a text with its 0.
-fn text_len(address: u64) -> u64 {
-    const MOST: u64 = 4096;
-    let mut part = [0_u8; 64];
-    for at in (0..MOST).step_by(part.len()) {
-        let len = part.len() as u64;
-        // A text may end just before what cannot be read.
-        let end = (address + at) | (PAGE - 1);
-        let len = len.min(end + 1 - (address + at));
-        if !zones::copy(part.as_mut_ptr() as u64, address + at, len) {
-            return at;
-        }
-        if let Some(end) = part[..len as usize].iter().position(|&byte| byte == 0) {
-            return at + end as u64 + 1;
-        }
-        if len < part.len() as u64 {
-            return at + len;
-        }
-    }
-    MOST
 }
 
 /// Memory for arguments that are told to the kernel in place of the program's.
@@ -464,17 +342,27 @@ fn scratch_of(len: u64, scratch: &mut [u64; 2]) -> u64 {
     scratch[0]
 }
 
-/// An array of buffers, as `readv` takes it.
-fn buffers(arguments: &mut [u64; 6], from: u64, kind: u8, ip: u64, scratch: &mut [u64; 2]) {
+/// Arrays of buffers, as `readv` takes them: which arguments, and what the kernel does there.
+fn buffers(
+    arguments: &mut [u64; 6],
+    own: &[u64; 6],
+    arrays: &[(usize, u8)],
+    ip: u64,
+    scratch: &mut [u64; 2],
+) {
     const MOST: u64 = 1024;
-    let count = arguments[2];
-    if count == 0 || count > MOST {
+    let count: u64 = arrays.iter().map(|&(at, _)| own[at + 1].min(MOST + 1)).sum();
+    if count == 0 || arrays.iter().any(|&(at, _)| own[at + 1] > MOST) {
         return;
     }
-    let to = scratch_of(count * 16, scratch);
-    if zones::copy(to, from, count * 16) {
-        aim_buffers(to, count, kind, ip);
-        arguments[1] = to;
+    let mut to = scratch_of(count * 16, scratch);
+    for &(at, kind) in arrays {
+        let count = own[at + 1];
+        if zones::copy(to, own[at], count * 16) {
+            aim_buffers(to, count, kind, ip);
+            arguments[at] = to;
+        }
+        to += count * 16;
     }
 }
 
@@ -702,21 +590,18 @@ pub(crate) fn after(context: &mut Context) -> bool {
         return_messages(saved.number, saved.arguments[1], told[1], result);
         LOCK.give();
     }
-    if saved.block != 0 && result >= 0 {
-        let (_, argument, kind, len) = BLOCKS[saved.block as usize - 1];
-        let bytes = match len {
-            Len::Result(times) => result.cast_unsigned() * times,
-            Len::Fixed(bytes) => bytes,
-            Len::Argument(_) | Len::Text => 0,
-        };
-        let address = saved.arguments[argument];
-        if bytes > 0 {
-            LOCK.take();
-            record(kind, saved.next, address, bytes);
-            if saved.scratch_len != 0 {
-                zones::copy(address, saved.scratch, bytes.min(saved.scratch_len));
+    if result >= 0 {
+        for &(_, argument, kind, len) in BLOCKS.iter().filter(|it| it.0 == saved.number) {
+            let [own, told] = [saved.arguments[argument], told[argument]];
+            if kind == wire::FILL && own != told {
+                let bytes = len.bytes(&saved.arguments, argument, Some(result.cast_unsigned()));
+                LOCK.take();
+                record(kind, saved.next, own, bytes);
+                if told.wrapping_sub(saved.scratch) < saved.scratch_len {
+                    zones::copy(own, told, bytes.min(saved.scratch + saved.scratch_len - told));
+                }
+                LOCK.give();
             }
-            LOCK.give();
         }
     }
     if saved.scratch_len != 0 {

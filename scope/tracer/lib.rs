@@ -15,8 +15,8 @@
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
-//! * [`calls`]: system calls, which come to us; [`memory`]: those that change memory; [`gate`]:
-//!   how they reach the kernel. [`signals`]: the program's handlers.
+//! * [`calls`]: system calls, which come to us; [`arguments`]: what they point to; [`memory`]: those
+//!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
 //! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
 #![no_std]
@@ -25,6 +25,7 @@
     reason = "x86-64 only: words have 64 bits"
 )]
 
+mod arguments;
 mod calls;
 mod context;
 mod events;

@@ -153,6 +153,15 @@ pub(crate) fn is_one_piece(start: u64, len: u64) -> bool {
     true
 }
 
+/// Whether the program may store to all zones of a range.
+pub(crate) fn may_store(start: u64, len: u64) -> bool {
+    let (Ok(first) | Err(first)) = search(start);
+    let zones = zones()[first..].iter();
+    { zones }
+        .take_while(|zone| zone.start < start.saturating_add(len))
+        .all(|zone| zone.protection & sys::PROT_WRITE != 0)
+}
+
 /// Copies a range of the program to or from memory of our own; false if not all of it can be
 /// accessed.
 pub(crate) fn copy(to: u64, from: u64, len: u64) -> bool {
