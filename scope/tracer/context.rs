@@ -32,7 +32,8 @@ pub(crate) struct Context {
     trap: u64,
     old_mask: u64,
     address: u64,
-    floating: u64,
+    /// Where the vectors are, as `xsave` stores them.
+    pub(crate) floating: u64,
     reserved: [u64; 8],
     /// Signals that are kept from the thread.
     pub(crate) mask: u64,
@@ -58,6 +59,15 @@ impl Context {
             15 => &mut self.r15,
             _ => return None,
         })
+    }
+
+    /// A register by the processor's number.
+    pub(crate) fn value_of(&self, number: u8) -> u64 {
+        let registers = [
+            self.rax, self.rcx, self.rdx, self.rbx, self.rsp, self.rbp, self.rsi, self.rdi, self.r8,
+            self.r9, self.r10, self.r11, self.r12, self.r13, self.r14, self.r15,
+        ];
+        registers.get(usize::from(number)).copied().unwrap_or(0)
     }
 
     /// The arguments of a system call.

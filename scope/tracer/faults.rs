@@ -9,7 +9,7 @@ use crate::threads::{self, Thread};
 use crate::thunks::{self, Thunk};
 use crate::wire::{self, Event, Header, Plan};
 use crate::zones::{self, Zone};
-use crate::{LOCK, calls, events, patches, points, signals, strings};
+use crate::{LOCK, calls, elements, events, patches, points, signals, strings};
 
 /// Below and above the stack pointer, what is of the stack.
 const STACK_BELOW: u64 = 16 * PAGE;
@@ -186,7 +186,18 @@ fn access(thunk: &Thunk, zone: &Zone, info: &mut Info, context: &mut Context) ->
         events::count(offset_of!(Header, emulated), 1);
         strings::run(thunk, context)
     } else {
-        record_step(thunk, address, context);
+        let accesses = thunk.accesses();
+        if plan == Plan::Elements as u8 {
+            elements::record_all(thunk, context);
+            threads::this().elements.store(context.rip, Relaxed);
+        } else if accesses.is_empty() || accesses.iter().any(|it| it.operand != accesses[0].operand)
+        {
+            record_step(thunk, address, context);
+        } else {
+            for access in accesses {
+                record(access.kind, context.rip, address, u64::from(access.size));
+            }
+        }
         step(thunk, address, context);
         Ok(())
     };
@@ -238,7 +249,7 @@ fn step(thunk: &Thunk, address: u64, context: &mut Context) {
     if !is_stepping(thread) {
         // A handler would find the page open, and might never come back.
         thread.mask.store(context.mask, Relaxed);
-        context.mask = !signals::OURS;
+        context.mask |= !signals::OF_INSTRUCTIONS;
     }
     open(thread, page);
     // An operand may go on in the next page.
@@ -259,6 +270,7 @@ fn is_stepping(thread: &Thread) -> bool {
 fn end_step(thread: &Thread, context: &mut Context) -> bool {
     let was = is_stepping(thread);
     if was {
+        thread.elements.store(0, Relaxed);
         for slot in &thread.open {
             let page = slot.swap(0, Relaxed);
             if page != 0 {
@@ -304,7 +316,9 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
     let thread = threads::this();
     let mut is_ours = points::hit(context) || patches::trapped(context);
     if !is_ours && info.code > 0 {
-        is_ours = end_step(thread, context);
+        // Processors may trap before all elements are done.
+        let is_part = is_stepping(thread) && thread.elements.load(Relaxed) == context.rip;
+        is_ours = is_part || end_step(thread, context);
     }
     LOCK.give();
     if !is_ours {
@@ -315,7 +329,9 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
 /// Writes an event unless the thread is within a function whose accesses are told as one.
 pub(crate) fn record(kind: u8, ip: u64, address: u64, len: u64) {
     let thread = threads::this();
-    if thread.quiet.load(Relaxed) == 0 {
+    // Calls are made while tracing is off, too.
+    let is_off = (kind == wire::FILL || kind == wire::FETCH) && !zones::is_closed();
+    if !is_off && thread.quiet.load(Relaxed) == 0 {
         let number = thread.number.load(Relaxed);
         let size = if kind == wire::LOAD || kind == wire::STORE {
             len as u16

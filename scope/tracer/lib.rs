@@ -13,7 +13,7 @@
 //!
 //! * [`zones`]: memory that is mapped twice; [`held`]: what else lies among it.
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
-//!   carried out by hand. [`points`]: `--from` and `--to`.
+//!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`calls`]: system calls, which come to us; [`arguments`]: what they point to; [`memory`]: those
 //!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers.
@@ -28,6 +28,7 @@
 mod arguments;
 mod calls;
 mod context;
+mod elements;
 mod events;
 mod faults;
 #[path = "../format/mod.rs"]

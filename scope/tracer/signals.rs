@@ -17,6 +17,9 @@ const FOUR: [i32; 4] = [SIGTRAP, SIGBUS, SIGSEGV, SIGSYS];
 pub(crate) const OURS: u64 =
     1 << (SIGTRAP - 1) | 1 << (SIGBUS - 1) | 1 << (SIGSEGV - 1) | 1 << (SIGSYS - 1);
 
+/// With those that an instruction may raise, SIGILL and SIGFPE.
+pub(crate) const OF_INSTRUCTIONS: u64 = OURS | 1 << 3 | 1 << 7;
+
 const ON_STACK: u64 = 0x0800_0000;
 const NO_DEFER: u64 = 0x4000_0000;
 const RESET: u64 = 0x8000_0000;

@@ -33,6 +33,8 @@ pub(crate) struct Thread {
     pub(crate) open: [AtomicU64; OPEN],
     /// The signals that the program keeps from the thread; until the trap, all are kept.
     pub(crate) mask: AtomicU64,
+    /// The gather or scatter that is run in place until then; 0: none.
+    pub(crate) elements: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
 }
@@ -46,6 +48,7 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         own_stack: [const { AtomicU64::new(0) }; 3],
         open: [const { AtomicU64::new(0) }; OPEN],
         mask: AtomicU64::new(0),
+        elements: AtomicU64::new(0),
         until: AtomicU64::new(0),
     }
 }; MOST];

@@ -66,7 +66,7 @@ impl Thunk {
             zero: [0; 3],
             accesses: [Access {
                 kind: 0,
-                zero: 0,
+                operand: 0,
                 size: 0,
             }; ACCESSES],
             bytes: [0; 16],
@@ -194,7 +194,7 @@ fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
         sys::set_word(code + THUNK as u64, ip);
         sys::set_word(code + THUNK as u64 + 8, delta.cast_unsigned());
     }
-    if answer.plan == Plan::Copy as u8 {
+    if answer.plan == Plan::Copy as u8 || answer.plan == Plan::Elements as u8 {
         // SAFETY: within the area, where nobody runs anything yet.
         unsafe {
             sys::copy(

@@ -45,6 +45,9 @@ pub enum Plan {
     Call = 2,
     /// `movs`, `stos`, `lods`, `cmps` or `scas`: the tracer does it.
     String = 3,
+    /// Elements of a vector at addresses in another, as [`Elements`] in [`Answer::code`] says: they
+    /// are told one by one, and the instruction is run in place.
+    Elements = 4,
 }
 
 /// An access relative to the address of the fault.
@@ -53,8 +56,8 @@ pub enum Plan {
 pub struct Access {
     /// [`LOAD`] or [`STORE`].
     pub kind: u8,
-    /// Unused.
-    pub zero: u8,
+    /// Which operand of the instruction it is.
+    pub operand: u8,
     /// Its bytes.
     pub size: u16,
 }
@@ -137,6 +140,34 @@ pub struct Site {
 pub const BODY_DELTA: i64 = -72;
 /// How far the stack pointer at `run` lies below the program's.
 pub const BODY_STACK: u64 = 128 + 8;
+
+/// What a gather or a scatter accesses. Registers have the processor's numbers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elements {
+    /// Added to each address.
+    pub displacement: i64,
+    /// The register with the base; [`NO_BASE`]: none.
+    pub base: u8,
+    /// The vector with the indices.
+    pub index: u8,
+    /// What they are multiplied by.
+    pub scale: u8,
+    /// Bytes of an index.
+    pub index_size: u8,
+    /// Bytes of an element.
+    pub size: u8,
+    /// How many there are.
+    pub count: u8,
+    /// The vector whose elements' highest bits say which are accessed; from [`MASKS`] on, a mask.
+    pub mask: u8,
+    /// [`LOAD`] or [`STORE`].
+    pub kind: u8,
+}
+/// See [`Elements::base`].
+pub const NO_BASE: u8 = 16;
+/// See [`Elements::mask`].
+pub const MASKS: u8 = 32;
 
 /// [`Answer::string`]: the operation.
 pub const STRING_MOVS: u8 = 0;

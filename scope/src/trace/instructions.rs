@@ -6,8 +6,8 @@ use iced_x86::{
 };
 
 use super::wire::{
-    ACCESSES, Access, Answer, LOAD, Plan, Question, STORE, STRING_CMPS, STRING_LODS, STRING_MOVS,
-    STRING_REP, STRING_REPNE, STRING_SCAS, STRING_STOS, THUNK,
+    ACCESSES, Access, Answer, Elements, LOAD, MASKS, NO_BASE, Plan, Question, STORE, STRING_CMPS,
+    STRING_LODS, STRING_MOVS, STRING_REP, STRING_REPNE, STRING_SCAS, STRING_STOS, THUNK,
 };
 
 /// Bytes of `jmp [rip]` and the address behind it.
@@ -47,8 +47,13 @@ pub fn answer(question: &Question) -> Answer {
         }
     } else if let Some((string, element)) = string(&instruction) {
         (answer.plan, answer.string, answer.element) = (Plan::String as u8, string, element);
+    } else if let Some(elements) = elements(&instruction) {
+        answer.plan = Plan::Elements as u8;
+        let bytes = bytes_of_elements(&elements);
+        answer.code[..bytes.len()].copy_from_slice(&bytes);
+        answer.code_len = u8::try_from(bytes.len()).unwrap_or(0);
     } else if let Some(code) = aimed(&instruction, question) {
-        if instruction.mnemonic() == Mnemonic::Call {
+        if instruction.is_call_near_indirect() {
             answer.plan = Plan::Call as u8;
         } else {
             set_code(&mut answer, &code, instruction.next_ip());
@@ -129,10 +134,11 @@ pub(super) fn has_one_operand(instruction: &Instruction) -> bool {
     });
     let is_32 = |register: Register| register.is_gpr32() || register == Register::EIP;
     let [base, index] = [instruction.memory_base(), instruction.memory_index()];
-    // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias.
-    // `xlat` names its operand, but has no displacement.
+    // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias;
+    // calls to other segments are not worth a plan. `xlat` names its operand, but has no displacement.
     memory == 1
         && !implicit
+        && !instruction.is_call_far_indirect()
         && !index.is_vector_register()
         && !is_32(base)
         && !is_32(index)
@@ -163,14 +169,14 @@ pub(super) fn accesses(instruction: &Instruction) -> Vec<Access> {
         0 if is_state(instruction.mnemonic()) => state_size(),
         size => u16::try_from(size).unwrap_or(u16::MAX),
     };
-    let access = |kind| Access {
-        kind,
-        zero: 0,
-        size,
-    };
     let mut accesses = Vec::new();
     // What the stack pointer implies is the stack's.
     for operand in (0..instruction.op_count()).filter(|&at| is_memory(instruction.op_kind(at))) {
+        let access = |kind| Access {
+            kind,
+            operand: u8::try_from(operand).unwrap_or(0),
+            size,
+        };
         let (loads, stores) = match info.op_access(operand) {
             OpAccess::Read | OpAccess::CondRead => (true, false),
             OpAccess::Write | OpAccess::CondWrite => (false, true),
@@ -240,6 +246,68 @@ fn state_size() -> u16 {
         }
     }
     576
+}
+
+/// For a gather or scatter: where its elements are.
+fn elements(instruction: &Instruction) -> Option<Elements> {
+    use Mnemonic::{
+        Vgatherdpd, Vgatherdps, Vgatherqpd, Vgatherqps, Vpgatherdd, Vpgatherdq, Vpgatherqd,
+        Vpgatherqq, Vpscatterdd, Vpscatterdq, Vpscatterqd, Vpscatterqq, Vscatterdpd, Vscatterdps,
+        Vscatterqpd, Vscatterqps,
+    };
+    let (index_size, kind) = match instruction.mnemonic() {
+        Vgatherdpd | Vgatherdps | Vpgatherdd | Vpgatherdq => (4, LOAD),
+        Vgatherqpd | Vgatherqps | Vpgatherqd | Vpgatherqq => (8, LOAD),
+        Vscatterdpd | Vscatterdps | Vpscatterdd | Vpscatterdq => (4, STORE),
+        Vscatterqpd | Vscatterqps | Vpscatterqd | Vpscatterqq => (8, STORE),
+        _ => return None,
+    };
+    let (base, index) = (instruction.memory_base(), instruction.memory_index());
+    // Other addresses are too rare; what is stepped is told by page.
+    if instruction.segment_prefix() != Register::None
+        || !(base.is_gpr64() || base == Register::None)
+    {
+        return None;
+    }
+    let vector = instruction.op_register(u32::from(kind == STORE));
+    let size = instruction.memory_size().size();
+    let count = (vector.size() / size).min(index.size() / index_size);
+    let byte = |number: usize| u8::try_from(number).ok();
+    let mask = match instruction.op_mask() {
+        Register::None => byte(instruction.op2_register().number())?,
+        mask => MASKS + byte(mask.number())?,
+    };
+    Some(Elements {
+        displacement: instruction.memory_displacement64().cast_signed(),
+        base: if base == Register::None {
+            NO_BASE
+        } else {
+            byte(base.number())?
+        },
+        index: byte(index.number())?,
+        scale: byte(instruction.memory_index_scale() as usize)?,
+        index_size: byte(index_size)?,
+        size: byte(size)?,
+        count: byte(count)?,
+        mask,
+        kind,
+    })
+}
+
+/// As the tracer reads them.
+fn bytes_of_elements(elements: &Elements) -> Vec<u8> {
+    let mut bytes = elements.displacement.to_le_bytes().to_vec();
+    bytes.extend([
+        elements.base,
+        elements.index,
+        elements.scale,
+        elements.index_size,
+        elements.size,
+        elements.count,
+        elements.mask,
+        elements.kind,
+    ]);
+    bytes
 }
 
 /// For a string instruction: which, and bytes of an element.

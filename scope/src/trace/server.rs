@@ -148,7 +148,7 @@ fn bytes_of(answer: &Answer) -> Vec<u8> {
         answer.accesses_len,
     ];
     for access in answer.accesses {
-        bytes.extend([access.kind, access.zero]);
+        bytes.extend([access.kind, access.operand]);
         bytes.extend(access.size.to_le_bytes());
     }
     bytes.extend([answer.string, answer.element]);
