@@ -175,9 +175,11 @@ pub(super) fn run(
         };
         let out = if at == 0 && is_std { out.take() } else { None };
         let counts = reader.counts;
-        let sums = write(args, file, &path, out, &begun)?;
+        let maps = Maps::of(file);
+        let regions = maps.rows.len();
+        let sums = write(args, file, maps, &path, out, &begun)?;
         if !args.quiet {
-            say(&path, counts, &sums, err)?;
+            say(&path, counts, regions, &sums, err)?;
         }
     }
     Ok(launch::exit_code(status))
@@ -303,12 +305,13 @@ impl<'w> Sink<'w> {
 fn write(
     args: &TraceArgs,
     file: &Path,
+    maps: Maps,
     path: &Path,
     out: Option<&mut dyn Write>,
     run: &Run,
 ) -> Result<Sums, CliError> {
     let events = Reader::open(file)?;
-    let mut names = Names::new(Maps::of(file), Reader::open(file)?);
+    let mut names = Names::new(maps, Reader::open(file)?);
     let wanted = args
         .only
         .as_deref()
@@ -343,7 +346,8 @@ fn is_of(event: &Event, wanted: &str, names: &Names) -> bool {
     })
 }
 
-/// The names of the letters, in MadT's order (table III).
+/// The names of the letters. The first five are those of MadT's table III, and said even if there
+/// are none.
 const LETTERS: [(u8, &str); 17] = [
     (wire::LOAD, "loads"),
     (wire::STORE, "stores"),
@@ -364,10 +368,21 @@ const LETTERS: [(u8, &str); 17] = [
     (wire::SIGNAL, "signals"),
 ];
 
-fn say(path: &Path, counts: Counts, sums: &Sums, err: &mut dyn Write) -> io::Result<()> {
-    let parts: Vec<String> = { LETTERS.iter() }
-        .filter_map(|(letter, name)| Some(format!("{} {name}", sums.get(letter)?)))
-        .collect();
+fn say(
+    path: &Path,
+    counts: Counts,
+    regions: usize,
+    sums: &Sums,
+    err: &mut dyn Write,
+) -> io::Result<()> {
+    const ALWAYS: usize = 5;
+    let mut parts = vec![format!("{regions} memory regions")];
+    for (at, (letter, name)) in LETTERS.iter().enumerate() {
+        let number = sums.get(letter).copied().unwrap_or(0);
+        if at < ALWAYS || number > 0 {
+            parts.push(format!("{number} {name}"));
+        }
+    }
     writeln!(
         err,
         "ccscope: {}: process {}: {}",
