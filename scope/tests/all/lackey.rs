@@ -28,6 +28,8 @@ pub(crate) struct Trace {
     pub(crate) chunks: Vec<(u64, u64)>,
     /// Loads and stores of its own text.
     pub(crate) accesses: Vec<TraceRecord>,
+    /// Those of other code.
+    pub(crate) others: Vec<TraceRecord>,
 }
 
 pub(crate) fn trace(executable: &str, words: &[&str]) -> Trace {
@@ -52,17 +54,24 @@ pub(crate) fn trace(executable: &str, words: &[&str]) -> Trace {
     file.rewind().unwrap();
     file.read_to_string(&mut out).unwrap();
     let text = &numbers(&out, "text")[0];
-    all.retain(|(instruction, _)| (text[0]..text[1]).contains(instruction));
     let chunks = numbers(&out, "chunk").into_iter();
+    let (mut accesses, mut others) = (Vec::new(), Vec::new());
+    for (instruction, record) in all {
+        let is_own = (text[0]..text[1]).contains(&instruction);
+        if is_own { &mut accesses } else { &mut others }.push(record);
+    }
     Trace {
         chunks: chunks.map(|chunk| (chunk[0], chunk[1])).collect(),
-        accesses: all.into_iter().map(|(_, record)| record).collect(),
+        accesses,
+        others,
     }
 }
 
 /// Sizes of chunks and the counts of each.
 fn by_lackey(program: &Instrumented) -> Vec<(u64, Counts)> {
-    let Trace { chunks, accesses } = trace(program.executable.to_str().unwrap(), &[]);
+    let Trace {
+        chunks, accesses, ..
+    } = trace(program.executable.to_str().unwrap(), &[]);
     let mut sums = vec![Counts::default(); chunks.len()];
     let mut by_start: Vec<usize> = (0..chunks.len()).collect();
     by_start.sort_by_key(|&i| chunks[i].0);
