@@ -336,9 +336,8 @@ fn add(zone: Zone) {
     insert(at, zone);
 }
 
-/// Takes over memory that the program has: its content moves into the file.
-///
-/// No other thread accesses it meanwhile.
+/// Takes over memory that the program has: its content moves into the file. Other threads that
+/// store meanwhile fault, and wait for the lock.
 pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
     chosen(start, end, |start, end| {
         let zone = Zone {
@@ -357,6 +356,7 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
             if sys::failed(sys::map(alias, len, both, flags, fd, zone.file)) {
                 return;
             }
+            sys::protect(start, len, sys::PROT_READ);
             copy_pages(alias, start, len);
         }
         if map_both(&zone) {
