@@ -220,10 +220,8 @@ static unsigned char *elements(unsigned char *at) {
     return at;
 }
 
-static void absolute(unsigned char **at, const void *to) {
-    memcpy(*at, &to, 8);
-    *at += 8;
-}
+// Whether addresses have 32 bits.
+static __thread int is_short;
 
 // `call`, `jmp` and `push` through memory, whose operands are in `places` or anywhere.
 static unsigned char *branch(unsigned char *at) {
@@ -257,8 +255,8 @@ static unsigned char *special(unsigned char *at) {
         if (next() % 2)
             *at++ = next() % 2 ? 0x48 : 0x66;
         *at++ = 0xa0 | (next() & 3);
-        absolute(&at, data + MIDDLE + next() % 512);
-        return at;
+        *(void **)at = data + MIDDLE + next() % 512;
+        return at + (is_short ? 4 : 8);
     case 1: // xlat
         *at++ = 0xd7;
         return at;
@@ -301,7 +299,8 @@ static int make(unsigned char *at) {
     // Segments: most mean nothing, and the base of one is 0. Addresses of 32 bits.
     if (next() % 12 == 0)
         *at++ = (unsigned char[]){0x65, 0x65, 0x2e, 0x3e, 0x26, 0x36}[next() % 6];
-    if (next() % 24 == 0)
+    is_short = next() % 24 == 0;
+    if (is_short)
         *at++ = 0x67;
     int kind = next() % 16;
     if (kind == 0) {
