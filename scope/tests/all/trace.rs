@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod lackey;
+mod patches;
 mod real;
 
 use std::fs;

@@ -363,9 +363,11 @@ static void leave(int signal, siginfo_t *info, void *context) {
 // Where parts of the state lie, and how long they are: 2 is of 32 bytes, 5 to 7 of 64 bytes.
 static __thread unsigned parts[8][2];
 
-int main(int count, char **words) {
-    int cases = count > 1 ? atoi(words[1]) : 1000;
-    seed = count > 2 ? atoi(words[2]) : 1;
+static const int SIGNALS[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP};
+static __thread struct state state, fresh;
+static __thread int done, left[32];
+
+static void begin(void) {
     mprotect(code, sizeof code, PROT_READ | PROT_WRITE | PROT_EXEC);
     for (int i = 0; i < SIZE; i++)
         data[i] = next();
@@ -382,66 +384,65 @@ int main(int count, char **words) {
             parts[part][0] = place, parts[part][1] = len;
     }
     struct sigaction action = {.sa_sigaction = leave, .sa_flags = SA_SIGINFO};
-    int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP}, done = 0, left[32] = {0};
     for (int i = 0; i < 5; i++)
-        sigaction(signals[i], &action, NULL);
-    static __thread struct state state, fresh;
+        sigaction(SIGNALS[i], &action, NULL);
     for (int part = 1; part < 8; part++)
         if (parts[part][1])
             fresh.vectors[512] |= 1 << part;
     fresh.vectors[0] = 0x7f, fresh.vectors[1] = 3; // The control word of old numbers.
     fresh.vectors[24] = 0x80, fresh.vectors[25] = 0x1f; // That of vectors: no exceptions.
-    for (volatile int i = 0; i < cases; i++) {
-        state = fresh;
-        for (int at = 0; at < 16; at++)
-            state.registers[at] = next() << 32 ^ next();
-        // What may be a base points to the middle, what may be an index is small.
-        int bases[] = {3, 5, 6, 7, 11, 13, 14, 15};
-        for (int at = 0; at < 8; at++)
-            state.registers[bases[at]] = (unsigned long)data + MIDDLE + next() % 64;
-        if (next() % 4 == 0)
-            state.registers[3] &= -64ul;
-        state.registers[1] = next() % 24;
-        state.registers[9] = (long)(next() % 8192) - 4096;
-        state.registers[8] = (unsigned long)data;
-        state.flags = 0x202 | (next() & 0x8d5) | (next() % 4 == 0 ? 0x400 : 0);
-        for (int part = 1; part < 8; part++)
-            for (unsigned at = 0; at < parts[part][1]; at += 8) {
-                unsigned long word = next() << 32 ^ next();
-                memcpy(state.vectors + parts[part][0] + at, &word, 8);
-            }
-        // Indices in vectors 1 and 17.
-        int is_long = next() & 1;
-        for (int part = 1; part < 8; part++) {
-            int size = (int[]){0, 16, 16, 0, 0, 0, 32, 64}[part];
-            for (int at = 0; parts[part][1] && at < size; at += 4) {
-                int index = is_long && at % 8 ? 0 : next() % 512;
-                memcpy(state.vectors + parts[part][0] + size + at, &index, 4);
-            }
+}
+
+// Runs the instruction at a place from a random state.
+static void run(unsigned char *place) {
+    state = fresh;
+    for (int at = 0; at < 16; at++)
+        state.registers[at] = next() << 32 ^ next();
+    // What may be a base points to the middle, what may be an index is small.
+    int bases[] = {3, 5, 6, 7, 11, 13, 14, 15};
+    for (int at = 0; at < 8; at++)
+        state.registers[bases[at]] = (unsigned long)data + MIDDLE + next() % 64;
+    if (next() % 4 == 0)
+        state.registers[3] &= -64ul;
+    state.registers[1] = next() % 24;
+    state.registers[9] = (long)(next() % 8192) - 4096;
+    state.registers[8] = (unsigned long)data;
+    state.flags = 0x202 | (next() & 0x8d5) | (next() % 4 == 0 ? 0x400 : 0);
+    for (int part = 1; part < 8; part++)
+        for (unsigned at = 0; at < parts[part][1]; at += 8) {
+            unsigned long word = next() << 32 ^ next();
+            memcpy(state.vectors + parts[part][0] + at, &word, 8);
         }
-        unsigned char *place = code + next() % 8192;
-        place[make(place)] = 0xc3;
-        target = place;
-        int signal = sigsetjmp(back, 1);
-        if (signal) {
-            left[signal]++;
-        } else {
-            run_case(&state);
-            done++;
-            state.flags &= 0xcd5;
-            add(&state.flags, 8);
-            for (int part = 1; part < 8; part++)
-                add(state.vectors + parts[part][0], parts[part][1]);
-            add(state.registers, sizeof state.registers);
+    // Indices in vectors 1 and 17.
+    int is_long = next() & 1;
+    for (int part = 1; part < 8; part++) {
+        int size = (int[]){0, 16, 16, 0, 0, 0, 32, 64}[part];
+        for (int at = 0; parts[part][1] && at < size; at += 4) {
+            int index = is_long && at % 8 ? 0 : next() % 512;
+            memcpy(state.vectors + parts[part][0] + size + at, &index, 4);
         }
-        unsigned char copy[4096];
-        // By a call, which is one event.
-        volatile unsigned long len = i % 64 ? 1024 : sizeof copy;
-        memcpy(copy, data + MIDDLE - len / 2, len);
-        add(copy, len);
-        if (i % (cases / 8 + 1) == 0)
-            printf("%d %lx\n", i, hash);
     }
+    target = place;
+    int signal = sigsetjmp(back, 1);
+    if (signal) {
+        left[signal]++;
+    } else {
+        run_case(&state);
+        done++;
+        state.flags &= 0xcd5;
+        add(&state.flags, 8);
+        for (int part = 1; part < 8; part++)
+            add(state.vectors + parts[part][0], parts[part][1]);
+        add(state.registers, sizeof state.registers);
+    }
+    unsigned char copy[4096];
+    // By a call, which is one event.
+    volatile unsigned long len = done % 64 ? 1024 : sizeof copy;
+    memcpy(copy, data + MIDDLE - len / 2, len);
+    add(copy, len);
+}
+
+static void finish(int cases) {
     for (int at = 0; at < SIZE; at += 4096) {
         unsigned char copy[4096];
         volatile unsigned long len = sizeof copy;
@@ -450,7 +451,21 @@ int main(int count, char **words) {
     }
     printf("%lx: %d of %d", hash, done, cases);
     for (int i = 0; i < 5; i++)
-        printf(", %d by signal %d", left[signals[i]], signals[i]);
+        printf(", %d by signal %d", left[SIGNALS[i]], SIGNALS[i]);
     printf("\n");
+}
+
+int main(int count, char **words) {
+    int cases = count > 1 ? atoi(words[1]) : 1000;
+    seed = count > 2 ? atoi(words[2]) : 1;
+    begin();
+    for (int i = 0; i < cases; i++) {
+        unsigned char *place = code + next() % 8192;
+        place[make(place)] = 0xc3;
+        run(place);
+        if (i % (cases / 8 + 1) == 0)
+            printf("%d %lx\n", i, hash);
+    }
+    finish(cases);
     return 0;
 }

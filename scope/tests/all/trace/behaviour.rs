@@ -18,7 +18,13 @@ fn signals_memory_processes_and_stacks_are_as_without() {
         "trace-nasty.c",
         &["-O1", "-w", "-pthread"],
     );
-    let (traced, native, trace) = both(&["--form=raw", program.to_str().unwrap()]);
+    for patch in [&["--patch"][..], &[]] {
+        nasty(&[patch, &["--form=raw", program.to_str().unwrap()]].concat());
+    }
+}
+
+fn nasty(words: &[&str]) {
+    let (traced, native, trace) = both(words);
     assert_eq!(
         text(&native.stdout).lines().count(),
         11,
@@ -79,6 +85,11 @@ fn same(compiler: &str, source: &str, flags: &[&str], least: usize) -> String {
 }
 
 fn same_of(words: &[&str], least: usize) -> String {
+    same_as(&[&["--patch"], words].concat(), least);
+    same_as(words, least)
+}
+
+fn same_as(words: &[&str], least: usize) -> String {
     let (traced, native, trace) = both(words);
     let expected = text(&native.stdout);
     assert!(expected.lines().count() >= least, "{expected}");
