@@ -179,7 +179,8 @@ static void borders(void) {
     parts[1] = (struct iovec){at + 4090, 3};
     printf("array %zd", writev(pipes[1], parts, 2));
     printf(" %zd\n", read(pipes[0], at, 112));
-    char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT;
+    char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
     printf("low %zd", write(pipes[1], strcpy(low, "low"), 4));
     got = read(pipes[0], at, 100);
     printf(" %zd %s\n", got, at);

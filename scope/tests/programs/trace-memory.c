@@ -289,9 +289,10 @@ static void breaks(void) {
     memset(start, 4, 3 * PAGE);
     printf("break %d %d\n", got == start, (char *)sbrk(0) == start + 3 * PAGE + 5);
     brk(start + PAGE);
-    printf("break %d %d\n", start[PAGE - 1], right((char *)(((uintptr_t)start + 2 * PAGE) & -PAGE)));
+    char *behind = (char *)(((uintptr_t)start + 2 * PAGE) & -PAGE);
+    printf("break %d %d\n", start[PAGE - 1], right(behind));
     sbrk(2 * PAGE);
-    printf("break %d\n", *(char *)(((uintptr_t)start + 2 * PAGE) & -PAGE));
+    printf("break %d\n", *behind);
 }
 
 static void libraries(const char *folder) {

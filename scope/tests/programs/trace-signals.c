@@ -85,8 +85,9 @@ __attribute__((noinline)) static void wide(void *to) {
 }
 
 static void say(const char *what, void *address, void *ip) {
-    printf("%s: code %d, address %s, instruction %s\n", what, last_code,
-           last_address == address ? "right" : "wrong", last_ip == (unsigned long)ip ? "right" : "wrong");
+    const char *place = last_address == address ? "right" : "wrong";
+    const char *instruction = last_ip == (unsigned long)ip ? "right" : "wrong";
+    printf("%s: code %d, address %s, instruction %s\n", what, last_code, place, instruction);
 }
 
 static void faults(const char *name, int flags) {
@@ -114,10 +115,10 @@ static void faults(const char *name, int flags) {
     volatile unsigned long len = 100;
     if (!sigsetjmp(back, 1))
         memset(page + 64, 1, len);
-    printf("memset %d\n", last_address >= (void *)(page + 64) && last_address < (void *)(page + 164));
+    printf("memset %d\n", (char *)last_address - page - 64ul < 100);
     if (!sigsetjmp(back, 1))
         memcpy((char *)sums, page + 4090, len);
-    printf("memcpy %d\n", last_address >= (void *)(page + 4096) && last_address < (void *)(page + 4190));
+    printf("memcpy %d\n", (char *)last_address - page - 4096ul < 94);
     if (!sigsetjmp(back, 1))
         __asm__ volatile("rep movsb" : : "D"(page + 9), "S"(sums), "c"(20) : "memory");
     say("string", page + 9, (void *)last_ip);
@@ -407,7 +408,8 @@ int main(void) {
     mprotect(page, 4096, PROT_READ);
     mprotect(page + 4096, 4096, PROT_NONE);
     faults("plain", 0);
-    stack_t stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack}, off = {.ss_flags = SS_DISABLE};
+    stack_t stack = {.ss_sp = own_stack, .ss_size = sizeof own_stack};
+    stack_t off = {.ss_flags = SS_DISABLE};
     sigaltstack(&stack, NULL);
     faults("own stack", SA_ONSTACK);
     sigaltstack(&off, NULL);
