@@ -1,4 +1,5 @@
 // Exceptions through code whose memory is traced: one line a case.
+#include <atomic>
 #include <csetjmp>
 #include <csignal>
 #include <cstdio>
@@ -14,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-static long destroyed;
+static std::atomic<long> destroyed;
 
 struct Noted {
     std::vector<int> *own = new std::vector<int>(10, 3);
@@ -129,7 +130,7 @@ static void terminated() {
 int main() {
     std::setvbuf(stdout, nullptr, _IONBF, 0);
     std::printf("caught %s\n", caught(60).c_str());
-    std::printf("destroyed %ld\n", destroyed);
+    std::printf("destroyed %ld\n", destroyed.load());
     std::printf("rethrown %s\n", rethrown().c_str());
     std::vector<std::future<std::string>> all;
     for (int i = 0; i < 4; i++)
@@ -157,7 +158,7 @@ int main() {
     std::printf("fault %d", faulted(closed));
     mprotect(closed, 4096, PROT_NONE);
     std::printf(" %d %d\n", faulted(closed), faulted(closed + 1));
-    std::printf("destroyed %ld\n", destroyed);
+    std::printf("destroyed %ld\n", destroyed.load());
     auto *heap = new int[20]();
     if (int got = setjmp(place))
         std::printf("jumped %d %d\n", got, heap[19]);

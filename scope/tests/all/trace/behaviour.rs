@@ -57,7 +57,7 @@ fn random_instructions_do_the_same() {
     let folder = TempDir::new().unwrap();
     let flags = ["-O1", "-w", "-no-pie"];
     let program = compile(folder.path(), &["cc"], "trace-random.c", &flags);
-    // By hand, a million: `ccscope trace -o /dev/null PROGRAM 1000000`.
+    // By hand, a million in some minutes: `ccscope trace -o /dev/null PROGRAM 1000000`.
     let (traced, native, trace) = both(&["--form=raw", program.to_str().unwrap(), "10000"]);
     assert!(
         native.status.success() && traced.status.success(),
