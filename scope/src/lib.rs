@@ -14,7 +14,7 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `format`, `profile`, `profiled`, `regions`, `runtime`, `symbols`, `types`,
+// Modules, lowest first: `format`, `profile`, `profiled`, `marks`, `regions`, `runtime`, `symbols`, `types`,
 // `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `trace`, `cli`.
 
 #[cfg(feature = "profiles")]
@@ -33,6 +33,7 @@ pub mod exports;
 pub mod format;
 #[cfg(feature = "profiles")]
 pub mod imports;
+mod marks;
 #[cfg(feature = "profiles")]
 #[allow(missing_docs, reason = "fields say what they are")]
 pub mod profile;
@@ -58,6 +59,7 @@ pub mod views;
 
 #[cfg(feature = "profiles")]
 pub use ccmodel::Error;
+pub use marks::{trace_start, trace_stop};
 #[cfg(feature = "profiles")]
 pub use profile::Profile;
 pub use profiled::Profiled;

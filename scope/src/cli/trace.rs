@@ -59,6 +59,9 @@ pub(super) struct TraceArgs {
     /// Stop when this function of the program is called
     #[arg(long, value_name = "FUNCTION", requires = "from")]
     to: Option<String>,
+    /// Start when the program calls ccscope_trace_start(), `ccscope::trace_start()` in Rust
+    #[arg(long)]
+    paused: bool,
     /// Only this kind of memory: `heap`, `data` or `bss`; or only what was allocated by this
     /// function, or is of this type
     #[arg(long, value_name = "WHAT")]
@@ -81,7 +84,7 @@ pub(super) struct TraceArgs {
     quiet: bool,
     /// Read this trace of valgrind's lackey, or text of DynamoRIO, in place of running a program
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes", "patch"])]
+    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes", "patch", "paused"])]
     import: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required_unless_present = "import", conflicts_with = "import")]
@@ -113,7 +116,11 @@ pub(super) fn run(
             options.push_str(&format!("{option}={place:x}:{}\n", path.display()));
         }
     }
-    let at_once = if args.from.is_some() { 0 } else { AT_ONCE };
+    let at_once = if args.from.is_some() || args.paused {
+        0
+    } else {
+        AT_ONCE
+    };
     let patch = if args.patch { PATCH } else { 0 };
     let server = Server::start()?;
     let folder = server.folder().display();

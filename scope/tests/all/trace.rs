@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod lackey;
+mod marks;
 mod patches;
 mod real;
 
