@@ -103,7 +103,7 @@ const LARGEST: u64 = 64 << 20;
 fn enter(context: &mut Context) -> bool {
     let number = context.rax;
     if start::modules_are_new() {
-        start::take_modules(context.rip);
+        start::tell_modules(context.rip);
     }
     match number {
         sys::RT_SIGACTION => context.rax = signals::set_action(context.arguments()).cast_unsigned(),
@@ -119,7 +119,7 @@ fn enter(context: &mut Context) -> bool {
         }
         sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice(context),
         sys::MMAP | sys::MUNMAP | sys::MPROTECT | sys::MREMAP | sys::MADVISE | sys::BRK => {
-            match memory::call(number, context.arguments()) {
+            match memory::call(number, context.arguments(), context.rip) {
                 Some(result) => context.rax = result.cast_unsigned(),
                 None => pass(context),
             }

@@ -21,10 +21,10 @@ static HEAP: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static HEAP_DELTA: AtomicI64 = AtomicI64::new(0);
 
 /// The result of a call, or `None` if the kernel is to do it.
-pub(crate) fn call(number: u64, arguments: [u64; 6]) -> Option<i64> {
+pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
     let [address, len, ..] = arguments;
     match number {
-        sys::MMAP => map(arguments),
+        sys::MMAP => map(arguments, ip),
         sys::BRK => set_heap(address),
         _ => {
             let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
@@ -51,7 +51,8 @@ pub(crate) fn call(number: u64, arguments: [u64; 6]) -> Option<i64> {
     }
 }
 
-fn map([address, len, protection, flags, fd, offset]: [u64; 6]) -> Option<i64> {
+fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
+    let [address, len, protection, flags, fd, offset] = arguments;
     let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
     let is_plain = flags & sys::MAP_ANONYMOUS != 0
         && flags & (sys::MAP_SHARED | sys::MAP_PRIVATE) == sys::MAP_PRIVATE
@@ -62,8 +63,15 @@ fn map([address, len, protection, flags, fd, offset]: [u64; 6]) -> Option<i64> {
     }
     if flags & (sys::MAP_FIXED | FIXED_NOREPLACE) != 0 {
         let is_in_arena = zones::is_in_arena(address);
-        if address % PAGE != 0 || !is_in_arena && !zones::touches(address, end) {
+        if address % PAGE != 0 {
             return None;
+        }
+        if !is_in_arena && !zones::touches(address, end) {
+            return if start::is_linker(ip) {
+                map_data(arguments, end)
+            } else {
+                None
+            };
         }
         let is_free = is_in_arena && held::find(address, end).is_none();
         if flags & FIXED_NOREPLACE != 0 && !is_free {
@@ -95,6 +103,27 @@ fn map([address, len, protection, flags, fd, offset]: [u64; 6]) -> Option<i64> {
         events::count(offset_of!(Header, left_out), 1);
     }
     place.map(u64::cast_signed)
+}
+
+/// The dynamic linker maps data or bss of a library. It is taken over before anybody knows the
+/// place, since what the linker or a thread stores while the content moves would be lost.
+fn map_data(arguments: [u64; 6], end: u64) -> Option<i64> {
+    let [address, _, protection, flags, ..] = arguments;
+    let kind = if flags & sys::MAP_ANONYMOUS == 0 {
+        start::DATA
+    } else {
+        start::BSS
+    };
+    let is_private = flags & (sys::MAP_SHARED | sys::MAP_PRIVATE) == sys::MAP_PRIVATE;
+    if !is_private || protection != sys::PROT_READ | sys::PROT_WRITE || !start::traces(kind) {
+        return None;
+    }
+    // SAFETY: the program's own call.
+    let result = unsafe { sys::call(sys::MMAP, arguments) };
+    if !sys::failed(result) {
+        zones::take_data(address, end);
+    }
+    Some(result)
 }
 
 /// Keeps a part of the arena that the program has no more.

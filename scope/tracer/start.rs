@@ -12,8 +12,8 @@ use crate::{LOCK, events, gate, hooks, memory, patches, points, signals, threads
 
 /// Kinds of memory.
 pub(crate) const HEAP: u64 = 1;
-const DATA: u64 = 2;
-const BSS: u64 = 4;
+pub(crate) const DATA: u64 = 2;
+pub(crate) const BSS: u64 = 4;
 /// Besides: tracing is on from the start.
 const AT_ONCE: u64 = 8;
 /// Besides: instructions that fault often are patched.
@@ -24,9 +24,9 @@ static MOST: AtomicU64 = AtomicU64::new(0);
 static IS_READY: AtomicBool = AtomicBool::new(false);
 /// Number of the process.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
-/// Libraries were mapped whose data is not yet taken over.
+/// Libraries were mapped that the tool does not know yet.
 static MODULES_ARE_NEW: AtomicBool = AtomicBool::new(false);
-/// Where the dynamic linker's code lies.
+/// Where the dynamic linker's code begins and ends.
 static LINKER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Memory for a copy of `/proc/self/maps`.
 static MAPS: AtomicU64 = AtomicU64::new(0);
@@ -129,11 +129,10 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     if !unsafe { events::init(MOST.load(Relaxed)) } {
         sys::die(b"the file of events cannot be made");
     }
-    LINKER[0].store(linker, Relaxed);
     gate::dispatch();
     let mask = block_signals();
     LOCK.take();
-    take(true);
+    take(linker);
     for (name, set) in [
         (&b"from"[..], points::set_from as fn(u64)),
         (b"to", points::set_to),
@@ -220,11 +219,10 @@ fn base_of(path: &[u8]) -> Option<u64> {
         .map(|row| row.start)
 }
 
-/// Takes over data, bss and heap; later, of libraries that are new.
-fn take(is_first: bool) {
+/// Takes over data, bss and heap. `linker` is where the dynamic linker lies.
+fn take(linker: u64) {
     let text = maps();
-    let own = take as fn(bool) as *const () as u64;
-    let linker = LINKER[0].load(Relaxed);
+    let own = take as fn(u64) as *const () as u64;
     let path_at = |address: u64| {
         let found = rows(text).find(|row| (row.start..row.end).contains(&address));
         found.map_or(&b""[..], |row| row.path)
@@ -236,7 +234,7 @@ fn take(is_first: bool) {
         LINKER[1].store(row.end, Relaxed);
     }
     // First, since aliases of data would lie where the heap grows.
-    if is_first && traces(HEAP) {
+    if traces(HEAP) {
         // SAFETY: asks where the heap ends.
         let end = unsafe { sys::call(sys::BRK, [0; 6]) }.cast_unsigned();
         let end = end.next_multiple_of(PAGE);
@@ -281,9 +279,7 @@ fn take(is_first: bool) {
         if end <= row.start || zones::touches(row.start, end) || zones::is_in_arena(row.start) {
             continue;
         }
-        if let Some(delta) = zones::reserve_alias(row.start, end - row.start) {
-            zones::take_over(row.start, end, sys::PROT_READ | sys::PROT_WRITE, delta);
-        }
+        zones::take_data(row.start, end);
     }
 }
 
@@ -339,12 +335,16 @@ pub(crate) fn modules_are_new() -> bool {
     MODULES_ARE_NEW.load(Relaxed)
 }
 
-/// Takes over what libraries that are new have, once the dynamic linker is done with them.
-pub(crate) fn take_modules(ip: u64) {
+/// Whether code is the dynamic linker's.
+pub(crate) fn is_linker(ip: u64) -> bool {
     let [start, end] = [0, 1].map(|it| LINKER[it].load(Relaxed));
-    if !(start..end).contains(&ip) {
+    (start..end).contains(&ip)
+}
+
+/// Tells the tool of libraries that are new, once the dynamic linker has mapped all of them.
+pub(crate) fn tell_modules(ip: u64) {
+    if !is_linker(ip) {
         MODULES_ARE_NEW.store(false, Relaxed);
-        take(false);
         let mut name = Path::in_folder();
         name.number(sys::process());
         copy_maps(name);

@@ -3,10 +3,12 @@
 //!
 //! All of it is under the tracer's [lock](crate::LOCK).
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use crate::recorder;
 use crate::sys::{self, PAGE};
+use crate::wire::Header;
+use crate::{events, recorder};
 
 /// A part of the program's memory.
 #[repr(C)]
@@ -363,6 +365,16 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
             add(zone);
         }
     });
+}
+
+/// Takes over data or bss of a module, unless there is no room for an alias.
+pub(crate) fn take_data(start: u64, end: u64) {
+    match reserve_alias(start, end - start) {
+        Some(delta) => take_over(start, end, sys::PROT_READ | sys::PROT_WRITE, delta),
+        None => {
+            events::count(offset_of!(Header, left_out), 1);
+        }
+    }
 }
 
 /// Copies what is not zero, so that the rest takes no memory.
