@@ -38,7 +38,9 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
         return;
     }
     LOCK.take();
-    let is_ours = info.code > 0 && signal == signals::SIGSEGV && handle(info, context);
+    let is_ours = info.code > 0
+        && signal == signals::SIGSEGV
+        && (handle(info, context) || is_of_the_past(info, context));
     if !is_ours && info.code > 0 {
         leave_thunk(info, context);
         end_step(threads::this(), context);
@@ -109,6 +111,22 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
         patches::consider(context.rip, thunk.faults, &bytes, len);
     }
     access(&thunk, &zone, info, context)
+}
+
+/// Whether the fault may come of a zone that was forgotten while the thread waited for the lock, or
+/// was on its way to the alias: the instruction is tried once more, as the program has it.
+fn is_of_the_past(info: &Info, context: &mut Context) -> bool {
+    const OF_A_PAGE: [i32; 2] = [1, 2];
+    let now = zones::forgotten();
+    let is_new = threads::this().forgotten.swap(now, Relaxed) != now;
+    let may = is_new && OF_A_PAGE.contains(&info.code) && zones::find(info.address).is_none();
+    if may
+        && let Some(thunk) = thunks::instruction_of(context.rip)
+        && context.rip == thunk.code
+    {
+        context.rip = thunk.ip;
+    }
+    may
 }
 
 /// Whether the program may do in the zone what it tried.

@@ -35,6 +35,8 @@ pub(crate) struct Thread {
     pub(crate) mask: AtomicU64,
     /// The gather or scatter that is run in place until then; 0: none.
     pub(crate) elements: AtomicU64,
+    /// [`zones::forgotten`](crate::zones::forgotten) at its last fault that nothing explains.
+    pub(crate) forgotten: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
 }
@@ -49,6 +51,7 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         open: [const { AtomicU64::new(0) }; OPEN],
         mask: AtomicU64::new(0),
         elements: AtomicU64::new(0),
+        forgotten: AtomicU64::new(0),
         until: AtomicU64::new(0),
     }
 }; MOST];

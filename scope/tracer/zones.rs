@@ -41,6 +41,7 @@ static ZONES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static FD: AtomicU64 = AtomicU64::new(0);
 static FILE_USED: AtomicU64 = AtomicU64::new(0);
+static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 /// Whether zones may not be accessed.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// One unit of so many is traced.
@@ -528,7 +529,13 @@ pub(crate) fn free(start: u64, end: u64, stays: bool) {
     forget(start, end);
 }
 
+/// How often zones were forgotten: a fault may come of one that is gone by now.
+pub(crate) fn forgotten() -> u64 {
+    FORGOTTEN.load(Relaxed)
+}
+
 fn forget(start: u64, end: u64) {
+    FORGOTTEN.fetch_add(1, Relaxed);
     let (Ok(at) | Err(at)) = search(start);
     while let Some(zone) = zones().get(at).filter(|zone| zone.start < end) {
         recorder::mark(zone.start, zone.end, 0);
@@ -564,15 +571,16 @@ pub(crate) fn release(start: u64, end: u64) {
         );
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
         let both = sys::PROT_READ | sys::PROT_WRITE;
-        // SAFETY: the copy is made at a place of its own and moved over the zone in one step, so
-        // that other threads see the old content or the new; what one stores meanwhile is lost.
+        // SAFETY: the zone's memory. Nobody stores to it while it is copied to a place of its own:
+        // who tries to faults, and waits for the lock. The copy is moved over it in one step.
         unsafe {
+            sys::protect(zone.start, len, zone.protection & sys::PROT_READ);
+            sys::protect(alias, len, sys::PROT_READ);
             let copy = sys::map(0, len, both, flags, -1, 0);
             if sys::failed(copy) {
                 sys::die(b"no memory for a stack");
             }
             let copy = copy.cast_unsigned();
-            sys::protect(alias, len, both);
             copy_pages(copy, alias, len);
             sys::protect(copy, len, zone.protection);
             let moved = [copy, len, len, 3, zone.start, 0];
