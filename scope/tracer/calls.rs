@@ -82,6 +82,9 @@ pub(crate) unsafe extern "C" fn on_call(signal: i32, info: *mut Info, context: *
     // SAFETY: the kernel's.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     const DISPATCHED: i32 = 2;
+    if LOCK.keeps(info) {
+        return;
+    }
     if info.code != DISPATCHED {
         signals::deliver(signal, info, context);
         return;
@@ -632,6 +635,7 @@ fn after_twice(context: &mut Context) {
                 .for_each(|other| other.refs.store(0, Relaxed));
             zones::use_file(file);
             threads::this().number.store(sys::thread(), Relaxed);
+            LOCK.forget_sent();
             gate::dispatch();
             start::begin_process();
         } else {

@@ -27,7 +27,7 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
     // SAFETY: the kernel's.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     let (at, behind) = sys::places_of_copy();
-    if context.rip == at {
+    if context.rip == at && info.code > 0 {
         // It is us, and the lock is held.
         let code = i64::from(info.code).cast_unsigned();
         for (word, value) in MISSED.iter().zip([info.address, code, context.error]) {
@@ -35,6 +35,9 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
         }
         context.rax = 1;
         context.rip = behind;
+        return;
+    }
+    if LOCK.keeps(info) {
         return;
     }
     LOCK.take();
@@ -327,7 +330,7 @@ fn open(thread: &Thread, page: u64) {
 pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *mut Context) {
     // SAFETY: the kernel's.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
-    if calls::after(context) {
+    if calls::after(context) || LOCK.keeps(info) {
         return;
     }
     LOCK.take();

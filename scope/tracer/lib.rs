@@ -15,6 +15,7 @@
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
+//! * [`lock`]: who may change all that.
 //! * [`calls`]: system calls, which come to us; [`arguments`]: what they point to; [`memory`]: those
 //!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
@@ -40,6 +41,7 @@ mod format;
 mod gate;
 mod held;
 mod hooks;
+mod lock;
 mod memory;
 mod patches;
 mod points;
@@ -56,8 +58,9 @@ mod unwind;
 mod wire;
 mod zones;
 
-/// Over zones, thunks and breakpoints. It is held with signals blocked.
-pub(crate) static LOCK: sys::Lock = sys::Lock::new();
+/// The tracer's lock. From `calls::twice` to `calls::after_twice` of a `fork` it is kept, and given
+/// back in both processes.
+pub(crate) static LOCK: lock::Lock = lock::Lock::new();
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,5 +1,6 @@
 //! The program's signals: it has its handlers as without us, also of those signals that we need.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::{Context, Info};
@@ -40,7 +41,7 @@ pub(crate) fn init() {
         (SIGSYS, calls::on_call as *const () as u64),
     ] {
         let flags = HAS_INFO | HAS_RESTORER | ON_STACK | NO_DEFER;
-        // SIGTRAP and the like stay open: a bug of ours shall end the process, not hang it.
+        // The four stay open: a fault of ours ends the process, and one that is sent waits (`lock`).
         let action = [handler, flags, gate::start() + gate::RETURN, !OURS];
         let mut old = [0_u64; 4];
         let at = FOUR.iter().position(|it| *it == signal).unwrap_or(0);
@@ -173,13 +174,17 @@ pub(crate) fn set_stack([new, old, ..]: [u64; 6]) -> i64 {
 
 /// A handler of the program returns.
 pub(crate) fn on_return(ip: u64, frame: u64) {
-    let context = core::ptr::with_exposed_provenance_mut::<Context>(frame as usize);
-    let info = core::ptr::with_exposed_provenance::<Info>(frame as usize + size_of::<Context>());
-    // SAFETY: the kernel put both there for the handler; a program that calls this otherwise has
-    // the kernel read the same.
+    let [mut mask, mut number] = [0_u64; 2];
+    let [own_mask, own_number] = [(&raw mut mask), (&raw mut number)].map(|it| it as u64);
+    let place = frame.wrapping_add(offset_of!(Context, mask) as u64);
+    let info = frame.wrapping_add(size_of::<Context>() as u64);
+    // SAFETY: the kernel put both there for a handler. If there is nothing, it will say so.
     unsafe {
-        (*context).mask &= !OURS;
-        record(SIGNAL, ip, u64::from((*info).signal.unsigned_abs()), 0);
+        if sys::try_copy(own_mask, place, 8) && sys::try_copy(own_number, info, 4) {
+            let mask = mask & !OURS;
+            sys::try_copy(place, (&raw const mask) as u64, 8);
+            record(SIGNAL, ip, number, 0);
+        }
     }
 }
 
@@ -187,6 +192,8 @@ pub(crate) fn on_return(ip: u64, frame: u64) {
 pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
     const IGNORED: u64 = 1;
     const SET_MASK: u64 = 2;
+    /// No instruction makes it again.
+    const OF_THE_KERNEL: i32 = 128;
     let at = FOUR.iter().position(|it| *it == signal).unwrap_or(0);
     let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| ACTIONS[at][it].load(Relaxed));
     if handler == IGNORED && info.code <= 0 {
@@ -202,7 +209,7 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
                 sys::RT_SIGACTION,
                 [number, (&raw const action) as u64, 0, 8, 0, 0],
             );
-            if info.code <= 0 || signal == SIGSYS || signal == SIGTRAP {
+            if info.code <= 0 || info.code == OF_THE_KERNEL || [SIGSYS, SIGTRAP].contains(&signal) {
                 let (process, thread) = (sys::process(), u64::from(sys::thread()));
                 sys::call(sys::TGKILL, [process, thread, number, 0, 0, 0]);
             }

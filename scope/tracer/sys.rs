@@ -37,6 +37,7 @@ pub(crate) const GETTID: u64 = 186;
 pub(crate) const EXIT_GROUP: u64 = 231;
 pub(crate) const TGKILL: u64 = 234;
 pub(crate) const FALLOCATE: u64 = 285;
+pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
 pub(crate) const MEMFD_CREATE: u64 = 319;
 pub(crate) const EXECVEAT: u64 = 322;
 pub(crate) const MEMBARRIER: u64 = 324;
@@ -280,43 +281,26 @@ pub(crate) fn say(line: &[u8]) {
     }
 }
 
+/// Whether [`die`] was called.
+static IS_DYING: AtomicU64 = AtomicU64::new(0);
+
 /// Says why and ends the process.
 pub(crate) fn die(line: &[u8]) -> ! {
     say(line);
-    loop {
-        // SAFETY: has no requirements.
-        unsafe { call(EXIT_GROUP, [127, 0, 0, 0, 0, 0]) };
+    end()
+}
+
+/// Ends the calling process if [`die`] was called by one with the same memory.
+pub(crate) fn end_if_dying() {
+    if IS_DYING.load(Relaxed) != 0 {
+        end();
     }
 }
 
-/// A lock that is held with signals blocked, and so never by a thread that waits for it.
-pub(crate) struct Lock(AtomicU64);
-
-impl Lock {
-    pub(crate) const fn new() -> Lock {
-        Lock(AtomicU64::new(0))
-    }
-
-    /// Waits for the lock.
-    pub(crate) fn take(&self) {
-        use core::sync::atomic::Ordering::Acquire;
-        let mut turns = 0_u32;
-        while self
-            .0
-            .compare_exchange_weak(0, 1, Acquire, Relaxed)
-            .is_err()
-        {
-            turns += 1;
-            if turns.is_multiple_of(256) {
-                // SAFETY: has no requirements.
-                unsafe { call(SCHED_YIELD, [0; 6]) };
-            }
-            core::hint::spin_loop();
-        }
-    }
-
-    /// Gives it back.
-    pub(crate) fn give(&self) {
-        self.0.store(0, core::sync::atomic::Ordering::Release);
+fn end() -> ! {
+    IS_DYING.store(1, Relaxed);
+    loop {
+        // SAFETY: has no requirements.
+        unsafe { call(EXIT_GROUP, [127, 0, 0, 0, 0, 0]) };
     }
 }

@@ -7,6 +7,7 @@ use core::sync::atomic::{
     Ordering::{AcqRel, Relaxed},
 };
 
+use crate::lock::Sent;
 use crate::sys;
 
 /// Pages that one instruction may open: it has two operands, and each may cross a border; gathers
@@ -37,6 +38,8 @@ pub(crate) struct Thread {
     pub(crate) elements: AtomicU64,
     /// [`zones::forgotten`](crate::zones::forgotten) at its last fault that nothing explains.
     pub(crate) forgotten: AtomicU64,
+    /// Signals that were sent to it while it held the lock.
+    pub(crate) sent: Sent,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
 }
@@ -52,15 +55,22 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         mask: AtomicU64::new(0),
         elements: AtomicU64::new(0),
         forgotten: AtomicU64::new(0),
+        sent: [const { [const { AtomicU64::new(0) }; _] }; _],
         until: AtomicU64::new(0),
     }
 }; MOST];
 
-/// The calling thread.
-pub(crate) fn this() -> &'static Thread {
+/// The address of the calling thread's control block.
+pub(crate) fn control_block() -> u64 {
     let base: u64;
     // SAFETY: the platform's convention has the control block begin with its own address.
     unsafe { asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
+    base
+}
+
+/// The calling thread.
+pub(crate) fn this() -> &'static Thread {
+    let base = control_block();
     let first = (base.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize;
     for turn in 0..MOST {
         let thread = &THREADS[(first + turn) % MOST];
