@@ -90,9 +90,7 @@ pub(crate) unsafe extern "C" fn on_call(signal: i32, info: *mut Info, context: *
         return;
     }
     LOCK.take();
-    if zones::find(context.rsp).is_some() {
-        release_stack(context.rsp, context.rsp);
-    }
+    release_stack(context.rsp, context.rsp);
     let stays = enter(context);
     if !stays {
         LOCK.give();

@@ -77,9 +77,14 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
         // Tracing has just been turned off by another thread.
         return true;
     }
-    if zones::find(context.rsp).is_some() && context.rsp.abs_diff(info.address) < STACK_BELOW {
-        release_stack(context.rsp, info.address);
-        return true;
+    if zones::find(context.rsp).is_some() {
+        // Whatever it accesses: a signal, or a call, needs the stack.
+        let is_near = context.rsp.abs_diff(info.address) < STACK_BELOW;
+        let other = if is_near { info.address } else { context.rsp };
+        release_stack(context.rsp, other);
+        if zones::find(info.address).is_none() {
+            return true;
+        }
     }
     if events::is_full() {
         zones::set_closed(false);

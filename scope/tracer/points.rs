@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::context::Context;
 use crate::sys::{self, PAGE};
 use crate::wire::LONGEST;
-use crate::{patches, start, threads, thunks, zones};
+use crate::{faults, patches, start, threads, thunks, zones};
 
 const MOST: usize = 64;
 const FROM: u64 = 1;
@@ -85,6 +85,8 @@ pub(crate) fn hit(context: &mut Context) -> bool {
         return false;
     }
     context.rip = address;
+    // A coroutine's stack may be traced from now on, or be so already.
+    faults::release_stack(context.rsp, context.rsp);
     let thread = threads::this();
     match point[1].load(Relaxed) {
         FROM if !zones::is_closed() => {
