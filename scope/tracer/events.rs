@@ -10,6 +10,8 @@ use crate::wire::{Event, HEADER, Header, MAGIC};
 
 /// Where the file is mapped.
 pub(crate) static MAP: AtomicU64 = AtomicU64::new(0);
+/// Bytes of it.
+static LEN: AtomicU64 = AtomicU64::new(0);
 /// Events that have room.
 pub(crate) static ROOM: AtomicU64 = AtomicU64::new(0);
 
@@ -36,14 +38,21 @@ pub(crate) unsafe fn init(most: u64) -> bool {
         name = base;
         name.text(b".");
         name.number(turn);
-        crate::start::copy_maps(name);
-        name.text(b".events");
+        let mut events = name;
+        events.text(b".events");
         const CREATE_NEW_TO_READ_AND_WRITE: u64 = 0o100 | 0o200 | 0o2;
         // SAFETY: the path ends with 0; the mapping is ours.
         unsafe {
             let fd = sys::call(
                 sys::OPEN,
-                [name.pointer(), CREATE_NEW_TO_READ_AND_WRITE, 0o600, 0, 0, 0],
+                [
+                    events.pointer(),
+                    CREATE_NEW_TO_READ_AND_WRITE,
+                    0o600,
+                    0,
+                    0,
+                    0,
+                ],
             );
             const EEXIST: i64 = -17;
             if fd == EEXIST {
@@ -52,11 +61,9 @@ pub(crate) unsafe fn init(most: u64) -> bool {
             if sys::failed(fd) {
                 return false;
             }
+            crate::start::copy_maps(name);
             let fd = fd.cast_unsigned();
             let len = HEADER as u64 + most * size_of::<Event>() as u64;
-            if sys::failed(sys::call(sys::FTRUNCATE, [fd, len, 0, 0, 0, 0])) {
-                return false;
-            }
             let old = MAP.load(Relaxed);
             // For files, some kernels do not look at where we would like to have them.
             let (place, how) = match old {
@@ -65,22 +72,62 @@ pub(crate) unsafe fn init(most: u64) -> bool {
             };
             let both = sys::PROT_READ | sys::PROT_WRITE;
             let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | how;
-            let map = sys::map(place, len, both, flags, fd.cast_signed(), 0);
+            // By a call, which fails where the disk is full.
+            let start = [MAGIC, pid, 0, most];
+            let start_len = size_of_val(&start) as u64;
+            let written = [fd, (&raw const start) as u64, start_len, 0, 0, 0];
+            let map = if sys::failed(sys::call(sys::WRITE, written))
+                || sys::failed(sys::call(sys::FTRUNCATE, [fd, len, 0, 0, 0, 0]))
+            {
+                -1
+            } else {
+                sys::map(place, len, both, flags, fd.cast_signed(), 0)
+            };
             sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
             if sys::failed(map) {
                 return false;
             }
-            let map = map.cast_unsigned();
-            MAP.store(map, Relaxed);
+            MAP.store(map.cast_unsigned(), Relaxed);
+            LEN.store(len, Relaxed);
             ROOM.store(most, Relaxed);
-            let header = core::ptr::with_exposed_provenance_mut::<Header>(map as usize);
-            (&raw mut (*header).magic).write(MAGIC);
-            (&raw mut (*header).pid).write(pid);
-            (&raw mut (*header).room).write(most);
         }
         return true;
     }
     false
+}
+
+/// Whether a fault at `address` is of the file, which cannot grow: the disk is full, or others have
+/// cut it. Then no event has room any more.
+pub(crate) fn ends_at(address: u64) -> bool {
+    let map = MAP.load(Relaxed);
+    let len = LEN.load(Relaxed);
+    let is_here = map != 0 && (map..map + len).contains(&address);
+    if is_here {
+        sys::say(b"the file of events cannot grow: tracing ends");
+        has_none();
+    }
+    is_here
+}
+
+/// Puts memory that takes no events in place of the file.
+fn has_none() {
+    ROOM.store(0, Relaxed);
+    let both = sys::PROT_READ | sys::PROT_WRITE;
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+    // SAFETY: the mapping is ours, and its words mean nothing without room.
+    unsafe { sys::map(MAP.load(Relaxed), LEN.load(Relaxed), both, flags, -1, 0) };
+}
+
+/// In a child of `fork`: a new file over its parent's. Without one, the child is not traced.
+///
+/// # Safety
+///
+/// No other thread writes events.
+pub(crate) unsafe fn begin_process(most: u64) {
+    // SAFETY: the caller's.
+    if !unsafe { init(most) } {
+        has_none();
+    }
 }
 
 /// Writes an event; false once there is no more room.

@@ -37,6 +37,9 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
         context.rip = behind;
         return;
     }
+    if info.code > 0 && signal == signals::SIGBUS && events::ends_at(info.address) {
+        return;
+    }
     if LOCK.keeps(info) {
         return;
     }

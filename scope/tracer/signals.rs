@@ -10,7 +10,7 @@ use crate::wire::SIGNAL;
 use crate::{calls, faults, gate, start, threads, zones};
 
 const SIGTRAP: i32 = 5;
-const SIGBUS: i32 = 7;
+pub(crate) const SIGBUS: i32 = 7;
 pub(crate) const SIGSEGV: i32 = 11;
 const SIGSYS: i32 = 31;
 const FOUR: [i32; 4] = [SIGTRAP, SIGBUS, SIGSEGV, SIGSYS];

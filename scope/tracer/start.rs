@@ -110,6 +110,13 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     OPTIONS.store(number(b"options"), Relaxed);
     MOST.store(number(b"most"), Relaxed);
     zones::EVERY.store(number(b"every").max(1), Relaxed);
+    MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
+    PROCESS.store(sys::process(), Relaxed);
+    // The folder cannot be reached any more by programs that gave up rights, or outlived the tool.
+    // SAFETY: there are no events yet.
+    if !unsafe { events::init(MOST.load(Relaxed)) } {
+        return;
+    }
     gate::init();
     thunks::init();
     zones::init();
@@ -118,17 +125,11 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
         sys::say(b"nothing is patched: there is no address space for it, or no membarrier");
     }
     signals::init();
-    MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
-    PROCESS.store(sys::process(), Relaxed);
     let thread = threads::this();
     thread.begin();
     let stack = thread.stack_of_handlers();
     // SAFETY: the stack is the thread's from now on.
     unsafe { sys::call(sys::SIGALTSTACK, [(&raw const stack) as u64, 0, 0, 0, 0, 0]) };
-    // SAFETY: there is one thread.
-    if !unsafe { events::init(MOST.load(Relaxed)) } {
-        sys::die(b"the file of events cannot be made");
-    }
     gate::dispatch();
     let mask = block_signals();
     LOCK.take();
@@ -354,9 +355,10 @@ pub(crate) fn tell_modules(ip: u64) {
 /// In a child of `fork`: a file of events of its own.
 pub(crate) fn begin_process() {
     PROCESS.store(sys::process(), Relaxed);
-    // SAFETY: there is one thread.
-    if !unsafe { events::init(MOST.load(Relaxed)) } {
-        sys::die(b"the file of events cannot be made");
+    // SAFETY: a child of `fork` has one thread.
+    unsafe { events::begin_process(MOST.load(Relaxed)) };
+    if events::is_full() {
+        zones::set_closed(false);
     }
 }
 
