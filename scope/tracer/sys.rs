@@ -11,6 +11,7 @@ pub(crate) const READ: u64 = 0;
 pub(crate) const WRITE: u64 = 1;
 pub(crate) const OPEN: u64 = 2;
 pub(crate) const CLOSE: u64 = 3;
+pub(crate) const LSEEK: u64 = 8;
 pub(crate) const MMAP: u64 = 9;
 pub(crate) const MPROTECT: u64 = 10;
 pub(crate) const MUNMAP: u64 = 11;

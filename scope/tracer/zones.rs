@@ -209,15 +209,7 @@ fn split(address: u64) {
         let zone = zones()[at];
         if zone.start < address {
             zones()[at].end = address;
-            let file = zone.file + (address - zone.start);
-            insert(
-                at + 1,
-                Zone {
-                    start: address,
-                    file,
-                    ..zone
-                },
-            );
+            insert(at + 1, part(&zone, address, zone.end));
         }
     }
 }
@@ -392,6 +384,62 @@ unsafe fn copy_pages(to: u64, from: u64, len: u64) {
                 sys::copy(to + at, from + at, PAGE);
             }
         }
+    }
+}
+
+/// Calls `each` with where a zone has content, from its start on, and how much. The rest is holes of
+/// the file: who reads these has them take memory. Meanwhile the alias can be read.
+fn each_written(zone: &Zone, mut each: impl FnMut(u64, u64)) {
+    const SEEK_DATA: u64 = 3;
+    const SEEK_HOLE: u64 = 4;
+    let (len, fd) = (zone.end - zone.start, FD.load(Relaxed));
+    let alias = zone.start.wrapping_add_signed(zone.delta);
+    // Memory that may be stored to can be read.
+    let is_readable = zone.protection & (sys::PROT_READ | sys::PROT_WRITE) != 0;
+    if !is_readable {
+        // SAFETY: the alias is the zone's.
+        unsafe { sys::protect(alias, len, sys::PROT_READ) };
+    }
+    // SAFETY: the file is ours, and nobody needs its offset.
+    let seek = |at, what| unsafe { sys::call(sys::LSEEK, [fd, at, what, 0, 0, 0]) };
+    let end = zone.file + len;
+    let mut at = zone.file;
+    while at < end {
+        let from = seek(at, SEEK_DATA);
+        if sys::failed(from) || from.cast_unsigned() >= end {
+            break;
+        }
+        let from = from.cast_unsigned();
+        at = seek(from, SEEK_HOLE).cast_unsigned().min(end);
+        each(from - zone.file, at - from);
+    }
+    if !is_readable {
+        // SAFETY: as above.
+        unsafe { sys::protect(alias, len, zone.protection) };
+    }
+}
+
+/// Copies a zone to memory of zeros.
+///
+/// # Safety
+///
+/// As many bytes are writable there, and of nobody else.
+unsafe fn copy_zone(to: u64, zone: &Zone) {
+    let alias = zone.start.wrapping_add_signed(zone.delta);
+    // SAFETY: the caller's; the alias is the same memory.
+    each_written(zone, |at, len| unsafe {
+        copy_pages(to + at, alias + at, len)
+    });
+}
+
+/// The part of a zone from `start` to `end`.
+fn part(zone: &Zone, start: u64, end: u64) -> Zone {
+    let file = zone.file + (start - zone.start);
+    Zone {
+        start,
+        end,
+        file,
+        ..*zone
     }
 }
 
@@ -581,7 +629,7 @@ pub(crate) fn release(start: u64, end: u64) {
                 sys::die(b"no memory for a stack");
             }
             let copy = copy.cast_unsigned();
-            copy_pages(copy, alias, len);
+            copy_zone(copy, zone);
             sys::protect(copy, len, zone.protection);
             let moved = [copy, len, len, 3, zone.start, 0];
             sys::call(sys::MREMAP, moved);
@@ -615,7 +663,6 @@ pub(crate) fn copy_file() -> u64 {
     let fd = new_file();
     for zone in zones() {
         let len = zone.end - zone.start;
-        let alias = zone.start.wrapping_add_signed(zone.delta);
         let both = sys::PROT_READ | sys::PROT_WRITE;
         // SAFETY: the zone's own place in the new file, mapped where nothing is.
         unsafe {
@@ -630,14 +677,7 @@ pub(crate) fn copy_file() -> u64 {
             if sys::failed(copy) {
                 sys::die(b"no memory for fork");
             }
-            let readable = zone.protection & sys::PROT_READ != 0;
-            if !readable {
-                sys::protect(alias, len, sys::PROT_READ);
-            }
-            copy_pages(copy.cast_unsigned(), alias, len);
-            if !readable {
-                sys::protect(alias, len, zone.protection);
-            }
+            copy_zone(copy.cast_unsigned(), zone);
             sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
         }
     }
@@ -655,9 +695,24 @@ pub(crate) fn use_file(fd: u64) {
 
 /// Copies content from one range to another of zeros; parts of both may lie outside of zones.
 pub(crate) fn copy_content(to: u64, from: u64, len: u64) {
-    for at in (0..len).step_by(PAGE as usize) {
+    let mut at = from;
+    while at < from + len {
+        let zone = find(at);
+        let end = zone.map_or(at + PAGE, |zone| zone.end).min(from + len);
+        let place = to + (at - from);
         // SAFETY: whole pages that the program has, or their aliases; the target was just made.
-        unsafe { sys::try_copy(usable(to + at), usable(from + at), PAGE) };
+        match zone {
+            Some(zone) => each_written(&part(&zone, at, end), |offset, len| {
+                for offset in (offset..offset + len).step_by(PAGE as usize) {
+                    let from = at.wrapping_add_signed(zone.delta) + offset;
+                    unsafe { sys::copy(usable(place + offset), from, PAGE) };
+                }
+            }),
+            None => unsafe {
+                sys::try_copy(usable(place), at, PAGE);
+            },
+        }
+        at = end;
     }
 }
 
