@@ -50,12 +50,31 @@ pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
 static ARENA: AtomicU64 = AtomicU64::new(0);
 static ARENA_NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// The zones, in order.
-fn zones() -> &'static mut [Zone] {
-    let first = core::ptr::with_exposed_provenance_mut(ZONES.load(Relaxed) as usize);
-    // SAFETY: the table is ours alone and lives for ever; its first `COUNT` entries are whole. The
-    // caller holds the lock and keeps the slice only until the next call into this module.
-    unsafe { core::slice::from_raw_parts_mut(first, COUNT.load(Relaxed) as usize) }
+/// Where entry `at` of the table lies. Entries are only copied in and out: no reference into the
+/// table lives that another could meet.
+fn slot(at: usize) -> *mut Zone {
+    let first = core::ptr::with_exposed_provenance_mut::<Zone>(ZONES.load(Relaxed) as usize);
+    first.wrapping_add(at)
+}
+
+fn count() -> usize {
+    COUNT.load(Relaxed) as usize
+}
+
+/// Zones are in order of their addresses.
+fn get(at: usize) -> Option<Zone> {
+    // SAFETY: the table's first `COUNT` entries are whole, and only who holds the lock is here.
+    (at < count()).then(|| unsafe { slot(at).read() })
+}
+
+fn set(at: usize, zone: Zone) {
+    assert!(at < count());
+    // SAFETY: within the table, which only who holds the lock accesses.
+    unsafe { slot(at).write(zone) };
+}
+
+fn all() -> impl Iterator<Item = Zone> {
+    (0..).map_while(get)
 }
 
 /// A file in memory.
@@ -113,17 +132,23 @@ pub(crate) fn init() {
 
 /// Index of the zone that contains `address`, or of the one behind it.
 fn search(address: u64) -> Result<usize, usize> {
-    let zones = zones();
-    let at = zones.partition_point(|zone| zone.end <= address);
-    match zones.get(at) {
-        Some(zone) if zone.start <= address => Ok(at),
-        _ => Err(at),
+    let (mut low, mut high) = (0, count());
+    while low < high {
+        let middle = low.midpoint(high);
+        match get(middle) {
+            Some(zone) if zone.end <= address => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    match get(low) {
+        Some(zone) if zone.start <= address => Ok(low),
+        _ => Err(low),
     }
 }
 
 /// The zone that contains `address`.
 pub(crate) fn find(address: u64) -> Option<Zone> {
-    search(address).ok().map(|at| zones()[at])
+    search(address).ok().and_then(get)
 }
 
 /// Where `address` may be accessed: in the alias if it is in a zone.
@@ -135,7 +160,7 @@ pub(crate) fn usable(address: u64) -> u64 {
 pub(crate) fn touches(start: u64, end: u64) -> bool {
     match search(start) {
         Ok(_) => start < end,
-        Err(at) => zones().get(at).is_some_and(|zone| zone.start < end),
+        Err(at) => get(at).is_some_and(|zone| zone.start < end),
     }
 }
 
@@ -188,29 +213,31 @@ pub(crate) fn is_closed() -> bool {
 }
 
 fn insert(at: usize, zone: Zone) {
-    let count = COUNT.load(Relaxed) as usize;
+    let count = count();
     if count == MOST {
         sys::die(b"the program has too many mappings");
     }
+    // SAFETY: both are within the table, which has room for one more.
+    unsafe { slot(at).copy_to(slot(at + 1), count - at) };
     COUNT.store(count as u64 + 1, Relaxed);
-    zones().copy_within(at..count, at + 1);
-    zones()[at] = zone;
+    set(at, zone);
 }
 
 fn remove(at: usize) {
-    let count = COUNT.load(Relaxed) as usize;
-    zones().copy_within(at + 1..count, at);
+    let count = count();
+    // SAFETY: both are within the table.
+    unsafe { slot(at + 1).copy_to(slot(at), count - at - 1) };
     COUNT.store(count as u64 - 1, Relaxed);
 }
 
 /// Makes `address` the border of a zone if it lies within one.
 fn split(address: u64) {
-    if let Ok(at) = search(address) {
-        let zone = zones()[at];
-        if zone.start < address {
-            zones()[at].end = address;
-            insert(at + 1, part(&zone, address, zone.end));
-        }
+    if let Ok(at) = search(address)
+        && let Some(zone) = get(at)
+        && zone.start < address
+    {
+        set(at, part(&zone, zone.start, address));
+        insert(at + 1, part(&zone, address, zone.end));
     }
 }
 
@@ -219,11 +246,12 @@ fn within(start: u64, end: u64, mut each: impl FnMut(&mut Zone)) {
     split(start);
     split(end);
     let (Ok(first) | Err(first)) = search(start);
-    for zone in &mut zones()[first..] {
-        if zone.start >= end {
+    for at in first.. {
+        let Some(mut zone) = get(at).filter(|zone| zone.start < end) else {
             break;
-        }
-        each(zone);
+        };
+        each(&mut zone);
+        set(at, zone);
     }
 }
 
@@ -259,9 +287,7 @@ fn mark(zone: &Zone) {
 /// Stops or allows accesses.
 pub(crate) fn set_closed(is_closed: bool) {
     if IS_CLOSED.swap(is_closed, Relaxed) != is_closed {
-        for zone in zones() {
-            apply(zone);
-        }
+        all().for_each(|zone| apply(&zone));
     }
 }
 
@@ -317,14 +343,16 @@ fn chosen(start: u64, end: u64, mut each: impl FnMut(u64, u64)) {
 
 fn add(zone: Zone) {
     let (Ok(at) | Err(at)) = search(zone.start);
-    if at > 0 {
-        let before = &mut zones()[at - 1];
+    if let Some(at) = at.checked_sub(1)
+        && let Some(mut before) = get(at)
+    {
         let follows = before.end == zone.start
             && before.delta == zone.delta
             && before.protection == zone.protection
             && before.file + (before.end - before.start) == zone.file;
         if follows {
             before.end = zone.end;
+            set(at, before);
             return;
         }
     }
@@ -585,7 +613,7 @@ pub(crate) fn forgotten() -> u64 {
 fn forget(start: u64, end: u64) {
     FORGOTTEN.fetch_add(1, Relaxed);
     let (Ok(at) | Err(at)) = search(start);
-    while let Some(zone) = zones().get(at).filter(|zone| zone.start < end) {
+    while let Some(zone) = get(at).filter(|zone| zone.start < end) {
         recorder::mark(zone.start, zone.end, 0);
         remove(at);
     }
@@ -661,7 +689,7 @@ pub(crate) fn close_page(page: u64) {
 /// Before `fork`: a copy of the file for the child.
 pub(crate) fn copy_file() -> u64 {
     let fd = new_file();
-    for zone in zones() {
+    for zone in all() {
         let len = zone.end - zone.start;
         let both = sys::PROT_READ | sys::PROT_WRITE;
         // SAFETY: the zone's own place in the new file, mapped where nothing is.
@@ -677,7 +705,7 @@ pub(crate) fn copy_file() -> u64 {
             if sys::failed(copy) {
                 sys::die(b"no memory for fork");
             }
-            copy_zone(copy.cast_unsigned(), zone);
+            copy_zone(copy.cast_unsigned(), &zone);
             sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
         }
     }
@@ -688,8 +716,8 @@ pub(crate) fn copy_file() -> u64 {
 pub(crate) fn use_file(fd: u64) {
     // SAFETY: the parent's file is not needed any more.
     unsafe { sys::call(sys::CLOSE, [FD.swap(fd, Relaxed), 0, 0, 0, 0, 0]) };
-    for zone in zones() {
-        map_both(zone);
+    for zone in all() {
+        map_both(&zone);
     }
 }
 
