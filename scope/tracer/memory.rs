@@ -32,6 +32,7 @@ pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
             if !is_ours {
                 return None;
             }
+            zones::make_room(address, end);
             if address % PAGE != 0 || len == 0 && number != sys::MREMAP {
                 return Some(
                     if len == 0 && address % PAGE == 0 && number != sys::MUNMAP {
@@ -73,6 +74,7 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
                 None
             };
         }
+        zones::make_room(address, end);
         let is_free = is_in_arena && held::find(address, end).is_none();
         if flags & FIXED_NOREPLACE != 0 && !is_free {
             return Some(EEXIST);
@@ -88,8 +90,10 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
             return Some(unsafe { sys::call(sys::MMAP, rest) });
         }
         if is_plain && zones::find(address).is_some_and(|zone| zone.end >= end) {
-            zones::renew(address, end, protection);
-            return Some(address.cast_signed());
+            return Some(match zones::renew(address, end, protection) {
+                true => address.cast_signed(),
+                false => ENOMEM,
+            });
         }
         zones::free(address, end, true);
         held::add(address, end);

@@ -26,8 +26,11 @@ pub(crate) struct Zone {
     pub(crate) protection: u64,
 }
 
-/// Most zones: twice as many mappings are what a process may have.
-const MOST: usize = 1 << 15;
+/// Most zones. Each takes two of the 65,530 mappings that a process may have; the other half is for
+/// what is not traced.
+const MOST: usize = 1 << 14;
+/// Entries that only zones which are split may take.
+const SPARE: usize = 2;
 /// Size of the file: it has no content where nobody wrote.
 const FILE: u64 = 1 << 44;
 /// Between two ranges of program memory in the arena and their aliases.
@@ -223,6 +226,28 @@ fn insert(at: usize, zone: Zone) {
     set(at, zone);
 }
 
+/// Whether a new zone has room in the table; else it is left out.
+fn has_room() -> bool {
+    let has = count() + SPARE < MOST;
+    if !has {
+        events::count(offset_of!(Header, left_out), 1);
+    }
+    has
+}
+
+/// Before zones are split at both ends of a range: if the table is full, those that would be are
+/// released as a whole.
+pub(crate) fn make_room(start: u64, end: u64) {
+    for border in [start, end] {
+        if count() + SPARE > MOST
+            && let Some(zone) = find(border).filter(|zone| zone.start < border)
+        {
+            release(zone.start, zone.end);
+            events::count(offset_of!(Header, left_out), 1);
+        }
+    }
+}
+
 fn remove(at: usize) {
     let count = count();
     // SAFETY: both are within the table.
@@ -363,6 +388,9 @@ fn add(zone: Zone) {
 /// store meanwhile fault, and wait for the lock.
 pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
     chosen(start, end, |start, end| {
+        if !has_room() {
+            return;
+        }
         let zone = Zone {
             start,
             end,
@@ -478,6 +506,9 @@ fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
     // SAFETY: the range is reserved for this.
     is_whole &= !sys::failed(unsafe { sys::map(start, end - start, protection, plain, -1, 0) });
     chosen(start, end, |start, end| {
+        if !has_room() {
+            return;
+        }
         let zone = Zone {
             start,
             end,
@@ -485,8 +516,10 @@ fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
             file: file_range(end - start),
             protection,
         };
-        is_whole &= map_both(&zone);
-        add(zone);
+        match map_both(&zone) {
+            true => add(zone),
+            false => is_whole = false,
+        }
     });
     is_whole
 }
@@ -557,13 +590,26 @@ pub(crate) fn is_in_arena(address: u64) -> bool {
     arena != 0 && (arena..arena + 2 * PAIRS * STRIPE).contains(&address)
 }
 
-/// New memory of zeros in place of what zones have; memory outside of zones stays.
-pub(crate) fn renew(start: u64, end: u64, protection: u64) {
+/// New memory of zeros in place of what zones have; memory outside of zones stays. False if some of
+/// it could not be had.
+pub(crate) fn renew(start: u64, end: u64, protection: u64) -> bool {
+    let mut is_whole = true;
     within(start, end, |zone| {
-        zone.file = file_range(zone.end - zone.start);
-        zone.protection = protection;
-        map_both(zone);
+        let file = file_range(zone.end - zone.start);
+        let new = Zone {
+            file,
+            protection,
+            ..*zone
+        };
+        match map_both(&new) {
+            true => {
+                empty(zone.file, zone.end - zone.start);
+                *zone = new;
+            }
+            false => is_whole = false,
+        }
     });
+    is_whole
 }
 
 /// More of a heap whose place is reserved.
@@ -581,6 +627,7 @@ pub(crate) fn set_protection(start: u64, end: u64, protection: u64) {
 
 /// Forgets zones. Their place is reserved where `stays` says so, else it is unmapped.
 pub(crate) fn free(start: u64, end: u64, stays: bool) {
+    make_room(start, end);
     within(start, end, |zone| {
         empty(zone.file, zone.end - zone.start);
         let alias = zone.start.wrapping_add_signed(zone.delta);
@@ -639,6 +686,7 @@ pub(crate) fn clear(start: u64, end: u64) {
 
 /// Makes plain memory of zones, with their content: stacks and code cannot be traced.
 pub(crate) fn release(start: u64, end: u64) {
+    make_room(start, end);
     within(start, end, |zone| {
         recorder::mark(zone.start, zone.end, 0);
         let (len, alias) = (
@@ -716,8 +764,8 @@ pub(crate) fn copy_file() -> u64 {
 pub(crate) fn use_file(fd: u64) {
     // SAFETY: the parent's file is not needed any more.
     unsafe { sys::call(sys::CLOSE, [FD.swap(fd, Relaxed), 0, 0, 0, 0, 0]) };
-    for zone in all() {
-        map_both(&zone);
+    if !all().all(|zone| map_both(&zone)) {
+        sys::die(b"no memory for fork");
     }
 }
 
