@@ -119,12 +119,16 @@ fn enter(context: &mut Context) -> bool {
             context.rip = gate::start() + gate::LAST;
         }
         sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice(context),
-        sys::MMAP | sys::MUNMAP | sys::MPROTECT | sys::MREMAP | sys::MADVISE | sys::BRK => {
-            match memory::call(number, context.arguments(), context.rip) {
-                Some(result) => context.rax = result.cast_unsigned(),
-                None => pass(context),
-            }
-        }
+        sys::MMAP
+        | sys::MUNMAP
+        | sys::MPROTECT
+        | sys::PKEY_MPROTECT
+        | sys::MREMAP
+        | sys::MADVISE
+        | sys::BRK => match memory::call(number, context.arguments(), context.rip) {
+            Some(result) => context.rax = result.cast_unsigned(),
+            None => pass(context),
+        },
         sys::EXIT => {
             let thread = threads::this();
             record(wire::ENDED, context.rip, 0, 0);

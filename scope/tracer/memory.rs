@@ -20,6 +20,9 @@ const EFAULT: i64 = -14;
 static HEAP: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 static HEAP_DELTA: AtomicI64 = AtomicI64::new(0);
 
+/// Of `pkey_mprotect`: as `mprotect`.
+const NO_KEY: u32 = u32::MAX;
+
 /// The result of a call, or `None` if the kernel is to do it.
 pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
     let [address, len, ..] = arguments;
@@ -45,6 +48,14 @@ pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
             match number {
                 sys::MUNMAP => Some(unmap(address, end)),
                 sys::MPROTECT => protect(address, end, arguments[2]),
+                sys::PKEY_MPROTECT if arguments[3] as u32 == NO_KEY => {
+                    protect(address, end, arguments[2])
+                }
+                sys::PKEY_MPROTECT => {
+                    zones::release(address, end);
+                    events::count(offset_of!(Header, left_out), 1);
+                    None
+                }
                 sys::MREMAP => remap(arguments),
                 _ => advise(address, end, arguments[2]),
             }
@@ -260,6 +271,7 @@ fn remap_plain(arguments: [u64; 6], end: u64) -> i64 {
 }
 
 const DONT_NEED: u64 = 4;
+const DONT_NEED_LOCKED: u64 = 24;
 
 fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
     const FORK_AND_CORE: [u64; 4] = [10, 11, 18, 19];
@@ -268,7 +280,7 @@ fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
     if !zones::touches(start, end) {
         return is_nothing(start).then_some(ENOMEM);
     }
-    if advice == DONT_NEED {
+    if advice == DONT_NEED || advice == DONT_NEED_LOCKED {
         // What lies between zones first: that fails nowhere else.
         let mut at = start;
         while at < end {

@@ -42,6 +42,7 @@ pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
 pub(crate) const MEMFD_CREATE: u64 = 319;
 pub(crate) const EXECVEAT: u64 = 322;
 pub(crate) const MEMBARRIER: u64 = 324;
+pub(crate) const PKEY_MPROTECT: u64 = 329;
 pub(crate) const CLONE3: u64 = 435;
 
 pub(crate) const PROT_NONE: u64 = 0;
