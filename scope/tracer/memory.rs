@@ -8,6 +8,7 @@ use crate::wire::Header;
 use crate::{events, held, start, zones};
 
 const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
+const ANYWHERE: u64 = sys::MAP_FIXED | FIXED_NOREPLACE;
 /// Stacks, memory at low addresses, huge pages: `MAP_GROWSDOWN`, `MAP_STACK`, `MAP_32BIT`,
 /// `MAP_HUGETLB`.
 const NOT_TRACED: u64 = 0x100 | 0x2_0000 | 0x40 | 0x4_0000;
@@ -78,6 +79,14 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
         if address % PAGE != 0 {
             return None;
         }
+        // The arena's aliases, and others' memory behind it, are not to be had.
+        if end > zones::next_border(address) || is_in_arena && zones::has_aliases(address) {
+            return Some(if flags & FIXED_NOREPLACE != 0 {
+                EEXIST
+            } else {
+                ENOMEM
+            });
+        }
         if !is_in_arena && !zones::touches(address, end) {
             return if start::is_linker(ip) {
                 map_data(arguments, end)
@@ -106,6 +115,15 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
                 false => ENOMEM,
             });
         }
+        // A call that fails leaves what is there.
+        let trial = [0, len, protection, flags & !ANYWHERE, fd, offset];
+        // SAFETY: it is put where nothing is.
+        let trial = unsafe { sys::call(sys::MMAP, trial) };
+        if sys::failed(trial) {
+            return Some(trial);
+        }
+        // SAFETY: mapped just now.
+        unsafe { sys::call(sys::MUNMAP, [trial.cast_unsigned(), len, 0, 0, 0, 0]) };
         zones::free(address, end, true);
         held::add(address, end);
         return None;
@@ -150,13 +168,26 @@ fn reserve(start: u64, end: u64) {
 }
 
 fn unmap(start: u64, end: u64) -> i64 {
-    zones::free(start, end, false);
-    if zones::is_in_arena(start) {
-        reserve(start, end);
-        return 0;
+    // The alias of the heap stays reserved, as it may grow there again.
+    let [heap, _, most] = [0, 1, 2].map(|it| HEAP[it].load(Relaxed));
+    zones::free(start, end, (heap..most).contains(&start));
+    let mut at = start;
+    while at < end {
+        let to = zones::next_border(at).min(end);
+        if zones::is_in_arena(at) {
+            if !zones::has_aliases(at) {
+                reserve(at, to);
+            }
+        } else {
+            // SAFETY: the program's own call.
+            let result = unsafe { sys::call(sys::MUNMAP, [at, to - at, 0, 0, 0, 0]) };
+            if sys::failed(result) {
+                return result;
+            }
+        }
+        at = to;
     }
-    // SAFETY: the program's own call.
-    unsafe { sys::call(sys::MUNMAP, [start, end - start, 0, 0, 0, 0]) }
+    0
 }
 
 fn protect(start: u64, end: u64, protection: u64) -> Option<i64> {

@@ -590,6 +590,23 @@ pub(crate) fn is_in_arena(address: u64) -> bool {
     arena != 0 && (arena..arena + 2 * PAIRS * STRIPE).contains(&address)
 }
 
+/// The end of what `address` lies in: a stripe, or what is below the arena, or behind it.
+pub(crate) fn next_border(address: u64) -> u64 {
+    let arena = ARENA.load(Relaxed);
+    if is_in_arena(address) {
+        arena + ((address - arena) / STRIPE + 1) * STRIPE
+    } else if address < arena {
+        arena
+    } else {
+        u64::MAX
+    }
+}
+
+/// Whether a place of the arena is for aliases.
+pub(crate) fn has_aliases(address: u64) -> bool {
+    (address - ARENA.load(Relaxed)) / STRIPE % 2 == 1
+}
+
 /// New memory of zeros in place of what zones have; memory outside of zones stays. False if some of
 /// it could not be had.
 pub(crate) fn renew(start: u64, end: u64, protection: u64) -> bool {
@@ -632,10 +649,15 @@ pub(crate) fn free(start: u64, end: u64, stays: bool) {
         empty(zone.file, zone.end - zone.start);
         let alias = zone.start.wrapping_add_signed(zone.delta);
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
+        let is_reserved = stays || is_in_arena(zone.start);
         // SAFETY: the program gave the memory back.
         unsafe {
-            sys::map(alias, zone.end - zone.start, sys::PROT_NONE, flags, -1, 0);
-            if stays || is_in_arena(zone.start) {
+            if is_reserved {
+                sys::map(alias, zone.end - zone.start, sys::PROT_NONE, flags, -1, 0);
+            } else {
+                sys::call(sys::MUNMAP, [alias, zone.end - zone.start, 0, 0, 0, 0]);
+            }
+            if is_reserved {
                 sys::map(
                     zone.start,
                     zone.end - zone.start,
@@ -721,7 +743,10 @@ pub(crate) fn open_page(address: u64) -> bool {
     let page = address & !(PAGE - 1);
     find(address).is_some_and(|zone| {
         // SAFETY: the page is the zone's.
-        unsafe { sys::protect(page, PAGE, zone.protection) };
+        if sys::failed(unsafe { sys::protect(page, PAGE, zone.protection) }) {
+            // The process has too many mappings. The instruction would fault for ever.
+            release(zone.start, zone.end);
+        }
         true
     })
 }
