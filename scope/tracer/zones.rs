@@ -187,8 +187,8 @@ pub(crate) fn is_one_piece(start: u64, len: u64) -> bool {
 /// Whether the program may store to all zones of a range.
 pub(crate) fn may_store(start: u64, len: u64) -> bool {
     let (Ok(first) | Err(first)) = search(start);
-    let zones = zones()[first..].iter();
-    { zones }
+    (first..)
+        .map_while(get)
         .take_while(|zone| zone.start < start.saturating_add(len))
         .all(|zone| zone.protection & sys::PROT_WRITE != 0)
 }
@@ -412,6 +412,9 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
         }
         if map_both(&zone) {
             add(zone);
+        } else {
+            // SAFETY: the program's memory, as it was.
+            unsafe { sys::protect(start, len, protection) };
         }
     });
 }
