@@ -21,6 +21,7 @@ mod programs;
 mod regions;
 mod store;
 mod trace;
+mod trace_memory;
 mod trace_pages;
 mod types;
 mod unmodified;
