@@ -166,7 +166,7 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
     let [below, at, above] = pages.map(zones::find);
     let may = match at {
         Some(zone) => allows(&zone, context.error),
-        None => own == page && below.is_some() || above.is_some(),
+        None => (own == page && below.is_some()) || above.is_some(),
     };
     if may {
         context.rip = thunk.ip;

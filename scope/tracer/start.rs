@@ -167,10 +167,14 @@ struct Row<'t> {
 }
 
 /// Reads `/proc/self/maps`.
-fn maps() -> &'static [u8] {
+///
+/// # Safety
+///
+/// Nobody else is here meanwhile, and what an earlier call returned is not used any more.
+unsafe fn maps() -> &'static [u8] {
     let place = MAPS.load(Relaxed);
     let mut len = 0;
-    // SAFETY: the memory is ours, and used under the lock only.
+    // SAFETY: the memory is ours, and the caller's for now.
     unsafe {
         let fd = sys::call(
             sys::OPEN,
@@ -215,14 +219,17 @@ fn rows(text: &[u8]) -> impl Iterator<Item = Row<'_>> {
 
 /// Where the first page of a file is mapped.
 fn base_of(path: &[u8]) -> Option<u64> {
-    rows(maps())
+    // SAFETY: the caller holds the lock, and keeps a number only.
+    let text = unsafe { maps() };
+    rows(text)
         .find(|row| row.path == path && row.offset == 0)
         .map(|row| row.start)
 }
 
 /// Takes over data, bss and heap. `linker` is where the dynamic linker lies.
 fn take(linker: u64) {
-    let text = maps();
+    // SAFETY: the caller holds the lock; `copy_maps` and `base_of` are not called meanwhile.
+    let text = unsafe { maps() };
     let own = take as fn(u64) as *const () as u64;
     let path_at = |address: u64| {
         let found = rows(text).find(|row| (row.start..row.end).contains(&address));
@@ -517,7 +524,8 @@ impl Path {
 pub(crate) fn copy_maps(mut path: Path) {
     const CREATE_TO_APPEND: u64 = 0o100 | 0o2000 | 1;
     path.text(b".maps");
-    let text = maps();
+    // SAFETY: the caller holds the lock, or there is nobody else yet.
+    let text = unsafe { maps() };
     // SAFETY: the path ends with 0, and the text is readable.
     unsafe {
         let fd = sys::call(

@@ -228,9 +228,10 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// As for `memcpy`, but that there may be no such memory.
+/// The caller holds the lock, since what a fault tells is kept in one place. If there is memory to
+/// copy to, it is the caller's own, or the program does or asks for the same.
 pub(crate) unsafe fn try_copy(to: u64, from: u64, len: u64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's; a fault is found out.
     unsafe { ccscope_try_copy(to, from, len) == 0 }
 }
 

@@ -226,19 +226,13 @@ fn of_answer(ip: u64, delta: i64, code: u64, answer: &Answer, bytes: &[u8; 16]) 
 
 /// Reads the code at `ip`; how many bytes there are.
 pub(crate) fn code_at(ip: u64, bytes: &mut [u8; 16]) -> u64 {
-    // Nearly always all of it is on one page.
-    if ip % sys::PAGE <= sys::PAGE - 16 {
-        // SAFETY: the processor has just executed code there; code that may not be read does not
-        // exist on Linux without protection keys.
-        unsafe { sys::copy(bytes.as_mut_ptr() as u64, ip, 16) };
-        return 16;
-    }
-    let first = sys::PAGE - ip % sys::PAGE;
-    // SAFETY: the first page can be read; the second may be missing.
+    let place = bytes.as_mut_ptr() as u64;
+    let first = (sys::PAGE - ip % sys::PAGE).min(16);
+    // SAFETY: there may be no code, or none on the next page, which `try_copy` finds out.
     unsafe {
-        sys::copy(bytes.as_mut_ptr() as u64, ip, first);
-        let rest = bytes.as_mut_ptr() as u64 + first;
-        if sys::try_copy(rest, ip + first, 16 - first) {
+        if !sys::try_copy(place, ip, first) {
+            0
+        } else if first < 16 && sys::try_copy(place + first, ip + first, 16 - first) {
             16
         } else {
             first

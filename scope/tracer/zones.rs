@@ -401,7 +401,7 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
         let (len, alias) = (end - start, start.wrapping_add_signed(delta));
         let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
         let both = sys::PROT_READ | sys::PROT_WRITE;
-        // SAFETY: the alias is reserved; the content is the program's and readable.
+        // SAFETY: the alias is reserved; the content is the program's, who may read and write it.
         unsafe {
             let fd = FD.load(Relaxed).cast_signed();
             if sys::failed(sys::map(alias, len, both, flags, fd, zone.file)) {
