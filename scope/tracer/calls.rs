@@ -243,7 +243,17 @@ fn aim(context: &mut Context) {
     if let Some((_, kind)) = ARRAYS.iter().find(|it| it.0 == number) {
         // Of those, the second array is of another process, or of this one, too.
         let both = matches!(number, 310 | 311) && own[0] == sys::process();
-        let arrays = [(1, *kind), (3, if *kind == wire::FILL { wire::FETCH } else { wire::FILL })];
+        let arrays = [
+            (1, *kind),
+            (
+                3,
+                if *kind == wire::FILL {
+                    wire::FETCH
+                } else {
+                    wire::FILL
+                },
+            ),
+        ];
         let arrays = &arrays[..usize::from(both) + 1];
         buffers(&mut arguments, &own, arrays, context.rip, &mut scratch);
     } else if number == SENDMSG || number == RECVMSG {
@@ -290,13 +300,7 @@ fn aim(context: &mut Context) {
 }
 
 /// Records what the kernel will read; what is not one piece for the kernel, it gets a copy of.
-fn blocks(
-    number: u64,
-    own: &[u64; 6],
-    arguments: &mut [u64; 6],
-    ip: u64,
-    scratch: &mut [u64; 2],
-) {
+fn blocks(number: u64, own: &[u64; 6], arguments: &mut [u64; 6], ip: u64, scratch: &mut [u64; 2]) {
     let is_free = scratch[1] == 0;
     let mut used = 0;
     for &(_, argument, kind, len) in BLOCKS.iter().filter(|it| it.0 == number) {
@@ -356,7 +360,10 @@ fn buffers(
     scratch: &mut [u64; 2],
 ) {
     const MOST: u64 = 1024;
-    let count: u64 = arrays.iter().map(|&(at, _)| own[at + 1].min(MOST + 1)).sum();
+    let count: u64 = arrays
+        .iter()
+        .map(|&(at, _)| own[at + 1].min(MOST + 1))
+        .sum();
     if count == 0 || arrays.iter().any(|&(at, _)| own[at + 1] > MOST) {
         return;
     }
@@ -603,7 +610,11 @@ pub(crate) fn after(context: &mut Context) -> bool {
                 LOCK.take();
                 record(kind, saved.next, own, bytes);
                 if told.wrapping_sub(saved.scratch) < saved.scratch_len {
-                    zones::copy(own, told, bytes.min(saved.scratch + saved.scratch_len - told));
+                    zones::copy(
+                        own,
+                        told,
+                        bytes.min(saved.scratch + saved.scratch_len - told),
+                    );
                 }
                 LOCK.give();
             }

@@ -64,8 +64,8 @@ impl Context {
     /// A register by the processor's number.
     pub(crate) fn value_of(&self, number: u8) -> u64 {
         let registers = [
-            self.rax, self.rcx, self.rdx, self.rbx, self.rsp, self.rbp, self.rsi, self.rdi, self.r8,
-            self.r9, self.r10, self.r11, self.r12, self.r13, self.r14, self.r15,
+            self.rax, self.rcx, self.rdx, self.rbx, self.rsp, self.rbp, self.rsi, self.rdi,
+            self.r8, self.r9, self.r10, self.r11, self.r12, self.r13, self.r14, self.r15,
         ];
         registers.get(usize::from(number)).copied().unwrap_or(0)
     }

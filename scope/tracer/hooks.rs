@@ -330,6 +330,11 @@ fn usable(address: u64, len: u64, needed: u64) -> u64 {
     }
 }
 
+/// Whether code is of this library.
+pub(crate) fn is_own(ip: u64) -> bool {
+    (&raw const __ehdr_start as u64..&raw const etext as u64).contains(&ip)
+}
+
 /// Copies or fills, told as one event.
 ///
 /// # Safety
@@ -337,7 +342,7 @@ fn usable(address: u64, len: u64, needed: u64) -> u64 {
 /// As for the function.
 unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     // The compiler has our own code call these, too.
-    let is_own = (&raw const __ehdr_start as u64..&raw const etext as u64).contains(&ip);
+    let is_own = is_own(ip);
     // Where nothing is traced, and for ourselves, it is only a copy.
     if is_own || !start::is_ready() || !zones::is_closed() || len == 0 {
         // SAFETY: the caller's.

@@ -5,8 +5,8 @@
 //! changed, so no other instruction is, wherever threads stand and branches lead: where it is
 //! shorter, the bytes behind it become the upper part of the jump's distance as they are, and the
 //! body is put where that leads (Chamith et al., "Instruction Punning", PLDI 2017). Prefixes before
-//! the jump give other distances to choose from (Duck et al., "Binary Rewriting without Control Flow
-//! Recovery", PLDI 2020).
+//! the jump give other distances to choose from (Duck et al., "Binary Rewriting without Control
+//! Flow Recovery", PLDI 2020).
 //!
 //! ```text
 //!     48 89 10        mov [rax], rdx          e9 .. ..        jmp body
@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::context::{Context, Info};
 use crate::sys::{self, PAGE};
 use crate::wire::{self, BODY, BODY_DELTA, BODY_STACK, Body, FOR_PATCH, Header, LONGEST, Question};
-use crate::{events, points, recorder, zones};
+use crate::{events, hooks, points, recorder, zones};
 
 /// An instruction that is, or was, patched.
 #[repr(C)]
@@ -41,6 +41,8 @@ struct Patch {
     scratch: u8,
     /// Bytes of its jump, also of those behind it, or 0: it is as it was.
     jump: u8,
+    /// It is taken back for a moment only.
+    again: bool,
     /// What it was, and what follows.
     old: [u8; 16],
     /// The jump.
@@ -59,8 +61,6 @@ const JUMP: u8 = 0xe9;
 const JUMP_LEN: u64 = 5;
 const MOST_PREFIXES: u64 = 3;
 const LONGEST_JUMP: u64 = MOST_PREFIXES + JUMP_LEN;
-/// Patches that reach over one another.
-const LONGEST_CHAIN: usize = 32;
 /// From here on addresses are a program's, up to there.
 const LOWEST: u64 = 1 << 16;
 const HIGHEST: u64 = 0x7fff_ffff_0000;
@@ -93,36 +93,58 @@ pub(crate) fn init() -> bool {
     true
 }
 
-/// The patches, in order.
-fn patches() -> &'static mut [Patch] {
-    let first = core::ptr::with_exposed_provenance_mut(PATCHES.load(Relaxed) as usize);
-    if COUNT.load(Relaxed) == 0 {
-        return &mut [];
-    }
-    // SAFETY: the table is ours alone and lives for ever; its first `COUNT` entries are whole. The
-    // caller holds the lock and keeps the slice only until the next call of this function.
-    unsafe { core::slice::from_raw_parts_mut(first, COUNT.load(Relaxed) as usize) }
+fn count() -> usize {
+    COUNT.load(Relaxed) as usize
 }
 
-fn search(ip: u64) -> Result<usize, usize> {
-    patches().binary_search_by_key(&ip, |patch| patch.ip)
+fn slot(at: usize) -> *mut Patch {
+    let first = core::ptr::with_exposed_provenance_mut::<Patch>(PATCHES.load(Relaxed) as usize);
+    first.wrapping_add(at)
+}
+
+fn get(at: usize) -> Option<Patch> {
+    // SAFETY: the table's first `COUNT` entries are whole, and only who holds the lock is here.
+    (at < count()).then(|| unsafe { slot(at).read() })
+}
+
+fn set(at: usize, patch: Patch) {
+    assert!(at < count());
+    // SAFETY: within the table, which only who holds the lock accesses.
+    unsafe { slot(at).write(patch) };
+}
+
+/// Index of the first patch at `ip` or behind it.
+fn search(ip: u64) -> usize {
+    let (mut low, mut high) = (0, count());
+    while low < high {
+        let middle = low.midpoint(high);
+        match get(middle) {
+            Some(patch) if patch.ip < ip => low = middle + 1,
+            _ => high = middle,
+        }
+    }
+    low
+}
+
+/// The patch of an instruction, in use or not, and its index.
+fn find(ip: u64) -> Option<(usize, Patch)> {
+    let at = search(ip);
+    let patch = get(at).filter(|patch| patch.ip == ip)?;
+    Some((at, patch))
 }
 
 /// What code is patched at `ip`. If other code is there by now, the patch is forgotten.
-fn patched(ip: u64) -> Option<&'static mut Patch> {
-    let patch = &mut patches()[search(ip).ok()?];
-    if patch.jump == 0 {
-        return None;
-    }
+fn patched(ip: u64) -> Option<(usize, Patch)> {
+    let (at, patch) = find(ip).filter(|it| it.1.jump != 0)?;
     let mut there = [0_u8; 8];
     let len = patch.written();
     // SAFETY: the place may be gone, which `try_copy` finds out.
     let is_there = unsafe { sys::try_copy(there.as_mut_ptr() as u64, ip, len as u64) };
     if !is_there || there[..len] != patch.new[..len] {
-        patch.jump = 0;
+        set(at, Patch { jump: 0, ..patch });
         return None;
     }
-    Some(patch)
+    Some((at, patch))
 }
 
 /// Whether the instruction is a jump to its body now.
@@ -132,7 +154,7 @@ pub(crate) fn is_patched(ip: u64) -> bool {
 
 /// Puts the program's own bytes into what was read at `ip`, the start of an instruction.
 pub(crate) fn original(ip: u64, bytes: &mut [u8; 16]) {
-    if let Some(patch) = patched(ip) {
+    if let Some((_, patch)) = patched(ip) {
         bytes[..usize::from(patch.len)].copy_from_slice(&patch.old[..usize::from(patch.len)]);
     }
 }
@@ -153,14 +175,15 @@ impl Patch {
 /// An instruction has faulted so often: it is patched if that can be.
 pub(crate) fn consider(ip: u64, faults: u64, bytes: &[u8; 16], len: u64) {
     let is_time = faults >= LEAST_FAULTS && faults.is_power_of_two();
-    if PATCHES.load(Relaxed) == 0 || !is_time || is_patched(ip) || points::are_near(ip) {
+    let is_on = PATCHES.load(Relaxed) != 0 && is_time && !hooks::is_own(ip);
+    if !is_on || is_patched(ip) || points::are_near(ip) {
         return;
     }
-    match search(ip) {
-        Ok(at) if patches()[at].is_of(bytes) => {}
-        Ok(_) => return,
-        Err(at) => match ask(ip, bytes, len) {
-            Some(patch) => insert(at, patch),
+    match find(ip) {
+        Some((_, patch)) if !patch.is_of(bytes) => return,
+        Some(_) => {}
+        None => match ask(ip, bytes, len) {
+            Some(patch) => insert(patch),
             None => return,
         },
     }
@@ -174,8 +197,7 @@ pub(crate) fn consider(ip: u64, faults: u64, bytes: &[u8; 16], len: u64) {
 /// Has `how` change a byte of code, or look at an instruction that begins there, as the program has
 /// it.
 pub(crate) fn without(address: u64, how: impl FnOnce()) {
-    let (Ok(end) | Err(end)) = search(address + 1);
-    let covering = { patches()[..end].last() }
+    let covering = { search(address + 1).checked_sub(1).and_then(get) }
         .filter(|patch| patch.ip + patch.written() as u64 > address)
         .map(|patch| patch.ip);
     change(covering.unwrap_or(address), || {
@@ -184,35 +206,51 @@ pub(crate) fn without(address: u64, how: impl FnOnce()) {
     });
 }
 
-/// Has `how` change the instruction at `ip`. Patches whose jump's distance has bytes of it are taken
-/// back before, and made anew.
+/// Has `how` change the instruction at `ip`. Patches whose jump's distance has bytes of it are
+/// taken back before, and made anew.
 fn change(ip: u64, how: impl FnOnce()) {
-    let mut chain = [0; LONGEST_CHAIN];
-    let (mut lowest, mut count) = (ip, 0);
-    let (Ok(first) | Err(first)) = search(ip);
-    for patch in patches()[..first].iter().rev() {
-        if patch.ip + LONGEST_JUMP <= lowest {
+    let end = search(ip);
+    let (mut first, mut lowest) = (end, ip);
+    for at in (0..end).rev() {
+        let Some(patch) = get(at).filter(|patch| patch.ip + LONGEST_JUMP > lowest) else {
             break;
-        }
+        };
         if patch.ip + u64::from(patch.jump) > lowest {
-            let Some(link) = chain.get_mut(count) else {
-                return;
-            };
-            (*link, lowest) = (patch.ip, patch.ip);
-            count += 1;
+            (first, lowest) = (at, patch.ip);
         }
     }
     // From the lowest on: as long as one is there, what it reaches over is as it was.
-    chain[..count].iter().rev().for_each(|&ip| take_back(ip));
+    for at in first..end {
+        if let Some(patch) = get(at).filter(|patch| patch.jump != 0) {
+            take_back(patch.ip);
+            set(
+                at,
+                Patch {
+                    jump: 0,
+                    again: true,
+                    ..patch
+                },
+            );
+        }
+    }
     how();
-    for &ip in &chain[..count] {
-        put(ip);
+    for at in (first..end).rev() {
+        if let Some(patch) = get(at).filter(|patch| patch.again) {
+            set(
+                at,
+                Patch {
+                    again: false,
+                    ..patch
+                },
+            );
+            put(patch.ip);
+        }
     }
 }
 
 /// Has the tool make a body.
 fn ask(ip: u64, bytes: &[u8; 16], len: u64) -> Option<Patch> {
-    if COUNT.load(Relaxed) as usize == MOST {
+    if count() == MOST {
         return None;
     }
     let question = Question {
@@ -252,26 +290,27 @@ fn ask(ip: u64, bytes: &[u8; 16], len: u64) -> Option<Patch> {
         body_len: body.len,
         scratch: body.scratch,
         jump: 0,
+        again: false,
         old: *bytes,
         new: [0; 8],
     })
 }
 
-fn insert(at: usize, patch: Patch) {
-    let count = COUNT.load(Relaxed) as usize;
-    COUNT.store(count as u64 + 1, Relaxed);
-    let all = patches();
-    all.copy_within(at..count, at + 1);
-    all[at] = patch;
+fn insert(patch: Patch) {
+    let at = search(patch.ip);
+    let behind = count() - at;
+    COUNT.fetch_add(1, Relaxed);
+    // SAFETY: `ask` has seen that there is room, and only who holds the lock is here.
+    unsafe { core::ptr::copy(slot(at), slot(at + 1), behind) };
+    set(at, patch);
 }
 
 /// Makes an instruction a jump to its body, at a place that the bytes behind it allow; false if
 /// there is none.
 fn put(ip: u64) -> bool {
-    let Ok(at) = search(ip) else {
+    let Some((at, mut patch)) = find(ip) else {
         return false;
     };
-    let patch = patches()[at];
     let len = u64::from(patch.len);
     let mut there = [0_u8; 24];
     // SAFETY: the code may end behind the instruction, which `try_copy` finds out.
@@ -307,9 +346,9 @@ fn put(ip: u64) -> bool {
         new[distance..distance + free].copy_from_slice(&to.to_le_bytes()[..free]);
         // SAFETY: the place was just found, and nobody runs it.
         unsafe { sys::copy(place, patch.template, patch.body_len.into()) };
-        let patch = &mut patches()[at];
         patch.jump = (prefixes + JUMP_LEN) as u8;
         patch.new = new;
+        set(at, patch);
         let written = patch.written();
         note_run(place + patch.run, ip);
         poke(ip, &new[..written]);
@@ -320,11 +359,9 @@ fn put(ip: u64) -> bool {
 
 /// Makes a patched instruction what it was.
 fn take_back(ip: u64) {
-    if let Some(patch) = patched(ip) {
-        let written = patch.written();
-        patch.jump = 0;
-        let old = patch.old;
-        poke(ip, &old[..written]);
+    if let Some((at, patch)) = patched(ip) {
+        set(at, Patch { jump: 0, ..patch });
+        poke(ip, &patch.old[..patch.written()]);
     }
 }
 
@@ -368,7 +405,7 @@ fn write_code(at: u64, bytes: &[u8]) {
 /// Handles a trap: a thread ran into code that was being changed.
 pub(crate) fn trapped(context: &mut Context) -> bool {
     let ip = context.rip.wrapping_sub(1);
-    let is_ours = search(ip).is_ok() && {
+    let is_ours = find(ip).is_some() && {
         let mut byte = [0xcc_u8];
         // SAFETY: the place may be gone, which `try_copy` finds out.
         unsafe { sys::try_copy(byte.as_mut_ptr() as u64, ip, 1) && byte[0] != 0xcc }
@@ -384,7 +421,7 @@ pub(crate) fn trapped(context: &mut Context) -> bool {
 pub(crate) fn leave(info: &mut Info, context: &mut Context) -> Option<i64> {
     const OF_A_PAGE: [i32; 2] = [1, 2];
     let ip = ip_of(context.rip)?;
-    let patch = patches()[search(ip).ok()?];
+    let (_, patch) = find(ip)?;
     let mut own = 0_u64;
     let mut delta = 0_u64;
     let at = context.rsp.wrapping_add_signed(BODY_DELTA);

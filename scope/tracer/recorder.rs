@@ -61,8 +61,8 @@ pub(crate) fn mark(start: u64, end: u64, delta: i64) {
     unsafe { sys::fill(pages + start / PAGE, number as u8, (end - start) / PAGE) };
 }
 
-// In: `rdi` the operand's address, `rax` its site. Out: `rax` the distance. It changes `rcx`, `rdx`,
-// `r8` to `r11` and flags. An answer of 0 has the instruction access what it names, which
+// In: `rdi` the operand's address, `rax` its site. Out: `rax` the distance. It changes `rcx`,
+// `rdx`, `r8` to `r11` and flags. An answer of 0 has the instruction access what it names, which
 // faults where that is traced: the slow path for operands over two pages, threads that are not
 // known yet, and events that have no room.
 //
