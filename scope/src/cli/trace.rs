@@ -141,20 +141,24 @@ pub(super) fn run(
     let mut child = command
         .spawn()
         .map_err(|why| format!("cannot start {}: {why}", program.path.display()))?;
-    let begun = pages::Begun::new(args, child.id());
-    signals::hand_on_to(child.id());
+    let pid = child.id();
+    let begun = pages::Begun::new(args, pid);
+    signals::hand_on_to(pid);
     let status = child.wait();
     signals::obey();
     let status = status?;
     let begun = begun.end(status);
-    let files = server.files()?;
+    let files = server.files(pid)?;
     if files.is_empty() {
         return fail("the program left no trace: does it clear LD_PRELOAD?");
     }
     let mut out = Some(out);
     let mut others = Vec::new();
     for file in &files[1..] {
-        others.push((Reader::open(file)?.counts.events, file));
+        // A process that has just been made may not have written its file's start yet.
+        if let Ok(reader) = Reader::open(file) {
+            others.push((reader.counts.events, file));
+        }
     }
     others.sort_by_key(|it| std::cmp::Reverse(it.0));
     others.truncate(args.processes);

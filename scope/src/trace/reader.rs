@@ -251,19 +251,17 @@ impl Maps {
 
     fn line(&mut self, line: &str) {
         let mut words = line.splitn(6, ' ');
-        let (Some(range), Some(mut rights), Some(offset)) =
-            (words.next(), words.next(), words.next())
-        else {
+        let (Some(range), Some(mut rights)) = (words.next(), words.next()) else {
             return;
         };
         let hex = |text: &str| u64::from_str_radix(text, 16).ok();
         let Some((start, end)) = range.split_once('-') else {
             return;
         };
-        let (Some(start), Some(end), Some(offset)) = (hex(start), hex(end), hex(offset)) else {
+        let (Some(start), Some(end)) = (hex(start), hex(end)) else {
             return;
         };
-        let mut name = words.nth(2).unwrap_or_default().trim().to_owned();
+        let mut name = words.nth(3).unwrap_or_default().trim().to_owned();
         if self.rows.iter().any(|row| row.start == start) {
             return;
         }
@@ -282,8 +280,17 @@ impl Maps {
         {
             name = format!("{} (bss)", before.name.trim_end_matches(" (bss)"));
         }
-        if offset == 0 && name.starts_with('/') && !name.ends_with(" (bss)") {
-            self.modules.extend(module(start, &name));
+        let is_code = rights.contains('x') && name.starts_with('/');
+        let is_known =
+            |row_start: u64| { self.modules.last() }.is_some_and(|last| row_start < last.end);
+        if is_code && !is_known(start) {
+            // Other files may be large, or be devices and pipes that wait for somebody.
+            let rows = self.rows.iter().rev();
+            let first = rows
+                .take_while(|row| row.name == name && !is_known(row.start))
+                .last()
+                .map_or(start, |row| row.start);
+            self.modules.extend(module(first, &name));
         } else if let Some(module) = self.modules.last_mut()
             && path_of(module) == Path::new(name.trim_end_matches(" (bss)"))
         {
@@ -340,7 +347,6 @@ pub(super) fn path_of(module: &Module) -> PathBuf {
 fn module(start: u64, path: &str) -> Option<Module> {
     let mut file = File::open(path).ok()?;
     let mut bytes = vec![0; 4];
-    // Programs map files of data, too, which may be large.
     file.read_exact(&mut bytes).ok()?;
     if bytes != *b"\x7fELF" {
         return None;
@@ -427,6 +433,23 @@ mod tests {
                 .to_string()
                 .contains("version")
         );
+    }
+
+    #[test]
+    fn files_without_code_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let mkfifo = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(mkfifo.unwrap().success());
+        let program = std::env::current_exe().unwrap();
+        let mut maps = Maps::default();
+        // It would wait for a writer.
+        maps.line(&format!("1000-2000 rw-s 00000000 08:01 5 {}", pipe.display()));
+        for row in ["3000-4000 r--p 00000000", "4000-5000 r-xp 00001000"] {
+            maps.line(&format!("{row} 08:01 6 {}", program.display()));
+        }
+        assert_eq!(maps.modules.len(), 1);
+        assert_eq!(maps.modules[0].start, 0x3000);
     }
 
     #[test]

@@ -59,12 +59,12 @@ impl Server {
         self.folder.path()
     }
 
-    /// Files of events, those of the first process first.
+    /// Files of events, those of the process `first` first, then the eldest.
     ///
     /// # Errors
     ///
     /// If the folder cannot be read.
-    pub fn files(&self) -> io::Result<Vec<PathBuf>> {
+    pub fn files(&self, first: u32) -> io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for entry in self.folder().read_dir()? {
             let path = entry?.path();
@@ -73,11 +73,13 @@ impl Server {
                     .metadata()?
                     .created()
                     .or_else(|_| path.metadata()?.modified())?;
-                files.push((made, path));
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let is_first = name.starts_with(&format!("{first}."));
+                files.push((!is_first, made, path));
             }
         }
         files.sort();
-        Ok(files.into_iter().map(|(_, path)| path).collect())
+        Ok(files.into_iter().map(|(_, _, path)| path).collect())
     }
 }
 
