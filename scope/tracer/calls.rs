@@ -116,7 +116,8 @@ fn enter(context: &mut Context) -> bool {
         }
         sys::RT_SIGRETURN => {
             signals::on_return(context.rip, context.rsp);
-            context.rip = gate::start() + gate::LAST;
+            let stub = gate::stub_to(context.rip);
+            context.rip = stub.unwrap_or(gate::start() + gate::LAST);
         }
         sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice(context),
         sys::MMAP
@@ -584,8 +585,36 @@ pub(crate) fn after(context: &mut Context) -> bool {
     if context.rip != start + gate::AFTER + BEHIND {
         return false;
     }
+    let saved = leave(context);
+    let told = context.arguments();
+    context.set_arguments(saved.arguments);
+    finish(context, &saved, told);
+    true
+}
+
+/// Takes a thread that was interrupted in a call through the gate out of it: to behind the
+/// program's call, or to before it, if it is still to be made or made again.
+pub(crate) fn settle(context: &mut Context) {
+    let at = context.rip.wrapping_sub(gate::start() + gate::AFTER);
+    if at != 0 && at != gate::SYSCALL {
+        return;
+    }
+    let saved = leave(context);
+    let told = context.arguments();
+    context.set_arguments(saved.arguments);
+    if at == 0 {
+        context.rax = saved.number;
+        context.rip -= gate::SYSCALL;
+        forget(&saved);
+    } else {
+        finish(context, &saved, told);
+    }
+}
+
+/// Puts a thread to behind the program's call.
+fn leave(context: &mut Context) -> Saved {
     let saved = core::ptr::with_exposed_provenance::<Saved>(context.r15 as usize);
-    // SAFETY: `prepare` wrote it, and the kernel keeps `r15`.
+    // SAFETY: `prepare` wrote it. The kernel keeps `r15`, and handlers see another.
     let saved = unsafe { saved.read() };
     if saved.magic != SAVED {
         sys::die(b"a system call returned without its stack");
@@ -593,8 +622,19 @@ pub(crate) fn after(context: &mut Context) -> bool {
     context.rip = saved.next;
     context.rsp = saved.rsp;
     context.r15 = saved.r15;
-    let told = context.arguments();
-    context.set_arguments(saved.arguments);
+    saved
+}
+
+/// Gives memory for arguments back.
+fn forget(saved: &Saved) {
+    if saved.scratch_len != 0 {
+        // SAFETY: it was mapped for this call.
+        unsafe { sys::call(sys::MUNMAP, [saved.scratch, saved.scratch_len, 0, 0, 0, 0]) };
+    }
+}
+
+/// A call is over: what the kernel has set goes to the program, and is recorded.
+fn finish(context: &Context, saved: &Saved, told: [u64; 6]) {
     let result = context.rax.cast_signed();
     let has_messages = [SENDMSG, RECVMSG, SENDMMSG, RECVMMSG].contains(&saved.number);
     if has_messages && saved.scratch != 0 && told[1] == saved.scratch && result >= 0 {
@@ -620,11 +660,7 @@ pub(crate) fn after(context: &mut Context) -> bool {
             }
         }
     }
-    if saved.scratch_len != 0 {
-        // SAFETY: it was mapped for this call.
-        unsafe { sys::call(sys::MUNMAP, [saved.scratch, saved.scratch_len, 0, 0, 0, 0]) };
-    }
-    true
+    forget(saved);
 }
 
 fn after_twice(context: &mut Context) {

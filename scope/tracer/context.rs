@@ -34,7 +34,8 @@ pub(crate) struct Context {
     address: u64,
     /// Where the vectors are, as `xsave` stores them.
     pub(crate) floating: u64,
-    reserved: [u64; 8],
+    /// The kernel has no use for these: see [`crate::signals`].
+    pub(crate) reserved: [u64; 8],
     /// Signals that are kept from the thread.
     pub(crate) mask: u64,
 }

@@ -9,7 +9,7 @@ use crate::threads::{self, Thread};
 use crate::thunks::{self, Thunk};
 use crate::wire::{self, Event, Header, Plan};
 use crate::zones::{self, Zone};
-use crate::{LOCK, calls, elements, events, patches, points, signals, strings};
+use crate::{LOCK, calls, elements, events, patches, points, settle, signals, strings};
 
 /// Below and above the stack pointer, what is of the stack.
 const STACK_BELOW: u64 = 16 * PAGE;
@@ -44,6 +44,7 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
         return;
     }
     LOCK.take();
+    settle::stop(threads::this(), context);
     let is_ours = info.code > 0
         && signal == signals::SIGSEGV
         && (handle(info, context) || is_of_the_past(info, context));
@@ -181,7 +182,7 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
 fn leave_thunk(info: &mut Info, context: &mut Context) {
     patches::leave(info, context);
     if let Some(thunk) = thunks::instruction_of(context.rip) {
-        context.rip = thunk.own_ip(context.rip);
+        thunk.leave(context);
         let own = info.address.wrapping_add_signed(-thunk.delta);
         if zones::find(info.address).is_none() && zones::find(own).is_some() {
             info.address = own;
@@ -343,7 +344,8 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
     }
     LOCK.take();
     let thread = threads::this();
-    let mut is_ours = points::hit(context) || patches::trapped(context);
+    let mut is_ours =
+        settle::went_on(thread, context) || points::hit(context) || patches::trapped(context);
     if !is_ours && info.code > 0 {
         // Processors may trap before all elements are done.
         let is_part = is_stepping(thread) && thread.elements.load(Relaxed) == context.rip;

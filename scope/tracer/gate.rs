@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::context::Context;
 use crate::sys;
 
 /// Bytes of the gate.
@@ -18,7 +19,7 @@ pub(crate) const RETURN: u64 = 16;
 pub(crate) const AFTER: u64 = 32;
 /// The same for calls that return twice.
 pub(crate) const TWICE: u64 = 48;
-/// `syscall` with nothing behind it.
+/// `syscall` with nothing behind it, where there is no place for the return of a handler.
 pub(crate) const LAST: u64 = 64;
 /// From here on, `syscall; jmp [rip]` with the address behind it, for each place that calls.
 const PLACES: u64 = 128;
@@ -83,6 +84,25 @@ pub(crate) fn stub_to(next: u64) -> Option<u64> {
         at += 1;
     }
     None
+}
+
+/// Bytes of the program's own instruction.
+pub(crate) const SYSCALL: u64 = 2;
+
+/// Takes a thread out of a stub: to behind the program's call, or to before it, if it is still to
+/// be made or made again. The caller holds the lock.
+pub(crate) fn settle(context: &mut Context) {
+    let at = context.rip.wrapping_sub(start());
+    if at == CALL + SYSCALL {
+        // SAFETY: a call of our own has put the address there that it returns to.
+        context.rip = unsafe { sys::word(context.rsp) };
+        context.rsp += 8;
+    } else if (PLACES..SIZE).contains(&at) {
+        let place = at - at % PLACE;
+        // SAFETY: a thread is here, so the stub is whole.
+        let next = unsafe { sys::word(start() + place + 8) };
+        context.rip = if at == place { next - SYSCALL } else { next };
+    }
 }
 
 /// Dispatches the calling thread's system calls to us.

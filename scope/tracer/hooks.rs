@@ -82,7 +82,7 @@ macro_rules! caller {
 unsafe fn quietly(index: usize, arguments: [u64; 6]) -> u64 {
     let function = core::ptr::with_exposed_provenance::<()>(real(index) as usize);
     let quiet = &threads::this().quiet;
-    quiet.fetch_add(1, Relaxed);
+    let before = quiet.swap(1, Relaxed);
     let [first, second, third, fourth, fifth, sixth] = arguments;
     // SAFETY: the caller's; more arguments than a function has do no harm in this convention.
     let result = unsafe {
@@ -90,7 +90,7 @@ unsafe fn quietly(index: usize, arguments: [u64; 6]) -> u64 {
             core::mem::transmute(function);
         function(first, second, third, fourth, fifth, sixth)
     };
-    quiet.fetch_sub(1, Relaxed);
+    quiet.store(before, Relaxed);
     result
 }
 
@@ -130,9 +130,9 @@ const FRAMES: usize = 13;
 #[inline(always)]
 fn tell_callers(event: Event, thread: &threads::Thread) {
     let mut frames = [0; FRAMES];
-    thread.quiet.fetch_add(1, Relaxed);
+    let before = thread.quiet.swap(1, Relaxed);
     unwind::stack(&mut frames, None, |_, _, _, _| {});
-    thread.quiet.fetch_sub(1, Relaxed);
+    thread.quiet.store(before, Relaxed);
     // The first is in the event. Three fit into a record.
     for part in frames[1..].chunks(3).take_while(|part| part[0] != 0) {
         let [ip, address, len] = [part[0], part[1], part[2]];
@@ -225,9 +225,9 @@ unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
         let result = quietly(6, [to.expose_provenance() as u64, align, len, 0, 0, 0]) as i32;
         if result == 0 {
             let quiet = &threads::this().quiet;
-            quiet.fetch_add(1, Relaxed);
+            let before = quiet.swap(1, Relaxed);
             let block = to.read();
-            quiet.fetch_sub(1, Relaxed);
+            quiet.store(before, Relaxed);
             tell(wire::MALLOC, ip, block, len, None);
         }
         result

@@ -17,7 +17,8 @@
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`lock`]: who may change all that.
 //! * [`calls`]: system calls, which come to us; [`arguments`]: what they point to; [`memory`]: those
-//!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers.
+//!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers;
+//!   [`settle`]: what they see.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
 //! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
 #![no_std]
@@ -46,6 +47,7 @@ mod memory;
 mod patches;
 mod points;
 mod recorder;
+mod settle;
 mod signals;
 mod start;
 mod strings;

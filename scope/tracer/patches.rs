@@ -74,9 +74,9 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 static TEMPLATES: AtomicU64 = AtomicU64::new(0);
 /// By `run`: open addressing over twice as many slots.
 static RUNS: AtomicU64 = AtomicU64::new(0);
-/// Memory for bodies: up to where it is used, and its end.
-static PLACES: [[AtomicU64; 2]; MOST_PLACES] =
-    [const { [const { AtomicU64::new(0) }; 2] }; MOST_PLACES];
+/// Memory for bodies: up to where it is used, its end, and its start.
+static PLACES: [[AtomicU64; 3]; MOST_PLACES] =
+    [const { [const { AtomicU64::new(0) }; 3] }; MOST_PLACES];
 
 /// Before all else; false if the machine does not allow it.
 pub(crate) fn init() -> bool {
@@ -442,6 +442,14 @@ pub(crate) fn leave(info: &mut Info, context: &mut Context) -> Option<i64> {
     Some(delta.cast_signed())
 }
 
+/// Whether a thread that is there is in a body, or in what that calls.
+pub(crate) fn is_in_body(ip: u64) -> bool {
+    let in_use = PLACES.iter().take_while(|it| it[0].load(Relaxed) != 0);
+    COUNT.load(Relaxed) != 0
+        && (recorder::contains(ip) || { in_use }
+            .any(|it| (it[2].load(Relaxed)..it[0].load(Relaxed)).contains(&ip)))
+}
+
 fn run_slot(turn: u64) -> u64 {
     RUNS.load(Relaxed) + turn % (2 * MOST as u64) * 16
 }
@@ -515,6 +523,7 @@ fn place_of_body(lowest: u64, end: u64, len: u64) -> Option<u64> {
                 false => (at + len).next_multiple_of(PAGE) - start,
             };
             map_code(start, size).then(|| {
+                free[2].store(start, Relaxed);
                 free[0].store(at + len, Relaxed);
                 free[1].store(start + size, Relaxed);
                 at

@@ -21,6 +21,7 @@ static DELTAS: [AtomicI64; 256] = [const { AtomicI64::new(0) }; 256];
 
 unsafe extern "C" {
     fn ccscope_recorder();
+    static ccscope_recorder_end: u8;
 }
 
 /// Makes the table; false if there is no address space for it.
@@ -39,6 +40,11 @@ pub(crate) fn init() -> bool {
 /// Where it is, for bodies.
 pub(crate) fn address() -> u64 {
     ccscope_recorder as *const () as u64
+}
+
+/// Whether an instruction is one of its own.
+pub(crate) fn contains(ip: u64) -> bool {
+    (address()..&raw const ccscope_recorder_end as u64).contains(&ip)
 }
 
 /// Notes how far the alias of whole pages is away; 0: they are not traced, or closed to what the
@@ -134,6 +140,9 @@ core::arch::global_asm!(
     "9:",
     "xor eax, eax",
     "ret",
+    ".hidden ccscope_recorder_end",
+    ".globl ccscope_recorder_end",
+    "ccscope_recorder_end:",
     to_last = const offset_of!(Site, to_last),
     ip = const offset_of!(Site, ip),
     events = const offset_of!(Site, events),

@@ -1,4 +1,7 @@
 //! The program's signals: it has its handlers as without us, also of those signals that we need.
+//!
+//! Its handlers of other signals are entered through [`ccscope_on_signal`], which puts the thread to
+//! where the program is and then is the handler: nothing of ours stays on the stack.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +10,7 @@ use crate::context::{Context, Info};
 use crate::faults::record;
 use crate::sys;
 use crate::wire::SIGNAL;
-use crate::{calls, faults, gate, start, threads, zones};
+use crate::{LOCK, calls, faults, gate, settle, start, threads, zones};
 
 const SIGTRAP: i32 = 5;
 pub(crate) const SIGBUS: i32 = 7;
@@ -26,11 +29,52 @@ const NO_DEFER: u64 = 0x4000_0000;
 const RESET: u64 = 0x8000_0000;
 const HAS_RESTORER: u64 = 0x0400_0000;
 const HAS_INFO: u64 = 4;
+const IGNORED: u64 = 1;
+const SET_MASK: u64 = 2;
 const ERROR: i64 = -14;
 const INVALID: i64 = -22;
+/// In [`Context::reserved`], beside how quiet the thread was: the handler was entered through us.
+const ENTERED: u64 = 0x656e_7465_7265_6421;
 
-/// What the program wants for our four signals: handler, flags, restorer, mask.
-static ACTIONS: [[AtomicU64; 4]; 4] = [const { [const { AtomicU64::new(0) }; 4] }; 4];
+/// What the program wants for each signal: handler, flags, restorer, mask. Under the lock.
+static ACTIONS: [[AtomicU64; 4]; 65] = [const { [const { AtomicU64::new(0) }; 4] }; 65];
+
+/// What the program wants for a signal.
+fn action_of(signal: i32) -> &'static [AtomicU64; 4] {
+    let at = usize::try_from(signal).unwrap_or(0);
+    ACTIONS.get(at).unwrap_or(&ACTIONS[0])
+}
+
+// Called as a handler. The program's is left on the stack that it has natively.
+core::arch::global_asm!(
+    ".hidden ccscope_on_signal",
+    ".globl ccscope_on_signal",
+    "ccscope_on_signal:",
+    ".cfi_startproc",
+    "push rdi",
+    ".cfi_adjust_cfa_offset 8",
+    "push rsi",
+    ".cfi_adjust_cfa_offset 8",
+    "push rdx",
+    ".cfi_adjust_cfa_offset 8",
+    "call {enter}",
+    "pop rdx",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rsi",
+    ".cfi_adjust_cfa_offset -8",
+    "pop rdi",
+    ".cfi_adjust_cfa_offset -8",
+    "test rax, rax",
+    "jz 2f",
+    "jmp rax",
+    "2:",
+    "ret",
+    ".cfi_endproc",
+    enter = sym enter,
+);
+unsafe extern "C" {
+    fn ccscope_on_signal();
+}
 
 /// Sets our handlers.
 pub(crate) fn init() {
@@ -44,7 +88,6 @@ pub(crate) fn init() {
         // The four stay open: a fault of ours ends the process, and one that is sent waits (`lock`).
         let action = [handler, flags, gate::start() + gate::RETURN, !OURS];
         let mut old = [0_u64; 4];
-        let at = FOUR.iter().position(|it| *it == signal).unwrap_or(0);
         // SAFETY: the handlers are made for this.
         unsafe {
             let call = [
@@ -57,7 +100,7 @@ pub(crate) fn init() {
             ];
             sys::call(sys::RT_SIGACTION, call);
         }
-        for (word, value) in ACTIONS[at].iter().zip(old) {
+        for (word, value) in action_of(signal).iter().zip(old) {
             word.store(value, Relaxed);
         }
     }
@@ -72,42 +115,108 @@ pub(crate) fn set_action([signal, new, old, size, ..]: [u64; 6]) -> i64 {
     if new != 0 && !zones::copy((&raw mut action) as u64, new, 32) {
         return ERROR;
     }
-    action[3] &= !OURS;
-    let mut before = [0_u64; 4];
-    if let Some(at) = FOUR
-        .iter()
-        .position(|it| u64::from(it.unsigned_abs()) == signal)
-    {
-        for (word, value) in before.iter_mut().zip(&ACTIONS[at]) {
-            *word = value.load(Relaxed);
-        }
+    let Some(known) = usize::try_from(signal).ok().and_then(|at| ACTIONS.get(at)) else {
+        return INVALID;
+    };
+    let was = [0, 1, 2, 3].map(|it| known[it].load(Relaxed));
+    let set = |to: [u64; 4]| {
         // A child of `vfork` shares its parent's table; with `exec` ours are gone anyway.
         if new != 0 && start::is_own_process() {
-            for (word, value) in ACTIONS[at].iter().zip(action) {
-                word.store(value, Relaxed);
-            }
+            known
+                .iter()
+                .zip(to)
+                .for_each(|(word, value)| word.store(value, Relaxed));
         }
-    } else {
-        let new = if new == 0 {
+    };
+    let mut before = was;
+    // Before the kernel knows it: the signal may come at once.
+    set(action);
+    if !FOUR.iter().any(|it| u64::from(it.unsigned_abs()) == signal) {
+        let entry = ccscope_on_signal as *const () as u64;
+        let mut told = action;
+        told[3] &= !OURS;
+        if action[0] > IGNORED && start::is_own_process() {
+            let flags = action[1] & !(RESET | NO_DEFER) | HAS_INFO;
+            told = [entry, flags, action[2], !OURS];
+        }
+        let told = if new == 0 {
             0
         } else {
-            (&raw const action) as u64
+            (&raw const told) as u64
         };
-        // SAFETY: the program's own call.
+        // SAFETY: the program's own call; the entry calls what it wants to be called.
         let result = unsafe {
-            sys::call(
-                sys::RT_SIGACTION,
-                [signal, new, (&raw mut before) as u64, 8, 0, 0],
-            )
+            let words = [signal, told, (&raw mut before) as u64, 8, 0, 0];
+            sys::call(sys::RT_SIGACTION, words)
         };
         if sys::failed(result) {
+            set(was);
             return result;
+        }
+        if before[0] == entry {
+            before = was;
         }
     }
     if old != 0 && !zones::copy(old, (&raw const before) as u64, 32) {
         return ERROR;
     }
     0
+}
+
+/// A signal has come: the handler to be called, or 0.
+///
+/// # Safety
+///
+/// As the kernel calls handlers, with all signals but ours blocked.
+unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) -> u64 {
+    // SAFETY: the kernel's.
+    let (info, context) = unsafe { (&mut *info, &mut *context) };
+    calls::settle(context);
+    LOCK.take();
+    let known = action_of(signal);
+    let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| known[it].load(Relaxed));
+    if handler <= IGNORED || !settle::settle(signal, info, context) {
+        LOCK.give();
+        return 0;
+    }
+    if flags & RESET != 0 {
+        known[0].store(0, Relaxed);
+        set_default(signal);
+    }
+    LOCK.give();
+    // What the handler does is seen even if the signal came within a block operation, also if it
+    // never returns.
+    let quiet = &threads::this().quiet;
+    context.reserved[0] = ENTERED;
+    context.reserved[1] = quiet.swap(0, Relaxed).into();
+    let mask = mask_of_handler(signal, flags, mask, context.mask);
+    // SAFETY: the kernel reads one word.
+    unsafe {
+        let words = [SET_MASK, (&raw const mask) as u64, 0, 8, 0, 0];
+        sys::call(sys::RT_SIGPROCMASK, words);
+    }
+    handler
+}
+
+/// The signals that are blocked in a handler.
+fn mask_of_handler(signal: i32, flags: u64, mask: u64, before: u64) -> u64 {
+    let own = if flags & NO_DEFER == 0 {
+        1_u64 << (signal - 1)
+    } else {
+        0
+    };
+    (before | mask | own) & !OURS
+}
+
+/// Has the kernel do what it does without a handler.
+fn set_default(signal: i32) {
+    let action = [0_u64, HAS_RESTORER, gate::start() + gate::RETURN, 0];
+    let number = u64::from(signal.unsigned_abs());
+    // SAFETY: the kernel reads the action.
+    unsafe {
+        let words = [number, (&raw const action) as u64, 0, 8, 0, 0];
+        sys::call(sys::RT_SIGACTION, words);
+    }
 }
 
 /// `rt_sigprocmask`, on the mask that the thread will have.
@@ -174,57 +283,63 @@ pub(crate) fn set_stack([new, old, ..]: [u64; 6]) -> i64 {
 
 /// A handler of the program returns.
 pub(crate) fn on_return(ip: u64, frame: u64) {
-    let [mut mask, mut number] = [0_u64; 2];
-    let [own_mask, own_number] = [(&raw mut mask), (&raw mut number)].map(|it| it as u64);
-    let place = frame.wrapping_add(offset_of!(Context, mask) as u64);
-    let info = frame.wrapping_add(size_of::<Context>() as u64);
-    // SAFETY: the kernel put both there for a handler. If there is nothing, it will say so.
+    const SIGNAL_OF_INFO: u64 = size_of::<Context>() as u64;
+    let at = |field: usize| frame.wrapping_add(field as u64);
+    let mask = at(offset_of!(Context, mask));
+    let reserved = at(offset_of!(Context, reserved));
+    let (mut blocked, mut words, mut signal) = (0_u64, [0_u64; 2], 0_u32);
+    // SAFETY: there may be nothing, or not the kernel's: then the kernel finds that out, too.
     unsafe {
-        if sys::try_copy(own_mask, place, 8) && sys::try_copy(own_number, info, 4) {
-            let mask = mask & !OURS;
-            sys::try_copy(place, (&raw const mask) as u64, 8);
-            record(SIGNAL, ip, number, 0);
+        if !sys::try_copy((&raw mut blocked) as u64, mask, 8)
+            || !sys::try_copy((&raw mut words) as u64, reserved, 16)
+            || !sys::try_copy(
+                (&raw mut signal) as u64,
+                at(0).wrapping_add(SIGNAL_OF_INFO),
+                4,
+            )
+        {
+            return;
+        }
+        let ours = blocked & OURS;
+        if ours != 0 {
+            blocked &= !OURS;
+            sys::try_copy(mask, (&raw const blocked) as u64, 8);
+        }
+        if words[0] == ENTERED {
+            let thread = threads::this();
+            thread.quiet.store(words[1] as u32, Relaxed);
+            // Only once, should the call be interrupted.
+            sys::try_copy(reserved, (&raw const ours) as u64, 8);
+            record(SIGNAL, ip, u64::from(signal), 0);
         }
     }
 }
 
 /// A signal that is the program's: its handler is called, or what happens without one.
 pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
-    const IGNORED: u64 = 1;
-    const SET_MASK: u64 = 2;
     /// No instruction makes it again.
     const OF_THE_KERNEL: i32 = 128;
-    let at = FOUR.iter().position(|it| *it == signal).unwrap_or(0);
-    let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| ACTIONS[at][it].load(Relaxed));
+    let known = action_of(signal);
+    let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| known[it].load(Relaxed));
     if handler == IGNORED && info.code <= 0 {
         return;
     }
     if handler <= IGNORED {
-        let action = [0_u64, HAS_RESTORER, gate::start() + gate::RETURN, 0];
-        let number = u64::from(signal.unsigned_abs());
-        // SAFETY: the process is to end as it would without us: by the same signal at the same
-        // place, or by one that is sent again.
-        unsafe {
-            sys::call(
-                sys::RT_SIGACTION,
-                [number, (&raw const action) as u64, 0, 8, 0, 0],
-            );
-            if info.code <= 0 || info.code == OF_THE_KERNEL || [SIGSYS, SIGTRAP].contains(&signal) {
-                let (process, thread) = (sys::process(), u64::from(sys::thread()));
-                sys::call(sys::TGKILL, [process, thread, number, 0, 0, 0]);
-            }
+        // The process is to end as it would without us: by the same signal at the same place, or by
+        // one that is sent again.
+        set_default(signal);
+        if info.code <= 0 || info.code == OF_THE_KERNEL || [SIGSYS, SIGTRAP].contains(&signal) {
+            let (process, thread) = (sys::process(), u64::from(sys::thread()));
+            let number = u64::from(signal.unsigned_abs());
+            // SAFETY: has no requirements.
+            unsafe { sys::call(sys::TGKILL, [process, thread, number, 0, 0, 0]) };
         }
         return;
     }
     if flags & RESET != 0 {
-        ACTIONS[at][0].store(0, Relaxed);
+        known[0].store(0, Relaxed);
     }
-    let own = if flags & NO_DEFER == 0 {
-        1_u64 << (signal - 1)
-    } else {
-        0
-    };
-    let mask = (context.mask | mask | own) & !OURS;
+    let mask = mask_of_handler(signal, flags, mask, context.mask);
     let handler = core::ptr::with_exposed_provenance::<()>(handler as usize);
     // What the handler does is seen even if the fault was within a block operation.
     let quiet = &threads::this().quiet;

@@ -40,6 +40,10 @@ pub(crate) struct Thread {
     pub(crate) forgotten: AtomicU64,
     /// Signals that were sent to it while it held the lock.
     pub(crate) sent: Sent,
+    /// Not 0: the thread goes on by traps until it is where a signal may find it.
+    pub(crate) goes_on: AtomicU32,
+    /// Which of our four signals the program takes for blocked.
+    pub(crate) blocked: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
 }
@@ -56,6 +60,8 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         elements: AtomicU64::new(0),
         forgotten: AtomicU64::new(0),
         sent: [const { [const { AtomicU64::new(0) }; _] }; _],
+        goes_on: AtomicU32::new(0),
+        blocked: AtomicU64::new(0),
         until: AtomicU64::new(0),
     }
 }; MOST];
@@ -126,6 +132,8 @@ impl Thread {
         self.number.store(sys::thread(), Relaxed);
         self.quiet.store(0, Relaxed);
         self.until.store(0, Relaxed);
+        self.goes_on.store(0, Relaxed);
+        self.blocked.store(0, Relaxed);
         const DISABLED: u64 = 2;
         for (word, value) in self.own_stack.iter().zip([0, DISABLED, 0]) {
             word.store(value, Relaxed);

@@ -5,6 +5,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::context::Context;
 use crate::sys;
 use crate::wire::{ACCESSES, Access, Answer, FOR_THUNK, LONGEST, Plan, Question, THUNK};
 use crate::zones;
@@ -79,13 +80,27 @@ impl Thunk {
         &self.accesses[..usize::from(self.accesses_len).min(ACCESSES)]
     }
 
-    /// Where the program is that is at `ip` of the thunk: before its instruction, or behind it.
-    pub(crate) fn own_ip(&self, ip: u64) -> u64 {
-        if ip == self.code {
-            self.ip
-        } else {
-            self.ip + u64::from(self.len)
+    /// Puts a thread that is in the thunk to where the program is: to before its instruction, or
+    /// behind it.
+    pub(crate) fn leave(&self, context: &mut Context) {
+        let is_first = context.rip == self.code;
+        // ff 25: jmp [rip + distance], by which thunks end. 48 8d 64 24 f8: lea rsp, [rsp - 8], with
+        // which that of a call begins.
+        const JUMP: u64 = 0x25ff;
+        const LOWER: u64 = 0xf8_2464_8d48;
+        // SAFETY: a thunk has room for a word at each of its instructions and behind the last.
+        unsafe {
+            let word = sys::word(context.rip);
+            if !is_first && word & 0xffff == JUMP {
+                let distance = i64::from((word >> 16) as i32);
+                context.rip = sys::word((context.rip + 6).wrapping_add_signed(distance));
+                return;
+            }
+            if !is_first && sys::word(self.code) & 0xff_ffff_ffff == LOWER {
+                context.rsp += 8;
+            }
         }
+        context.rip = self.ip;
     }
 
     /// Whether the instruction is still the one that the tool was asked about.

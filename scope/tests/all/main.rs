@@ -23,6 +23,7 @@ mod store;
 mod trace;
 mod trace_memory;
 mod trace_pages;
+mod trace_calls;
 mod types;
 mod unmodified;
 mod vectors;
