@@ -133,6 +133,10 @@ fn enter(context: &mut Context) -> bool {
         sys::EXIT => {
             let thread = threads::this();
             record(wire::ENDED, context.rip, 0, 0);
+            if thread.until.load(Relaxed) != 0 {
+                // It does not return from `--from`'s function.
+                zones::set_closed(false);
+            }
             thread.end();
             pass(context);
         }

@@ -345,7 +345,7 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
     LOCK.take();
     let thread = threads::this();
     let mut is_ours =
-        settle::went_on(thread, context) || points::hit(context) || patches::trapped(context);
+        settle::went_on(thread, context) || points::hit(info, context) || patches::trapped(context);
     if !is_ours && info.code > 0 {
         // Processors may trap before all elements are done.
         let is_part = is_stepping(thread) && thread.elements.load(Relaxed) == context.rip;

@@ -2,10 +2,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::context::Context;
+use crate::context::{Context, Info};
 use crate::sys::{self, PAGE};
+use crate::threads::{self, Thread};
 use crate::wire::LONGEST;
-use crate::{faults, patches, start, threads, thunks, zones};
+use crate::{faults, patches, start, thunks, zones};
 
 const MOST: usize = 64;
 const FROM: u64 = 1;
@@ -76,31 +77,51 @@ pub(crate) fn original(ip: u64, bytes: &mut [u8; 16]) {
 }
 
 /// Handles a trap; false if it is none of our breakpoints.
-pub(crate) fn hit(context: &mut Context) -> bool {
+pub(crate) fn hit(info: &Info, context: &mut Context) -> bool {
+    const BY_BREAKPOINT: i32 = 0x80;
     let address = context.rip.wrapping_sub(1);
-    let Some(point) = POINTS.iter().find(|it| it[0].load(Relaxed) == address) else {
-        return false;
-    };
-    if address == 0 {
+    if address == 0 || info.code != BY_BREAKPOINT {
         return false;
     }
+    let Some(point) = POINTS.iter().find(|it| it[0].load(Relaxed) == address) else {
+        const INT_3: [u8; 2] = [0xcd, 3];
+        let mut code = INT_3;
+        // SAFETY: the place may be gone, which `try_copy` finds out.
+        unsafe { sys::try_copy(code.as_mut_ptr() as u64, address - 1, 2) };
+        // Another thread has removed it since.
+        let was_ours = code != INT_3 && code[1] != BREAK;
+        if was_ours {
+            context.rip = address;
+        }
+        return was_ours;
+    };
     context.rip = address;
     // A coroutine's stack may be traced from now on, or be so already.
     faults::release_stack(context.rsp, context.rsp);
     let thread = threads::this();
     match point[1].load(Relaxed) {
-        FROM if !zones::is_closed() => {
+        FROM if !zones::is_closed() || is_left(thread, context.rsp) => {
             zones::set_closed(true);
-            if HAS_TO.load(Relaxed) == 0 && thread.until.load(Relaxed) == 0 {
-                thread.until.store(context.rsp + 8, Relaxed);
+            let is_first = thread.until.load(Relaxed) == 0 || is_left(thread, context.rsp);
+            if HAS_TO.load(Relaxed) == 0 && is_first {
                 // SAFETY: a function begins with its return address on the stack.
-                set(unsafe { sys::word(context.rsp) }, BACK);
+                let back = unsafe { sys::word(context.rsp) };
+                thread.until.store(context.rsp + 8, Relaxed);
+                thread.back.store(back, Relaxed);
+                set(back, BACK);
             }
         }
         TO => zones::set_closed(false),
         BACK if thread.until.load(Relaxed) == context.rsp => {
             thread.until.store(0, Relaxed);
             zones::set_closed(false);
+            // There is room for some only, and a function may be called from many places.
+            let waits =
+                |it: &Thread| it.until.load(Relaxed) != 0 && it.back.load(Relaxed) == address;
+            if !threads::THREADS.iter().any(waits) {
+                remove(point);
+                return true;
+            }
         }
         _ => {}
     }
@@ -110,14 +131,21 @@ pub(crate) fn hit(context: &mut Context) -> bool {
     // What is there runs elsewhere, so that the breakpoint stays for all threads.
     match thunks::of(address, 0, &bytes, len) {
         Some(thunk) if thunk.plan == crate::wire::Plan::Copy as u8 => context.rip = thunk.code,
-        _ => remove(point),
+        _ => {
+            remove(point);
+            start::say_removed();
+        }
     }
     true
+}
+
+/// Whether an exception or `longjmp` has left the call that tracing began with.
+fn is_left(thread: &Thread, rsp: u64) -> bool {
+    (1..=rsp + 8).contains(&thread.until.load(Relaxed))
 }
 
 fn remove(point: &[AtomicU64; 3]) {
     let address = point[0].load(Relaxed);
     patches::without(address, || put(address, point[2].load(Relaxed) as u8));
     point[0].store(0, Relaxed);
-    start::say_removed();
 }

@@ -46,6 +46,8 @@ pub(crate) struct Thread {
     pub(crate) blocked: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
+    /// And where to.
+    pub(crate) back: AtomicU64,
 }
 
 pub(crate) static THREADS: [Thread; MOST] = [const {
@@ -63,6 +65,7 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         goes_on: AtomicU32::new(0),
         blocked: AtomicU64::new(0),
         until: AtomicU64::new(0),
+        back: AtomicU64::new(0),
     }
 }; MOST];
 

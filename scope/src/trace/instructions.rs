@@ -42,7 +42,11 @@ pub fn answer(question: &Question) -> Answer {
     answer.accesses_len = u8::try_from(accesses.len().min(ACCESSES)).unwrap_or(0);
     if question.delta == 0 {
         // A breakpoint: the instruction runs elsewhere as it is.
-        if let Some(code) = moved(&instruction, question.thunk) {
+        if instruction.mnemonic() == Mnemonic::Call {
+            if let Some((code, target)) = moved_call(&instruction, question.thunk) {
+                set_code(&mut answer, &code, target);
+            }
+        } else if let Some(code) = moved(&instruction, question.thunk) {
             set_code(&mut answer, &code, instruction.next_ip());
         }
     } else if let Some((string, element)) = string(&instruction) {
@@ -74,8 +78,44 @@ fn set_code(answer: &mut Answer, code: &[u8], next: u64) {
     }
 }
 
+/// A call's bytes at another place, and where it leads to. It returns to behind the instruction, not
+/// to that place, which unwinders do not know.
+fn moved_call(instruction: &Instruction, to: u64) -> Option<(Vec<u8>, u64)> {
+    // lea rsp, [rsp - 8]: flags stay.
+    let mut code = vec![0x48, 0x8d, 0x64, 0x24, 0xf8];
+    // mov dword ptr [rsp + ..], half of the address
+    for (half, offset) in instruction.next_ip().to_le_bytes().chunks(4).zip([0, 4]) {
+        code.extend([0xc7, 0x44, 0x24, offset]);
+        code.extend(half);
+    }
+    if instruction.code() == Code::Call_rel32_64 {
+        return Some((code, instruction.near_branch_target()));
+    }
+    if instruction.code() != Code::Call_rm64 {
+        return None;
+    }
+    let mut jump = *instruction;
+    jump.set_code(Code::Jmp_rm64);
+    // The stack pointer is lower by now.
+    if jump.op0_register() == Register::RSP || jump.memory_index() == Register::RSP {
+        return None;
+    }
+    if jump.memory_base() == Register::RSP {
+        jump.set_memory_displacement64(jump.memory_displacement64().wrapping_add(8));
+        jump.set_memory_displ_size(8);
+    }
+    let mut encoder = Encoder::new(64);
+    encoder.encode(&jump, to + code.len() as u64).ok()?;
+    code.extend(encoder.take_buffer());
+    Some((code, instruction.next_ip()))
+}
+
 /// The instruction's bytes at another place.
 fn moved(instruction: &Instruction, to: u64) -> Option<Vec<u8>> {
+    // These would be done in part where a signal comes.
+    if instruction.is_loop() || instruction.is_loopcc() {
+        return None;
+    }
     let instructions = [*instruction];
     let block = InstructionBlock::new(&instructions, to);
     let done = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).ok()?;
@@ -359,4 +399,49 @@ fn string(instruction: &Instruction) -> Option<(u8, u8)> {
         _ => 0,
     };
     Some((operation | repeats, element))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::wire::FOR_THUNK;
+
+    /// The thunk's instructions for one that has a breakpoint.
+    fn moved_to(bytes: &[u8]) -> Vec<Instruction> {
+        let mut question = Question {
+            asks: FOR_THUNK,
+            ip: 0x40_0000,
+            thunk: 0x50_0000,
+            delta: 0,
+            len: bytes.len() as u64,
+            bytes: [0x90; 16],
+        };
+        question.bytes[..bytes.len()].copy_from_slice(bytes);
+        let answer = answer(&question);
+        let code = &answer.code[..usize::from(answer.code_len).saturating_sub(8)];
+        let decoder = Decoder::with_ip(64, code, question.thunk, DecoderOptions::NONE);
+        decoder.into_iter().collect()
+    }
+
+    #[test]
+    fn a_moved_call_returns_to_the_program() {
+        use Register::{None, RIP, RSP};
+        let cases: [(&[u8], Register, u64); 4] = [
+            (&[0xe8, 0, 1, 0, 0], RIP, 0x50_001b),
+            (&[0xff, 0xd0], None, 0),
+            (&[0xff, 0x54, 0x24, 0x10], RSP, 0x18),
+            (&[0xff, 0x15, 0, 1, 0, 0], RIP, 0x40_0106),
+        ];
+        for (bytes, base, displacement) in cases {
+            let code = moved_to(bytes);
+            let next = 0x40_0000 + bytes.len() as u64;
+            assert_eq!(code[0].memory_displacement64(), 8_u64.wrapping_neg());
+            assert_eq!(u64::from(code[1].immediate32()), next);
+            assert_eq!(code[3].code(), Code::Jmp_rm64);
+            assert_eq!(code[3].memory_base(), base);
+            assert_eq!(code[3].memory_displacement64(), displacement);
+        }
+        assert!(moved_to(&[0xff, 0xd4]).is_empty());
+        assert_eq!(moved_to(&[0x53])[0].code(), Code::Push_r64);
+    }
 }

@@ -19,7 +19,11 @@ fn same(source: &str, flags: &[&str], words: &[&str], mut each: impl FnMut(&str,
         let (output, trace) = traced(folder.path(), &program, &[patch, words].concat());
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(out, text(&native.stdout), "{patch:?}: {err}");
-        assert!(output.status.success(), "{patch:?}: {} {err}", output.status);
+        assert!(
+            output.status.success(),
+            "{patch:?}: {} {err}",
+            output.status
+        );
         each(&err, &trace);
     }
 }
@@ -63,5 +67,16 @@ fn handlers_see_the_program_and_each_access_is_recorded_once() {
         // Ten are stored once more, after jumps out of handlers.
         let expected = turns[0].parse::<usize>().unwrap() + 10;
         assert_eq!(stores(trace, hex(turns[1]), hex(turns[2])), expected);
+    });
+}
+
+#[test]
+fn tracing_ends_with_each_call_of_a_function() {
+    let words_of_tool = ["--from", "f"];
+    same("trace-points.cc", &["-O1"], &words_of_tool, |err, trace| {
+        let places = words(err, "inside");
+        let [inside, outside] = [places[0], places[2]].map(hex);
+        assert_eq!(stores(trace, inside, inside + 4), 103);
+        assert_eq!(stores(trace, outside, outside + 4), 0);
     });
 }
