@@ -1,15 +1,14 @@
 //! System calls. The kernel may not access zones where the program knows them, so it is given the
 //! aliases; calls that change the program's memory are carried out on the zones.
 
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::arguments::{ABSENT, ARRAYS, BLOCKS, KEPT, Len, NUMBERS};
 use crate::context::{Context, Info};
 use crate::faults::{record, release_stack};
 use crate::sys::{self, PAGE};
-use crate::wire::{self, Header};
-use crate::{LOCK, events, gate, memory, signals, start, threads, zones};
+use crate::wire;
+use crate::{LOCK, gate, memory, signals, start, threads, zones};
 
 /// What has to be done once a call is over, on the program's stack.
 #[repr(C)]
@@ -58,7 +57,6 @@ static PENDING: [Pending; 64] = [const {
 const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
-const CLONE_THREAD: u64 = 0x1_0000;
 
 const NO_CALL: i64 = -38;
 const SENDMSG: u64 = 46;
@@ -112,7 +110,15 @@ fn enter(context: &mut Context) -> bool {
             context.rax = signals::set_mask(context.arguments(), &mut context.mask).cast_unsigned();
         }
         sys::SIGALTSTACK => {
-            context.rax = signals::set_stack(context.arguments()).cast_unsigned();
+            let result = signals::set_stack(context.arguments(), context);
+            let stack = &threads::this().stack;
+            if result == 0 && stack[2].load(Relaxed) > context.stack[2] {
+                // Where we are is not left at once, and sets nothing before it is.
+                let place = (&raw const *stack) as u64;
+                prepare(context, [place, 0, 0, 0, 0, 0], [0; 2], 0);
+            } else {
+                context.rax = result.cast_unsigned();
+            }
         }
         sys::RT_SIGRETURN => {
             signals::on_return(context.rip, context.rsp);
@@ -703,14 +709,17 @@ fn after_twice(context: &mut Context) {
         gate::dispatch();
         if flags & CLONE_VFORK == 0 {
             LOCK.take();
-            let thread = threads::this();
-            thread.begin();
-            context.stack = thread.stack_of_handlers();
-            record(wire::THREAD, context.rip, pending.parent.load(Relaxed), 0);
+            // The kernel has dropped the stack for handlers.
+            if flags & CLONE_SETTLS != 0 {
+                let thread = threads::this();
+                thread.begin();
+                context.stack = thread.stack_of_handlers();
+                record(wire::THREAD, context.rip, pending.parent.load(Relaxed), 0);
+            } else {
+                // To us it is the thread that made it, whose control block it has.
+                context.stack = threads::new_stack(threads::STACK);
+            }
             LOCK.give();
-        } else if flags & CLONE_THREAD == 0 {
-            // The kernel drops the stack for handlers only without `CLONE_VFORK`.
-            events::count(offset_of!(Header, zero), 1);
         }
     }
     pending

@@ -189,7 +189,7 @@ unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) 
     let quiet = &threads::this().quiet;
     context.reserved[0] = ENTERED;
     context.reserved[1] = quiet.swap(0, Relaxed).into();
-    let mask = mask_of_handler(signal, flags, mask, context.mask);
+    let mask = mask_of_handler(signal, flags, mask, context);
     // SAFETY: the kernel reads one word.
     unsafe {
         let words = [SET_MASK, (&raw const mask) as u64, 0, 8, 0, 0];
@@ -198,14 +198,19 @@ unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) 
     handler
 }
 
-/// The signals that are blocked in a handler.
-fn mask_of_handler(signal: i32, flags: u64, mask: u64, before: u64) -> u64 {
+/// The signals that are blocked in a handler; which of ours the program takes for blocked, there and
+/// after it, is noted.
+fn mask_of_handler(signal: i32, flags: u64, mask: u64, context: &mut Context) -> u64 {
     let own = if flags & NO_DEFER == 0 {
         1_u64 << (signal - 1)
     } else {
         0
     };
-    (before | mask | own) & !OURS
+    let thread = threads::this();
+    context.mask |= thread.blocked.load(Relaxed);
+    let all = context.mask | mask | own;
+    thread.blocked.store(all & OURS, Relaxed);
+    all & !OURS
 }
 
 /// Has the kernel do what it does without a handler.
@@ -224,18 +229,24 @@ pub(crate) fn set_mask([how, new, old, size, ..]: [u64; 6], mask: &mut u64) -> i
     if size != 8 {
         return INVALID;
     }
-    let before = *mask;
+    let thread = threads::this();
+    let before = *mask | thread.blocked.load(Relaxed);
     if new != 0 {
         let mut set = 0_u64;
         if !zones::copy((&raw mut set) as u64, new, 8) {
             return ERROR;
         }
-        *mask = match how {
+        let all = match how {
             0 => before | set,
             1 => before & !set,
             2 => set,
             _ => return INVALID,
-        } & !OURS;
+        };
+        *mask = all & !OURS;
+        // A child of `vfork` shares this with its parent.
+        if start::is_own_process() {
+            thread.blocked.store(all & OURS, Relaxed);
+        }
     }
     if old != 0 && !zones::copy(old, (&raw const before) as u64, 8) {
         return ERROR;
@@ -255,21 +266,38 @@ pub(crate) fn filtered(at: u64, scratch: &mut [u64; 2]) -> u64 {
     scratch[0]
 }
 
-/// `sigaltstack`: the program's stack for handlers is noted; ours is larger and takes its place.
-pub(crate) fn set_stack([new, old, ..]: [u64; 6]) -> i64 {
+/// `sigaltstack`: the program's stack for handlers is noted; ours, which is larger, takes its place.
+/// A handler that asks where it is gets to know ours.
+pub(crate) fn set_stack([new, old, ..]: [u64; 6], context: &Context) -> i64 {
     const LEAST: u64 = 2048;
+    const IS_ON_IT: u64 = 1;
     const DISABLED: u64 = 2;
+    const FOR_US: u64 = 64 << 10;
     const NO_MEMORY: i64 = -12;
-    let own = &threads::this().own_stack;
-    let before = [0, 1, 2].map(|it| own[it].load(Relaxed));
+    const NOT_ALLOWED: i64 = -1;
+    let thread = threads::this();
+    let own = &thread.own_stack;
+    let mut before = [0, 1, 2].map(|it| own[it].load(Relaxed));
+    let [start, _, len] = thread.stack_of_handlers();
+    let is_on_it =
+        before[1] & DISABLED == 0 && (1..=len).contains(&context.rsp.wrapping_sub(start));
+    if is_on_it {
+        before = [start, IS_ON_IT, len];
+    }
     if new != 0 {
         let mut stack = [0_u64; 3];
         if !zones::copy((&raw mut stack) as u64, new, 24) {
             return ERROR;
         }
         stack[1] &= 0xffff_ffff;
-        if stack[1] & DISABLED == 0 && stack[2] < LEAST {
-            return NO_MEMORY;
+        if is_on_it {
+            return NOT_ALLOWED;
+        }
+        if stack[1] & DISABLED == 0 {
+            if stack[2] < LEAST {
+                return NO_MEMORY;
+            }
+            thread.larger_stack(stack[2].saturating_add(FOR_US));
         }
         for (word, value) in own.iter().zip(stack) {
             word.store(value, Relaxed);
@@ -308,8 +336,10 @@ pub(crate) fn on_return(ip: u64, frame: u64) {
         if words[0] == ENTERED {
             let thread = threads::this();
             thread.quiet.store(words[1] as u32, Relaxed);
+            thread.blocked.store(ours, Relaxed);
             // Only once, should the call be interrupted.
-            sys::try_copy(reserved, (&raw const ours) as u64, 8);
+            let done = 0_u64;
+            sys::try_copy(reserved, (&raw const done) as u64, 8);
             record(SIGNAL, ip, u64::from(signal), 0);
         }
     }
@@ -324,7 +354,10 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
     if handler == IGNORED && info.code <= 0 {
         return;
     }
-    if handler <= IGNORED {
+    let thread = threads::this();
+    let blocked = thread.blocked.load(Relaxed);
+    let is_blocked = info.code > 0 && blocked & 1 << (signal - 1) != 0;
+    if handler <= IGNORED || is_blocked {
         // The process is to end as it would without us: by the same signal at the same place, or by
         // one that is sent again.
         set_default(signal);
@@ -339,11 +372,10 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
     if flags & RESET != 0 {
         known[0].store(0, Relaxed);
     }
-    let mask = mask_of_handler(signal, flags, mask, context.mask);
+    let mask = mask_of_handler(signal, flags, mask, context);
     let handler = core::ptr::with_exposed_provenance::<()>(handler as usize);
     // What the handler does is seen even if the fault was within a block operation.
-    let quiet = &threads::this().quiet;
-    let before = quiet.swap(0, Relaxed);
+    let before = thread.quiet.swap(0, Relaxed);
     // SAFETY: the program gave this function for this signal. It may leave by `longjmp`: nothing of
     // ours is held.
     unsafe {
@@ -355,6 +387,8 @@ pub(crate) fn deliver(signal: i32, info: &mut Info, context: &mut Context) {
             core::mem::transmute(handler);
         handler(signal, info, context);
     }
-    quiet.store(before, Relaxed);
+    thread.quiet.store(before, Relaxed);
+    thread.blocked.store(context.mask & OURS, Relaxed);
+    context.mask &= !OURS;
     record(SIGNAL, context.rip, u64::from(signal.unsigned_abs()), 0);
 }

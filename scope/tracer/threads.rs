@@ -8,14 +8,15 @@ use core::sync::atomic::{
 };
 
 use crate::lock::Sent;
-use crate::sys;
+use crate::sys::{self, PAGE};
 
 /// Pages that one instruction may open: it has two operands, and each may cross a border; gathers
 /// open more and are then let through page by page.
 const OPEN: usize = 8;
 /// Most threads that live at a time.
 pub(crate) const MOST: usize = 4096;
-/// Bytes of a thread's stack for our handlers; programs' handlers of signals use it, too.
+/// Bytes of a thread's stack for our handlers; programs' handlers of signals use it, too. It is
+/// replaced if the program has a larger one.
 pub(crate) const STACK: u64 = 256 << 10;
 
 /// A thread.
@@ -26,8 +27,8 @@ pub(crate) struct Thread {
     pub(crate) number: AtomicU32,
     /// Above 0: no accesses are recorded.
     pub(crate) quiet: AtomicU32,
-    /// Its stack for handlers.
-    pub(crate) stack: AtomicU64,
+    /// Its stack for handlers, as `sigaltstack` wants it.
+    pub(crate) stack: [AtomicU64; 3],
     /// What the program takes for its stack for handlers: address, flags, length.
     pub(crate) own_stack: [AtomicU64; 3],
     /// Pages that are open until the next trap.
@@ -55,7 +56,7 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         base: AtomicU64::new(0),
         number: AtomicU32::new(0),
         quiet: AtomicU32::new(0),
-        stack: AtomicU64::new(0),
+        stack: [const { AtomicU64::new(0) }; 3],
         own_stack: [const { AtomicU64::new(0) }; 3],
         open: [const { AtomicU64::new(0) }; OPEN],
         mask: AtomicU64::new(0),
@@ -116,13 +117,30 @@ pub(crate) fn this() -> &'static Thread {
     sys::die(b"too many threads")
 }
 
+/// A stack for handlers, above a page that faults.
+pub(crate) fn new_stack(len: u64) -> [u64; 3] {
+    let len = len.next_multiple_of(PAGE);
+    let start = sys::memory(PAGE + len);
+    // SAFETY: the page was just mapped.
+    unsafe { sys::protect(start, PAGE, sys::PROT_NONE) };
+    [start + PAGE, 0, len]
+}
+
 impl Thread {
     /// The stack for handlers, as `sigaltstack` wants it.
     pub(crate) fn stack_of_handlers(&self) -> [u64; 3] {
-        if self.stack.load(Relaxed) == 0 {
-            self.stack.store(sys::memory(STACK), Relaxed);
+        self.larger_stack(STACK)
+    }
+
+    /// The same, if it has so many bytes; else another.
+    pub(crate) fn larger_stack(&self, least: u64) -> [u64; 3] {
+        if self.stack[2].load(Relaxed) < least {
+            // A handler may be on the old one.
+            for (word, value) in self.stack.iter().zip(new_stack(least)) {
+                word.store(value, Relaxed);
+            }
         }
-        [self.stack.load(Relaxed), 0, STACK]
+        [0, 1, 2].map(|it| self.stack[it].load(Relaxed))
     }
 
     /// The thread is about to end. What is here is found again by who gets its control block.
