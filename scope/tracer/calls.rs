@@ -40,7 +40,11 @@ struct Pending {
     parent: AtomicU64,
     /// As the program has them.
     arguments: [AtomicU64; 6],
+    /// For `clone3`: what the kernel reads in place of the program's.
+    words: [AtomicU64; CLONE_WORDS],
 }
+/// Words of what `clone3` takes, and some more.
+const CLONE_WORDS: usize = 16;
 static PENDING: [Pending; 64] = [const {
     Pending {
         refs: AtomicU64::new(0),
@@ -51,10 +55,12 @@ static PENDING: [Pending; 64] = [const {
         file: AtomicU64::new(0),
         parent: AtomicU64::new(0),
         arguments: [const { AtomicU64::new(0) }; 6],
+        words: [const { AtomicU64::new(0) }; CLONE_WORDS],
     }
 }; 64];
 
 const CLONE_VM: u64 = 0x100;
+const CLONE_FILES: u64 = 0x400;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 
@@ -89,7 +95,15 @@ pub(crate) unsafe extern "C" fn on_call(signal: i32, info: *mut Info, context: *
     }
     LOCK.take();
     release_stack(context.rsp, context.rsp);
-    let stays = enter(context);
+    const NATIVE: u32 = 0xc000_003e;
+    let stays = if info.architecture == NATIVE {
+        enter(context)
+    } else {
+        // Of 32 bits, by `int 0x80`: it has other numbers, and addresses where nothing is traced.
+        let stub = gate::stub_to(context.rip, gate::INT_80);
+        context.rip = stub.unwrap_or(context.rip);
+        false
+    };
     if !stays {
         LOCK.give();
     }
@@ -115,14 +129,14 @@ fn enter(context: &mut Context) -> bool {
             if result == 0 && stack[2].load(Relaxed) > context.stack[2] {
                 // Where we are is not left at once, and sets nothing before it is.
                 let place = (&raw const *stack) as u64;
-                prepare(context, [place, 0, 0, 0, 0, 0], [0; 2], 0);
+                prepare(context, [place, 0, 0, 0, 0, 0], [0; 2]);
             } else {
                 context.rax = result.cast_unsigned();
             }
         }
         sys::RT_SIGRETURN => {
             signals::on_return(context.rip, context.rsp);
-            let stub = gate::stub_to(context.rip);
+            let stub = gate::stub_to(context.rip, gate::CALL_64);
             context.rip = stub.unwrap_or(gate::start() + gate::LAST);
         }
         sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice(context),
@@ -144,8 +158,10 @@ fn enter(context: &mut Context) -> bool {
                 zones::set_closed(false);
             }
             thread.end();
+            release_locks();
             pass(context);
         }
+        sys::RSEQ => context.rax = NO_CALL.cast_unsigned(),
         number if ABSENT.contains(&number) => context.rax = NO_CALL.cast_unsigned(),
         sys::CLOSE | DUP2 | DUP3 | CLOSE_RANGE => descriptors(context),
         ARCH_PRCTL => {
@@ -202,9 +218,41 @@ fn release_block(address: u64) {
     }
 }
 
+/// What the kernel walks when a thread ends, so that others get its locks, cannot be traced.
+fn release_locks() {
+    const MOST: usize = 2048;
+    let (mut head, mut len) = (0_u64, 0_u64);
+    // SAFETY: the kernel writes two words.
+    let result = unsafe {
+        let words = [0, (&raw mut head) as u64, (&raw mut len) as u64, 0, 0, 0];
+        sys::call(sys::GET_ROBUST_LIST, words)
+    };
+    // The first entry, where an entry's lock lies, and what is being locked.
+    let mut words = [0_u64; 3];
+    if sys::failed(result) || head == 0 || !zones::copy((&raw mut words) as u64, head, 24) {
+        return;
+    }
+    let [mut entry, offset, pending] = words;
+    let release = |entry: u64| {
+        for address in [entry, entry.wrapping_add(offset)] {
+            let page = address & !(PAGE - 1);
+            zones::release(page, page.saturating_add(PAGE));
+        }
+    };
+    release(head);
+    release(pending & !1);
+    for _ in 0..MOST {
+        let place = entry & !1;
+        if place == head || !zones::copy((&raw mut entry) as u64, place, 8) {
+            break;
+        }
+        release(place);
+    }
+}
+
 /// The thread does the call itself.
 fn pass(context: &mut Context) {
-    match gate::stub_to(context.rip) {
+    match gate::stub_to(context.rip, gate::CALL_64) {
         Some(stub) => context.rip = stub,
         // The table is full.
         None => {
@@ -306,6 +354,9 @@ fn aim(context: &mut Context) {
     if arguments == own {
         pass(context);
         return;
+    }
+    if number == sys::FUTEX {
+        threads::this().waits_at.store(own[0], Relaxed);
     }
     prepare(context, arguments, scratch);
 }
@@ -507,6 +558,12 @@ fn texts(arguments: &mut [u64; 6], own: &[u64; 6], first: usize, scratch: &mut [
     let arrays = [own[first], own[first + 1]];
     let lens = arrays.map(count);
     let mut to = scratch_of((lens[0] + lens[1]) * 8, scratch);
+    if !start::is_own_process() {
+        // A child of `vfork` does not come back to give this back.
+        for (word, value) in threads::this().kept.iter().zip(*scratch) {
+            word.store(value, Relaxed);
+        }
+    }
     for (index, (array, len)) in arrays.into_iter().zip(lens).enumerate() {
         if array == 0 {
             continue;
@@ -527,16 +584,8 @@ fn texts(arguments: &mut [u64; 6], own: &[u64; 6], first: usize, scratch: &mut [
 /// A call that makes a thread or a process.
 fn twice(context: &mut Context) -> bool {
     let own = context.arguments();
-    let mut arguments = own;
-    // Of `clone`, numbers of threads are set there; of `clone3`, all is in a struct.
-    let pointers: &[usize] = match context.rax {
-        sys::CLONE => &[2, 3],
-        sys::CLONE3 => &[0],
-        _ => &[],
-    };
-    for &at in pointers {
-        arguments[at] = zones::usable(own[at]);
-    }
+    let mut words = [0_u64; CLONE_WORDS];
+    let words_len = own[1].min(size_of_val(&words) as u64);
     let mut flags = match context.rax {
         sys::VFORK => CLONE_VM | CLONE_VFORK,
         sys::CLONE => own[0],
@@ -549,11 +598,9 @@ fn twice(context: &mut Context) -> bool {
             release_block(own[4]);
         }
     } else if context.rax == sys::CLONE3 {
-        // Flags; two words further on numbers of the thread, then stack, its length, block.
-        let mut words = [0_u64; 8];
-        zones::copy((&raw mut words) as u64, own[0], 64);
+        zones::copy((&raw mut words) as u64, own[0], words_len);
         flags = words[0];
-        let [.., stack, len, block] = words;
+        let [_, _, _, _, _, stack, len, block, ..] = words;
         zones::release(stack & !(PAGE - 1), stack + len & !(PAGE - 1));
         if flags & CLONE_SETTLS != 0 {
             release_block(block);
@@ -563,6 +610,31 @@ fn twice(context: &mut Context) -> bool {
         sys::die(b"too many threads are made at once");
     };
     let is_fork = flags & CLONE_VM == 0;
+    if is_fork {
+        const TRY_AGAIN: i64 = -11;
+        let Some(file) = zones::copy_file() else {
+            context.rax = TRY_AGAIN.cast_unsigned();
+            return false;
+        };
+        pending.file.store(file, Relaxed);
+    }
+    // After memory was released: of `clone`, the kernel sets numbers of threads there; of `clone3`,
+    // all is in a struct.
+    let mut arguments = own;
+    if context.rax == sys::CLONE {
+        for at in [2, 3] {
+            arguments[at] = zones::usable(own[at]);
+        }
+    } else if context.rax == sys::CLONE3 && own[1] <= words_len {
+        // For the process, the child and the parent, and numbers of threads.
+        for at in [1, 2, 3, 8] {
+            words[at] = zones::usable(words[at]);
+        }
+        for (place, word) in pending.words.iter().zip(words) {
+            place.store(word, Relaxed);
+        }
+        arguments[0] = (&raw const pending.words) as u64;
+    }
     pending.refs.store(if is_fork { 1 } else { 2 }, Relaxed);
     pending.next.store(context.rip, Relaxed);
     pending.r15.store(context.r15, Relaxed);
@@ -574,9 +646,6 @@ fn twice(context: &mut Context) -> bool {
     pending
         .parent
         .store(u64::from(threads::this().number.load(Relaxed)), Relaxed);
-    if is_fork {
-        pending.file.store(zones::copy_file(), Relaxed);
-    }
     context.set_arguments(arguments);
     context.r15 = core::ptr::from_ref(pending).expose_provenance() as u64;
     context.mask = !signals::OURS;
@@ -638,14 +707,23 @@ fn leave(context: &mut Context) -> Saved {
 /// Gives memory for arguments back.
 fn forget(saved: &Saved) {
     if saved.scratch_len != 0 {
+        { threads::this().kept.iter() }.for_each(|word| word.store(0, Relaxed));
         // SAFETY: it was mapped for this call.
         unsafe { sys::call(sys::MUNMAP, [saved.scratch, saved.scratch_len, 0, 0, 0, 0]) };
     }
 }
 
 /// A call is over: what the kernel has set goes to the program, and is recorded.
-fn finish(context: &Context, saved: &Saved, told: [u64; 6]) {
+fn finish(context: &mut Context, saved: &Saved, told: [u64; 6]) {
+    const FAULT: i64 = -14;
     let result = context.rax.cast_signed();
+    if saved.number == sys::FUTEX {
+        threads::this().waits_at.store(0, Relaxed);
+    }
+    if result == FAULT && is_stale(saved, told) {
+        context.rax = saved.number;
+        context.rip -= gate::SYSCALL;
+    }
     let has_messages = [SENDMSG, RECVMSG, SENDMMSG, RECVMMSG].contains(&saved.number);
     if has_messages && saved.scratch != 0 && told[1] == saved.scratch && result >= 0 {
         LOCK.take();
@@ -656,7 +734,9 @@ fn finish(context: &Context, saved: &Saved, told: [u64; 6]) {
         for &(_, argument, kind, len) in BLOCKS.iter().filter(|it| it.0 == saved.number) {
             let [own, told] = [saved.arguments[argument], told[argument]];
             if kind == wire::FILL && own != told {
-                let bytes = len.bytes(&saved.arguments, argument, Some(result.cast_unsigned()));
+                let bytes = |result| len.bytes(&saved.arguments, argument, result);
+                // It may be more than there is room for: `MSG_TRUNC`.
+                let bytes = bytes(Some(result.cast_unsigned())).min(bytes(None));
                 LOCK.take();
                 record(kind, saved.next, own, bytes);
                 if told.wrapping_sub(saved.scratch) < saved.scratch_len {
@@ -671,6 +751,17 @@ fn finish(context: &Context, saved: &Saved, told: [u64; 6]) {
         }
     }
     forget(saved);
+}
+
+/// Whether a zone that an argument lies in was released since the kernel was told its alias.
+fn is_stale(saved: &Saved, told: [u64; 6]) -> bool {
+    LOCK.take();
+    let is_scratch = |at: u64| at.wrapping_sub(saved.scratch) < saved.scratch_len;
+    let pairs = || saved.arguments.into_iter().zip(told);
+    let result =
+        pairs().any(|(own, told)| own != told && !is_scratch(told) && told != zones::usable(own));
+    LOCK.give();
+    result
 }
 
 fn after_twice(context: &mut Context) {
@@ -692,18 +783,33 @@ fn after_twice(context: &mut Context) {
             PENDING
                 .iter()
                 .for_each(|other| other.refs.store(0, Relaxed));
-            zones::use_file(file);
+            let old = zones::use_file(file);
+            if flags & CLONE_FILES == 0 {
+                // SAFETY: the parent's file is not needed any more.
+                unsafe { sys::call(sys::CLOSE, [old, 0, 0, 0, 0, 0]) };
+            }
             threads::this().number.store(sys::thread(), Relaxed);
             LOCK.forget_sent();
             gate::dispatch();
             start::begin_process();
         } else {
-            // SAFETY: the file is the child's.
-            unsafe { sys::call(sys::CLOSE, [file, 0, 0, 0, 0, 0]) };
+            if result < 0 || flags & CLONE_FILES == 0 {
+                // SAFETY: the file is the child's, which has a descriptor of its own.
+                unsafe { sys::call(sys::CLOSE, [file, 0, 0, 0, 0, 0]) };
+            }
             record(wire::FORK, context.rip, context.rax, 0);
         }
         LOCK.give();
         return;
+    }
+    if result != 0 && flags & CLONE_VFORK != 0 {
+        let [place, len] = { &threads::this().kept }
+            .each_ref()
+            .map(|it| it.swap(0, Relaxed));
+        if len != 0 {
+            // SAFETY: the child, which has our control block, mapped it for a call that is over.
+            unsafe { sys::call(sys::MUNMAP, [place, len, 0, 0, 0, 0]) };
+        }
     }
     if result == 0 {
         gate::dispatch();

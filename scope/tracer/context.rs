@@ -93,4 +93,7 @@ pub(crate) struct Info {
     padding: i32,
     /// Of a fault: where.
     pub(crate) address: u64,
+    call: i32,
+    /// Of a system call: by which of the processor's modes.
+    pub(crate) architecture: u32,
 }

@@ -58,8 +58,14 @@ pub(crate) fn init() {
     sys::GATE_CALL.store(start + CALL, Relaxed);
 }
 
-/// A stub that does a system call and goes on at `next`; the caller holds the lock.
-pub(crate) fn stub_to(next: u64) -> Option<u64> {
+/// `syscall`, for [`stub_to`].
+pub(crate) const CALL_64: u16 = 0x050f;
+/// `int 0x80`, for [`stub_to`].
+pub(crate) const INT_80: u16 = 0x80cd;
+
+/// A stub that does a system call by this instruction and goes on at `next`, behind one of its kind;
+/// the caller holds the lock.
+pub(crate) fn stub_to(next: u64, instruction: u16) -> Option<u64> {
     let start = start();
     let most = (SIZE - PLACES) / PLACE;
     // Open addressing: a place's own words are the table.
@@ -75,8 +81,8 @@ pub(crate) fn stub_to(next: u64) -> Option<u64> {
                 return Some(place);
             }
             if known == 0 {
-                // 0f 05: syscall. ff 25 00000000: jmp [rip].
-                sys::set_word(place, 0x0000_0000_25ff_050f);
+                // ff 25 00000000: jmp [rip].
+                sys::set_word(place, 0x25ff << 16 | u64::from(instruction));
                 sys::set_word(place + 8, next);
                 return Some(place);
             }
@@ -86,7 +92,7 @@ pub(crate) fn stub_to(next: u64) -> Option<u64> {
     None
 }
 
-/// Bytes of the program's own instruction.
+/// Bytes of the program's own instruction, of either kind.
 pub(crate) const SYSCALL: u64 = 2;
 
 /// Takes a thread out of a stub: to behind the program's call, or to before it, if it is still to

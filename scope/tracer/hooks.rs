@@ -51,6 +51,26 @@ fn real(index: usize) -> u64 {
     found
 }
 
+/// Has libc's restartable sequences end: each fault within one would start it anew, and the kernel
+/// reads what may be closed.
+pub(crate) fn end_sequences() {
+    const UNREGISTER: u64 = 1;
+    const SIGNATURE: u64 = 0x5305_3053;
+    const LEAST: u64 = 32;
+    let anywhere = core::ptr::null_mut();
+    // SAFETY: the names end with 0; libc has a distance and a size there, or nothing at all.
+    unsafe {
+        let offset = dlsym(anywhere, c"__rseq_offset".as_ptr());
+        let size = dlsym(anywhere, c"__rseq_size".as_ptr());
+        if !offset.is_null() && !size.is_null() {
+            let offset = offset.cast::<i64>().read();
+            let size = u64::from(size.cast::<u32>().read()).max(LEAST);
+            let place = threads::control_block().wrapping_add_signed(offset);
+            sys::call(sys::RSEQ, [place, size, UNREGISTER, SIGNATURE, 0, 0]);
+        }
+    }
+}
+
 /// Finds them all, while nothing is traced.
 pub(crate) fn init() {
     for index in 0..NAMES.len() {

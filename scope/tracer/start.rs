@@ -121,6 +121,7 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     thunks::init();
     zones::init();
     hooks::init();
+    hooks::end_sequences();
     if traces(PATCH) && !patches::init() {
         sys::say(b"nothing is patched: there is no address space for it, or no membarrier");
     }

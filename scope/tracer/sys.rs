@@ -35,14 +35,17 @@ pub(crate) const FTRUNCATE: u64 = 77;
 pub(crate) const SIGALTSTACK: u64 = 131;
 pub(crate) const PRCTL: u64 = 157;
 pub(crate) const GETTID: u64 = 186;
+pub(crate) const FUTEX: u64 = 202;
 pub(crate) const EXIT_GROUP: u64 = 231;
 pub(crate) const TGKILL: u64 = 234;
+pub(crate) const GET_ROBUST_LIST: u64 = 274;
 pub(crate) const FALLOCATE: u64 = 285;
 pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
 pub(crate) const MEMFD_CREATE: u64 = 319;
 pub(crate) const EXECVEAT: u64 = 322;
 pub(crate) const MEMBARRIER: u64 = 324;
 pub(crate) const PKEY_MPROTECT: u64 = 329;
+pub(crate) const RSEQ: u64 = 334;
 pub(crate) const CLONE3: u64 = 435;
 
 pub(crate) const PROT_NONE: u64 = 0;

@@ -45,6 +45,10 @@ pub(crate) struct Thread {
     pub(crate) goes_on: AtomicU32,
     /// Which of our four signals the program takes for blocked.
     pub(crate) blocked: AtomicU64,
+    /// Memory of a system call that a child of `vfork` leaves behind: address and length.
+    pub(crate) kept: [AtomicU64; 2],
+    /// Where it waits as a futex, as the program knows it; the kernel was told the alias.
+    pub(crate) waits_at: AtomicU64,
     /// Stack pointer at which `--from`'s function returns; 0: it is not running.
     pub(crate) until: AtomicU64,
     /// And where to.
@@ -65,6 +69,8 @@ pub(crate) static THREADS: [Thread; MOST] = [const {
         sent: [const { [const { AtomicU64::new(0) }; _] }; _],
         goes_on: AtomicU32::new(0),
         blocked: AtomicU64::new(0),
+        kept: [const { AtomicU64::new(0) }; 2],
+        waits_at: AtomicU64::new(0),
         until: AtomicU64::new(0),
         back: AtomicU64::new(0),
     }
@@ -115,6 +121,23 @@ pub(crate) fn this() -> &'static Thread {
         }
     }
     sys::die(b"too many threads")
+}
+
+/// Wakes threads that wait at aliases of a range which are about to go, or gone: they look again,
+/// as each that waits for a futex has to.
+pub(crate) fn wake(start: u64, end: u64, delta: i64, is_gone: bool) {
+    const WAKE: u64 = 1;
+    const PRIVATE: u64 = 128;
+    for thread in &THREADS {
+        let address = thread.waits_at.load(Relaxed);
+        if (start..end).contains(&address) {
+            // Who shares it is found by its page; who does not, by its address.
+            let operation = if is_gone { WAKE | PRIVATE } else { WAKE };
+            let alias = address.wrapping_add_signed(delta);
+            // SAFETY: the kernel changes no memory.
+            unsafe { sys::call(sys::FUTEX, [alias, operation, i32::MAX as u64, 0, 0, 0]) };
+        }
+    }
 }
 
 /// A stack for handlers, above a page that faults.

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, PAGE};
 use crate::wire::Header;
-use crate::{events, recorder};
+use crate::{events, recorder, threads};
 
 /// A part of the program's memory.
 #[repr(C)]
@@ -80,8 +80,8 @@ fn all() -> impl Iterator<Item = Zone> {
     (0..).map_while(get)
 }
 
-/// A file in memory.
-fn new_file() -> u64 {
+/// A file in memory; `None` if there is no descriptor or no memory for it.
+fn new_file() -> Option<u64> {
     const CLOSED_BY_EXEC: u64 = 1;
     // SAFETY: the name ends with 0. A number above those that programs choose is taken.
     unsafe {
@@ -100,9 +100,9 @@ fn new_file() -> u64 {
                 [fd.cast_unsigned(), FILE, 0, 0, 0, 0],
             ))
         {
-            sys::die(b"no file in memory can be made");
+            return None;
         }
-        fd.cast_unsigned()
+        Some(fd.cast_unsigned())
     }
 }
 
@@ -120,7 +120,10 @@ pub(crate) fn move_file() {
 /// Before all else.
 pub(crate) fn init() {
     ZONES.store(sys::memory((MOST * size_of::<Zone>()) as u64), Relaxed);
-    FD.store(new_file(), Relaxed);
+    let Some(file) = new_file() else {
+        sys::die(b"no file in memory can be made");
+    };
+    FD.store(file, Relaxed);
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
     let len = 2 * PAIRS * STRIPE + STRIPE;
     // SAFETY: it is put where nothing is.
@@ -713,6 +716,7 @@ pub(crate) fn clear(start: u64, end: u64) {
 pub(crate) fn release(start: u64, end: u64) {
     make_room(start, end);
     within(start, end, |zone| {
+        threads::wake(zone.start, zone.end, zone.delta, false);
         recorder::mark(zone.start, zone.end, 0);
         let (len, alias) = (
             zone.end - zone.start,
@@ -736,6 +740,7 @@ pub(crate) fn release(start: u64, end: u64) {
             sys::call(sys::MREMAP, moved);
             sys::map(alias, len, sys::PROT_NONE, flags | sys::MAP_FIXED, -1, 0);
         }
+        threads::wake(zone.start, zone.end, zone.delta, true);
         empty(zone.file, len);
     });
     forget(start, end);
@@ -763,8 +768,8 @@ pub(crate) fn close_page(page: u64) {
 }
 
 /// Before `fork`: a copy of the file for the child.
-pub(crate) fn copy_file() -> u64 {
-    let fd = new_file();
+pub(crate) fn copy_file() -> Option<u64> {
+    let fd = new_file()?;
     for zone in all() {
         let len = zone.end - zone.start;
         let both = sys::PROT_READ | sys::PROT_WRITE;
@@ -785,16 +790,16 @@ pub(crate) fn copy_file() -> u64 {
             sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
         }
     }
-    fd
+    Some(fd)
 }
 
-/// In the child of `fork`: uses the copy.
-pub(crate) fn use_file(fd: u64) {
-    // SAFETY: the parent's file is not needed any more.
-    unsafe { sys::call(sys::CLOSE, [FD.swap(fd, Relaxed), 0, 0, 0, 0, 0]) };
+/// In the child of `fork`: uses the copy. The answer is the parent's file.
+pub(crate) fn use_file(fd: u64) -> u64 {
+    let old = FD.swap(fd, Relaxed);
     if !all().all(|zone| map_both(&zone)) {
         sys::die(b"no memory for fork");
     }
+    old
 }
 
 /// Copies content from one range to another of zeros; parts of both may lie outside of zones.
