@@ -80,3 +80,8 @@ fn tracing_ends_with_each_call_of_a_function() {
         assert_eq!(stores(trace, outside, outside + 4), 0);
     });
 }
+
+#[test]
+fn the_kernel_finds_memory_that_is_traced() {
+    same("trace-kernel.c", &["-O1", "-pthread"], &[], |_, _| ());
+}
