@@ -110,6 +110,10 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     OPTIONS.store(number(b"options"), Relaxed);
     MOST.store(number(b"most"), Relaxed);
     zones::EVERY.store(number(b"every").max(1), Relaxed);
+    if threads::are_several() {
+        sys::say(b"a process with threads before its main function is not traced");
+        return;
+    }
     MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
     PROCESS.store(sys::process(), Relaxed);
     // The folder cannot be reached any more by programs that gave up rights, or outlived the tool.
@@ -143,9 +147,9 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
         if let Some(place) = option(text, name)
             && let Some(colon) = place.iter().position(|&byte| byte == b':')
         {
-            match base_of(&place[colon + 1..]) {
-                Some(base) => set(base + hex(&place[..colon])),
-                None => sys::say(b"a function of --from or --to is in no module of this process"),
+            // Other programs that the first one starts have no such file.
+            if let Some(base) = base_of(&place[colon + 1..]) {
+                set(base + hex(&place[..colon]));
             }
         }
     }

@@ -140,6 +140,18 @@ pub(crate) fn wake(start: u64, end: u64, delta: i64, is_gone: bool) {
     }
 }
 
+/// Whether the process has more than one thread.
+pub(crate) fn are_several() -> bool {
+    // Links of a folder come third; there are two besides one for each thread.
+    let mut status = [0_u64; 18];
+    // SAFETY: the path ends with 0, and the kernel writes 144 bytes.
+    let result = unsafe {
+        let path = c"/proc/self/task".as_ptr() as u64;
+        sys::call(sys::STAT, [path, status.as_mut_ptr() as u64, 0, 0, 0, 0])
+    };
+    result == 0 && status[2] > 3
+}
+
 /// A stack for handlers, above a page that faults.
 pub(crate) fn new_stack(len: u64) -> [u64; 3] {
     let len = len.next_multiple_of(PAGE);

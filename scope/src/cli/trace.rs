@@ -148,9 +148,18 @@ pub(super) fn run(
     signals::obey();
     let status = status?;
     let begun = begun.end(status);
+    let said = server.said();
+    for line in &said {
+        writeln!(err, "ccscope: trace: {line}")?;
+    }
     let files = server.files(pid)?;
     if files.is_empty() {
-        return fail("the program left no trace: does it clear LD_PRELOAD?");
+        let question = if said.is_empty() {
+            ": does it clear LD_PRELOAD?"
+        } else {
+            ""
+        };
+        return fail(format!("the program left no trace{question}"));
     }
     let mut out = Some(out);
     let mut others = Vec::new();
@@ -189,6 +198,9 @@ pub(super) fn run(
         let maps = Maps::of(file);
         let regions = maps.rows.len();
         let sums = write(args, file, maps, &path, out, &begun)?;
+        if let Some(function) = args.from.as_ref().filter(|_| at == 0 && counts.faults == 0) {
+            writeln!(err, "ccscope: nothing was traced: was {function} called?")?;
+        }
         if !args.quiet {
             say(&path, counts, regions, &sums, err)?;
         }

@@ -1,14 +1,18 @@
 //! Answers the tracer's questions while a program runs.
 
 use std::fmt;
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, recv, send, socket_with, sockopt::socket_peercred,
+    bind, listen, recv, send, socket_with,
+    sockopt::{Timeout, set_socket_timeout, socket_peercred},
 };
 use tempfile::TempDir;
 
@@ -37,7 +41,11 @@ impl Server {
     ///
     /// If the folder or the socket cannot be made.
     pub fn start() -> io::Result<Server> {
-        let folder = tempfile::Builder::new().prefix("ccscope-").tempdir()?;
+        let mine = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new()
+            .prefix("ccscope-")
+            .permissions(mine)
+            .tempdir()?;
         let socket = socket_with(
             AddressFamily::UNIX,
             SocketType::SEQPACKET,
@@ -57,6 +65,19 @@ impl Server {
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// What the processes had to say, each line once.
+    #[must_use]
+    pub fn said(&self) -> Vec<String> {
+        let text = fs::read(self.folder().join("said")).unwrap_or_default();
+        let mut lines = Vec::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            if !lines.iter().any(|it| it == line) {
+                lines.push(line.to_owned());
+            }
+        }
+        lines
     }
 
     /// Files of events, those of the process `first` first, then the eldest.
@@ -86,14 +107,18 @@ impl Server {
 fn serve(socket: &OwnedFd) {
     let mut files = Files::default();
     loop {
-        if let Ok(connection) = accept_with(socket, SocketFlags::CLOEXEC) {
+        match accept_with(socket, SocketFlags::CLOEXEC) {
             // Who hangs up gets no answer.
-            drop(talk(&connection, &mut files));
+            Ok(connection) => drop(talk(&connection, &mut files)),
+            // There are too many descriptors.
+            Err(_) => thread::sleep(Duration::from_millis(10)),
         }
     }
 }
 
 fn talk(connection: &OwnedFd, files: &mut Files) -> io::Result<()> {
+    // Others wait behind one that says nothing.
+    set_socket_timeout(connection, Timeout::Recv, Some(Duration::from_secs(1)))?;
     let mut bytes = [0_u8; size_of::<Question>()];
     let (got, _) = recv(connection, &mut bytes, RecvFlags::empty())?;
     if got == bytes.len() {
