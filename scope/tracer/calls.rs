@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::arguments::{ABSENT, ARRAYS, BLOCKS, KEPT, Len, NUMBERS};
 use crate::context::{Context, Info};
 use crate::faults::{record, release_stack};
+use crate::numbers as nr;
 use crate::sys::{self, PAGE};
 use crate::wire;
 use crate::{LOCK, gate, memory, signals, start, threads, zones};
@@ -65,17 +66,13 @@ const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 
 const NO_CALL: i64 = -38;
-const SENDMSG: u64 = 46;
-const RECVMSG: u64 = 47;
-const SENDMMSG: u64 = 307;
-const RECVMMSG: u64 = 299;
-const DUP2: u64 = 33;
-const DUP3: u64 = 292;
-const CLOSE_RANGE: u64 = 436;
-const ARCH_PRCTL: u64 = 158;
 /// Calls with a set of signals, and which argument it is.
-const MASKS: [(u64, usize); 4] = [(130, 0), (271, 3), (281, 4), (441, 4)];
-const PSELECT: u64 = 270;
+const MASKS: [(u64, usize); 4] = [
+    (nr::RT_SIGSUSPEND, 0),
+    (nr::PPOLL, 3),
+    (nr::EPOLL_PWAIT, 4),
+    (nr::EPOLL_PWAIT2, 4),
+];
 
 /// Handles SIGSYS: a system call is about to be made.
 ///
@@ -161,16 +158,20 @@ fn enter(context: &mut Context) -> bool {
             release_locks();
             pass(context);
         }
-        sys::RSEQ => context.rax = NO_CALL.cast_unsigned(),
         number if ABSENT.contains(&number) => context.rax = NO_CALL.cast_unsigned(),
-        sys::CLOSE | DUP2 | DUP3 | CLOSE_RANGE => descriptors(context),
-        ARCH_PRCTL => {
+        sys::CLOSE | nr::DUP2 | nr::DUP3 | nr::CLOSE_RANGE => descriptors(context),
+        nr::ARCH_PRCTL => {
             const SET_FS: u64 = 0x1002;
+            const GET: [u64; 2] = [0x1003, 0x1004];
             let [what, address, ..] = context.arguments();
             if what == SET_FS {
                 release_block(address);
             }
-            pass(context);
+            if GET.contains(&what) {
+                aim(context);
+            } else {
+                pass(context);
+            }
         }
         number if KEPT.contains(&number) => pass(context),
         _ => aim(context),
@@ -187,19 +188,19 @@ fn descriptors(context: &mut Context) {
         // In a child of `vfork` descriptors are its own, but what we know of ours is not.
         _ if !start::is_own_process() => pass(context),
         sys::CLOSE if first as u32 == own as u32 => context.rax = BAD.cast_unsigned(),
-        DUP2 | DUP3 if first as u32 == own as u32 => context.rax = BAD.cast_unsigned(),
-        DUP2 | DUP3 if second as u32 == own as u32 => {
+        nr::DUP2 | nr::DUP3 if first as u32 == own as u32 => context.rax = BAD.cast_unsigned(),
+        nr::DUP2 | nr::DUP3 if second as u32 == own as u32 => {
             zones::move_file();
             pass(context);
         }
-        CLOSE_RANGE
+        nr::CLOSE_RANGE
             if flags & TO_CLOSE_BY_EXEC == 0 && (first..=second & 0xffff_ffff).contains(&own) =>
         {
             let parts = [(first, own - 1), (own + 1, second)];
             let mut result = 0;
             for (from, to) in parts.into_iter().filter(|it| it.0 <= it.1) {
                 // SAFETY: the program's own call, in two parts.
-                let part = unsafe { sys::call(CLOSE_RANGE, [from, to, flags, 0, 0, 0]) };
+                let part = unsafe { sys::call(nr::CLOSE_RANGE, [from, to, flags, 0, 0, 0]) };
                 result = result.min(part);
             }
             context.rax = result.cast_unsigned();
@@ -288,6 +289,7 @@ fn prepare(context: &mut Context, arguments: [u64; 6], scratch: [u64; 2]) {
 /// Gives the kernel aliases.
 fn aim(context: &mut Context) {
     let (number, own) = (context.rax, context.arguments());
+    release_nested(number, &own);
     let mut arguments = own;
     let numbers = NUMBERS
         .iter()
@@ -301,7 +303,8 @@ fn aim(context: &mut Context) {
     let mut scratch = [0; 2];
     if let Some((_, kind)) = ARRAYS.iter().find(|it| it.0 == number) {
         // Of those, the second array is of another process, or of this one, too.
-        let both = matches!(number, 310 | 311) && own[0] == sys::process();
+        let both = matches!(number, nr::PROCESS_VM_READV | nr::PROCESS_VM_WRITEV)
+            && own[0] == sys::process();
         let arrays = [
             (1, *kind),
             (
@@ -315,9 +318,9 @@ fn aim(context: &mut Context) {
         ];
         let arrays = &arrays[..usize::from(both) + 1];
         buffers(&mut arguments, &own, arrays, context.rip, &mut scratch);
-    } else if number == SENDMSG || number == RECVMSG {
+    } else if number == nr::SENDMSG || number == nr::RECVMSG {
         messages(&mut arguments, own[1], 1, number, context.rip, &mut scratch);
-    } else if number == SENDMMSG || number == RECVMMSG {
+    } else if number == nr::SENDMMSG || number == nr::RECVMMSG {
         let count = own[2] & 0xffff_ffff;
         messages(
             &mut arguments,
@@ -329,7 +332,7 @@ fn aim(context: &mut Context) {
         );
     } else if let Some((_, at)) = MASKS.iter().find(|it| it.0 == number) {
         arguments[*at] = signals::filtered(own[*at], &mut scratch);
-    } else if number == PSELECT && arguments[5] != 0 {
+    } else if number == nr::PSELECT6 && arguments[5] != 0 {
         let mut pair = [0_u64; 2];
         if zones::copy((&raw mut pair) as u64, own[5], 16) {
             let mask = signals::filtered(pair[0], &mut scratch);
@@ -359,6 +362,36 @@ fn aim(context: &mut Context) {
         threads::this().waits_at.store(own[0], Relaxed);
     }
     prepare(context, arguments, scratch);
+}
+
+/// Some calls take a struct whose second word points to more, which is rare enough not to be traced.
+fn release_nested(number: u64, own: &[u64; 6]) {
+    const SIOCGIFCONF: u64 = 0x8912;
+    const SOL_SOCKET: u64 = 1;
+    const FILTERS: [u64; 2] = [26, 51];
+    const PR_SET_SECCOMP: u64 = 22;
+    let (place, is_filter) = match (number, own) {
+        (nr::IOCTL, [_, SIOCGIFCONF, place, ..]) => (*place, false),
+        (nr::SETSOCKOPT, [_, SOL_SOCKET, option, place, ..]) if FILTERS.contains(option) => {
+            (*place, true)
+        }
+        (nr::PRCTL, [PR_SET_SECCOMP, _, place, ..]) | (nr::SECCOMP, [_, _, place, ..]) => {
+            (*place, true)
+        }
+        _ => return,
+    };
+    let mut words = [0_u64; 2];
+    if zones::copy((&raw mut words) as u64, place, 16) {
+        let [len, start] = words;
+        // Instructions of 8 bytes, or bytes.
+        let len = if is_filter {
+            (len & 0xffff) * 8
+        } else {
+            len & 0xffff_ffff
+        };
+        let end = start.saturating_add(len);
+        zones::release(start & !(PAGE - 1), (end | (PAGE - 1)).saturating_add(1));
+    }
 }
 
 /// Records what the kernel will read; what is not one piece for the kernel, it gets a copy of.
@@ -465,7 +498,7 @@ const MESSAGE: u64 = 56;
 /// How far one message lies behind the other.
 fn step_of_messages(number: u64) -> u64 {
     // With its length behind it.
-    if number == SENDMMSG || number == RECVMMSG {
+    if number == nr::SENDMMSG || number == nr::RECVMMSG {
         MESSAGE + 8
     } else {
         MESSAGE
@@ -483,7 +516,7 @@ fn messages(
 ) {
     const MOST: u64 = 1024;
     let (count, step) = (count.min(MOST), step_of_messages(number));
-    let kind = if number == SENDMSG || number == SENDMMSG {
+    let kind = if number == nr::SENDMSG || number == nr::SENDMMSG {
         wire::FETCH
     } else {
         wire::FILL
@@ -517,7 +550,7 @@ fn messages(
         unsafe { sys::copy(to + at * step, (&raw const words) as u64, MESSAGE) };
     }
     arguments[1] = to;
-    if number == SENDMMSG || number == RECVMMSG {
+    if number == nr::SENDMMSG || number == nr::RECVMMSG {
         arguments[2] = count;
     }
 }
@@ -527,7 +560,7 @@ fn return_messages(number: u64, to: u64, from: u64, result: i64) {
     let step = step_of_messages(number);
     let count = if step == MESSAGE { 1 } else { result };
     for at in (0..count.cast_unsigned()).map(|at| at * step) {
-        let receives = number == RECVMSG || number == RECVMMSG;
+        let receives = number == nr::RECVMSG || number == nr::RECVMMSG;
         // Lengths of name and control data, flags; the length.
         let parts: &[(u64, u64)] = match (receives, step == MESSAGE) {
             (true, true) => &[(8, 4), (40, 8), (48, 4)],
@@ -724,7 +757,8 @@ fn finish(context: &mut Context, saved: &Saved, told: [u64; 6]) {
         context.rax = saved.number;
         context.rip -= gate::SYSCALL;
     }
-    let has_messages = [SENDMSG, RECVMSG, SENDMMSG, RECVMMSG].contains(&saved.number);
+    let has_messages =
+        [nr::SENDMSG, nr::RECVMSG, nr::SENDMMSG, nr::RECVMMSG].contains(&saved.number);
     if has_messages && saved.scratch != 0 && told[1] == saved.scratch && result >= 0 {
         LOCK.take();
         return_messages(saved.number, saved.arguments[1], told[1], result);

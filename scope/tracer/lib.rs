@@ -44,6 +44,7 @@ mod held;
 mod hooks;
 mod lock;
 mod memory;
+mod numbers;
 mod patches;
 mod points;
 mod recorder;

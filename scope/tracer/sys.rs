@@ -4,51 +4,16 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+pub(crate) use crate::numbers::{
+    BRK, CLONE, CLONE3, CLOSE, CONNECT, EXECVE, EXECVEAT, EXIT, EXIT_GROUP, FALLOCATE, FORK,
+    FTRUNCATE, FUTEX, GET_ROBUST_LIST, GETPID, GETTID, LSEEK, MADVISE, MEMBARRIER, MEMFD_CREATE,
+    MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, PKEY_MPROTECT, PRCTL, PWRITE64 as PWRITE, READ, RSEQ,
+    RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SCHED_YIELD, SIGALTSTACK,
+    SOCKET, STAT, TGKILL, VFORK, WRITE, WRITEV,
+};
+
 /// Where `syscall; ret` lies in the gate; 0 before there is one.
 pub(crate) static GATE_CALL: AtomicU64 = AtomicU64::new(0);
-
-pub(crate) const READ: u64 = 0;
-pub(crate) const WRITE: u64 = 1;
-pub(crate) const OPEN: u64 = 2;
-pub(crate) const CLOSE: u64 = 3;
-pub(crate) const LSEEK: u64 = 8;
-pub(crate) const STAT: u64 = 4;
-pub(crate) const MMAP: u64 = 9;
-pub(crate) const MPROTECT: u64 = 10;
-pub(crate) const MUNMAP: u64 = 11;
-pub(crate) const BRK: u64 = 12;
-pub(crate) const RT_SIGACTION: u64 = 13;
-pub(crate) const RT_SIGPROCMASK: u64 = 14;
-pub(crate) const PWRITE: u64 = 18;
-pub(crate) const RT_SIGRETURN: u64 = 15;
-pub(crate) const MREMAP: u64 = 25;
-pub(crate) const MADVISE: u64 = 28;
-pub(crate) const WRITEV: u64 = 20;
-pub(crate) const SCHED_YIELD: u64 = 24;
-pub(crate) const GETPID: u64 = 39;
-pub(crate) const SOCKET: u64 = 41;
-pub(crate) const CONNECT: u64 = 42;
-pub(crate) const CLONE: u64 = 56;
-pub(crate) const FORK: u64 = 57;
-pub(crate) const VFORK: u64 = 58;
-pub(crate) const EXECVE: u64 = 59;
-pub(crate) const EXIT: u64 = 60;
-pub(crate) const FTRUNCATE: u64 = 77;
-pub(crate) const SIGALTSTACK: u64 = 131;
-pub(crate) const PRCTL: u64 = 157;
-pub(crate) const GETTID: u64 = 186;
-pub(crate) const FUTEX: u64 = 202;
-pub(crate) const EXIT_GROUP: u64 = 231;
-pub(crate) const TGKILL: u64 = 234;
-pub(crate) const GET_ROBUST_LIST: u64 = 274;
-pub(crate) const FALLOCATE: u64 = 285;
-pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
-pub(crate) const MEMFD_CREATE: u64 = 319;
-pub(crate) const EXECVEAT: u64 = 322;
-pub(crate) const MEMBARRIER: u64 = 324;
-pub(crate) const PKEY_MPROTECT: u64 = 329;
-pub(crate) const RSEQ: u64 = 334;
-pub(crate) const CLONE3: u64 = 435;
 
 pub(crate) const PROT_NONE: u64 = 0;
 pub(crate) const PROT_READ: u64 = 1;

@@ -444,7 +444,10 @@ mod tests {
         let program = std::env::current_exe().unwrap();
         let mut maps = Maps::default();
         // It would wait for a writer.
-        maps.line(&format!("1000-2000 rw-s 00000000 08:01 5 {}", pipe.display()));
+        maps.line(&format!(
+            "1000-2000 rw-s 00000000 08:01 5 {}",
+            pipe.display()
+        ));
         for row in ["3000-4000 r--p 00000000", "4000-5000 r-xp 00001000"] {
             maps.line(&format!("{row} 08:01 6 {}", program.display()));
         }
