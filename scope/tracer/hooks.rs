@@ -402,13 +402,20 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     };
     LOCK.give();
     start::restore_signals(mask);
-    // SAFETY: the caller's; aliases are the same memory.
+    // SAFETY: the caller's; an alias is the same memory as long as its zone is there. If another
+    // thread's stack is found beside it meanwhile, and the zone released, the copy faults as if the
+    // program had no memory there: this is not mended.
     unsafe { quietly(index, [own_to, own_from, len, 0, 0, 0]) };
 }
 
 /// `memmove` before libc's is found.
+///
+/// # Safety
+///
+/// As for `memmove`.
 unsafe fn simple_move(to: u64, from: u64, len: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's; the direction flag is clear by the calling convention, and again at the
+    // end.
     unsafe {
         if to.wrapping_sub(from) >= len {
             sys::copy(to, from, len);

@@ -378,7 +378,7 @@ fn poke(at: u64, bytes: &[u8]) {
 }
 
 /// Writes bytes of code.
-fn write_code(at: u64, bytes: &[u8]) {
+pub(crate) fn write_code(at: u64, bytes: &[u8]) {
     const READ_AND_WRITE: u64 = 2;
     let len = bytes.len() as u64;
     let name = c"/proc/self/mem".as_ptr() as u64;

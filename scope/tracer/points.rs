@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::{Context, Info};
-use crate::sys::{self, PAGE};
+use crate::sys;
 use crate::threads::{self, Thread};
 use crate::wire::LONGEST;
 use crate::{faults, patches, start, thunks, zones};
@@ -38,26 +38,15 @@ fn set(address: u64, kind: u64) {
         return;
     };
     patches::without(address, || {
-        let place = core::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: the address is of the program's code.
-        point[2].store(u64::from(unsafe { place.read() }), Relaxed);
-        point[1].store(kind, Relaxed);
-        point[0].store(address, Relaxed);
-        put(address, BREAK);
+        let mut byte = [0_u8];
+        // SAFETY: there may be nothing, which `try_copy` finds out.
+        if unsafe { sys::try_copy(byte.as_mut_ptr() as u64, address, 1) } {
+            point[2].store(byte[0].into(), Relaxed);
+            point[1].store(kind, Relaxed);
+            point[0].store(address, Relaxed);
+            patches::write_code(address, &[BREAK]);
+        }
     });
-}
-
-/// Writes a byte of code.
-fn put(address: u64, byte: u8) {
-    let page = address & !(PAGE - 1);
-    let code = sys::PROT_READ | sys::PROT_EXEC;
-    let place = core::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-    // SAFETY: the address is of the program's code, which runs before and after this as it was.
-    unsafe {
-        sys::protect(page, PAGE, code | sys::PROT_WRITE);
-        place.write_volatile(byte);
-        sys::protect(page, PAGE, code);
-    }
 }
 
 /// Whether there is one in the instruction at `ip`, however long.
@@ -104,11 +93,14 @@ pub(crate) fn hit(info: &Info, context: &mut Context) -> bool {
             zones::set_closed(true);
             let is_first = thread.until.load(Relaxed) == 0 || is_left(thread, context.rsp);
             if HAS_TO.load(Relaxed) == 0 && is_first {
-                // SAFETY: a function begins with its return address on the stack.
-                let back = unsafe { sys::word(context.rsp) };
-                thread.until.store(context.rsp + 8, Relaxed);
-                thread.back.store(back, Relaxed);
-                set(back, BACK);
+                // A function begins with its return address on the stack.
+                let mut back = 0_u64;
+                // SAFETY: there may be nothing, which `try_copy` finds out.
+                if unsafe { sys::try_copy((&raw mut back) as u64, context.rsp, 8) } {
+                    thread.until.store(context.rsp + 8, Relaxed);
+                    thread.back.store(back, Relaxed);
+                    set(back, BACK);
+                }
             }
         }
         TO => zones::set_closed(false),
@@ -146,6 +138,8 @@ fn is_left(thread: &Thread, rsp: u64) -> bool {
 
 fn remove(point: &[AtomicU64; 3]) {
     let address = point[0].load(Relaxed);
-    patches::without(address, || put(address, point[2].load(Relaxed) as u8));
+    patches::without(address, || {
+        patches::write_code(address, &[point[2].load(Relaxed) as u8]);
+    });
     point[0].store(0, Relaxed);
 }

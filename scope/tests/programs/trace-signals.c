@@ -320,7 +320,8 @@ static volatile int on_own;
 static void where(int signal, siginfo_t *info, void *context) {
     stack_t *stack = malloc(sizeof *stack);
     sigaltstack(NULL, stack);
-    on_own = stack->ss_sp == own_stack && stack->ss_size == sizeof own_stack;
+    // What runtimes check: the handler is on the stack that it is told.
+    on_own = stack->ss_flags == SS_ONSTACK && (unsigned long)info - (unsigned long)stack->ss_sp < stack->ss_size;
     if (signal == SIGSEGV)
         siglongjmp(back, 1);
 }
