@@ -364,7 +364,7 @@ fn aim(context: &mut Context) {
     prepare(context, arguments, scratch);
 }
 
-/// Some calls take a struct whose second word points to more, which is rare enough not to be traced.
+/// Some calls take a struct whose second word points to more: rare enough not to be traced.
 fn release_nested(number: u64, own: &[u64; 6]) {
     const SIOCGIFCONF: u64 = 0x8912;
     const SOL_SOCKET: u64 = 1;
@@ -634,7 +634,7 @@ fn twice(context: &mut Context) -> bool {
         zones::copy((&raw mut words) as u64, own[0], words_len);
         flags = words[0];
         let [_, _, _, _, _, stack, len, block, ..] = words;
-        zones::release(stack & !(PAGE - 1), stack + len & !(PAGE - 1));
+        zones::release(stack & !(PAGE - 1), (stack + len) & !(PAGE - 1));
         if flags & CLONE_SETTLS != 0 {
             release_block(block);
         }
@@ -726,8 +726,8 @@ pub(crate) fn settle(context: &mut Context) {
 /// Puts a thread to behind the program's call.
 fn leave(context: &mut Context) -> Saved {
     let saved = core::ptr::with_exposed_provenance::<Saved>(context.r15 as usize);
-    // SAFETY: `prepare` wrote it, below the stack pointer that the thread has since. The kernel keeps
-    // `r15`, and handlers do not see this one: `settle` comes before them.
+    // SAFETY: `prepare` wrote it, where the thread's stack pointer is since. The kernel keeps `r15`,
+    // and handlers do not see this one: `settle` comes before them.
     let saved = unsafe { saved.read() };
     if saved.magic != SAVED {
         sys::die(b"a system call returned without its stack");

@@ -16,9 +16,9 @@
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`lock`]: who may change all that.
-//! * [`calls`]: system calls, which come to us; [`arguments`]: what they point to; [`memory`]: those
-//!   that change memory; [`gate`]: how they reach the kernel. [`signals`]: the program's handlers;
-//!   [`settle`]: what they see.
+//! * [`calls`]: system calls, which come to us; [`numbers`], [`arguments`]: what they point to;
+//!   [`memory`]: those that change memory; [`gate`]: how they reach the kernel. [`signals`]: the
+//!   program's handlers; [`settle`]: what they see.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
 //! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
 #![no_std]

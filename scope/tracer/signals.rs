@@ -1,7 +1,7 @@
 //! The program's signals: it has its handlers as without us, also of those signals that we need.
 //!
-//! Its handlers of other signals are entered through [`ccscope_on_signal`], which puts the thread to
-//! where the program is and then is the handler: nothing of ours stays on the stack.
+//! Its handlers of other signals are entered through [`ccscope_on_signal`], which puts the thread
+//! where the program is and then jumps to the handler: nothing of ours stays on the stack.
 
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -198,8 +198,8 @@ unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) 
     handler
 }
 
-/// The signals that are blocked in a handler; which of ours the program takes for blocked, there and
-/// after it, is noted.
+/// The signals that are blocked in a handler. Notes which of ours the program takes for blocked
+/// there, and after it.
 fn mask_of_handler(signal: i32, flags: u64, mask: u64, context: &mut Context) -> u64 {
     let own = if flags & NO_DEFER == 0 {
         1_u64 << (signal - 1)
@@ -266,7 +266,7 @@ pub(crate) fn filtered(at: u64, scratch: &mut [u64; 2]) -> u64 {
     scratch[0]
 }
 
-/// `sigaltstack`: the program's stack for handlers is noted; ours, which is larger, takes its place.
+/// `sigaltstack`: notes the program's stack for handlers; ours, which is larger, takes its place.
 /// A handler that asks where it is gets to know ours.
 pub(crate) fn set_stack([new, old, ..]: [u64; 6], context: &Context) -> i64 {
     const LEAST: u64 = 2048;

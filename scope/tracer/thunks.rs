@@ -84,8 +84,8 @@ impl Thunk {
     /// behind it.
     pub(crate) fn leave(&self, context: &mut Context) {
         let is_first = context.rip == self.code;
-        // ff 25: jmp [rip + distance], by which thunks end. 48 8d 64 24 f8: lea rsp, [rsp - 8], with
-        // which that of a call begins.
+        // ff 25: jmp [rip + distance], by which thunks end.
+        // 48 8d 64 24 f8: lea rsp, [rsp - 8], with which that of a call begins.
         const JUMP: u64 = 0x25ff;
         const LOWER: u64 = 0xf8_2464_8d48;
         // SAFETY: a thunk has room for a word at each of its instructions and behind the last.

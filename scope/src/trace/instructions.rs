@@ -78,8 +78,8 @@ fn set_code(answer: &mut Answer, code: &[u8], next: u64) {
     }
 }
 
-/// A call's bytes at another place, and where it leads to. It returns to behind the instruction, not
-/// to that place, which unwinders do not know.
+/// A call's bytes at another place, and where it leads to. It returns to behind the instruction:
+/// unwinders do not know that place.
 fn moved_call(instruction: &Instruction, to: u64) -> Option<(Vec<u8>, u64)> {
     // lea rsp, [rsp - 8]: flags stay.
     let mut code = vec![0x48, 0x8d, 0x64, 0x24, 0xf8];

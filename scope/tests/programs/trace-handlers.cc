@@ -22,7 +22,8 @@ static unsigned long ip_of(void *context) {
 
 static void sample(int, siginfo_t *, void *context) {
     calls++;
-    outside += ip_of(context) < (unsigned long)&__executable_start || ip_of(context) >= (unsigned long)&etext;
+    unsigned long start = (unsigned long)&__executable_start;
+    outside += ip_of(context) - start >= (unsigned long)&etext - start;
 }
 
 static void walk(int) {

@@ -321,7 +321,8 @@ static void where(int signal, siginfo_t *info, void *context) {
     stack_t *stack = malloc(sizeof *stack);
     sigaltstack(NULL, stack);
     // What runtimes check: the handler is on the stack that it is told.
-    on_own = stack->ss_flags == SS_ONSTACK && (unsigned long)info - (unsigned long)stack->ss_sp < stack->ss_size;
+    unsigned long above = (unsigned long)info - (unsigned long)stack->ss_sp;
+    on_own = stack->ss_flags == SS_ONSTACK && above < stack->ss_size;
     if (signal == SIGSEGV)
         siglongjmp(back, 1);
 }
