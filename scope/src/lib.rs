@@ -14,8 +14,8 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `format`, `profile`, `profiled`, `marks`, `regions`, `runtime`, `symbols`, `types`,
-// `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `trace`, `cli`.
+// Modules, lowest first: `format`, `profile`, `profiled`, `marks`, `regions`, `runtime`, `symbols`,
+// `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `trace`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;

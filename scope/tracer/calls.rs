@@ -726,8 +726,8 @@ pub(crate) fn settle(context: &mut Context) {
 /// Puts a thread to behind the program's call.
 fn leave(context: &mut Context) -> Saved {
     let saved = core::ptr::with_exposed_provenance::<Saved>(context.r15 as usize);
-    // SAFETY: `prepare` wrote it, where the thread's stack pointer is since. The kernel keeps `r15`,
-    // and handlers do not see this one: `settle` comes before them.
+    // SAFETY: `prepare` wrote it, where the thread's stack pointer is since. The kernel keeps
+    // `r15`, and handlers do not see this one: `settle` comes before them.
     let saved = unsafe { saved.read() };
     if saved.magic != SAVED {
         sys::die(b"a system call returned without its stack");

@@ -63,8 +63,8 @@ pub(crate) const CALL_64: u16 = 0x050f;
 /// `int 0x80`, for [`stub_to`].
 pub(crate) const INT_80: u16 = 0x80cd;
 
-/// A stub that does a system call by this instruction and goes on at `next`, behind the program's own
-/// of that kind; the caller holds the lock.
+/// A stub that does a system call by this instruction and goes on at `next`, behind the program's
+/// own of that kind; the caller holds the lock.
 pub(crate) fn stub_to(next: u64, instruction: u16) -> Option<u64> {
     let start = start();
     let most = (SIZE - PLACES) / PLACE;

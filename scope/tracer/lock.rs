@@ -87,7 +87,8 @@ impl Lock {
         self.owner.load(Relaxed) == threads::control_block()
     }
 
-    /// Whether a signal waits, since it was sent to the owner. One that was not is a mistake of ours.
+    /// Whether a signal waits, since it was sent to the owner. One that was not is a mistake of
+    /// ours.
     pub(crate) fn keeps(&self, info: &Info) -> bool {
         if !self.is_mine() {
             return false;

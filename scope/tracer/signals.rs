@@ -85,7 +85,7 @@ pub(crate) fn init() {
         (SIGSYS, calls::on_call as *const () as u64),
     ] {
         let flags = HAS_INFO | HAS_RESTORER | ON_STACK | NO_DEFER;
-        // The four stay open: a fault of ours ends the process, and one that is sent waits (`lock`).
+        // The four stay open: a fault of ours ends the process, and one that is sent waits.
         let action = [handler, flags, gate::start() + gate::RETURN, !OURS];
         let mut old = [0_u64; 4];
         // SAFETY: the handlers are made for this.

@@ -449,8 +449,8 @@ unsafe fn copy_pages(to: u64, from: u64, len: u64) {
     }
 }
 
-/// Calls `each` with where a zone has content, from its start on, and how much. The rest is holes of
-/// the file: who reads these has them take memory. Meanwhile the alias can be read.
+/// Calls `each` with where a zone has content, from its start on, and how much. The rest is holes
+/// of the file: who reads these has them take memory. Meanwhile the alias can be read.
 fn each_written(zone: &Zone, mut each: impl FnMut(u64, u64)) {
     const SEEK_DATA: u64 = 3;
     const SEEK_HOLE: u64 = 4;

@@ -29,9 +29,9 @@ const ABOUT: [(&str, &str); 9] = [
         simulated for the thesis's machine, not measured."),
     ("scaling", "Two threads against one, and costs as a structure grows. A ratio of scalings says \
         how much better ours uses the second processor than the rival does."),
-    ("trace", "A sort in C with each access recorded by ccscope trace, against valgrind's lackey and \
-        the mechanism of MadT. Times are for an access of the sorted array; all tracers must see \
-        as many loads and stores of it."),
+    ("trace", "A sort in C with each access recorded by ccscope trace, against valgrind's lackey \
+        and the mechanism of MadT. Times are for an access of the sorted array; all tracers must \
+        see as many loads and stores of it."),
     ("advice", "The advice of ccscope on the programs of tests/advice. A row named advice_of_ is a \
         program: ours is the predicted speedup of the whole program by a change of one kind, \
         theirs the measured one, and beside the rival stands what the advice said. Others are \

@@ -237,8 +237,8 @@ pub(super) fn bytes_per_access(workload: &Workload, _: &Effort) -> Rows {
     Ok(vec![floor(workload.name, "B", &each, 4.0)])
 }
 
-/// Ours with instructions patched that fault often, beside ours with a fault for each access. Of the
-/// sort alone, since reading names and writing text takes the same with both.
+/// Ours with instructions patched that fault often, beside ours with a fault for each access. Of
+/// the sort alone, since reading names and writing text takes the same with both.
 pub(super) fn patched(workload: &Workload, effort: &Effort) -> Rows {
     let subject = Subject::new(20_000)?;
     let ours = || subject.ours(&["--form=lackey", "--patch"], "ours.txt", lackey);

@@ -84,7 +84,8 @@ pub(super) struct TraceArgs {
     quiet: bool,
     /// Read this trace of valgrind's lackey, or text of DynamoRIO, in place of running a program
     #[arg(long, value_name = "FILE")]
-    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes", "patch", "paused"])]
+    #[arg(conflicts_with_all = ["from", "to", "only", "every", "most", "processes"])]
+    #[arg(conflicts_with_all = ["patch", "paused"])]
     import: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required_unless_present = "import", conflicts_with = "import")]

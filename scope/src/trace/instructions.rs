@@ -175,7 +175,8 @@ pub(super) fn has_one_operand(instruction: &Instruction) -> bool {
     let is_32 = |register: Register| register.is_gpr32() || register == Register::EIP;
     let [base, index] = [instruction.memory_base(), instruction.memory_index()];
     // Elements of a gather may be in other memory; addresses of 32 bits do not reach the alias;
-    // calls to other segments are not worth a plan. `xlat` names its operand, but has no displacement.
+    // calls to other segments are not worth a plan. `xlat` names its operand, but has no
+    // displacement.
     memory == 1
         && !implicit
         && !instruction.is_call_far_indirect()

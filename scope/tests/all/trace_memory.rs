@@ -1,4 +1,4 @@
-//! `ccscope trace`: memory that changes, or has no room, while threads use it is as without tracing.
+//! `ccscope trace`: memory that changes, or has no room, while threads use it is as without.
 
 use std::path::Path;
 use std::process::Command;
