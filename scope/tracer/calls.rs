@@ -643,6 +643,9 @@ fn twice(context: &mut Context) -> bool {
         sys::die(b"too many threads are made at once");
     };
     let is_fork = flags & CLONE_VM == 0;
+    if flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS) == CLONE_VM {
+        threads::share_blocks();
+    }
     if is_fork {
         const TRY_AGAIN: i64 = -11;
         let Some(file) = zones::copy_file() else {

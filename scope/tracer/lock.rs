@@ -17,7 +17,7 @@ const INFO: usize = 4;
 
 /// A lock that knows its owner.
 pub(crate) struct Lock {
-    /// The control block of the thread that holds it; 0: it is free.
+    /// The [identity](threads::identity) of the thread that holds it; 0: it is free.
     owner: AtomicU64,
     /// Signals that wait for it.
     waiting: AtomicU64,
@@ -36,7 +36,7 @@ impl Lock {
 
     /// Waits for the lock.
     pub(crate) fn take(&self) {
-        let own = threads::control_block();
+        let own = threads::identity();
         let mut turns = 0_u32;
         while self
             .owner
@@ -84,7 +84,7 @@ impl Lock {
 
     /// Whether the calling thread holds it.
     pub(crate) fn is_mine(&self) -> bool {
-        self.owner.load(Relaxed) == threads::control_block()
+        self.owner.load(Relaxed) == threads::identity()
     }
 
     /// Whether a signal waits, since it was sent to the owner. One that was not is a mistake of

@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 use core::sync::atomic::{
-    AtomicU32, AtomicU64,
+    AtomicBool, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Relaxed},
 };
 
@@ -82,6 +82,23 @@ pub(crate) fn control_block() -> u64 {
     // SAFETY: the platform's convention has the control block begin with its own address.
     unsafe { asm!("mov {}, fs:[0]", out(reg) base, options(nostack, readonly, preserves_flags)) };
     base
+}
+
+/// Whether threads may have a control block together.
+static SHARE_BLOCKS: AtomicBool = AtomicBool::new(false);
+
+/// A thread is made that has the control block of the thread that makes it.
+pub(crate) fn share_blocks() {
+    SHARE_BLOCKS.store(true, Relaxed);
+}
+
+/// What tells the calling thread from others, and is not 0.
+pub(crate) fn identity() -> u64 {
+    if SHARE_BLOCKS.load(Relaxed) {
+        sys::thread().into()
+    } else {
+        control_block()
+    }
 }
 
 /// The calling thread.
