@@ -193,6 +193,10 @@ extern "C" fn calloc(count: u64, size: u64) -> u64 {
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: u64, len: u64) -> u64 {
     let ip = caller!();
@@ -204,6 +208,10 @@ unsafe extern "C" fn realloc(old: u64, len: u64) -> u64 {
     block
 }
 
+/// As libc's.
+///
+/// # Safety
+///
 /// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn free(block: u64) {
@@ -237,6 +245,10 @@ extern "C" fn aligned_alloc(align: u64, len: u64) -> u64 {
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
     let ip = caller!();
@@ -255,6 +267,10 @@ unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn reallocarray(old: u64, count: u64, size: u64) -> u64 {
     let ip = caller!();
@@ -266,6 +282,10 @@ unsafe extern "C" fn reallocarray(old: u64, count: u64, size: u64) -> u64 {
     block
 }
 
+/// As libc's.
+///
+/// # Safety
+///
 /// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mmap(
@@ -287,6 +307,10 @@ unsafe extern "C" fn mmap(
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mmap64(
     address: u64,
@@ -307,6 +331,10 @@ unsafe extern "C" fn mmap64(
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn munmap(address: u64, len: u64) -> i32 {
     let ip = caller!();
@@ -316,6 +344,10 @@ unsafe extern "C" fn munmap(address: u64, len: u64) -> i32 {
 }
 
 /// As libc's; its last argument is there only with some flags.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mremap(old: u64, old_len: u64, len: u64, flags: i32, place: u64) -> u64 {
     let ip = caller!();
@@ -369,9 +401,9 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
         unsafe {
             if is_own || REAL[index].load(Relaxed) == 0 {
                 if fills {
-                    sys::fill(to, from as u8, len)
+                    sys::fill(to, from as u8, len);
                 } else {
-                    simple_move(to, from, len)
+                    simple_move(to, from, len);
                 }
             } else {
                 quietly(index, [to, from, len, 0, 0, 0]);
@@ -427,6 +459,10 @@ unsafe fn simple_move(to: u64, from: u64, len: u64) {
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: u64, from: u64, len: u64) -> u64 {
     let ip = caller!();
@@ -435,6 +471,10 @@ unsafe extern "C" fn memcpy(to: u64, from: u64, len: u64) -> u64 {
     to
 }
 
+/// As libc's.
+///
+/// # Safety
+///
 /// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: u64, from: u64, len: u64) -> u64 {
@@ -445,6 +485,10 @@ unsafe extern "C" fn memmove(to: u64, from: u64, len: u64) -> u64 {
 }
 
 /// As libc's.
+///
+/// # Safety
+///
+/// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mempcpy(to: u64, from: u64, len: u64) -> u64 {
     let ip = caller!();
@@ -453,6 +497,10 @@ unsafe extern "C" fn mempcpy(to: u64, from: u64, len: u64) -> u64 {
     to + len
 }
 
+/// As libc's.
+///
+/// # Safety
+///
 /// As libc's.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: u64, byte: i32, len: u64) -> u64 {

@@ -58,6 +58,7 @@ mod thunks;
 #[path = "../runtime/unwind/mod.rs"]
 #[expect(dead_code, reason = "the runtime uses all of it")]
 mod unwind;
+#[expect(dead_code, reason = "the tool uses all of it")]
 mod wire;
 mod zones;
 

@@ -1,4 +1,4 @@
-//! Patches (`--patch`): an instruction that faults often becomes a jump to a [body](wire::Body),
+//! Patches (`--patch`): an instruction that faults often becomes a jump to a [body](Body),
 //! which records its accesses without a fault. Under the tracer's [lock](crate::LOCK).
 //!
 //! A jump has five bytes, and instructions may have two. Only bytes of the instruction itself are
@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::{Context, Info};
 use crate::sys::{self, PAGE};
-use crate::wire::{self, BODY, BODY_DELTA, BODY_STACK, Body, FOR_PATCH, Header, LONGEST, Question};
+use crate::wire::{BODY, BODY_DELTA, BODY_STACK, Body, FOR_PATCH, Header, LONGEST, Question};
 use crate::{events, hooks, points, recorder, zones};
 
 /// An instruction that is, or was, patched.

@@ -216,7 +216,7 @@ fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
                 code,
                 answer.code.as_ptr() as u64,
                 u64::from(answer.code_len).min(THUNK as u64),
-            )
+            );
         };
     }
     Some(of_answer(ip, delta, code, &answer, bytes))
