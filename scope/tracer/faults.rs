@@ -68,7 +68,10 @@ fn handle(info: &mut Info, context: &mut Context) -> bool {
         if away.is_some_and(|delta| delta != 0 && info.address != 0) {
             return true;
         }
-        return thunk.is_some_and(|thunk| crosses(&thunk, info.address, context));
+        return match thunk {
+            Some(thunk) => crosses(&thunk, info.address, context),
+            None => aims_back(info.address, context),
+        };
     };
     if !allows(&zone, context.error) {
         return false;
@@ -176,6 +179,31 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
         }
     }
     may
+}
+
+/// A block operation runs on an alias whose zone is gone by now: its instruction is aimed at what the
+/// program knows. False if that does not explain the fault.
+fn aims_back(address: u64, context: &mut Context) -> bool {
+    let own = zones::aliased(address).filter(|&own| zones::find(own).is_none());
+    let Some(own) = own.filter(|_| threads::this().quiet.load(Relaxed) != 0) else {
+        return false;
+    };
+    let mut bytes = [0; 16];
+    let len = thunks::code_at(context.rip, &mut bytes);
+    let delta = own.wrapping_sub(address).cast_signed();
+    let Some(thunk) = thunks::of(context.rip, delta, &bytes, len) else {
+        return false;
+    };
+    if thunk.plan == Plan::Copy as u8 {
+        context.rip = thunk.code;
+    } else if thunk.plan == Plan::String as u8 {
+        for register in [&mut context.rdi, &mut context.rsi] {
+            *register = zones::aliased(*register).unwrap_or(*register);
+        }
+    } else {
+        return false;
+    }
+    true
 }
 
 /// The program is told of its own instruction and address, if its fault happened in a thunk.

@@ -608,6 +608,11 @@ pub(crate) fn next_border(address: u64) -> u64 {
     }
 }
 
+/// Which memory of the program `address` is, or was, the alias of: in the arena, that can be said.
+pub(crate) fn aliased(address: u64) -> Option<u64> {
+    (is_in_arena(address) && has_aliases(address)).then(|| address - STRIPE)
+}
+
 /// Whether a place of the arena is for aliases.
 pub(crate) fn has_aliases(address: u64) -> bool {
     (address - ARENA.load(Relaxed)) / STRIPE % 2 == 1

@@ -23,9 +23,9 @@ static char *map(long len) {
     return mmap(NULL, len, BOTH, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Stacks, and counters of another thread beside them.
+// Stacks, and what another thread fills and counts beside them.
 static struct place {
-    char stack[STACK - PAGE];
+    char stack[STACK - 16 * PAGE], filled[15 * PAGE];
     volatile long counters[512];
 } *places;
 static volatile int stop, place, faults, alarms, calls;
@@ -34,6 +34,7 @@ static long counted[PLACES];
 static void *count(void *unused) {
     while (!stop) {
         int at = place;
+        memset(places[at].filled, counted[at], sizeof places[at].filled);
         places[at].counters[7]++;
         counted[at]++;
     }
@@ -83,8 +84,11 @@ static int wrong_counters(int of_threads) {
     stop = 1;
     pthread_join(counter, NULL);
     int wrong = 0;
-    for (int at = 0; at < PLACES; at++)
+    for (int at = 0; at < PLACES; at++) {
         wrong += places[at].counters[7] != counted[at];
+        for (int byte = 0; counted[at] > 0 && byte < sizeof places[at].filled; byte += 64)
+            wrong += places[at].filled[byte] != (char)(counted[at] - 1);
+    }
     return wrong;
 }
 
