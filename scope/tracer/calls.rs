@@ -478,7 +478,8 @@ fn aim_buffers(at: u64, count: u64, kind: u8, ip: u64) {
         // SAFETY: the array is ours.
         unsafe {
             let address = sys::word(buffer);
-            let len = sys::word(buffer + 8);
+            // The kernel takes no more.
+            let len = sys::word(buffer + 8).min(0x7fff_f000);
             if !zones::is_one_piece(address, len) {
                 let end = (address.saturating_add(len) | (PAGE - 1)) + 1;
                 zones::release(address & !(PAGE - 1), end);

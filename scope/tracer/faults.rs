@@ -181,8 +181,8 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
     may
 }
 
-/// A block operation runs on an alias whose zone is gone by now: its instruction is aimed at what the
-/// program knows. False if that does not explain the fault.
+/// A block operation runs on an alias whose zone is gone by now: its instruction is aimed at what
+/// the program knows. False if that does not explain the fault.
 fn aims_back(address: u64, context: &mut Context) -> bool {
     let own = zones::aliased(address).filter(|&own| zones::find(own).is_none());
     let Some(own) = own.filter(|_| threads::this().quiet.load(Relaxed) != 0) else {

@@ -11,7 +11,7 @@
 //! It is a shared library of its own, without `std` and without crates, and is preloaded.
 //! `build.rs` compiles this file by one call of the compiler.
 //!
-//! * [`zones`]: memory that is mapped twice; [`held`]: what else lies among it.
+//! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`held`]: what else lies among it.
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
@@ -53,6 +53,7 @@ mod signals;
 mod start;
 mod strings;
 mod sys;
+mod table;
 mod threads;
 mod thunks;
 #[path = "../runtime/unwind/mod.rs"]

@@ -7,30 +7,12 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, PAGE};
+use crate::table::{self, MOST, SPARE, all, count, get, insert, part, remove, search, set};
 use crate::wire::Header;
 use crate::{events, recorder, threads};
 
-/// A part of the program's memory.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Zone {
-    /// First byte.
-    pub(crate) start: u64,
-    /// Behind the last.
-    pub(crate) end: u64,
-    /// How far above it lies the alias.
-    pub(crate) delta: i64,
-    /// Where it lies in the file.
-    pub(crate) file: u64,
-    /// What the program may do with it.
-    pub(crate) protection: u64,
-}
+pub(crate) use crate::table::{Zone, find};
 
-/// Most zones. Each takes two of the 65,530 mappings that a process may have; the other half is for
-/// what is not traced.
-const MOST: usize = 1 << 14;
-/// Entries that only zones which are split may take.
-const SPARE: usize = 2;
 /// Size of the file: it has no content where nobody wrote.
 const FILE: u64 = 1 << 44;
 /// Between two ranges of program memory in the arena and their aliases.
@@ -40,8 +22,6 @@ const PAIRS: u64 = 16;
 /// Of `--every`: bytes that are traced or left out together.
 const UNIT: u64 = 1 << 16;
 
-static ZONES: AtomicU64 = AtomicU64::new(0);
-static COUNT: AtomicU64 = AtomicU64::new(0);
 static FD: AtomicU64 = AtomicU64::new(0);
 static FILE_USED: AtomicU64 = AtomicU64::new(0);
 static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
@@ -52,33 +32,6 @@ pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
 /// The arena of `mmap`, and what was given of it last.
 static ARENA: AtomicU64 = AtomicU64::new(0);
 static ARENA_NEXT: AtomicU64 = AtomicU64::new(0);
-
-/// Where entry `at` of the table lies. Entries are only copied in and out: no reference into the
-/// table lives that another could meet.
-fn slot(at: usize) -> *mut Zone {
-    let first = core::ptr::with_exposed_provenance_mut::<Zone>(ZONES.load(Relaxed) as usize);
-    first.wrapping_add(at)
-}
-
-fn count() -> usize {
-    COUNT.load(Relaxed) as usize
-}
-
-/// Zones are in order of their addresses.
-fn get(at: usize) -> Option<Zone> {
-    // SAFETY: the table's first `COUNT` entries are whole, and only who holds the lock is here.
-    (at < count()).then(|| unsafe { slot(at).read() })
-}
-
-fn set(at: usize, zone: Zone) {
-    assert!(at < count());
-    // SAFETY: within the table, which only who holds the lock accesses.
-    unsafe { slot(at).write(zone) };
-}
-
-fn all() -> impl Iterator<Item = Zone> {
-    (0..).map_while(get)
-}
 
 /// A file in memory; `None` if there is no descriptor or no memory for it.
 fn new_file() -> Option<u64> {
@@ -119,7 +72,7 @@ pub(crate) fn move_file() {
 
 /// Before all else.
 pub(crate) fn init() {
-    ZONES.store(sys::memory((MOST * size_of::<Zone>()) as u64), Relaxed);
+    table::init();
     let Some(file) = new_file() else {
         sys::die(b"no file in memory can be made");
     };
@@ -134,27 +87,6 @@ pub(crate) fn init() {
         ARENA_NEXT.store(arena, Relaxed);
         crate::held::init(arena, arena + 2 * PAIRS * STRIPE);
     }
-}
-
-/// Index of the zone that contains `address`, or of the one behind it.
-fn search(address: u64) -> Result<usize, usize> {
-    let (mut low, mut high) = (0, count());
-    while low < high {
-        let middle = low.midpoint(high);
-        match get(middle) {
-            Some(zone) if zone.end <= address => low = middle + 1,
-            _ => high = middle,
-        }
-    }
-    match get(low) {
-        Some(zone) if zone.start <= address => Ok(low),
-        _ => Err(low),
-    }
-}
-
-/// The zone that contains `address`.
-pub(crate) fn find(address: u64) -> Option<Zone> {
-    search(address).ok().and_then(get)
 }
 
 /// Where `address` may be accessed: in the alias if it is in a zone.
@@ -218,17 +150,6 @@ pub(crate) fn is_closed() -> bool {
     IS_CLOSED.load(Relaxed)
 }
 
-fn insert(at: usize, zone: Zone) {
-    let count = count();
-    if count == MOST {
-        sys::die(b"the program has too many mappings");
-    }
-    // SAFETY: both are within the table, which has room for one more.
-    unsafe { slot(at).copy_to(slot(at + 1), count - at) };
-    COUNT.store(count as u64 + 1, Relaxed);
-    set(at, zone);
-}
-
 /// Whether a new zone has room in the table; else it is left out.
 fn has_room() -> bool {
     let has = count() + SPARE < MOST;
@@ -249,13 +170,6 @@ pub(crate) fn make_room(start: u64, end: u64) {
             events::count(offset_of!(Header, left_out), 1);
         }
     }
-}
-
-fn remove(at: usize) {
-    let count = count();
-    // SAFETY: both are within the table.
-    unsafe { slot(at + 1).copy_to(slot(at), count - at - 1) };
-    COUNT.store(count as u64 - 1, Relaxed);
 }
 
 /// Makes `address` the border of a zone if it lies within one.
@@ -492,17 +406,6 @@ unsafe fn copy_zone(to: u64, zone: &Zone) {
     each_written(zone, |at, len| unsafe {
         copy_pages(to + at, alias + at, len)
     });
-}
-
-/// The part of a zone from `start` to `end`.
-fn part(zone: &Zone, start: u64, end: u64) -> Zone {
-    let file = zone.file + (start - zone.start);
-    Zone {
-        start,
-        end,
-        file,
-        ..*zone
-    }
 }
 
 /// New memory of zeros at a place of a reserved range and its alias.
