@@ -9,7 +9,7 @@ use crate::threads::{self, Thread};
 use crate::thunks::{self, Thunk};
 use crate::wire::{self, Event, Header, Plan};
 use crate::zones::{self, Zone};
-use crate::{LOCK, calls, elements, events, patches, points, settle, signals, strings};
+use crate::{LOCK, arena, calls, elements, events, patches, points, settle, signals, strings};
 
 /// Below and above the stack pointer, what is of the stack.
 const STACK_BELOW: u64 = 16 * PAGE;
@@ -184,7 +184,7 @@ fn crosses(thunk: &Thunk, address: u64, context: &mut Context) -> bool {
 /// A block operation runs on an alias whose zone is gone by now: its instruction is aimed at what
 /// the program knows. False if that does not explain the fault.
 fn aims_back(address: u64, context: &mut Context) -> bool {
-    let own = zones::aliased(address).filter(|&own| zones::find(own).is_none());
+    let own = arena::aliased(address).filter(|&own| zones::find(own).is_none());
     let Some(own) = own.filter(|_| threads::this().quiet.load(Relaxed) != 0) else {
         return false;
     };
@@ -198,7 +198,7 @@ fn aims_back(address: u64, context: &mut Context) -> bool {
         context.rip = thunk.code;
     } else if thunk.plan == Plan::String as u8 {
         for register in [&mut context.rdi, &mut context.rsi] {
-            *register = zones::aliased(*register).unwrap_or(*register);
+            *register = arena::aliased(*register).unwrap_or(*register);
         }
     } else {
         return false;

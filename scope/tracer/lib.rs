@@ -11,7 +11,8 @@
 //! It is a shared library of its own, without `std` and without crates, and is preloaded.
 //! `build.rs` compiles this file by one call of the compiler.
 //!
-//! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`held`]: what else lies among it.
+//! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`arena`]: from
+//!   where `mmap` gets it; [`held`]: what else lies there.
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
@@ -27,6 +28,7 @@
     reason = "x86-64 only: words have 64 bits"
 )]
 
+mod arena;
 mod arguments;
 mod calls;
 mod context;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, PAGE};
 use crate::wire::Header;
-use crate::{events, held, start, zones};
+use crate::{arena, events, held, start, zones};
 
 const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
 const ANYWHERE: u64 = sys::MAP_FIXED | FIXED_NOREPLACE;
@@ -32,7 +32,7 @@ pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
         sys::BRK => set_heap(address),
         _ => {
             let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
-            let is_ours = zones::touches(address, end) || zones::is_in_arena(address);
+            let is_ours = zones::touches(address, end) || arena::is_in(address);
             if !is_ours {
                 return None;
             }
@@ -75,12 +75,12 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
         start::note_module();
     }
     if flags & (sys::MAP_FIXED | FIXED_NOREPLACE) != 0 {
-        let is_in_arena = zones::is_in_arena(address);
+        let is_in_arena = arena::is_in(address);
         if address % PAGE != 0 {
             return None;
         }
         // The arena's aliases, and others' memory behind it, are not to be had.
-        if end > zones::next_border(address) || is_in_arena && zones::has_aliases(address) {
+        if end > arena::next_border(address) || is_in_arena && arena::has_aliases(address) {
             return Some(if flags & FIXED_NOREPLACE != 0 {
                 EEXIST
             } else {
@@ -100,7 +100,7 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
             return Some(EEXIST);
         }
         if is_free {
-            if is_plain && start::traces(start::HEAP) && zones::place(address, end, protection) {
+            if is_plain && start::traces(start::HEAP) && arena::place(address, end, protection) {
                 return Some(address.cast_signed());
             }
             held::add(address, end);
@@ -131,7 +131,7 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
     if !is_plain || !start::traces(start::HEAP) || len == 0 {
         return None;
     }
-    let place = zones::allocate(end - address, protection);
+    let place = arena::allocate(end - address, protection);
     if place.is_none() {
         events::count(offset_of!(Header, left_out), 1);
     }
@@ -173,9 +173,9 @@ fn unmap(start: u64, end: u64) -> i64 {
     zones::free(start, end, (heap..most).contains(&start));
     let mut at = start;
     while at < end {
-        let to = zones::next_border(at).min(end);
-        if zones::is_in_arena(at) {
-            if !zones::has_aliases(at) {
+        let to = arena::next_border(at).min(end);
+        if arena::is_in(at) {
+            if !arena::has_aliases(at) {
                 reserve(at, to);
             }
         } else {
@@ -229,7 +229,7 @@ const STAYS: u64 = 4;
 
 /// Whether the page is one of the arena's where the program has nothing.
 fn is_nothing(page: u64) -> bool {
-    zones::is_in_arena(page) && held::find(page, page + PAGE).is_none()
+    arena::is_in(page) && held::find(page, page + PAGE).is_none()
 }
 
 fn remap(arguments: [u64; 6]) -> Option<i64> {
@@ -273,7 +273,7 @@ fn remap(arguments: [u64; 6]) -> Option<i64> {
     }
     let protection =
         zones::find(address).map_or(sys::PROT_READ | sys::PROT_WRITE, |zone| zone.protection);
-    let Some(place) = zones::allocate(new, sys::PROT_READ | sys::PROT_WRITE) else {
+    let Some(place) = arena::allocate(new, sys::PROT_READ | sys::PROT_WRITE) else {
         zones::release(address, end);
         return Some(remap_plain(arguments, end));
     };
@@ -295,7 +295,7 @@ fn remap_plain(arguments: [u64; 6], end: u64) -> i64 {
     // SAFETY: the program's own call.
     let result = unsafe { sys::call(sys::MREMAP, arguments) };
     let is_left = !sys::failed(result) && result != address.cast_signed();
-    if is_left && old_len != 0 && flags & STAYS == 0 && zones::is_in_arena(address) {
+    if is_left && old_len != 0 && flags & STAYS == 0 && arena::is_in(address) {
         reserve(address, end);
     }
     result

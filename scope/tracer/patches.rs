@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::context::{Context, Info};
 use crate::sys::{self, PAGE};
 use crate::wire::{BODY, BODY_DELTA, BODY_STACK, Body, FOR_PATCH, Header, LONGEST, Question};
-use crate::{events, hooks, points, recorder, zones};
+use crate::{arena, events, hooks, points, recorder};
 
 /// An instruction that is, or was, patched.
 #[repr(C)]
@@ -544,7 +544,7 @@ fn map_code(start: u64, len: u64) -> bool {
         if !sys::failed(place) {
             sys::call(sys::MUNMAP, [place.cast_unsigned(), len, 0, 0, 0, 0]);
         }
-        let is_free = zones::take_of_arena(start, start + len);
+        let is_free = arena::take(start, start + len);
         if is_free {
             sys::map(start, len, all, flags | sys::MAP_FIXED, -1, 0);
         }

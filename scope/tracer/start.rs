@@ -8,7 +8,9 @@ use core::sync::atomic::{
 
 use crate::sys::{self, PAGE};
 use crate::wire::Question;
-use crate::{LOCK, events, gate, hooks, memory, patches, points, signals, threads, thunks, zones};
+use crate::{
+    LOCK, arena, events, gate, hooks, memory, patches, points, signals, threads, thunks, zones,
+};
 
 /// Kinds of memory.
 pub(crate) const HEAP: u64 = 1;
@@ -124,6 +126,7 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     gate::init();
     thunks::init();
     zones::init();
+    arena::init();
     hooks::init();
     hooks::end_sequences();
     if traces(PATCH) && !patches::init() {
@@ -289,7 +292,7 @@ fn take(linker: u64) {
         } else {
             row.end
         };
-        if end <= row.start || zones::touches(row.start, end) || zones::is_in_arena(row.start) {
+        if end <= row.start || zones::touches(row.start, end) || arena::is_in(row.start) {
             continue;
         }
         zones::take_data(row.start, end);

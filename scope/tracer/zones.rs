@@ -9,16 +9,12 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::sys::{self, PAGE};
 use crate::table::{self, MOST, SPARE, all, count, get, insert, part, remove, search, set};
 use crate::wire::Header;
-use crate::{events, recorder, threads};
+use crate::{arena, events, recorder, threads};
 
 pub(crate) use crate::table::{Zone, find};
 
 /// Size of the file: it has no content where nobody wrote.
 const FILE: u64 = 1 << 44;
-/// Between two ranges of program memory in the arena and their aliases.
-const STRIPE: u64 = 1 << 30;
-/// Pairs of stripes.
-const PAIRS: u64 = 16;
 /// Of `--every`: bytes that are traced or left out together.
 const UNIT: u64 = 1 << 16;
 
@@ -29,10 +25,6 @@ static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// One unit of so many is traced.
 pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
-/// The arena of `mmap`, and what was given of it last.
-static ARENA: AtomicU64 = AtomicU64::new(0);
-static ARENA_NEXT: AtomicU64 = AtomicU64::new(0);
-
 /// A file in memory; `None` if there is no descriptor or no memory for it.
 fn new_file() -> Option<u64> {
     const CLOSED_BY_EXEC: u64 = 1;
@@ -77,16 +69,6 @@ pub(crate) fn init() {
         sys::die(b"no file in memory can be made");
     };
     FD.store(file, Relaxed);
-    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
-    let len = 2 * PAIRS * STRIPE + STRIPE;
-    // SAFETY: it is put where nothing is.
-    let arena = unsafe { sys::map(sys::far(len), len, sys::PROT_NONE, flags, -1, 0) };
-    if !sys::failed(arena) {
-        let arena = arena.cast_unsigned().next_multiple_of(STRIPE);
-        ARENA.store(arena, Relaxed);
-        ARENA_NEXT.store(arena, Relaxed);
-        crate::held::init(arena, arena + 2 * PAIRS * STRIPE);
-    }
 }
 
 /// Where `address` may be accessed: in the alias if it is in a zone.
@@ -409,7 +391,7 @@ unsafe fn copy_zone(to: u64, zone: &Zone) {
 }
 
 /// New memory of zeros at a place of a reserved range and its alias.
-fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
+pub(crate) fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
     let mut is_whole = true;
     let plain = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     // SAFETY: the range is reserved for this.
@@ -431,94 +413,6 @@ fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
         }
     });
     is_whole
-}
-
-/// Memory for `mmap`: its address, or `None` if there is no room.
-pub(crate) fn allocate(len: u64, protection: u64) -> Option<u64> {
-    let arena = ARENA.load(Relaxed);
-    if arena == 0 || len > STRIPE {
-        return None;
-    }
-    let mut next = ARENA_NEXT.load(Relaxed);
-    // Places that are free again are found in a second round.
-    for _ in 0..2 {
-        while next + len <= arena + 2 * PAIRS * STRIPE {
-            let stripe = (next - arena) / STRIPE;
-            if stripe % 2 == 1 || (next + len - 1 - arena) / STRIPE != stripe {
-                next = arena + (stripe + 1) * STRIPE;
-                continue;
-            }
-            if let Some(behind) = crate::held::find(next, next + len) {
-                next = behind;
-                continue;
-            }
-            if !place(next, next + len, protection) {
-                return None;
-            }
-            ARENA_NEXT.store(next + len, Relaxed);
-            return Some(next);
-        }
-        next = arena;
-    }
-    None
-}
-
-/// Memory for `mmap` at a place of the arena where nothing is; false if it cannot be there.
-pub(crate) fn place(start: u64, end: u64, protection: u64) -> bool {
-    let arena = ARENA.load(Relaxed);
-    let stripe = (start - arena) / STRIPE;
-    if stripe % 2 == 1 || (end - 1 - arena) / STRIPE != stripe {
-        return false;
-    }
-    crate::held::add(start, end);
-    fresh(start, end, protection, STRIPE.cast_signed())
-}
-
-/// Takes a place of the arena, among program memory or aliases, for something else; false if it is
-/// not free.
-pub(crate) fn take_of_arena(start: u64, end: u64) -> bool {
-    let arena = ARENA.load(Relaxed);
-    let stripe = start.wrapping_sub(arena) / STRIPE;
-    if !is_in_arena(start) || (end - 1 - arena) / STRIPE != stripe {
-        return false;
-    }
-    // Of an alias, what it would be the alias of.
-    let own = (stripe % 2) * STRIPE;
-    let is_free = crate::held::find(start - own, end - own).is_none()
-        && crate::held::find(start, end).is_none();
-    if is_free {
-        crate::held::add(start - own, end - own);
-        crate::held::add(start, end);
-    }
-    is_free
-}
-
-/// Whether a place is in the arena, where the kernel has nothing of the program.
-pub(crate) fn is_in_arena(address: u64) -> bool {
-    let arena = ARENA.load(Relaxed);
-    arena != 0 && (arena..arena + 2 * PAIRS * STRIPE).contains(&address)
-}
-
-/// The end of what `address` lies in: a stripe, or what is below the arena, or behind it.
-pub(crate) fn next_border(address: u64) -> u64 {
-    let arena = ARENA.load(Relaxed);
-    if is_in_arena(address) {
-        arena + ((address - arena) / STRIPE + 1) * STRIPE
-    } else if address < arena {
-        arena
-    } else {
-        u64::MAX
-    }
-}
-
-/// Which memory of the program `address` is, or was, the alias of: in the arena, that can be said.
-pub(crate) fn aliased(address: u64) -> Option<u64> {
-    (is_in_arena(address) && has_aliases(address)).then(|| address - STRIPE)
-}
-
-/// Whether a place of the arena is for aliases.
-pub(crate) fn has_aliases(address: u64) -> bool {
-    (address - ARENA.load(Relaxed)) / STRIPE % 2 == 1
 }
 
 /// New memory of zeros in place of what zones have; memory outside of zones stays. False if some of
@@ -563,7 +457,7 @@ pub(crate) fn free(start: u64, end: u64, stays: bool) {
         empty(zone.file, zone.end - zone.start);
         let alias = zone.start.wrapping_add_signed(zone.delta);
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
-        let is_reserved = stays || is_in_arena(zone.start);
+        let is_reserved = stays || arena::is_in(zone.start);
         // SAFETY: the program gave the memory back.
         unsafe {
             if is_reserved {
