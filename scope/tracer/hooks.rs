@@ -434,9 +434,8 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     };
     LOCK.give();
     start::restore_signals(mask);
-    // SAFETY: the caller's; an alias is the same memory as long as its zone is there. If another
-    // thread's stack is found beside it meanwhile, and the zone released, the copy faults as if the
-    // program had no memory there: this is not mended.
+    // SAFETY: the caller's; an alias is the same memory as long as its zone is there. If that is
+    // released meanwhile, the copy faults, and the handler aims it back.
     unsafe { quietly(index, [own_to, own_from, len, 0, 0, 0]) };
 }
 

@@ -245,7 +245,8 @@ fn file_range(len: u64) -> u64 {
 fn is_left_out(address: u64) -> bool {
     let every = EVERY.load(Relaxed);
     // A hash, so that what a program lays out in steps is not all in or all out.
-    every > 1 && ((address / UNIT).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % every != 0
+    let hash = (address / UNIT).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    !hash.is_multiple_of(every)
 }
 
 /// The parts of a range that are traced.
@@ -386,7 +387,7 @@ unsafe fn copy_zone(to: u64, zone: &Zone) {
     let alias = zone.start.wrapping_add_signed(zone.delta);
     // SAFETY: the caller's; the alias is the same memory.
     each_written(zone, |at, len| unsafe {
-        copy_pages(to + at, alias + at, len)
+        copy_pages(to + at, alias + at, len);
     });
 }
 
@@ -611,14 +612,15 @@ pub(crate) fn copy_content(to: u64, from: u64, len: u64) {
         let zone = find(at);
         let end = zone.map_or(at + PAGE, |zone| zone.end).min(from + len);
         let place = to + (at - from);
-        // SAFETY: whole pages that the program has, or their aliases; the target was just made.
         match zone {
             Some(zone) => each_written(&part(&zone, at, end), |offset, len| {
                 for offset in (offset..offset + len).step_by(PAGE as usize) {
                     let from = at.wrapping_add_signed(zone.delta) + offset;
+                    // SAFETY: whole pages of an alias; the target was just made.
                     unsafe { sys::copy(usable(place + offset), from, PAGE) };
                 }
             }),
+            // SAFETY: a whole page, if the program has it; the target was just made.
             None => unsafe {
                 sys::try_copy(usable(place), at, PAGE);
             },

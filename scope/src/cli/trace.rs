@@ -59,7 +59,7 @@ pub(super) struct TraceArgs {
     /// Stop when this function of the program is called
     #[arg(long, value_name = "FUNCTION", requires = "from")]
     to: Option<String>,
-    /// Start when the program calls ccscope_trace_start(), `ccscope::trace_start()` in Rust
+    /// Start when the program calls `ccscope_trace_start()`, in Rust `ccscope::trace_start()`
     #[arg(long)]
     paused: bool,
     /// Only this kind of memory: `heap`, `data` or `bss`; or only what was allocated by this
