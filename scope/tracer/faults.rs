@@ -302,7 +302,9 @@ fn record_step(thunk: &Thunk, address: u64, context: &Context) {
 fn step(thunk: &Thunk, address: u64, context: &mut Context) {
     events::count(offset_of!(Header, stepped), 1);
     let thread = threads::this();
-    patches::without(context.rip, || ());
+    if patches::is_patched(context.rip) {
+        patches::without(context.rip, || ());
+    }
     let page = address & !(PAGE - 1);
     if !is_stepping(thread) {
         // A handler would find the page open, and might never come back.

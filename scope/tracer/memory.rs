@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, PAGE};
 use crate::wire::Header;
-use crate::{arena, events, held, start, zones};
+use crate::{arena, events, held, patches, start, zones};
 
 const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
 const ANYWHERE: u64 = sys::MAP_FIXED | FIXED_NOREPLACE;
@@ -32,6 +32,13 @@ pub(crate) fn call(number: u64, arguments: [u64; 6], ip: u64) -> Option<i64> {
         sys::BRK => set_heap(address),
         _ => {
             let end = address.checked_add(len.checked_next_multiple_of(PAGE)?)?;
+            let may_change = match number {
+                sys::MPROTECT | sys::PKEY_MPROTECT => arguments[2] & sys::PROT_WRITE != 0,
+                _ => number == sys::MADVISE,
+            };
+            if may_change {
+                patches::give_back(address, end);
+            }
             let is_ours = zones::touches(address, end) || arena::is_in(address);
             if !is_ours {
                 return None;

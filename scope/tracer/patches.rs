@@ -22,7 +22,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::context::{Context, Info};
 use crate::sys::{self, PAGE};
 use crate::wire::{BODY, BODY_DELTA, BODY_STACK, Body, FOR_PATCH, Header, LONGEST, Question};
-use crate::{arena, events, hooks, points, recorder};
+use crate::{arena, events, hooks, numbers, points, recorder};
 
 /// An instruction that is, or was, patched.
 #[repr(C)]
@@ -61,19 +61,23 @@ const JUMP: u8 = 0xe9;
 const JUMP_LEN: u64 = 5;
 const MOST_PREFIXES: u64 = 3;
 const LONGEST_JUMP: u64 = MOST_PREFIXES + JUMP_LEN;
-/// From here on addresses are a program's, up to there.
-const LOWEST: u64 = 1 << 16;
-const HIGHEST: u64 = 0x7fff_ffff_0000;
+/// From here on addresses are a program's.
+const LOWEST: u64 = 1 << 20;
 /// Memory for bodies that can be in many places.
 const AREA: u64 = 1 << 18;
 
 /// In order of addresses. 0: nothing is patched.
 static PATCHES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
+/// Up to here bodies may be: above that the stack of the first thread grows.
+static HIGHEST: AtomicU64 = AtomicU64::new(0);
+/// Code that the program changes itself: from where on, up to where.
+static CHANGED: [AtomicU64; 2] = [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
 /// Bodies to copy.
 static TEMPLATES: AtomicU64 = AtomicU64::new(0);
 /// By `run`: open addressing over twice as many slots.
 static RUNS: AtomicU64 = AtomicU64::new(0);
+static RUNS_COUNT: AtomicU64 = AtomicU64::new(0);
 /// Memory for bodies: up to where it is used, its end, and its start.
 static PLACES: [[AtomicU64; 3]; MOST_PLACES] =
     [const { [const { AtomicU64::new(0) }; 3] }; MOST_PLACES];
@@ -87,10 +91,24 @@ pub(crate) fn init() -> bool {
     {
         return false;
     }
+    HIGHEST.store(below_stack(), Relaxed);
     PATCHES.store(sys::memory((MOST * size_of::<Patch>()) as u64), Relaxed);
     TEMPLATES.store(sys::memory((MOST * BODY) as u64), Relaxed);
     RUNS.store(sys::memory(MOST as u64 * 2 * 16), Relaxed);
     true
+}
+
+/// The lowest place that the stack of the first thread, which is the calling one, may grow to.
+fn below_stack() -> u64 {
+    const STACK: u64 = 3;
+    const MOST_ROOM: u64 = 1 << 30;
+    // What the kernel keeps free below a stack, and more.
+    const GAP: u64 = 4 << 20;
+    let mut limits = [0_u64; 2];
+    let place = (&raw mut limits) as u64;
+    // SAFETY: the kernel writes two words.
+    unsafe { sys::call(numbers::GETRLIMIT, [STACK, place, 0, 0, 0, 0]) };
+    place - limits[0].min(MOST_ROOM) - GAP
 }
 
 fn count() -> usize {
@@ -175,7 +193,9 @@ impl Patch {
 /// An instruction has faulted so often: it is patched if that can be.
 pub(crate) fn consider(ip: u64, faults: u64, bytes: &[u8; 16], len: u64) {
     let is_time = faults >= LEAST_FAULTS && faults.is_power_of_two();
-    let is_on = PATCHES.load(Relaxed) != 0 && is_time && !hooks::is_own(ip);
+    let [start, end] = [0, 1].map(|it| CHANGED[it].load(Relaxed));
+    let is_left_out = hooks::is_own(ip) || (start..end).contains(&ip);
+    let is_on = PATCHES.load(Relaxed) != 0 && is_time && !is_left_out;
     if !is_on || is_patched(ip) || points::are_near(ip) {
         return;
     }
@@ -204,6 +224,18 @@ pub(crate) fn without(address: u64, how: impl FnOnce()) {
         covering.into_iter().for_each(take_back);
         how();
     });
+}
+
+/// The program may change code from now on: it has to find its own, and nothing is patched there.
+pub(crate) fn give_back(start: u64, end: u64) {
+    let first = start.saturating_sub(LONGEST_JUMP);
+    let all = search(first)..search(end);
+    if !all.is_empty() {
+        CHANGED[0].fetch_min(first, Relaxed);
+        CHANGED[1].fetch_max(end, Relaxed);
+    }
+    // In order: what a jump reaches over is taken back after it.
+    all.filter_map(get).for_each(|patch| take_back(patch.ip));
 }
 
 /// Has `how` change the instruction at `ip`. Patches whose jump's distance has bytes of it are
@@ -346,11 +378,13 @@ fn put(ip: u64) -> bool {
         new[distance..distance + free].copy_from_slice(&to.to_le_bytes()[..free]);
         // SAFETY: the place was just found, and nobody runs it.
         unsafe { sys::copy(place, patch.template, patch.body_len.into()) };
+        if !note_run(place + patch.run, ip) {
+            return false;
+        }
         patch.jump = (prefixes + JUMP_LEN) as u8;
         patch.new = new;
         set(at, patch);
         let written = patch.written();
-        note_run(place + patch.run, ip);
         poke(ip, &new[..written]);
         return true;
     }
@@ -458,8 +492,11 @@ fn first_turn(run: u64) -> u64 {
     run.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
 }
 
-/// Notes where the instruction is in a body.
-fn note_run(run: u64, ip: u64) {
+/// Notes where the instruction is in a body; false once half of the table is used.
+fn note_run(run: u64, ip: u64) -> bool {
+    if RUNS_COUNT.fetch_add(1, Relaxed) >= MOST as u64 {
+        return false;
+    }
     for turn in 0..2 * MOST as u64 {
         let slot = run_slot(first_turn(run) + turn);
         // SAFETY: within the table, which starts as zeros.
@@ -467,10 +504,11 @@ fn note_run(run: u64, ip: u64) {
             if [0, run].contains(&sys::word(slot)) {
                 sys::set_word(slot, run);
                 sys::set_word(slot + 8, ip);
-                return;
+                return true;
             }
         }
     }
+    false
 }
 
 fn ip_of(run: u64) -> Option<u64> {
@@ -493,7 +531,7 @@ fn ip_of(run: u64) -> Option<u64> {
 
 /// A place for a body that begins in a range.
 fn place_of_body(lowest: u64, end: u64, len: u64) -> Option<u64> {
-    let (lowest, end) = (lowest.max(LOWEST), end.min(HIGHEST));
+    let (lowest, end) = (lowest.max(LOWEST), end.min(HIGHEST.load(Relaxed)));
     let mut free = None;
     for place in &PLACES {
         let [used, last] = [0, 1].map(|it| place[it].load(Relaxed));

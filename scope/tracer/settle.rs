@@ -55,7 +55,7 @@ fn go_on(signal: i32, info: &Info, context: &mut Context) -> bool {
     let thread = threads::this();
     thread.mask.store(context.mask, Relaxed);
     thread.goes_on.store(1, Relaxed);
-    context.mask = !signals::OURS;
+    context.mask = !signals::OF_INSTRUCTIONS;
     context.eflags |= TRAP_FLAG;
     true
 }

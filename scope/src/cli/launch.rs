@@ -78,10 +78,13 @@ pub(super) fn check_output(path: Option<&Path>) -> Result<(), CliError> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    match folder.is_some_and(|folder| !folder.is_dir()) || path.is_dir() {
+    let path_text = path.display();
+    if path.is_dir() {
+        return fail(format!("cannot write {path_text}: it is a folder"));
+    }
+    match folder.is_some_and(|folder| !folder.is_dir()) {
         true => fail(format!(
-            "cannot write {}: its folder does not exist",
-            path.display()
+            "cannot write {path_text}: its folder does not exist"
         )),
         false => Ok(()),
     }

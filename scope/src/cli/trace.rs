@@ -21,6 +21,7 @@ use crate::trace::reader::{Counts, Event, Maps, Reader};
 use crate::trace::server::Server;
 use crate::trace::text::{self, Form};
 use crate::trace::{import, wire};
+use crate::views::text::without_parameters;
 
 mod pages;
 
@@ -38,7 +39,7 @@ const PATCH: u64 = 16;
   ccscope trace -o sort.trace ./sort                     every access, with names
   ccscope trace --from findDisparity -o d.trace ./disparity    only while it runs
   ccscope trace -o d.ccscope ./disparity                 a picture of the pages: ccscope report
-  ccscope trace --form lackey -o - ./sort | model simulate --trace -
+  ccscope trace --form lackey -o sort.txt ./sort && model simulate --trace sort.txt
   ccscope trace --import lackey.txt -o lackey.parquet    the trace of another tool as a table
 
 From `--from`'s call to its return, or to the first call of `--to`, accesses are recorded; without
@@ -108,6 +109,7 @@ pub(super) fn run(
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
     launch::check_output(args.output.as_deref())?;
+    check_form(args.output.as_deref())?;
     let mut options = String::new();
     for (option, function) in [("from", &args.from), ("to", &args.to)] {
         if let Some(function) = function {
@@ -177,23 +179,8 @@ pub(super) fn run(
         .chain(others.into_iter().map(|it| it.1));
     for (at, file) in kept.enumerate() {
         let reader = Reader::open(file)?;
-        let pid = reader.counts.pid;
         let is_std = args.output.as_deref() == Some(Path::new("-"));
-        let path = match &args.output {
-            Some(path) if at == 0 => path.clone(),
-            Some(path) if !is_std => {
-                let ending = path.extension().unwrap_or_default().to_string_lossy();
-                path.with_extension(format!("{pid}.{ending}"))
-            }
-            _ => {
-                let name = program
-                    .path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy();
-                PathBuf::from(format!("{name}.{pid}.trace"))
-            }
-        };
+        let path = path_of(args, &program, file, at == 0);
         let out = if at == 0 && is_std { out.take() } else { None };
         let counts = reader.counts;
         let maps = Maps::of(file);
@@ -202,11 +189,50 @@ pub(super) fn run(
         if let Some(function) = args.from.as_ref().filter(|_| at == 0 && counts.faults == 0) {
             writeln!(err, "ccscope: nothing was traced: was {function} called?")?;
         }
+        if let Some(wanted) = args.only.as_ref().filter(|_| at == 0 && sums.is_empty()) {
+            writeln!(
+                err,
+                "ccscope: no event is of {wanted}: no function that allocates, no type"
+            )?;
+        }
         if !args.quiet {
             say(&path, counts, regions, &sums, err)?;
         }
     }
     Ok(launch::exit_code(status))
+}
+
+/// Refuses a table before the program runs, if this tool cannot write one.
+fn check_form(path: Option<&Path>) -> Result<(), CliError> {
+    let is_table = path
+        .and_then(Path::extension)
+        .is_some_and(|ending| ending == "parquet");
+    if is_table && !cfg!(feature = "parquet") {
+        return usage("this ccscope is built without the feature `parquet`");
+    }
+    Ok(())
+}
+
+/// Where the trace of a process goes: its number is in the name, and behind it, if the process has
+/// become another program before, for which time.
+fn path_of(args: &TraceArgs, program: &Program, file: &Path, is_first: bool) -> PathBuf {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let number = match stem.split_once('.') {
+        Some((pid, "0")) => pid.to_owned(),
+        Some((pid, turn)) => format!("{pid}-{turn}"),
+        None => stem.into_owned(),
+    };
+    match &args.output {
+        Some(path) if is_first => path.clone(),
+        Some(path) if path != Path::new("-") => {
+            let ending = path.extension().unwrap_or_default().to_string_lossy();
+            path.with_extension(format!("{number}.{ending}"))
+        }
+        _ => {
+            let name = program.path.file_name().unwrap_or_default();
+            PathBuf::from(format!("{}.{number}.trace", name.to_string_lossy()))
+        }
+    }
 }
 
 /// What is traced.
@@ -222,7 +248,12 @@ fn kinds(args: &TraceArgs) -> u64 {
 /// Where a function lies above the first page of its file.
 fn place_of(program: &Program, function: &str) -> Result<u64, CliError> {
     let bytes = fs::read(&program.path)?;
-    let file = object::File::parse(&*bytes)?;
+    let Ok(file) = object::File::parse(&*bytes) else {
+        let path = program.path.display();
+        return usage(format!(
+            "{path} is a script: --from and --to need the program that runs it"
+        ));
+    };
     let first = file
         .segments()
         .map(|segment| segment.address())
@@ -238,14 +269,15 @@ fn place_of(program: &Program, function: &str) -> Result<u64, CliError> {
         });
         found.map(|symbol| symbol.address() - first)
     };
-    // As it is in the file, as its language writes it, or without its module.
+    // As it is in the file, as its language writes it, or without arguments and its first modules.
     let found = of_name(&|name| name == function)
         .or_else(|| of_name(&|name| demangle(name) == function))
         .or_else(|| {
             of_name(&|name| {
                 let name = demangle(name);
-                name.split('(').next().is_some_and(|name| name == function)
-                    || name.rsplit("::").next() == Some(function)
+                let name = without_parameters(&name);
+                let rest = name.strip_suffix(function);
+                rest.is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
             })
         });
     match found {

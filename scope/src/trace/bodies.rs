@@ -59,6 +59,7 @@ fn scratch_of(instruction: &Instruction) -> Option<Register> {
         && (instruction.flow_control() == FlowControl::Next || is_transfer(instruction))
         && !is_far(instruction.code())
         && !names_bits(instruction)
+        && !has_other_operand(instruction)
         && !matches!(instruction.memory_segment(), Register::FS | Register::GS);
     if !is_plain {
         return None;
@@ -89,6 +90,13 @@ fn names_bits(instruction: &Instruction) -> bool {
     use iced_x86::Mnemonic::{Bt, Btc, Btr, Bts};
     matches!(instruction.mnemonic(), Bt | Btc | Btr | Bts)
         && instruction.op1_kind() == OpKind::Register
+}
+
+/// Whether it accesses more than its operand says: the processor's state, or what a register names.
+fn has_other_operand(instruction: &Instruction) -> bool {
+    use iced_x86::Mnemonic::{Enqcmd, Enqcmds, Movdir64b};
+    instruction.memory_size().size() == 0
+        || matches!(instruction.mnemonic(), Enqcmd | Enqcmds | Movdir64b)
 }
 
 fn code(instruction: &Instruction, scratch: Register) -> Result<Body, IcedError> {

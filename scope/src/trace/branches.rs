@@ -1,5 +1,5 @@
-//! Which instructions of a process may be patched: those of code as its file has it, into which no
-//! branch of that file leads.
+//! Which instructions of a process may be patched: those of code as its file has it, which are
+//! instructions when the file is decoded from its start, and into which no branch leads.
 
 use std::collections::HashMap;
 use std::fs;
@@ -28,7 +28,9 @@ struct Row {
 
 struct File {
     bytes: Vec<u8>,
-    /// Offsets in the file to which branches lead, in order.
+    /// Offsets in the file at which instructions begin, as bits.
+    starts: Vec<u64>,
+    /// Those to which branches lead, in order.
     targets: Vec<u64>,
 }
 
@@ -50,7 +52,9 @@ impl Files {
         let own = question.bytes.get(..range(len));
         let first = file.targets.partition_point(|&target| target <= at);
         let next = file.targets.get(first).copied().unwrap_or(u64::MAX);
-        there.is_some() && there == own && next >= at + len
+        let is_start =
+            { file.starts.get(range(at / 64)) }.is_some_and(|it| it >> (at % 64) & 1 != 0);
+        is_start && there.is_some() && there == own && next >= at + len
     }
 
     /// The file that is mapped at an address as code, and the offset in it. What was mapped before
@@ -94,11 +98,17 @@ impl File {
             .segments()
             .map(|it| (it.address(), it.size(), it.file_range().0))
             .collect();
+        let mut starts = vec![0; bytes.len().div_ceil(64)];
         let mut targets = Vec::new();
         for section in file.sections().filter(|it| it.kind() == SectionKind::Text) {
             let code = section.data().ok()?;
+            let (offset, _) = section.file_range()?;
             let decoder = Decoder::with_ip(64, code, section.address(), DecoderOptions::NONE);
             for instruction in decoder {
+                let at = instruction.ip() - section.address() + offset;
+                if let Some(word) = starts.get_mut(usize::try_from(at / 64).ok()?) {
+                    *word |= 1_u64 << (at % 64);
+                }
                 let is_direct = matches!(
                     instruction.flow_control(),
                     FlowControl::UnconditionalBranch
@@ -116,7 +126,11 @@ impl File {
         }
         targets.sort_unstable();
         targets.dedup();
-        Some(File { bytes, targets })
+        Some(File {
+            bytes,
+            starts,
+            targets,
+        })
     }
 }
 

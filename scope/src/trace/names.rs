@@ -244,10 +244,19 @@ impl Names {
                 Some(symbol) => {
                     format!("{}+{}", short_function(&symbol.name), ip - symbol.start)
                 }
-                None => maps.row(ip).map_or_else(
-                    || format!("{ip:#x}"),
-                    |row| format!("{}+{:#x}", short(&row.name), ip - row.start),
-                ),
+                // As the file counts, for `addr2line` and the like.
+                None => match maps
+                    .modules
+                    .iter()
+                    .find(|it| (it.start..it.end).contains(&ip))
+                {
+                    Some(module) => {
+                        let path = path_of(module);
+                        let name = path.file_name().unwrap_or_default().to_string_lossy();
+                        format!("{name}+{:#x}", ip.wrapping_sub(module.bias))
+                    }
+                    None => format!("{ip:#x}"),
+                },
             };
             // The lines are of calls, which are looked for before the address.
             let frames = symbols.frames(ip.wrapping_add(1), loaded);

@@ -64,6 +64,7 @@ pub(crate) fn fit_middle(text: &str, width: usize) -> String {
 /// The last two names of a function's path, without generic arguments: `Work::read_dir` of
 /// `<ignore::walk::Work<T> as Iterator>::read_dir`.
 pub(crate) fn short_function(name: &str) -> String {
+    let name = without_parameters(name);
     // The type whose method it is stands for the angle brackets around it.
     if let Some(rest) = name.strip_prefix('<')
         && let Some(end) = closing(rest)
@@ -111,6 +112,26 @@ fn closing(text: &str) -> Option<usize> {
         before = char;
     }
     None
+}
+
+/// A function of C++ without the types of its parameters.
+pub(crate) fn without_parameters(name: &str) -> &str {
+    const NOT: [&str; 2] = ["(anonymous namespace)", "()("];
+    let mut depth = 0;
+    for (at, char) in name.char_indices() {
+        match char {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' if depth == 0 && at > 0 => {
+                let is_name = NOT.iter().any(|it| name[at..].starts_with(it));
+                if !is_name && !name[..at].ends_with([' ', ':', '{']) {
+                    return &name[..at];
+                }
+            }
+            _ => {}
+        }
+    }
+    name
 }
 
 fn without_arguments(name: &str) -> String {
@@ -348,6 +369,12 @@ mod tests {
             ("<[u8]>::to_vec", "<[u8]>::to_vec"),
             ("main", "main"),
             ("operator<", "operator<"),
+            ("ns::insert(ns::node*, ns::list&)", "ns::insert"),
+            ("ns::less::operator()(ns::node const&)", "less::operator()"),
+            (
+                "(anonymous namespace)::sum(int)",
+                "(anonymous namespace)::sum",
+            ),
             ("", ""),
         ];
         for (name, text) in cases {

@@ -19,11 +19,13 @@ __asm__(".pushsection .text\n"
 
 static int write_into(const char *path, int number) {
     mprotect(made, sizeof made, PROT_READ | PROT_WRITE | PROT_EXEC);
-    for (int i = 0; i < (int)sizeof made; i++)
-        made[i] = next();
+    memset(made, 0x90, sizeof made);
     for (int i = 0; i < number; i++) {
-        unsigned char *place = made + i * PITCH;
-        place[make(place)] = 0xc3;
+        unsigned char *place = made + i * PITCH, *end = place + make(place);
+        // What follows is part of a jump, if there is one.
+        *end++ = 0xc3;
+        for (int at = 0; at < 4; at++)
+            *end++ = next();
     }
     int file = open(path, O_WRONLY);
     off_t at = (char *)made - &__executable_start;
