@@ -164,10 +164,12 @@ mod tests {
         let data = Box::new(0_u64);
         let place = std::ptr::from_ref(&*data).addr() as u64;
         assert!(!files.allow(pid, &question(place, bytes), 1));
-        // Somewhere a branch leads behind the first byte of some stretch of sixteen.
-        let targets = &files.files[&path].as_ref().unwrap().targets;
-        let target = *targets.iter().find(|&&target| target > at as u64).unwrap();
-        let before = usize::try_from(target).unwrap() - 1;
+        // Somewhere a branch leads behind an instruction of one byte.
+        let file = files.files[&path].as_ref().unwrap();
+        let index = |it: u64| usize::try_from(it).unwrap();
+        let is_start = |at: u64| file.starts[index(at / 64)] >> (at % 64) & 1 != 0;
+        let target = { file.targets.iter() }.find(|&&it| it > at as u64 && is_start(it - 1));
+        let before = index(target.unwrap() - 1);
         let ip = own - at as u64 + before as u64;
         let bytes: [u8; 16] = code[before..before + 16].try_into().unwrap();
         assert!(!files.allow(pid, &question(ip, bytes), 2));

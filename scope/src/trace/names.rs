@@ -434,10 +434,11 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         let mut maps = Maps::default();
         let start = 0x5000_0000;
+        let (code, own) = (start + 0x1000, own.display());
         let text = format!(
-            "{start:x}-{:x} r--p 00000000 08:01 5 {}",
-            start + 0x1000,
-            own.display()
+            "{start:x}-{code:x} r--p 00000000 08:01 5 {own}\n\
+             {code:x}-{:x} r-xp 00001000 08:01 5 {own}\n",
+            code + 0x1000
         );
         let file = tempfile::TempDir::new().unwrap();
         let events = file.path().join("7.0.events");
