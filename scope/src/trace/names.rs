@@ -10,7 +10,7 @@ use super::wire;
 use crate::profile::{Frame, Type};
 use crate::symbols::{Loaded, Symbols, demangle, place};
 use crate::types::Types;
-use crate::views::text::short_function;
+use crate::views::text::{short_function, without_parameters};
 
 /// A function or variable at its place in the process.
 #[derive(Clone, Debug)]
@@ -242,7 +242,8 @@ impl Names {
         known.entry(ip).or_insert_with(|| {
             let name = match symbol_at(functions, ip) {
                 Some(symbol) => {
-                    format!("{}+{}", short_function(&symbol.name), ip - symbol.start)
+                    let name = short_function(without_parameters(&symbol.name));
+                    format!("{name}+{}", ip - symbol.start)
                 }
                 // As the file counts, for `addr2line` and the like.
                 None => match maps

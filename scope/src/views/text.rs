@@ -64,7 +64,6 @@ pub(crate) fn fit_middle(text: &str, width: usize) -> String {
 /// The last two names of a function's path, without generic arguments: `Work::read_dir` of
 /// `<ignore::walk::Work<T> as Iterator>::read_dir`.
 pub(crate) fn short_function(name: &str) -> String {
-    let name = without_parameters(name);
     // The type whose method it is stands for the angle brackets around it.
     if let Some(rest) = name.strip_prefix('<')
         && let Some(end) = closing(rest)
@@ -353,6 +352,28 @@ mod tests {
     }
 
     #[test]
+    fn parameters_of_functions_are_cut() {
+        let cases = [
+            ("ns::insert(ns::node*, ns::list&)", "ns::insert"),
+            (
+                "ns::less::operator()(ns::node const&)",
+                "ns::less::operator()",
+            ),
+            (
+                "(anonymous namespace)::sum(int)",
+                "(anonymous namespace)::sum",
+            ),
+            (
+                "demo::map::<u32, fn(u8) -> u8>",
+                "demo::map::<u32, fn(u8) -> u8>",
+            ),
+        ];
+        for (name, text) in cases {
+            assert_eq!(without_parameters(name), text);
+        }
+    }
+
+    #[test]
     fn functions_keep_two_names() {
         let cases = [
             ("demo::record::Record::new", "Record::new"),
@@ -369,12 +390,6 @@ mod tests {
             ("<[u8]>::to_vec", "<[u8]>::to_vec"),
             ("main", "main"),
             ("operator<", "operator<"),
-            ("ns::insert(ns::node*, ns::list&)", "ns::insert"),
-            ("ns::less::operator()(ns::node const&)", "less::operator()"),
-            (
-                "(anonymous namespace)::sum(int)",
-                "(anonymous namespace)::sum",
-            ),
             ("", ""),
         ];
         for (name, text) in cases {

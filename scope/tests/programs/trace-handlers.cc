@@ -12,7 +12,7 @@
 
 extern char __executable_start, etext;
 static volatile long data[64];
-static volatile int calls, outside, depth;
+static volatile int calls, outside, depth, is_checked;
 static sigjmp_buf back;
 static int pipes[2];
 
@@ -23,7 +23,8 @@ static unsigned long ip_of(void *context) {
 static void sample(int, siginfo_t *, void *context) {
     calls++;
     unsigned long start = (unsigned long)&__executable_start;
-    outside += ip_of(context) - start >= (unsigned long)&etext - start;
+    // In `setitimer` it would be rightly in libc.
+    outside += is_checked && ip_of(context) - start >= (unsigned long)&etext - start;
 }
 
 static void walk(int) {
@@ -35,6 +36,7 @@ static void leave(int signal) { siglongjmp(back, signal); }
 
 static void on_division(int, siginfo_t *info, void *context) {
     outside = info->si_addr != (void *)ip_of(context);
+    is_checked = 1;
     sample(0, info, context);
     siglongjmp(back, 1);
 }
@@ -89,10 +91,12 @@ int main() {
     sigaction(SIGALRM, &action, NULL);
     ring(300, 300);
     long turns = 0, sum = 0;
+    is_checked = 1;
     while (calls < 100) {
         count(640);
         turns += 640;
     }
+    is_checked = 0;
     ring(0, 0);
     for (int at = 0; at < 64; at++)
         sum += data[at];
