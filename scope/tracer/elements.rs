@@ -65,7 +65,10 @@ fn part(context: &Context, number: u32, offset: u64) -> u64 {
     let place = if number == LOW_16 {
         LOW_PLACE
     } else {
-        u64::from(__cpuid_count(0xd, number).ebx)
+        #[allow(unused_unsafe, reason = "later compilers take it for safe")]
+        // SAFETY: each processor of 64 bits has the instruction.
+        let found = unsafe { __cpuid_count(0xd, number) };
+        u64::from(found.ebx)
     };
     // SAFETY: the kernel stores the state so for handlers of signals, with room behind it. What the
     // header does not name is zero.
