@@ -11,15 +11,15 @@
 //! It is a shared library of its own, without `std` and without crates, and is preloaded.
 //! `build.rs` compiles this file by one call of the compiler.
 //!
-//! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`arena`]: from
-//!   where `mmap` gets it; [`held`]: what else lies there.
+//! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`file`]: what is in it;
+//!   [`arena`]: from where `mmap` gets it; [`held`]: what else lies there.
 //! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`lock`]: who may change all that.
-//! * [`calls`]: system calls, which come to us; [`numbers`], [`arguments`]: what they point to;
-//!   [`memory`]: those that change memory; [`gate`]: how they reach the kernel. [`signals`]: the
-//!   program's handlers; [`settle`]: what they see.
+//! * [`calls`]: system calls, which come to us; [`numbers`], [`arguments`], [`nested`]: what they
+//!   point to; [`memory`]: those that change memory; [`twice`]: those that return twice; [`gate`]:
+//!   how they reach the kernel. [`signals`]: the program's handlers; [`settle`]: what they see.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
 //! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
 #![no_std]
@@ -35,6 +35,7 @@ mod context;
 mod elements;
 mod events;
 mod faults;
+mod file;
 #[path = "../format/mod.rs"]
 #[expect(
     dead_code,
@@ -46,6 +47,7 @@ mod held;
 mod hooks;
 mod lock;
 mod memory;
+mod nested;
 mod numbers;
 mod patches;
 mod points;
@@ -58,6 +60,7 @@ mod sys;
 mod table;
 mod threads;
 mod thunks;
+mod twice;
 #[path = "../runtime/unwind/mod.rs"]
 #[expect(dead_code, reason = "the runtime uses all of it")]
 mod unwind;
@@ -65,8 +68,8 @@ mod unwind;
 mod wire;
 mod zones;
 
-/// The tracer's lock. From `calls::twice` to `calls::after_twice` of a `fork` it is kept, and given
-/// back in both processes.
+/// The tracer's lock. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back in
+/// both processes.
 pub(crate) static LOCK: lock::Lock = lock::Lock::new();
 
 #[panic_handler]

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use crate::sys::{self, PAGE};
 use crate::wire::Header;
-use crate::{arena, events, held, patches, start, zones};
+use crate::{arena, events, file, held, patches, start, zones};
 
 const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
 const ANYWHERE: u64 = sys::MAP_FIXED | FIXED_NOREPLACE;
@@ -284,7 +284,7 @@ fn remap(arguments: [u64; 6]) -> Option<i64> {
         zones::release(address, end);
         return Some(remap_plain(arguments, end));
     };
-    zones::copy_content(place, address, old);
+    file::copy_content(place, address, old);
     if protection != sys::PROT_READ | sys::PROT_WRITE {
         protect(place, place + new, protection);
     }

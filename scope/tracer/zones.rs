@@ -9,66 +9,23 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::sys::{self, PAGE};
 use crate::table::{self, MOST, SPARE, all, count, get, insert, part, remove, search, set};
 use crate::wire::Header;
-use crate::{arena, events, recorder, threads};
+use crate::{arena, events, file, recorder, threads};
 
 pub(crate) use crate::table::{Zone, find};
 
-/// Size of the file: it has no content where nobody wrote.
-const FILE: u64 = 1 << 44;
 /// Of `--every`: bytes that are traced or left out together.
 const UNIT: u64 = 1 << 16;
 
-static FD: AtomicU64 = AtomicU64::new(0);
-static FILE_USED: AtomicU64 = AtomicU64::new(0);
 static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 /// Whether zones may not be accessed.
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// One unit of so many is traced.
 pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
-/// A file in memory; `None` if there is no descriptor or no memory for it.
-fn new_file() -> Option<u64> {
-    const CLOSED_BY_EXEC: u64 = 1;
-    // SAFETY: the name ends with 0. A number above those that programs choose is taken.
-    unsafe {
-        let fd = sys::call(
-            sys::MEMFD_CREATE,
-            [c"ccscope".as_ptr() as u64, CLOSED_BY_EXEC, 0, 0, 0, 0],
-        );
-        let fd = if sys::failed(fd) {
-            fd
-        } else {
-            crate::start::high(fd.cast_unsigned())
-        };
-        if sys::failed(fd)
-            || sys::failed(sys::call(
-                sys::FTRUNCATE,
-                [fd.cast_unsigned(), FILE, 0, 0, 0, 0],
-            ))
-        {
-            return None;
-        }
-        Some(fd.cast_unsigned())
-    }
-}
-
-/// The descriptor of the file.
-pub(crate) fn file() -> u64 {
-    FD.load(Relaxed)
-}
-
-/// The program wants the descriptor's number for itself: ours gets another.
-pub(crate) fn move_file() {
-    let moved = crate::start::high(FD.load(Relaxed));
-    FD.store(moved.cast_unsigned(), Relaxed);
-}
 
 /// Before all else.
 pub(crate) fn init() {
     table::init();
-    let Some(file) = new_file() else {
-        sys::die(b"no file in memory can be made");
-    };
-    FD.store(file, Relaxed);
+    file::init();
 }
 
 /// Where `address` may be accessed: in the alias if it is in a zone.
@@ -217,7 +174,7 @@ pub(crate) fn set_closed(is_closed: bool) {
 
 /// Maps part of the file at both places of a zone, of which nobody has anything that is needed.
 fn map_both(zone: &Zone) -> bool {
-    let (len, fd) = (zone.end - zone.start, FD.load(Relaxed).cast_signed());
+    let (len, fd) = (zone.end - zone.start, file::descriptor().cast_signed());
     let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
     let own = if is_closed() {
         sys::PROT_NONE
@@ -234,11 +191,6 @@ fn map_both(zone: &Zone) -> bool {
         mark(zone);
     }
     is_whole
-}
-
-/// A part of the file that was not used before.
-fn file_range(len: u64) -> u64 {
-    FILE_USED.fetch_add(len, Relaxed)
 }
 
 /// Whether `--every` leaves out the unit at `address`.
@@ -295,7 +247,7 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
             start,
             end,
             delta,
-            file: file_range(end - start),
+            file: file::range(end - start),
             protection,
         };
         let (len, alias) = (end - start, start.wrapping_add_signed(delta));
@@ -303,12 +255,12 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
         let both = sys::PROT_READ | sys::PROT_WRITE;
         // SAFETY: the alias is reserved; the content is the program's, who may read and write it.
         unsafe {
-            let fd = FD.load(Relaxed).cast_signed();
+            let fd = file::descriptor().cast_signed();
             if sys::failed(sys::map(alias, len, both, flags, fd, zone.file)) {
                 return;
             }
             sys::protect(start, len, sys::PROT_READ);
-            copy_pages(alias, start, len);
+            file::copy_pages(alias, start, len);
         }
         if map_both(&zone) {
             add(zone);
@@ -329,68 +281,6 @@ pub(crate) fn take_data(start: u64, end: u64) {
     }
 }
 
-/// Copies what is not zero, so that the rest takes no memory.
-///
-/// # Safety
-///
-/// As for [`sys::copy`]; both are whole pages, and the target's are zero.
-unsafe fn copy_pages(to: u64, from: u64, len: u64) {
-    for at in (0..len).step_by(PAGE as usize) {
-        let page = core::ptr::with_exposed_provenance::<[u64; 512]>((from + at) as usize);
-        // SAFETY: the caller's.
-        unsafe {
-            if (*page).iter().any(|&word| word != 0) {
-                sys::copy(to + at, from + at, PAGE);
-            }
-        }
-    }
-}
-
-/// Calls `each` with where a zone has content, from its start on, and how much. The rest is holes
-/// of the file: who reads these has them take memory. Meanwhile the alias can be read.
-fn each_written(zone: &Zone, mut each: impl FnMut(u64, u64)) {
-    const SEEK_DATA: u64 = 3;
-    const SEEK_HOLE: u64 = 4;
-    let (len, fd) = (zone.end - zone.start, FD.load(Relaxed));
-    let alias = zone.start.wrapping_add_signed(zone.delta);
-    // Memory that may be stored to can be read.
-    let is_readable = zone.protection & (sys::PROT_READ | sys::PROT_WRITE) != 0;
-    if !is_readable {
-        // SAFETY: the alias is the zone's.
-        unsafe { sys::protect(alias, len, sys::PROT_READ) };
-    }
-    // SAFETY: the file is ours, and nobody needs its offset.
-    let seek = |at, what| unsafe { sys::call(sys::LSEEK, [fd, at, what, 0, 0, 0]) };
-    let end = zone.file + len;
-    let mut at = zone.file;
-    while at < end {
-        let from = seek(at, SEEK_DATA);
-        if sys::failed(from) || from.cast_unsigned() >= end {
-            break;
-        }
-        let from = from.cast_unsigned();
-        at = seek(from, SEEK_HOLE).cast_unsigned().min(end);
-        each(from - zone.file, at - from);
-    }
-    if !is_readable {
-        // SAFETY: as above.
-        unsafe { sys::protect(alias, len, zone.protection) };
-    }
-}
-
-/// Copies a zone to memory of zeros.
-///
-/// # Safety
-///
-/// As many bytes are writable there, and of nobody else.
-unsafe fn copy_zone(to: u64, zone: &Zone) {
-    let alias = zone.start.wrapping_add_signed(zone.delta);
-    // SAFETY: the caller's; the alias is the same memory.
-    each_written(zone, |at, len| unsafe {
-        copy_pages(to + at, alias + at, len);
-    });
-}
-
 /// New memory of zeros at a place of a reserved range and its alias.
 pub(crate) fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
     let mut is_whole = true;
@@ -405,7 +295,7 @@ pub(crate) fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
             start,
             end,
             delta,
-            file: file_range(end - start),
+            file: file::range(end - start),
             protection,
         };
         match map_both(&zone) {
@@ -421,7 +311,7 @@ pub(crate) fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
 pub(crate) fn renew(start: u64, end: u64, protection: u64) -> bool {
     let mut is_whole = true;
     within(start, end, |zone| {
-        let file = file_range(zone.end - zone.start);
+        let file = file::range(zone.end - zone.start);
         let new = Zone {
             file,
             protection,
@@ -429,7 +319,7 @@ pub(crate) fn renew(start: u64, end: u64, protection: u64) -> bool {
         };
         match map_both(&new) {
             true => {
-                empty(zone.file, zone.end - zone.start);
+                file::empty(zone.file, zone.end - zone.start);
                 *zone = new;
             }
             false => is_whole = false,
@@ -455,7 +345,7 @@ pub(crate) fn set_protection(start: u64, end: u64, protection: u64) {
 pub(crate) fn free(start: u64, end: u64, stays: bool) {
     make_room(start, end);
     within(start, end, |zone| {
-        empty(zone.file, zone.end - zone.start);
+        file::empty(zone.file, zone.end - zone.start);
         let alias = zone.start.wrapping_add_signed(zone.delta);
         let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
         let is_reserved = stays || arena::is_in(zone.start);
@@ -497,22 +387,11 @@ fn forget(start: u64, end: u64) {
     }
 }
 
-/// A part of the file is zero again and takes no memory.
-fn empty(file: u64, len: u64) {
-    const KEEP_SIZE_AND_PUNCH_HOLE: u64 = 1 | 2;
-    // SAFETY: the file is ours.
-    unsafe {
-        let fd = FD.load(Relaxed);
-        sys::call(
-            sys::FALLOCATE,
-            [fd, KEEP_SIZE_AND_PUNCH_HOLE, file, len, 0, 0],
-        );
-    }
-}
-
 /// Content becomes zero, as with `madvise(MADV_DONTNEED)`.
 pub(crate) fn clear(start: u64, end: u64) {
-    within(start, end, |zone| empty(zone.file, zone.end - zone.start));
+    within(start, end, |zone| {
+        file::empty(zone.file, zone.end - zone.start)
+    });
 }
 
 /// Makes plain memory of zones, with their content: stacks and code cannot be traced.
@@ -537,14 +416,14 @@ pub(crate) fn release(start: u64, end: u64) {
                 sys::die(b"no memory for a stack");
             }
             let copy = copy.cast_unsigned();
-            copy_zone(copy, zone);
+            file::copy_zone(copy, zone);
             sys::protect(copy, len, zone.protection);
             let moved = [copy, len, len, 3, zone.start, 0];
             sys::call(sys::MREMAP, moved);
             sys::map(alias, len, sys::PROT_NONE, flags | sys::MAP_FIXED, -1, 0);
         }
         threads::wake(zone.start, zone.end, zone.delta, true);
-        empty(zone.file, len);
+        file::empty(zone.file, len);
     });
     forget(start, end);
 }
@@ -570,63 +449,13 @@ pub(crate) fn close_page(page: u64) {
     }
 }
 
-/// Before `fork`: a copy of the file for the child.
-pub(crate) fn copy_file() -> Option<u64> {
-    let fd = new_file()?;
-    for zone in all() {
-        let len = zone.end - zone.start;
-        let both = sys::PROT_READ | sys::PROT_WRITE;
-        // SAFETY: the zone's own place in the new file, mapped where nothing is.
-        unsafe {
-            let copy = sys::map(
-                0,
-                len,
-                both,
-                sys::MAP_SHARED | sys::MAP_NORESERVE,
-                fd.cast_signed(),
-                zone.file,
-            );
-            if sys::failed(copy) {
-                sys::die(b"no memory for fork");
-            }
-            copy_zone(copy.cast_unsigned(), &zone);
-            sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
-        }
-    }
-    Some(fd)
-}
-
 /// In the child of `fork`: uses the copy. The answer is the parent's file.
 pub(crate) fn use_file(fd: u64) -> u64 {
-    let old = FD.swap(fd, Relaxed);
+    let old = file::swap(fd);
     if !all().all(|zone| map_both(&zone)) {
         sys::die(b"no memory for fork");
     }
     old
-}
-
-/// Copies content from one range to another of zeros; parts of both may lie outside of zones.
-pub(crate) fn copy_content(to: u64, from: u64, len: u64) {
-    let mut at = from;
-    while at < from + len {
-        let zone = find(at);
-        let end = zone.map_or(at + PAGE, |zone| zone.end).min(from + len);
-        let place = to + (at - from);
-        match zone {
-            Some(zone) => each_written(&part(&zone, at, end), |offset, len| {
-                for offset in (offset..offset + len).step_by(PAGE as usize) {
-                    let from = at.wrapping_add_signed(zone.delta) + offset;
-                    // SAFETY: whole pages of an alias; the target was just made.
-                    unsafe { sys::copy(usable(place + offset), from, PAGE) };
-                }
-            }),
-            // SAFETY: a whole page, if the program has it; the target was just made.
-            None => unsafe {
-                sys::try_copy(usable(place), at, PAGE);
-            },
-        }
-        at = end;
-    }
 }
 
 /// Where an alias of a range can lie: reserved, at most 1.75 GiB away.
