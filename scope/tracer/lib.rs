@@ -68,8 +68,8 @@ mod unwind;
 mod wire;
 mod zones;
 
-/// The tracer's lock. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back in
-/// both processes.
+/// The tracer's lock. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back
+/// in both processes.
 pub(crate) static LOCK: lock::Lock = lock::Lock::new();
 
 #[panic_handler]
