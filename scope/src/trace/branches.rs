@@ -1,13 +1,16 @@
 //! Which instructions of a process may be patched: those of code as its file has it, which are
-//! instructions when the file is decoded from its start, and into which no branch leads.
+//! instructions when their function is decoded from its start, and into which no branch leads.
+//! What lies between functions, as data may, says nothing about those behind it; functions with
+//! what is no instruction are left alone.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl};
-use object::{Object, ObjectSection, ObjectSegment, SectionKind};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, LittleEndian, UnwindSection};
+use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolKind};
 
 use super::wire::Question;
 
@@ -98,29 +101,49 @@ impl File {
             .segments()
             .map(|it| (it.address(), it.size(), it.file_range().0))
             .collect();
+        let place = |address: u64| {
+            let segment = { segments.iter() }
+                .find(|(start, size, _)| (*start..*start + *size).contains(&address));
+            segment.map(|(start, _, offset)| address - start + offset)
+        };
         let mut starts = vec![0; bytes.len().div_ceil(64)];
-        let mut targets = Vec::new();
+        let functions = functions(&file);
+        let mut targets: Vec<u64> = functions.iter().copied().filter_map(place).collect();
         for section in file.sections().filter(|it| it.kind() == SectionKind::Text) {
             let code = section.data().ok()?;
             let (offset, _) = section.file_range()?;
-            let decoder = Decoder::with_ip(64, code, section.address(), DecoderOptions::NONE);
-            for instruction in decoder {
-                let at = instruction.ip() - section.address() + offset;
-                if let Some(word) = starts.get_mut(usize::try_from(at / 64).ok()?) {
-                    *word |= 1_u64 << (at % 64);
+            let (first, end) = (section.address(), section.address() + section.size());
+            let borders: Vec<u64> = [first]
+                .into_iter()
+                .chain(functions.range(first + 1..end).copied())
+                .chain([end])
+                .collect();
+            for part in borders.windows(2) {
+                let within = |at: u64| usize::try_from(at - first).unwrap_or(usize::MAX);
+                let code = code.get(within(part[0])..within(part[1]))?;
+                let mut decoder = Decoder::with_ip(64, code, part[0], DecoderOptions::NONE);
+                let (mut own, mut is_code) = (Vec::new(), true);
+                while decoder.can_decode() {
+                    let instruction = decoder.decode();
+                    match decoder.last_error() {
+                        DecoderError::None => own.push(instruction.ip() - first + offset),
+                        // The next function begins within it.
+                        DecoderError::NoMoreBytes => {}
+                        _ => is_code = false,
+                    }
+                    let is_direct = matches!(
+                        instruction.flow_control(),
+                        FlowControl::UnconditionalBranch
+                            | FlowControl::ConditionalBranch
+                            | FlowControl::Call
+                            | FlowControl::XbeginXabortXend
+                    );
+                    if is_direct {
+                        targets.extend(place(instruction.near_branch_target()));
+                    }
                 }
-                let is_direct = matches!(
-                    instruction.flow_control(),
-                    FlowControl::UnconditionalBranch
-                        | FlowControl::ConditionalBranch
-                        | FlowControl::Call
-                        | FlowControl::XbeginXabortXend
-                );
-                let target = instruction.near_branch_target();
-                let segment = { segments.iter() }
-                    .find(|(start, size, _)| (*start..*start + *size).contains(&target));
-                if is_direct && let Some((start, _, offset)) = segment {
-                    targets.push(target - start + offset);
+                for at in own.into_iter().filter(|_| is_code) {
+                    *starts.get_mut(usize::try_from(at / 64).ok()?)? |= 1_u64 << (at % 64);
                 }
             }
         }
@@ -132,6 +155,30 @@ impl File {
             targets,
         })
     }
+}
+
+/// Where functions begin: by the symbols, and by the tables for unwinding, which files without
+/// symbols have, too.
+fn functions(file: &object::File<'_>) -> BTreeSet<u64> {
+    let mut all: BTreeSet<u64> = { file.symbols().chain(file.dynamic_symbols()) }
+        .filter(|it| it.kind() == SymbolKind::Text)
+        .map(|it| it.address())
+        .collect();
+    if let Some(section) = file.section_by_name(".eh_frame")
+        && let Ok(data) = section.data()
+    {
+        let frames = EhFrame::new(data, LittleEndian);
+        let bases = BaseAddresses::default().set_eh_frame(section.address());
+        let mut entries = frames.entries(&bases);
+        while let Ok(Some(entry)) = entries.next() {
+            if let CieOrFde::Fde(entry) = entry
+                && let Ok(entry) = entry.parse(EhFrame::cie_from_offset)
+            {
+                all.insert(entry.initial_address());
+            }
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -174,5 +221,50 @@ mod tests {
         let bytes: [u8; 16] = code[before..before + 16].try_into().unwrap();
         assert!(!files.allow(pid, &question(ip, bytes), 2));
         assert!(files.allow(pid, &question(ip, bytes), 1));
+    }
+
+    #[test]
+    fn data_among_code_hides_nothing() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let [source, library] = ["it.s", "it.so"].map(|name| folder.path().join(name));
+        // A byte that would make a jump of the four behind it, and one that is no instruction.
+        let text = "
+            .globl first, second, third
+            .type first, @function
+            .type second, @function
+            .type third, @function
+            first:  movl (%rdi), %eax
+                    ret
+                    .byte 0xe9
+            second: movl (%rdi), %eax
+                    jmp 1f
+                    nop
+            1:      movl (%rsi), %eax
+                    ret
+            third:  movl (%rdi), %eax
+                    ret
+                    .byte 0x06
+                    nop
+        ";
+        fs::write(&source, text).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        compiler
+            .args(["-shared", "-nostdlib", "-o"])
+            .arg(&library)
+            .arg(&source);
+        assert!(compiler.status().unwrap().success());
+        let file = File::read(&library).unwrap();
+        let bytes = fs::read(&library).unwrap();
+        let object = object::File::parse(&*bytes).unwrap();
+        let section = object.section_by_name(".text").unwrap();
+        let (at, _) = section.file_range().unwrap();
+        let is_start = |it: u64| {
+            let word = file.starts[usize::try_from((at + it) / 64).unwrap()];
+            word >> ((at + it) % 64) & 1 != 0
+        };
+        let starts: Vec<u64> = (0..section.size()).filter(|&it| is_start(it)).collect();
+        assert_eq!(starts, [0, 2, 4, 6, 8, 9, 11]);
+        let targets: Vec<u64> = file.targets.iter().map(|it| it - at).collect();
+        assert_eq!(targets, [0, 4, 9, 12]);
     }
 }
