@@ -89,13 +89,8 @@ impl Symbols {
         if let Some(frames) = self.frames.get(&key) {
             return frames.clone();
         }
-        let opened = self
-            .modules
-            .entry(module.path.clone())
-            .or_insert_with(|| Module::open(&module.path));
-        let mut frames = opened
-            .as_ref()
-            .map_or_else(Vec::new, |opened| opened.frames(address));
+        let opened = self.open(&module.path);
+        let mut frames = opened.map_or_else(Vec::new, |opened| opened.frames(address));
         if frames.is_empty() {
             let function = format!("{}+{address:#x}", module.name);
             frames.push(Frame {
@@ -109,6 +104,16 @@ impl Symbols {
         }
         self.frames.insert(key, frames.clone());
         frames
+    }
+
+    fn open(&mut self, path: &Path) -> Option<&Module> {
+        let module = self.modules.entry(path.to_path_buf());
+        module.or_insert_with(|| Module::open(path)).as_ref()
+    }
+
+    /// Path of the file with the debug information of the module at `path`.
+    pub(crate) fn debug_file(&mut self, path: &Path) -> Option<&Path> {
+        Some(&self.open(path)?.debug_file)
     }
 
     /// Paths of the files with debug information of the modules opened so far: first those that

@@ -1,15 +1,18 @@
 //! What chunks hold: told by the functions of the standard library in their stacks, which name the
 //! type that they allocate for, or in C by the variable that is assigned; and laid out as the debug
-//! information says.
+//! information says. That tells the types of global variables, too.
 
 mod assignments;
 mod layout;
 mod names;
+mod variables;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use crate::profile::{Frame, Type};
 use crate::symbols::{self, Symbols};
+use layout::Layout;
 use names::Name;
 pub(crate) use names::shorten;
 
@@ -105,11 +108,7 @@ impl Types {
             // Damaged debug information is as good as none.
             for (name, found) in layout::find(path, &wanted).unwrap_or_default() {
                 for index in wanted.remove(&name).unwrap_or_default() {
-                    self.list[index].size = Some(found.size);
-                    self.list[index].fields.clone_from(&found.fields);
-                    if let Some(tail) = &found.tail {
-                        self.tails.insert(index, tail.clone());
-                    }
+                    self.lay_out(index, &found);
                 }
             }
         }
@@ -127,6 +126,31 @@ impl Types {
                 kind.name.clone_from(name);
             }
         }
+    }
+
+    fn lay_out(&mut self, index: usize, layout: &Layout) {
+        self.list[index].size = Some(layout.size);
+        self.list[index].fields.clone_from(&layout.fields);
+        if let Some(tail) = &layout.tail {
+            self.tails.insert(index, tail.clone());
+        }
+    }
+
+    /// Indices of the types of global variables by their addresses in the file at `path`, as far as
+    /// its debug information knows those that are `wanted`. Comes after [`Types::complete`].
+    pub(crate) fn of_variables(&mut self, path: &Path, wanted: &HashSet<u64>) -> HashMap<u64, u32> {
+        // Damaged debug information is as good as none.
+        let found = variables::find(path, wanted).unwrap_or_default();
+        let mut index_of = HashMap::new();
+        for (address, (name, layout)) in found {
+            let index = self.list.len();
+            let (size, fields) = (None, Vec::new());
+            self.list.push(Type { name, size, fields });
+            self.lay_out(index, &layout);
+            let index = u32::try_from(index).expect("there are fewer types than variables");
+            index_of.insert(address, index);
+        }
+        index_of
     }
 }
 

@@ -388,17 +388,10 @@ fn write(
 /// Whether an event is of memory that `wanted` allocated, or of that type.
 fn is_of(event: &Event, wanted: &str, names: &Names) -> bool {
     [event.address, event.from].iter().any(|&address| {
-        let Some(site) = names.place(address).site else {
-            return false;
-        };
-        let function = names.sites[site]
-            .name
-            .rsplit_once('+')
-            .map_or("", |it| it.0);
-        function == wanted
-            || names
-                .type_name(site)
-                .is_some_and(|name| name.contains(wanted))
+        let place = names.place(address);
+        let site = place.site.map_or("", |site| &names.sites[site].name);
+        site.rsplit_once('+').is_some_and(|it| it.0 == wanted) || { names.type_name(&place) }
+            .is_some_and(|name| name.contains(wanted))
     })
 }
 

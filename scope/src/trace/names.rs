@@ -1,6 +1,6 @@
 //! Names of addresses: functions, variables, and the forged names of allocations (MadT, table II).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 
 use object::{Object, ObjectSymbol, SymbolKind};
@@ -18,6 +18,8 @@ struct Symbol {
     start: u64,
     end: u64,
     name: String,
+    /// Of a variable that is accessed: index into [`Names::types`].
+    type_id: Option<u32>,
 }
 
 /// An allocation point.
@@ -57,6 +59,8 @@ pub struct Place {
     pub chunk: Option<u64>,
     /// Index into [`Names::sites`].
     pub site: Option<usize>,
+    /// Index into [`Names::types`].
+    pub type_id: Option<u32>,
 }
 
 /// All that has a name, at one moment of the trace.
@@ -76,15 +80,15 @@ pub struct Names {
     pub sites: Vec<Site>,
     /// By the callers of the allocation.
     site_of: HashMap<Vec<u64>, usize>,
-    /// What allocation points allocate.
+    /// What allocation points allocate, and types of variables.
     pub types: Vec<Type>,
     /// By index: names of arrays behind a type's size.
     tails: HashMap<usize, String>,
 }
 
 impl Names {
-    /// Reads the symbol tables of the process's modules; `events` are all of its events, of which
-    /// those that allocate are looked at.
+    /// Reads the symbol tables of the process's modules; `events` are all of its events, which tell
+    /// who allocates, and which variables are accessed.
     pub fn new(maps: Maps, events: impl Iterator<Item = Event>) -> Names {
         let (mut functions, mut variables) = (Vec::new(), Vec::new());
         for module in &maps.modules {
@@ -106,6 +110,7 @@ impl Names {
                             start,
                             end,
                             name: demangle(name),
+                            type_id: None,
                         });
                     }
                 }
@@ -135,11 +140,17 @@ impl Names {
         names
     }
 
-    /// Finds allocation points and what they allocate.
+    /// Finds allocation points and what they allocate, and the types of accessed variables.
     fn find_sites(&mut self, events: impl Iterator<Item = Event>) {
         let mut frames: Vec<Frame> = Vec::new();
         let mut stacks: Vec<Vec<u32>> = Vec::new();
-        for event in events.filter(|event| prefix(event.kind).is_some()) {
+        // Indices of variables.
+        let mut accessed: HashSet<usize> = HashSet::new();
+        for event in events {
+            if prefix(event.kind).is_none() {
+                accessed.extend(symbol_at(&self.variables, event.address));
+                continue;
+            }
             let key = stack_of(&event);
             if self.site_of.contains_key(&key) {
                 continue;
@@ -177,8 +188,30 @@ impl Names {
             site.type_id = types.of_stack(stack, place, &frames);
         }
         types.complete(&self.symbols);
+        self.find_types(&accessed, &mut types);
         self.types = types.list;
         self.tails = types.tails;
+    }
+
+    /// Finds the types of variables with these indices.
+    fn find_types(&mut self, accessed: &HashSet<usize>, types: &mut Types) {
+        for module in &self.maps.modules {
+            let is_within = |start| (module.start..module.end).contains(&start);
+            let starts = accessed.iter().map(|&at| (self.variables[at].start, at));
+            // By address in the file.
+            let of_module: HashMap<u64, usize> = starts
+                .filter(|&(start, _)| is_within(start))
+                .map(|(start, at)| (start.wrapping_sub(module.bias), at))
+                .collect();
+            let wanted: HashSet<u64> = of_module.keys().copied().collect();
+            if !wanted.is_empty()
+                && let Some(path) = self.symbols.debug_file(&path_of(module))
+            {
+                for (address, type_id) in types.of_variables(path, &wanted) {
+                    self.variables[of_module[&address]].type_id = Some(type_id);
+                }
+            }
+        }
     }
 
     /// Takes note of an event: allocations get names, freed memory keeps its own.
@@ -241,7 +274,8 @@ impl Names {
         } = self;
         known.entry(ip).or_insert_with(|| {
             let name = match symbol_at(functions, ip) {
-                Some(symbol) => {
+                Some(at) => {
+                    let symbol = &functions[at];
                     let name = short_function(without_parameters(&symbol.name));
                     format!("{name}+{}", ip - symbol.start)
                 }
@@ -273,6 +307,7 @@ impl Names {
             offset: address.wrapping_sub(start),
             chunk: None,
             site: None,
+            type_id: None,
         };
         if let Some((_, chunk)) = self.chunks.range(..=address).next_back()
             && address - chunk.start < chunk.len.max(1)
@@ -280,11 +315,16 @@ impl Names {
             return Place {
                 chunk: Some(chunk.number),
                 site: Some(chunk.site),
+                type_id: self.sites.get(chunk.site).map(|site| site.type_id),
                 ..place(self.chunk_name(chunk), chunk.start)
             };
         }
-        if let Some(symbol) = symbol_at(&self.variables, address) {
-            return place(symbol.name.clone(), symbol.start);
+        if let Some(at) = symbol_at(&self.variables, address) {
+            let symbol = &self.variables[at];
+            return Place {
+                type_id: symbol.type_id,
+                ..place(symbol.name.clone(), symbol.start)
+            };
         }
         match self.maps.row(address) {
             Some(row) => place(self.region(address), row.start),
@@ -322,11 +362,11 @@ impl Names {
         (own..own.saturating_add(ROOM)).contains(&address)
     }
 
-    /// The field of a chunk's type at an offset.
+    /// The field of the chunk's or variable's type.
     #[must_use]
-    pub fn field(&self, site: usize, offset: u64) -> Option<&str> {
-        let kind = self.types.get(self.sites.get(site)?.type_id as usize)?;
-        let index = self.sites[site].type_id as usize;
+    pub fn field(&self, place: &Place) -> Option<&str> {
+        let (index, offset) = (place.type_id? as usize, place.offset);
+        let kind = self.types.get(index)?;
         if let Some(tail) = self.tails.get(&index)
             && kind.size.is_some_and(|size| offset >= size)
         {
@@ -338,10 +378,10 @@ impl Names {
         Some(&field.name)
     }
 
-    /// What a chunk holds, if that is known.
+    /// What the chunk or variable holds, if that is known.
     #[must_use]
-    pub fn type_name(&self, site: usize) -> Option<&str> {
-        let kind = self.types.get(self.sites.get(site)?.type_id as usize)?;
+    pub fn type_name(&self, place: &Place) -> Option<&str> {
+        let kind = self.types.get(place.type_id? as usize)?;
         (kind.name != "bytes").then_some(&kind.name)
     }
 }
@@ -366,11 +406,10 @@ fn prefix(kind: u8) -> Option<&'static str> {
     })
 }
 
-fn symbol_at(list: &[Symbol], address: u64) -> Option<&Symbol> {
-    let at = list
-        .partition_point(|symbol| symbol.start <= address)
-        .checked_sub(1)?;
-    list.get(at).filter(|symbol| address < symbol.end)
+/// The index of the symbol that an address is in.
+fn symbol_at(list: &[Symbol], address: u64) -> Option<usize> {
+    let at = list.partition_point(|symbol| symbol.start <= address);
+    at.checked_sub(1).filter(|&at| address < list[at].end)
 }
 
 fn line_of(frame: &Frame) -> String {

@@ -101,15 +101,8 @@ impl Table {
             true => site.name.clone(),
             false => site.line.clone(),
         });
-        let type_name = place
-            .site
-            .and_then(|site| names.type_name(site))
-            .unwrap_or("")
-            .to_owned();
-        let field = { place.site }
-            .and_then(|site| names.field(site, place.offset))
-            .unwrap_or("")
-            .to_owned();
+        let type_name = names.type_name(&place).unwrap_or("").to_owned();
+        let field = names.field(&place).unwrap_or("").to_owned();
         let region = names.region(event.address);
         let (function, line) = names.instruction(event.ip).clone();
         let kind = char::from(event.kind).to_string();

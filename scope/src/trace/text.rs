@@ -54,11 +54,9 @@ fn symbolic(event: &Event, names: &mut Names, out: &mut dyn Write) -> io::Result
         write!(out, "+{}", place.offset)?;
     }
     write!(out, ",{},{}", event.len, names.region(event.address))?;
-    if let Some(site) = place.site
-        && let Some(name) = names.type_name(site)
-    {
+    if let Some(name) = names.type_name(&place) {
         write!(out, ",{name}")?;
-        if let Some(field) = names.field(site, place.offset) {
+        if let Some(field) = names.field(&place) {
             write!(out, ".{field}")?;
         }
     }

@@ -225,11 +225,7 @@ fn pointed_to(dwarf: &Dwarf<'_>, unit: &Unit<'_>, at: UnitOffset) -> gimli::Resu
     let Some(element) = layout::name_of(dwarf, unit, &target) else {
         return Ok(None);
     };
-    let name = match target.tag() {
-        dw::DW_TAG_structure_type => format!("struct {element}"),
-        dw::DW_TAG_union_type => format!("union {element}"),
-        _ => element.clone(),
-    };
+    let name = format!("{}{element}", layout::keyword(target.tag()));
     Ok(Some(Holder { name, element }))
 }
 

@@ -35,7 +35,7 @@ const WRAPPERS: [&str; 3] = [
 const WRAPPED: [&str; 3] = ["value", "data", "element"];
 
 /// How far types are followed that have no size or name of their own.
-const MAX_DEPTH: usize = 4;
+pub(super) const MAX_DEPTH: usize = 4;
 
 /// The layouts of those types in the file at `path` whose names are keys of `wanted`.
 pub(super) fn find<T>(
@@ -165,7 +165,8 @@ pub(super) fn type_of(unit: &Unit<'_>, entry: &Entry<'_>) -> Option<UnitOffset> 
     }
 }
 
-fn layout(
+/// How the type at `at` lies in memory.
+pub(super) fn layout(
     dwarf: &Dwarf<'_>,
     unit: &Unit<'_>,
     at: UnitOffset,
@@ -279,7 +280,9 @@ fn members(
         let of_variant = variant.is_some_and(|around| depth == around + 1);
         // Types that are declared within this one have members of their own.
         let own = depth == 1 || of_variant;
-        if entry.tag() != dw::DW_TAG_member || !own {
+        // Static members of C++ are variables.
+        let is_static = entry.attr(dw::DW_AT_external).is_some();
+        if entry.tag() != dw::DW_TAG_member || !own || is_static {
             continue;
         }
         let Some(kind) = type_of(unit, entry) else {
@@ -339,8 +342,18 @@ fn members(
     Ok(())
 }
 
-/// The name of the type at `at` as its user writes it.
-fn type_name(
+/// What C writes before the name of a type of this kind.
+pub(super) fn keyword(tag: gimli::DwTag) -> &'static str {
+    match tag {
+        dw::DW_TAG_structure_type => "struct ",
+        dw::DW_TAG_union_type => "union ",
+        dw::DW_TAG_enumeration_type => "enum ",
+        _ => "",
+    }
+}
+
+/// The name of the type at `at` as its user writes it, without `struct`.
+pub(super) fn type_name(
     dwarf: &Dwarf<'_>,
     unit: &Unit<'_>,
     at: UnitOffset,
@@ -366,6 +379,8 @@ fn type_name(
             format!("[{inner}; {len}]")
         }
         dw::DW_TAG_const_type => format!("const {inner}"),
+        // Those without a name.
+        _ if !keyword(tag).is_empty() => keyword(tag).trim_end().to_owned(),
         _ => inner,
     })
 }

@@ -93,7 +93,13 @@ fn events_have_names() {
         "trace-names.c:",
     ]);
     has(&["S$", ":<malloc0000@make+", ">+8,8,[heap],", ".y,make+"]);
-    has(&["L$", ":limits+4,4,", ",sum+"]);
+    has(&["L$", ":limits+4,4,", ",int,sum+"]);
+    // Globals: of an array, of its element.
+    has(&["S$", ":corners+80,8,", ",struct point.y,globals+"]);
+    has(&["S$", ":local", "+0,4,", ",union.", ",globals+"]);
+    has(&["L$", ":first+0,4,", ",grid.width,globals+"]);
+    has(&["L$", ":first+24,8,", ",grid.origin,globals+"]);
+    has(&["L$", ":first+56,8,", ",grid.rows,globals+"]);
     has(&["W$", ":<calloc0001@main+", ",400,"]);
     has(&["Y$", "from <malloc0000@make+"]);
     has(&["F$", ":<freed:0000@make+"]);

@@ -1,0 +1,101 @@
+//! Types of global variables.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use gimli::constants as dw;
+use gimli::{AttributeValue, Operation, UnitOffset};
+
+use super::layout::{self, Dwarf, Entry, Layout, MAX_DEPTH, Unit};
+
+/// Languages whose types of structures are named `struct node`; the last is C23.
+const C: [dw::DwLang; 6] = [
+    dw::DW_LANG_C89,
+    dw::DW_LANG_C,
+    dw::DW_LANG_C99,
+    dw::DW_LANG_C11,
+    dw::DW_LANG_C17,
+    dw::DwLang(0x3e),
+];
+
+/// Name and layout of a variable's type; of an array's elements.
+type Found = (String, Layout);
+
+/// The types of those variables in the file at `path` whose addresses are `wanted`.
+pub(super) fn find(
+    path: &Path,
+    wanted: &HashSet<u64>,
+) -> Result<HashMap<u64, Found>, Box<dyn std::error::Error>> {
+    let mut found = HashMap::new();
+    layout::each_unit(path, |dwarf, unit| {
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs()? {
+            if entry.tag() == dw::DW_TAG_variable
+                && let Some(address) = address(dwarf, unit, entry)
+                && wanted.contains(&address)
+                && let Some(kind) = type_of(unit, entry)?
+            {
+                let element = element(unit, kind)?;
+                let found_type = (
+                    name(dwarf, unit, element)?,
+                    layout::layout(dwarf, unit, element, false)?,
+                );
+                found.insert(address, found_type);
+            }
+        }
+        Ok(found.len() < wanted.len())
+    })?;
+    Ok(found)
+}
+
+/// The address of a variable that has the same one all the time.
+fn address(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<u64> {
+    let AttributeValue::Exprloc(place) = entry.attr_value(dw::DW_AT_location)? else {
+        return None;
+    };
+    let mut operations = place.operations(unit.encoding());
+    let address = match operations.next().ok()?? {
+        Operation::Address { address } => address,
+        Operation::AddressIndex { index } => dwarf.address(unit, index).ok()?,
+        _ => return None,
+    };
+    operations.next().ok()?.is_none().then_some(address)
+}
+
+/// The type of a variable, which may have been declared elsewhere.
+fn type_of(unit: &Unit<'_>, entry: &Entry<'_>) -> gimli::Result<Option<UnitOffset>> {
+    if let Some(kind) = layout::type_of(unit, entry) {
+        return Ok(Some(kind));
+    }
+    let declared = [dw::DW_AT_specification, dw::DW_AT_abstract_origin];
+    match declared.iter().find_map(|&name| entry.attr_value(name)) {
+        Some(AttributeValue::UnitRef(at)) => Ok(layout::type_of(unit, &unit.entry(at)?)),
+        _ => Ok(None),
+    }
+}
+
+/// What an array of arrays of the type at `at` is made of; `at` if it is none.
+fn element(unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<UnitOffset> {
+    let mut at = at;
+    for _ in 0..MAX_DEPTH {
+        let array = unit.entry(layout::strip(unit, at, true)?)?;
+        match layout::type_of(unit, &array) {
+            Some(inner) if array.tag() == dw::DW_TAG_array_type => at = inner,
+            _ => break,
+        }
+    }
+    layout::strip(unit, at, false)
+}
+
+/// The name of the type at `at` as its user writes it.
+fn name(dwarf: &Dwarf<'_>, unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<String> {
+    let name = layout::type_name(dwarf, unit, at, MAX_DEPTH)?;
+    let (root, entry) = (unit.entry(unit.header.root_offset())?, unit.entry(at)?);
+    let is_c = match root.attr_value(dw::DW_AT_language) {
+        Some(AttributeValue::Language(language)) => C.contains(&language),
+        _ => false,
+    };
+    let is_named = entry.attr(dw::DW_AT_name).is_some();
+    let keyword = (is_c && is_named).then(|| layout::keyword(entry.tag()));
+    Ok(format!("{}{name}", keyword.unwrap_or_default()))
+}
