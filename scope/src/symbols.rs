@@ -1,6 +1,9 @@
 //! Names and source lines of code addresses, from debug information or, without any, from the
 //! symbol table.
 
+pub(crate) mod debug_info;
+pub(crate) mod generics;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -8,8 +8,9 @@ use gimli::UnitOffset;
 use gimli::constants as dw;
 
 use super::Holder;
-use super::layout::{self, Dwarf, Unit};
+use super::layout;
 use crate::profile::Frame;
+use crate::symbols::debug_info::{self, Dwarf, Unit};
 
 /// A line of a function.
 pub(super) type Line = (String, u32);
@@ -112,7 +113,7 @@ pub(super) fn find(
             found.insert(line.clone(), Holder { name, element });
         }
     }
-    layout::each_unit(path, |dwarf, unit| {
+    debug_info::each_unit(path, |dwarf, unit| {
         find_in(dwarf, unit, wanted, &mut found)?;
         Ok(found.len() < wanted.len())
     })?;
@@ -137,7 +138,7 @@ fn find_in(
         }
         match entry.tag() {
             dw::DW_TAG_subprogram => {
-                let Some(name) = layout::name_of(dwarf, unit, entry) else {
+                let Some(name) = debug_info::name_of(dwarf, unit, entry) else {
                     continue;
                 };
                 let lines = wanted.iter().filter(|((function, _), _)| *function == name);
@@ -148,7 +149,7 @@ fn find_in(
                 else {
                     continue;
                 };
-                let Some(name) = layout::name_of(dwarf, unit, entry) else {
+                let Some(name) = debug_info::name_of(dwarf, unit, entry) else {
                     continue;
                 };
                 let declared = entry.attr_value(dw::DW_AT_decl_line);
@@ -200,7 +201,7 @@ fn member(
                 return Ok(None);
             };
             let is_it = entry.tag() == dw::DW_TAG_member && entry.depth() == root + 1;
-            if is_it && layout::name_of(dwarf, unit, entry).as_ref() == Some(part) {
+            if is_it && debug_info::name_of(dwarf, unit, entry).as_ref() == Some(part) {
                 break layout::type_of(unit, entry);
             }
         };
@@ -222,7 +223,7 @@ fn pointed_to(dwarf: &Dwarf<'_>, unit: &Unit<'_>, at: UnitOffset) -> gimli::Resu
         return Ok(None);
     };
     let target = unit.entry(layout::strip(unit, target, false)?)?;
-    let Some(element) = layout::name_of(dwarf, unit, &target) else {
+    let Some(element) = debug_info::name_of(dwarf, unit, &target) else {
         return Ok(None);
     };
     let name = format!("{}{element}", layout::keyword(target.tag()));

@@ -1,21 +1,15 @@
 //! Sizes and fields of types, from debug information.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
 use gimli::constants as dw;
-use gimli::{AttributeValue, EndianSlice, RunTimeEndian, UnitOffset};
-use object::{Object, ObjectSection};
+use gimli::{AttributeValue, UnitOffset};
 
 use super::names;
 use crate::profile::Field;
-
-pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-pub(super) type Unit<'d> = gimli::Unit<Slice<'d>>;
-pub(super) type Dwarf<'d> = gimli::Dwarf<Slice<'d>>;
-pub(super) type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
+use crate::symbols::debug_info::{Dwarf, Entry, Unit, each_unit, name_of};
+use crate::symbols::generics::normal;
 
 /// How a type lies in memory.
 #[derive(Clone, Debug, Default)]
@@ -48,34 +42,6 @@ pub(super) fn find<T>(
         Ok(found.len() < wanted.len())
     })?;
     Ok(found)
-}
-
-/// Calls `visit` for each unit in the file at `path`, until it returns false.
-pub(super) fn each_unit(
-    path: &Path,
-    mut visit: impl FnMut(&Dwarf<'_>, &Unit<'_>) -> gimli::Result<bool>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    let file = File::open(path)?;
-    // SAFETY: nobody is expected to change the executable meanwhile; whoever does ends this
-    // process, as with every other tool that maps executables.
-    let map = unsafe { memmap2::Mmap::map(&file) }?;
-    let object = object::File::parse(&*map)?;
-    let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
-        let section = object.section_by_name(id.name());
-        section.map_or(Ok(Cow::Borrowed(&[][..])), |section| {
-            section.uncompressed_data()
-        })
-    };
-    let sections = gimli::DwarfSections::load(load)?;
-    let dwarf = sections.borrow(|section| EndianSlice::new(section, RunTimeEndian::Little));
-    let mut units = dwarf.units();
-    while let Some(header) = units.next()? {
-        let unit = dwarf.unit(header)?;
-        if !visit(&dwarf, &unit)? {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// The type at `at` without `const` and such and, if `all`, without names that stand for it.
@@ -135,7 +101,7 @@ fn find_in<T>(
             let path = around.iter().filter(|_| !bare).map(|(_, name)| name);
             let mut whole: Vec<&str> = path.map(String::as_str).collect();
             whole.push(&name);
-            let whole = names::normal(&whole.join("::"));
+            let whole = normal(&whole.join("::"));
             if wanted.contains_key(&whole)
                 && !found.contains_key(&whole)
                 && entry.attr(dw::DW_AT_declaration).is_none()
@@ -147,13 +113,6 @@ fn find_in<T>(
         around.push((entry.depth(), name));
     }
     Ok(())
-}
-
-pub(super) fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<String> {
-    let name = dwarf
-        .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
-        .ok()?;
-    Some(name.to_string_lossy().into_owned())
 }
 
 /// The entry of the type that `entry` refers to.
@@ -364,7 +323,7 @@ pub(super) fn type_name(
         return Ok(String::new());
     };
     if let Some(name) = name_of(dwarf, unit, entry) {
-        return Ok(names::shorten(&names::normal(&name)));
+        return Ok(names::shorten(&normal(&name)));
     }
     let tag = entry.tag();
     let inner = match type_of(unit, entry).filter(|_| depth > 0) {

@@ -1,6 +1,7 @@
 //! Names of types as demanglers and debug information write them.
 
 use crate::profile::Frame;
+use crate::symbols::generics::{DEFAULTS, bracket, normal, split};
 
 /// A type's path and its arguments, without allocators and hashers that are the default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,56 +10,8 @@ pub(super) struct Name {
     pub(super) args: Vec<String>,
 }
 
-/// Arguments that nobody writes.
-const DEFAULTS: [&str; 3] = [
-    "alloc::alloc::Global",
-    "std::hash::random::RandomState",
-    "hashbrown::DefaultHashBuilder",
-];
-
 /// What names in older symbols have for arguments.
 const GENERICS: [&str; 5] = ["T", "K", "V", "A", "_"];
-
-/// The parts of `text` between the commas that are in no bracket.
-fn split(text: &str) -> Vec<&str> {
-    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
-    let mut before = ' ';
-    for (at, c) in text.char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            // Not in `->`.
-            '>' if before == '-' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(text[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
-        }
-        before = c;
-    }
-    let last = text[start..].trim();
-    parts.extend((!last.is_empty()).then_some(last));
-    parts
-}
-
-/// What is in the bracket that `text` begins with, and what follows it.
-fn bracket(text: &str) -> Option<(&str, &str)> {
-    let (mut depth, mut before) = (0, ' ');
-    for (at, c) in text.char_indices() {
-        match c {
-            '<' | '(' | '[' | '{' => depth += 1,
-            '>' if before == '-' => {}
-            '>' | ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some((text.get(1..at)?, &text[at + c.len_utf8()..]));
-        }
-        before = c;
-    }
-    None
-}
 
 /// The type `alloc::vec::Vec<u32>` as its path and arguments; `None` for what is no path.
 pub(super) fn parse(text: &str) -> Option<Name> {
@@ -169,17 +122,6 @@ pub(super) fn by_file(frame: &Frame) -> Option<Name> {
         path: (*path).to_owned(),
         args,
     })
-}
-
-/// The name without default arguments, as two writers of the same type would agree on.
-pub(super) fn normal(text: &str) -> String {
-    let mut out = text.to_owned();
-    for default in DEFAULTS {
-        out = out
-            .replace(&format!(", {default}"), "")
-            .replace(&format!(",{default}"), "");
-    }
-    out
 }
 
 /// `T` of `[T]`.

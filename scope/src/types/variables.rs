@@ -6,7 +6,8 @@ use std::path::Path;
 use gimli::constants as dw;
 use gimli::{AttributeValue, Operation, UnitOffset};
 
-use super::layout::{self, Dwarf, Entry, Layout, MAX_DEPTH, Unit};
+use super::layout::{self, Layout, MAX_DEPTH};
+use crate::symbols::debug_info::{self, Dwarf, Entry, Unit};
 
 /// Languages whose types of structures are named `struct node`; the last is C23.
 const C: [dw::DwLang; 6] = [
@@ -27,7 +28,7 @@ pub(super) fn find(
     wanted: &HashSet<u64>,
 ) -> Result<HashMap<u64, Found>, Box<dyn std::error::Error>> {
     let mut found = HashMap::new();
-    layout::each_unit(path, |dwarf, unit| {
+    debug_info::each_unit(path, |dwarf, unit| {
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
             if entry.tag() == dw::DW_TAG_variable
