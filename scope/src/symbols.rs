@@ -3,7 +3,9 @@
 
 pub(crate) mod debug_info;
 pub(crate) mod generics;
+mod instances;
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use object::Object;
 
 use crate::format;
 use crate::profile::Frame;
+use generics::with_arguments;
+use instances::Instances;
 
 /// Where Linux distributions put debug information that is apart from its executable.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
@@ -115,7 +119,7 @@ impl Symbols {
     }
 
     /// Path of the file with the debug information of the module at `path`.
-    pub(crate) fn debug_file(&mut self, path: &Path) -> Option<&Path> {
+    pub fn debug_file(&mut self, path: &Path) -> Option<&Path> {
         Some(&self.open(path)?.debug_file)
     }
 
@@ -135,6 +139,8 @@ struct Module {
     /// Has the symbol table of the executable where `loader` is of a separate file.
     executable: Option<Loader>,
     debug_file: PathBuf,
+    /// Read when needed.
+    instances: OnceCell<Instances>,
 }
 
 impl Module {
@@ -150,6 +156,7 @@ impl Module {
                     loader,
                     executable: Some(own),
                     debug_file,
+                    instances: OnceCell::new(),
                 });
             }
         }
@@ -157,6 +164,7 @@ impl Module {
             loader: own,
             executable: None,
             debug_file: path.to_path_buf(),
+            instances: OnceCell::new(),
         })
     }
 
@@ -171,7 +179,7 @@ impl Module {
                     .and_then(|function| function.raw_name().ok());
                 let location = frame.location.as_ref();
                 frames.push(Frame {
-                    function: name.map_or_else(String::new, |name| demangle(&name)),
+                    function: name.map_or_else(String::new, |name| self.function(&name)),
                     file: location
                         .and_then(|at| at.file)
                         .unwrap_or_default()
@@ -199,6 +207,21 @@ impl Module {
         }
         frames.retain(|frame| !frame.function.is_empty());
         frames
+    }
+
+    /// The name of a symbol in debug information, with generic arguments.
+    fn function(&self, symbol: &str) -> String {
+        let function = demangle(symbol);
+        if !instances::is_legacy(symbol) {
+            return function;
+        }
+        // Damaged debug information is as good as none.
+        let read = || instances::read(&self.debug_file).unwrap_or_default();
+        let instances = self.instances.get_or_init(read);
+        match instances.get(symbol) {
+            Some(arguments) => with_arguments(&function, arguments),
+            None => function,
+        }
     }
 }
 

@@ -138,7 +138,7 @@ impl Types {
 
     /// Indices of the types of global variables by their addresses in the file at `path`, as far as
     /// its debug information knows those that are `wanted`. Comes after [`Types::complete`].
-    pub(crate) fn of_variables(&mut self, path: &Path, wanted: &HashSet<u64>) -> HashMap<u64, u32> {
+    pub fn of_variables(&mut self, path: &Path, wanted: &HashSet<u64>) -> HashMap<u64, u32> {
         // Damaged debug information is as good as none.
         let found = variables::find(path, wanted).unwrap_or_default();
         let mut index_of = HashMap::new();
@@ -190,7 +190,7 @@ fn holder<'f>(frames: impl Iterator<Item = &'f Frame> + Clone) -> Option<Holder>
             let (name, element) = ((*name).to_owned(), String::new());
             return Some(Holder { name, element });
         }
-        let name = names::of_self(&frame.function).or_else(|| names::of_cxx(&frame.function));
+        let name = names::of_self(&frame.function).or_else(|| names::of_path(&frame.function));
         let Some(name) = name.or_else(|| names::by_file(frame)) else {
             continue;
         };

@@ -43,8 +43,16 @@ pub(crate) fn each_unit(
 
 /// The name of an entry.
 pub(crate) fn name_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> Option<String> {
-    let name = dwarf
-        .attr_string(unit, entry.attr_value(dw::DW_AT_name)?)
-        .ok()?;
-    Some(name.to_string_lossy().into_owned())
+    text(dwarf, unit, entry, dw::DW_AT_name)
+}
+
+/// The text of an attribute.
+pub(crate) fn text(
+    dwarf: &Dwarf<'_>,
+    unit: &Unit<'_>,
+    entry: &Entry<'_>,
+    name: gimli::DwAt,
+) -> Option<String> {
+    let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
+    Some(text.to_string_lossy().into_owned())
 }

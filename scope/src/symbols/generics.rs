@@ -58,3 +58,50 @@ pub(crate) fn normal(text: &str) -> String {
     }
     out
 }
+
+/// `A` and `B` of `function<A, B>`.
+pub(crate) fn arguments(function: &str) -> Vec<String> {
+    let inner = { function.find('<') }.and_then(|at| bracket(&function[at..]));
+    let inner = inner.map_or("", |(inner, _)| inner);
+    split(inner).into_iter().map(str::to_owned).collect()
+}
+
+/// The function `Vec<T,A>::push` with arguments for `T` and `A`, without default ones.
+pub(crate) fn with_arguments(function: &str, arguments: &[(String, String)]) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut whole = String::new();
+    for word in function.split_inclusive(|c| !is_word(c)) {
+        let name = word.trim_end_matches(|c| !is_word(c));
+        // What follows `::` is a name.
+        let argument =
+            { arguments.iter() }.find(|(parameter, _)| parameter == name && !whole.ends_with(':'));
+        whole.push_str(argument.map_or(name, |(_, argument)| argument));
+        whole.push_str(&word[name.len()..]);
+    }
+    normal(&whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_symbols_get_arguments() {
+        let arguments = arguments("push<a::B<u8, u8>, alloc::alloc::Global>");
+        assert_eq!(arguments, ["a::B<u8, u8>", "alloc::alloc::Global"]);
+        let pairs: Vec<_> = ["T", "A"]
+            .map(str::to_owned)
+            .into_iter()
+            .zip(arguments)
+            .collect();
+        for (function, whole) in [
+            (
+                "alloc::vec::Vec<T,A>::push",
+                "alloc::vec::Vec<a::B<u8, u8>>::push",
+            ),
+            ("<[T] as T::A>::A", "<[a::B<u8, u8>] as a::B<u8, u8>::A>::A"),
+        ] {
+            assert_eq!(with_arguments(function, &pairs), whole);
+        }
+    }
+}

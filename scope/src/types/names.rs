@@ -45,14 +45,22 @@ pub(super) fn parse(text: &str) -> Option<Name> {
     })
 }
 
-/// The type whose function this is: `<T>::function` or `<T as Trait>::function`.
+/// The type whose function this is: `<T>::function`, `<T as Trait>::function`, or in older symbols
+/// `module::<impl Trait for T>::function`.
 pub(super) fn of_self(function: &str) -> Option<Name> {
-    let (inner, _) = bracket(function.strip_prefix('<').map(|_| function)?)?;
+    let start = match function.starts_with('<') {
+        true => 0,
+        false => function.find("<impl ")?,
+    };
+    let (inner, _) = bracket(&function[start..])?;
     let (mut depth, mut end) = (0, inner.len());
     for (at, c) in inner.char_indices() {
         match c {
             '<' | '(' | '[' => depth += 1,
             '>' | ')' | ']' => depth -= 1,
+            ' ' if depth == 0 && inner[at..].starts_with(" for ") => {
+                return parse(&inner[at + " for ".len()..]);
+            }
             ' ' if depth == 0 && inner[at..].starts_with(" as ") => {
                 end = at;
                 break;
@@ -63,11 +71,14 @@ pub(super) fn of_self(function: &str) -> Option<Name> {
     parse(&inner[..end])
 }
 
-/// The type whose function this is in C++: `std::vector<T, std::allocator<T> >::function`.
-pub(super) fn of_cxx(function: &str) -> Option<Name> {
-    let start = function.find('<').filter(|_| !function.starts_with('<'))?;
+/// The type whose function this is in C++, `std::vector<T, std::allocator<T> >::function`, and in
+/// older symbols of Rust.
+pub(super) fn of_path(function: &str) -> Option<Name> {
+    let Some(start) = function.find('<') else {
+        return parse(function.rsplit_once("::")?.0);
+    };
     let (_, rest) = bracket(&function[start..])?;
-    rest.starts_with("::")
+    (start > 0 && rest.starts_with("::"))
         .then(|| parse(&function[..function.len() - rest.len()]))?
 }
 
@@ -203,6 +214,8 @@ mod tests {
                 &["a::Node<u8>", "&alloc::alloc::Global"]
             )
         );
+        let owned = of_self("alloc::str::<impl alloc::borrow::ToOwned for str>::to_owned");
+        assert_eq!(owned, name("str", &[]));
         for other in [
             "alloc::vec::from_elem::<f32>",
             "<[u8]>::to_vec",
@@ -213,14 +226,18 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_cxx_tell_their_type() {
+    fn paths_tell_the_type_of_their_function() {
         let function = "std::vector<a::B, std::allocator<a::B> >::push_back(a::B&&)";
         assert_eq!(
-            of_cxx(function),
+            of_path(function),
             name("std::vector", &["a::B", "std::allocator<a::B>"])
         );
-        assert_eq!(of_cxx("std::max<int>(int, int)"), None);
-        assert_eq!(of_cxx("main"), None);
+        assert_eq!(of_path("std::max<int>(int, int)"), None);
+        assert_eq!(
+            of_path("alloc::string::String::push"),
+            name("alloc::string::String", &[])
+        );
+        assert_eq!(of_path("main"), None);
     }
 
     #[test]

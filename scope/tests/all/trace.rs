@@ -142,6 +142,28 @@ fn events_have_names() {
 }
 
 #[test]
+fn types_of_rust_need_no_flags_but_debug_information() {
+    for flags in [&["-g", "-O"][..], &["-g"]] {
+        let folder = TempDir::new().unwrap();
+        let flags = [&["--edition=2024"], flags].concat();
+        let program = compile(folder.path(), &["rustc"], "trace-types.rs", &flags);
+        let (_, trace) = run(folder.path(), &[program.to_str().unwrap()]);
+        for parts in [
+            ["S$", ":trace_types::COUNTERS+28,4,", ",Counter.bytes,"],
+            ["S$", ":trace_types::COUNTERS+24,4,", ",Counter.calls,"],
+            ["S$", "@trace_types::", ",Box<Node>.key,"],
+            ["S$", "@trace_types::", ",Box<Node>.next,"],
+            ["L$", "@trace_types::", ",Vec<Particle>.mass,"],
+            ["S$", "@trace_types::", ",HashMap<u64, f32>."],
+            ["M$", "@trace_types::", ",8,[heap],String,"],
+        ] {
+            let has = |line: &str| parts.iter().all(|part| line.contains(part));
+            assert!(trace.lines().any(has), "{flags:?} {parts:?} in\n{trace}");
+        }
+    }
+}
+
+#[test]
 fn the_trace_of_another_tool_is_read() {
     let folder = TempDir::new().unwrap();
     fs::write(

@@ -98,13 +98,13 @@ fn compile(compiler: &str, source: &str, flags: &[&str], folder: &Path) -> PathB
     program
 }
 
-const RUST: [&str; 5] = [
+const RUST: [&str; 4] = [
     "--edition=2024",
     "-Copt-level=3",
-    "-Csymbol-mangling-version=v0",
     "--crate-name=types",
     "-Awarnings",
 ];
+const V0: &str = "-Csymbol-mangling-version=v0";
 
 /// Names of the types of each label's allocations, without repetitions.
 fn names(profile: &Profile, labels: &HashMap<String, Vec<usize>>, label: &str) -> Vec<String> {
@@ -122,7 +122,11 @@ fn names(profile: &Profile, labels: &HashMap<String, Vec<usize>>, label: &str) -
 fn rust_types_are_named_as_their_user_writes_them() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [
-        &["-g"][..],
+        &["-g", V0][..],
+        &["-Cdebuginfo=line-tables-only", V0],
+        &["-g", "-Copt-level=0", V0],
+        // Symbols have no generic arguments, unless the compiler is a later one.
+        &["-g"],
         &["-Cdebuginfo=line-tables-only"],
         &["-g", "-Copt-level=0"],
     ] {
@@ -179,74 +183,72 @@ fn rust_types_are_named_as_their_user_writes_them() {
 
 #[test]
 fn fields_and_places_are_told_by_debug_information() {
-    let folder = tempfile::tempdir().unwrap();
-    let program = compile(
-        "rustc",
-        "types.rs",
-        &[&RUST[..], &["-g"]].concat(),
-        folder.path(),
-    );
-    let (profile, labels) = profile(&program);
-    let layout = |label: &str| {
-        let site = &profile.sites[*labels[label].last().unwrap()];
-        let kind = &profile.types[site.type_id.unwrap() as usize];
-        let fields = kind.fields.iter();
-        let fields =
-            fields.map(|field| (&*field.name, &*field.type_name, field.offset, field.size));
-        (kind.size, fields.collect::<Vec<_>>())
-    };
-    let (size, fields) = layout("box");
-    assert_eq!(size, Some(24));
-    for expected in [
-        ("key", "u64"),
-        ("next", "Option<Box<Node>>"),
-        ("weight", "f32"),
-    ] {
-        assert!(
-            fields.iter().any(|field| (field.0, field.1) == expected),
-            "{fields:?}"
+    for mangling in [&[V0][..], &[]] {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = [&RUST[..], &["-g"], mangling].concat();
+        let program = compile("rustc", "types.rs", &flags, folder.path());
+        let (profile, labels) = profile(&program);
+        let layout = |label: &str| {
+            let site = &profile.sites[*labels[label].last().unwrap()];
+            let kind = &profile.types[site.type_id.unwrap() as usize];
+            let fields = kind.fields.iter();
+            let fields =
+                fields.map(|field| (&*field.name, &*field.type_name, field.offset, field.size));
+            (kind.size, fields.collect::<Vec<_>>())
+        };
+        let (size, fields) = layout("box");
+        assert_eq!(size, Some(24));
+        for expected in [
+            ("key", "u64"),
+            ("next", "Option<Box<Node>>"),
+            ("weight", "f32"),
+        ] {
+            assert!(
+                fields.iter().any(|field| (field.0, field.1) == expected),
+                "{fields:?}"
+            );
+        }
+        // Behind both counts.
+        let (size, mut counted) = layout("rc");
+        assert_eq!(size, Some(16 + 24));
+        let counts: Vec<_> = counted.drain(..2).map(|field| (field.0, field.2)).collect();
+        assert_eq!(counts, [("strong", 0), ("weak", 8)]);
+        let moved = fields
+            .iter()
+            .map(|field| (field.0, field.1, field.2 + 16, field.3));
+        assert_eq!(counted, moved.collect::<Vec<_>>());
+        // All variants of an enum, one over another.
+        let (size, mut fields) = layout("enum");
+        assert_eq!(size, Some(32));
+        fields.sort_unstable();
+        let names: Vec<_> = fields
+            .iter()
+            .map(|field| (field.0, field.1, field.3))
+            .collect();
+        let variants = [
+            ("Circle.radius", "f64", 8),
+            ("Named.0", "String", 24),
+            ("Named.1", "u8", 1),
+        ];
+        assert_eq!(names, variants);
+        let (size, fields) = layout("map");
+        let fields: Vec<_> = fields
+            .iter()
+            .map(|field| (field.0, field.1, field.3))
+            .collect();
+        assert_eq!(
+            (size, fields),
+            (Some(32), vec![("0", "String", 24), ("1", "u64", 8)])
         );
+        assert_eq!(layout("vec"), (Some(4), Vec::new()));
     }
-    // Behind both counts.
-    let (size, mut counted) = layout("rc");
-    assert_eq!(size, Some(16 + 24));
-    let counts: Vec<_> = counted.drain(..2).map(|field| (field.0, field.2)).collect();
-    assert_eq!(counts, [("strong", 0), ("weak", 8)]);
-    let moved = fields
-        .iter()
-        .map(|field| (field.0, field.1, field.2 + 16, field.3));
-    assert_eq!(counted, moved.collect::<Vec<_>>());
-    // All variants of an enum, one over another.
-    let (size, mut fields) = layout("enum");
-    assert_eq!(size, Some(32));
-    fields.sort_unstable();
-    let names: Vec<_> = fields
-        .iter()
-        .map(|field| (field.0, field.1, field.3))
-        .collect();
-    let variants = [
-        ("Circle.radius", "f64", 8),
-        ("Named.0", "String", 24),
-        ("Named.1", "u8", 1),
-    ];
-    assert_eq!(names, variants);
-    let (size, fields) = layout("map");
-    let fields: Vec<_> = fields
-        .iter()
-        .map(|field| (field.0, field.1, field.3))
-        .collect();
-    assert_eq!(
-        (size, fields),
-        (Some(32), vec![("0", "String", 24), ("1", "u64", 8)])
-    );
-    assert_eq!(layout("vec"), (Some(4), Vec::new()));
 }
 
 #[test]
 fn line_tables_suffice_for_places() {
     for flags in ["-g", "-Cdebuginfo=line-tables-only"] {
         let folder = tempfile::tempdir().unwrap();
-        let flags = [&RUST[..], &[flags]].concat();
+        let flags = [&RUST[..], &[flags, V0]].concat();
         let program = compile("rustc", "types.rs", &flags, folder.path());
         let (profile, labels) = profile(&program);
         let place = |label: &str| {
@@ -269,7 +271,7 @@ fn line_tables_suffice_for_places() {
 #[test]
 fn without_debug_information_the_symbol_table_names_functions() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = [&RUST[..], &["-Cdebuginfo=0", "-Cstrip=debuginfo"]].concat();
+    let flags = [&RUST[..], &["-Cdebuginfo=0", V0, "-Cstrip=debuginfo"]].concat();
     let (profile, labels) = profile(&compile("rustc", "types.rs", &flags, folder.path()));
     let site = &profile.sites[labels["vec"][0]];
     let place = &profile.frames[site.place.unwrap() as usize];
@@ -279,7 +281,7 @@ fn without_debug_information_the_symbol_table_names_functions() {
     );
     assert_eq!(names(&profile, &labels, "vec"), ["Vec<u32>"]);
 
-    let flags = [&RUST[..], &["-Cdebuginfo=0", "-Cstrip=symbols"]].concat();
+    let flags = [&RUST[..], &["-Cdebuginfo=0", V0, "-Cstrip=symbols"]].concat();
     let (profile, labels) = self::profile(&compile("rustc", "types.rs", &flags, folder.path()));
     let site = &profile.sites[labels["vec"][0]];
     let place = &profile.frames[site.place.unwrap() as usize];
