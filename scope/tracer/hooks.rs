@@ -282,53 +282,36 @@ unsafe extern "C" fn reallocarray(old: u64, count: u64, size: u64) -> u64 {
     block
 }
 
-/// As libc's.
-///
-/// # Safety
-///
-/// As libc's.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap(
-    address: u64,
-    len: u64,
-    protection: i32,
-    flags: i32,
-    fd: i32,
-    offset: u64,
-) -> u64 {
-    let ip = caller!();
-    let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
-    // SAFETY: the caller's.
-    let place = unsafe { quietly(8, [address, len, words[0], words[1], words[2], offset]) };
-    if place != u64::MAX {
-        tell(wire::MMAP, ip, place, len, None);
-    }
-    place
+macro_rules! mmap {
+    ($name:ident, $function:literal) => {
+        /// As libc's.
+        ///
+        /// # Safety
+        ///
+        /// As libc's.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(
+            address: u64,
+            len: u64,
+            protection: i32,
+            flags: i32,
+            fd: i32,
+            offset: u64,
+        ) -> u64 {
+            let ip = caller!();
+            let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
+            let words = [address, len, words[0], words[1], words[2], offset];
+            // SAFETY: the caller's.
+            let place = unsafe { quietly($function, words) };
+            if place != u64::MAX {
+                tell(wire::MMAP, ip, place, len, None);
+            }
+            place
+        }
+    };
 }
-
-/// As libc's.
-///
-/// # Safety
-///
-/// As libc's.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn mmap64(
-    address: u64,
-    len: u64,
-    protection: i32,
-    flags: i32,
-    fd: i32,
-    offset: u64,
-) -> u64 {
-    let ip = caller!();
-    let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
-    // SAFETY: the caller's.
-    let place = unsafe { quietly(15, [address, len, words[0], words[1], words[2], offset]) };
-    if place != u64::MAX {
-        tell(wire::MMAP, ip, place, len, None);
-    }
-    place
-}
+mmap!(mmap, 8);
+mmap!(mmap64, 15);
 
 /// As libc's.
 ///

@@ -236,6 +236,16 @@ fn add(zone: Zone) {
     insert(at, zone);
 }
 
+fn new(start: u64, end: u64, protection: u64, delta: i64) -> Zone {
+    Zone {
+        start,
+        end,
+        delta,
+        file: file::range(end - start),
+        protection,
+    }
+}
+
 /// Takes over memory that the program has: its content moves into the file. Other threads that
 /// store meanwhile fault, and wait for the lock.
 pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
@@ -243,13 +253,7 @@ pub(crate) fn take_over(start: u64, end: u64, protection: u64, delta: i64) {
         if !has_room() {
             return;
         }
-        let zone = Zone {
-            start,
-            end,
-            delta,
-            file: file::range(end - start),
-            protection,
-        };
+        let zone = new(start, end, protection, delta);
         let (len, alias) = (end - start, start.wrapping_add_signed(delta));
         let flags = sys::MAP_SHARED | sys::MAP_NORESERVE | sys::MAP_FIXED;
         let both = sys::PROT_READ | sys::PROT_WRITE;
@@ -291,13 +295,7 @@ pub(crate) fn fresh(start: u64, end: u64, protection: u64, delta: i64) -> bool {
         if !has_room() {
             return;
         }
-        let zone = Zone {
-            start,
-            end,
-            delta,
-            file: file::range(end - start),
-            protection,
-        };
+        let zone = new(start, end, protection, delta);
         match map_both(&zone) {
             true => add(zone),
             false => is_whole = false,
