@@ -10,10 +10,21 @@
 enum { PITCH = 32, MOST = 1 << 13 };
 extern char __executable_start;
 extern unsigned char made[MOST * PITCH];
+// Each a function: bytes that are no instruction keep those around them from being patched.
 __asm__(".pushsection .text\n"
         ".globl made\n"
         ".balign 4096\n"
-        "made: .skip 262144\n"
+        "made:\n"
+        ".altmacro\n"
+        ".macro piece number\n"
+        ".type made_\\number, @function\n"
+        "made_\\number: .skip 32\n"
+        ".endm\n"
+        ".set number, 0\n"
+        ".rept 8192\n"
+        "piece %number\n"
+        ".set number, number + 1\n"
+        ".endr\n"
         ".balign 4096\n"
         ".popsection\n");
 
