@@ -1,8 +1,14 @@
-"""Prints the executables that cargo has built. In: cargo's messages in JSON."""
+"""Prints the executables with tests that cargo has built of the packages that are named, but for
+those of its binaries and examples. In: cargo's messages in JSON."""
 import json
+import re
 import sys
 
 for line in sys.stdin:
-    executable = json.loads(line).get("executable")
-    if executable:
-        print(executable)
+    message = json.loads(line)
+    if not message.get("executable") or not {"lib", "test"} & set(message["target"]["kind"]):
+        continue
+    # `path+file:///folder#name@version`; without the name if the folder has it.
+    package = re.search(r"([^/#@]+)(@|#)[^#@]*$", message["package_id"])
+    if package and package[1] in sys.argv[1:]:
+        print(message["executable"])
