@@ -16,12 +16,11 @@ use super::program::{self, Program};
 use super::{CliError, fail, launch, runtime, signals, usage};
 use crate::profile::Run;
 use crate::symbols::demangle;
-use crate::trace::names::Names;
+use crate::trace::names::{Names, without_parameters};
 use crate::trace::reader::{Counts, Event, Maps, Reader};
 use crate::trace::server::Server;
 use crate::trace::text::{self, Form};
 use crate::trace::{import, wire};
-use crate::views::text::without_parameters;
 
 mod pages;
 

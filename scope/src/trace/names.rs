@@ -10,7 +10,7 @@ use super::wire;
 use crate::profile::{Frame, Type};
 use crate::symbols::{Loaded, Symbols, demangle, place};
 use crate::types::Types;
-use crate::views::text::{short_function, without_parameters};
+use crate::views::text::short_function;
 
 /// A function or variable at its place in the process.
 #[derive(Clone, Debug)]
@@ -425,6 +425,26 @@ fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// A function of C++ without the types of its parameters.
+pub(crate) fn without_parameters(name: &str) -> &str {
+    const NOT: [&str; 2] = ["(anonymous namespace)", "()("];
+    let mut depth = 0;
+    for (at, char) in name.char_indices() {
+        match char {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            '(' if depth == 0 && at > 0 => {
+                let is_name = NOT.iter().any(|it| name[at..].starts_with(it));
+                if !is_name && !name[..at].ends_with([' ', ':', '{']) {
+                    return &name[..at];
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -437,6 +457,28 @@ mod tests {
             len,
             from,
             ..Event::default()
+        }
+    }
+
+    #[test]
+    fn parameters_of_functions_are_cut() {
+        let cases = [
+            ("ns::insert(ns::node*, ns::list&)", "ns::insert"),
+            (
+                "ns::less::operator()(ns::node const&)",
+                "ns::less::operator()",
+            ),
+            (
+                "(anonymous namespace)::sum(int)",
+                "(anonymous namespace)::sum",
+            ),
+            (
+                "demo::map::<u32, fn(u8) -> u8>",
+                "demo::map::<u32, fn(u8) -> u8>",
+            ),
+        ];
+        for (name, text) in cases {
+            assert_eq!(without_parameters(name), text);
         }
     }
 

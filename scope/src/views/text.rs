@@ -113,26 +113,6 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// A function of C++ without the types of its parameters.
-pub(crate) fn without_parameters(name: &str) -> &str {
-    const NOT: [&str; 2] = ["(anonymous namespace)", "()("];
-    let mut depth = 0;
-    for (at, char) in name.char_indices() {
-        match char {
-            '<' => depth += 1,
-            '>' => depth -= 1,
-            '(' if depth == 0 && at > 0 => {
-                let is_name = NOT.iter().any(|it| name[at..].starts_with(it));
-                if !is_name && !name[..at].ends_with([' ', ':', '{']) {
-                    return &name[..at];
-                }
-            }
-            _ => {}
-        }
-    }
-    name
-}
-
 fn without_arguments(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;
@@ -349,28 +329,6 @@ mod tests {
         );
         assert_eq!(wrap("abcdefgh", 4, 2), ["abc…"]);
         assert_eq!(wrap("", 4, 2), [""]);
-    }
-
-    #[test]
-    fn parameters_of_functions_are_cut() {
-        let cases = [
-            ("ns::insert(ns::node*, ns::list&)", "ns::insert"),
-            (
-                "ns::less::operator()(ns::node const&)",
-                "ns::less::operator()",
-            ),
-            (
-                "(anonymous namespace)::sum(int)",
-                "(anonymous namespace)::sum",
-            ),
-            (
-                "demo::map::<u32, fn(u8) -> u8>",
-                "demo::map::<u32, fn(u8) -> u8>",
-            ),
-        ];
-        for (name, text) in cases {
-            assert_eq!(without_parameters(name), text);
-        }
     }
 
     #[test]
