@@ -102,8 +102,8 @@ impl File {
             .map(|it| (it.address(), it.size(), it.file_range().0))
             .collect();
         let place = |address: u64| {
-            let segment = { segments.iter() }
-                .find(|(start, size, _)| (*start..*start + *size).contains(&address));
+            let segment =
+                { segments.iter() }.find(|(start, size, _)| address.wrapping_sub(*start) < *size);
             segment.map(|(start, _, offset)| address - start + offset)
         };
         let mut starts = vec![0; bytes.len().div_ceil(64)];
@@ -112,12 +112,12 @@ impl File {
         for section in file.sections().filter(|it| it.kind() == SectionKind::Text) {
             let code = section.data().ok()?;
             let (offset, _) = section.file_range()?;
-            let (first, end) = (section.address(), section.address() + section.size());
-            let borders: Vec<u64> = [first]
-                .into_iter()
-                .chain(functions.range(first + 1..end).copied())
-                .chain([end])
-                .collect();
+            let first = section.address();
+            // A section may be empty, and what a damaged file says may be no address.
+            let end = first.checked_add(section.size())?;
+            let mut borders: Vec<u64> = functions.range(first..end).copied().collect();
+            borders.extend([first, end]);
+            borders.sort_unstable();
             for part in borders.windows(2) {
                 let within = |at: u64| usize::try_from(at - first).unwrap_or(usize::MAX);
                 let code = code.get(within(part[0])..within(part[1]))?;
@@ -224,6 +224,46 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_code_has_no_instructions() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let [source, library] = ["it.s", "it.so"].map(|name| folder.path().join(name));
+        fs::write(&source, ".text\n.data\n.globl it\nit: .quad 1\n").unwrap();
+        link(&source, &library);
+        let own = File::read(&library).unwrap();
+        assert!(own.starts.iter().all(|&word| word == 0));
+        // The size of no section goes beyond the last address; the file does not panic, either.
+        let mut bytes = fs::read(&library).unwrap();
+        let sections = usize::try_from(u64::from_le_bytes(bytes[40..48].try_into().unwrap()));
+        let (sections, count) = (sections.unwrap(), usize::from(bytes[60]));
+        for at in (0..count).map(|it| sections + it * 64) {
+            bytes[at + 16..at + 24].fill(0xff);
+        }
+        let damaged = folder.path().join("damaged.so");
+        fs::write(&damaged, &bytes).unwrap();
+        let damaged = File::read(&damaged);
+        assert!(damaged.is_none_or(|it| it.starts.iter().all(|&word| word == 0)));
+        for len in (0..bytes.len()).step_by(61) {
+            fs::write(&library, &bytes[..len]).unwrap();
+            let cut = File::read(&library);
+            assert!(cut.is_none_or(|it| it.starts.iter().all(|&word| word == 0)));
+        }
+    }
+
+    /// Makes a library of assembly.
+    fn link(source: &Path, library: &Path) {
+        let mut compiler = std::process::Command::new("cc");
+        compiler.args(["-shared", "-nostdlib", "-o"]);
+        assert!(
+            compiler
+                .arg(library)
+                .arg(source)
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    #[test]
     fn data_among_code_hides_nothing() {
         let folder = tempfile::TempDir::new().unwrap();
         let [source, library] = ["it.s", "it.so"].map(|name| folder.path().join(name));
@@ -247,12 +287,7 @@ mod tests {
                     nop
         ";
         fs::write(&source, text).unwrap();
-        let mut compiler = std::process::Command::new("cc");
-        compiler
-            .args(["-shared", "-nostdlib", "-o"])
-            .arg(&library)
-            .arg(&source);
-        assert!(compiler.status().unwrap().success());
+        link(&source, &library);
         let file = File::read(&library).unwrap();
         let bytes = fs::read(&library).unwrap();
         let object = object::File::parse(&*bytes).unwrap();
