@@ -236,6 +236,7 @@ fn add(zone: Zone) {
     insert(at, zone);
 }
 
+/// A zone with a part of the file of its own.
 fn new(start: u64, end: u64, protection: u64, delta: i64) -> Zone {
     Zone {
         start,

@@ -148,7 +148,12 @@ impl Names {
         let mut accessed: HashSet<usize> = HashSet::new();
         for event in events {
             if prefix(event.kind).is_none() {
-                accessed.extend(symbol_at(&self.variables, event.address));
+                let places = [event.address, event.from];
+                accessed.extend(
+                    places
+                        .iter()
+                        .filter_map(|&at| symbol_at(&self.variables, at)),
+                );
                 continue;
             }
             let key = stack_of(&event);
