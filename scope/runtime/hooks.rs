@@ -12,7 +12,7 @@ use super::arena::{LOCK, header};
 use super::chunks;
 use super::local::{Local, local};
 use super::real::{Real, early};
-use super::stacks::{self, UNKNOWN};
+use super::stacks::{self, Room, UNKNOWN};
 use super::sums::{Allocation, Detached};
 use super::unwind::Stack;
 use super::{regions, start, sys, unwind};
@@ -206,8 +206,11 @@ fn record(
             chunks::allocated(local, &new, from);
             return;
         }
-        let frames = &mut (*local).frames;
-        match unwind::stack(frames, stacks::memo(local), start::module) {
+        let Some(Room { memo, frames }) = stacks::room(local) else {
+            record_walked(local, &new, from);
+            return;
+        };
+        match unwind::stack(frames, Some(memo), start::module) {
             Stack::Known(site) => {
                 new.site = site;
                 chunks::allocated(local, &new, from);
@@ -220,6 +223,32 @@ fn record(
                 }
             }
         }
+    }
+}
+
+/// The same without a room for stacks.
+///
+/// # Safety
+///
+/// As for [`chunks::allocated`].
+#[cold]
+#[inline(never)]
+unsafe fn record_walked(local: *mut Local, new: &Allocation<'_>, from: Option<Detached>) {
+    let mut frames = [0; stacks::MAX_FRAMES];
+    if let Stack::Walked { len, .. } = unwind::stack(&mut frames, None, start::module) {
+        let (site, stack) = (0, &frames[..len]);
+        // SAFETY: what `allocated` asks for, the caller promises (`# Safety`).
+        unsafe {
+            chunks::allocated(
+                local,
+                &Allocation {
+                    site,
+                    stack,
+                    ..*new
+                },
+                from,
+            )
+        };
     }
 }
 

@@ -27,8 +27,8 @@ mod access {
 }
 
 // The block of a thread leads to these; the hot path does not follow it.
-mod unwind {
-    pub(crate) enum Memo {}
+mod stacks {
+    pub(crate) enum Room {}
 }
 mod regions {
     pub(crate) mod hot {

@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::regions::hot::State;
-use super::unwind::Memo;
+use super::stacks::Room;
 use crate::format::Window;
 
 /// Zeroed when the thread begins.
@@ -46,16 +46,15 @@ pub(crate) struct Local {
     pub(crate) gap: u64,
     pub(crate) random: u64,
     /// Its call stacks so far, or null before the first.
-    pub(crate) memo: *mut Memo,
+    pub(crate) stacks: *mut Room,
     /// Its open regions, or null before the first access; and whether there are none any more.
     pub(crate) track: *mut State,
     pub(crate) trackless: bool,
-    /// Where a call stack is put; used while `busy`.
-    pub(crate) frames: [u64; MAX_FRAMES],
 }
 
-/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
-pub(crate) const MAX_FRAMES: usize = 256;
+// With `LD_AUDIT`, or many libraries with variables of threads, the dynamic linker has little room
+// left for such variables of a library that is preloaded.
+const _: () = assert!(size_of::<Local>() <= 256);
 
 // Each thread's block, for this library alone.
 #[cfg(not(in_program))]

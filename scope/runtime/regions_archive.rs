@@ -24,6 +24,6 @@ mod regions {
 }
 
 // The block of a thread leads to one; the hot path does not follow it.
-mod unwind {
-    pub(crate) enum Memo {}
+mod stacks {
+    pub(crate) enum Room {}
 }

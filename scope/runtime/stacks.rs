@@ -183,32 +183,49 @@ pub(crate) unsafe fn new_site(path: u32) -> u32 {
     }
 }
 
-/// The calling thread's stacks so far, if there is room for them.
+/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
+pub(crate) const MAX_FRAMES: usize = 256;
+
+/// What a thread needs for its call stacks. All zeros is a room without any.
+#[repr(C)]
+pub(crate) struct Room {
+    pub(crate) memo: Memo,
+    /// Where a call stack is put; used while the thread is busy.
+    pub(crate) frames: [u64; MAX_FRAMES],
+}
+
+// The heap of a capture gives powers of two.
+const _: () = assert!(size_of::<Room>() <= 1 << 17);
+
+/// The calling thread's room, if there is memory for it and the thread does not end.
 ///
 /// # Safety
 ///
-/// `local` is the calling thread's, marked as busy; the capture is mapped.
+/// `local` is the calling thread's, marked as busy; the capture is mapped. What an earlier call
+/// returned is not used any more.
 #[inline(always)]
-pub(crate) unsafe fn memo<'a>(local: *mut Local) -> Option<&'a mut Memo> {
-    // SAFETY: the caller's.
+pub(crate) unsafe fn room<'a>(local: *mut Local) -> Option<&'a mut Room> {
+    // SAFETY: `local` is valid and this thread's (`# Safety`). The room that it names is the
+    // thread's own until `give_room`, which resets the pointer; no other reference to it is left.
     unsafe {
-        if (*local).memo.is_null() && (*local).endings == 0 {
-            first_memo(local);
+        if (*local).stacks.is_null() && (*local).endings == 0 {
+            first_room(local);
         }
-        (*local).memo.as_mut()
+        (*local).stacks.as_mut()
     }
 }
 
 /// # Safety
 ///
-/// As for [`memo`].
+/// As for [`room`].
 #[cold]
-unsafe fn first_memo(local: *mut Local) {
-    // SAFETY: by the lock; zeros are an empty one.
+unsafe fn first_room(local: *mut Local) {
+    // SAFETY: `take` needs the lock, which is held here; what it gives is nobody else's and zero,
+    // and zeros are a `Room`. `local` is this thread's (`# Safety`).
     LOCK.with(|| unsafe {
-        let place = take(size_of::<Memo>() as u64);
+        let place = take(size_of::<Room>() as u64);
         if place != 0 {
-            (*local).memo = at(place);
+            (*local).stacks = at(place);
         }
     });
 }
@@ -218,14 +235,15 @@ unsafe fn first_memo(local: *mut Local) {
 ///
 /// # Safety
 ///
-/// As for [`memo`].
-pub(crate) unsafe fn give_memo(local: *mut Local) {
-    // SAFETY: by the lock; the place is from `first_memo`.
+/// As for [`room`].
+pub(crate) unsafe fn give_room(local: *mut Local) {
+    // SAFETY: `give` needs the lock, which is held here; the place is one that `first_room` took,
+    // of this size, and with the pointer reset nobody uses it any more.
     LOCK.with(|| unsafe {
-        let memo = core::mem::replace(&mut (*local).memo, core::ptr::null_mut());
-        if !memo.is_null() {
-            let place = memo.expose_provenance() as u64 - BASE;
-            give(place, size_of::<Memo>() as u64);
+        let room = core::mem::replace(&mut (*local).stacks, core::ptr::null_mut());
+        if !room.is_null() {
+            let place = room.expose_provenance() as u64 - BASE;
+            give(place, size_of::<Room>() as u64);
         }
     });
 }

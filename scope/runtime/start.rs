@@ -378,7 +378,7 @@ unsafe fn begin_child() -> bool {
     unsafe {
         let busy = core::mem::replace(&mut (*local).busy, true);
         (*local).window = core::ptr::null_mut();
-        (*local).memo = core::ptr::null_mut();
+        (*local).stacks = core::ptr::null_mut();
         windows::forget();
         MANY.store(false, Ordering::Relaxed);
         LANES.store(1, Ordering::Relaxed);
@@ -508,7 +508,7 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             windows::end(local);
             (*local).endings += 1;
             if (*local).endings == 1 {
-                stacks::give_memo(local);
+                stacks::give_room(local);
             }
             (*local).busy = false;
             (*local).pausing = 0;

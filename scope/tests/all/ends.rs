@@ -353,6 +353,24 @@ fn a_library_that_the_user_preloads_stays() {
 }
 
 #[test]
+fn a_program_that_is_audited_starts() {
+    let folder = TempDir::new().unwrap();
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let library = compile(folder.path(), &["cc"], "library.c", &flags);
+    let run = Run::with(&["cat", "/dev/null"], |command| {
+        command.env("LD_AUDIT", &library);
+    });
+    assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
+    assert!(run.profile().total.allocations > 0);
+    let trace = ["trace", "-q", "-o", "a.trace", "echo", "hi"];
+    let mut tool = command(CCSCOPE);
+    let tool = tool.args(trace).current_dir(folder.path());
+    let output = tool.env("LD_AUDIT", &library).output().unwrap();
+    assert_eq!(text(&output.stdout), "hi\n", "{}", text(&output.stderr));
+    assert!(folder.path().join("a.trace").exists());
+}
+
+#[test]
 fn a_panic_while_a_value_is_dropped_passes_through() {
     let folder = TempDir::new().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/panics.rs");

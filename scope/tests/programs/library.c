@@ -10,3 +10,6 @@ void *make(void) {
     *(volatile char *)block = 1;
     return block;
 }
+
+// For `LD_AUDIT`.
+unsigned la_version(unsigned version) { return version; }
