@@ -214,7 +214,7 @@ pub(crate) struct Unshown(#[expect(dead_code, reason = "so that it has a size")]
 /// Used by the code of `#[derive(TreeNode)]`.
 #[doc(hidden)]
 pub mod derive {
-    pub use crate::split::far_box;
+    pub use crate::split::{Whole, far_box};
 
     use super::{Any, AnyLinks, AnyVisitor, Link, Links, Pointers, any};
     use crate::links::{Back, back};

@@ -225,8 +225,11 @@ pub use ccmorph_derive::TreeNode;
 /// Generics, bounds, lifetimes, visibility and attributes of fields stay. Write `#[split]` above
 /// `#[derive]`: both structs then have the derives, except [`TreeNode`], which only the node has.
 /// `repr(C)` holds for both, `repr(align)` for the node. `Debug` prints the cold fields within
-/// `cold`. Hot fields are dropped before cold ones. A clone's cold fields lie where the allocator
-/// puts them.
+/// `cold`. A clone's cold fields lie where the allocator puts them.
+///
+/// The node is `Send`, `Sync`, `Unpin`, `UnwindSafe` and `RefUnwindSafe` exactly if it would be
+/// without the split. For that the macro writes the `impl Unpin`, so you cannot. Without a table,
+/// fields are dropped in the order of the source.
 ///
 /// With a table, methods take it: `node.name(&table)`, and `fields.split_into(&mut table)` makes a
 /// node. A node does not free its entry: `table.remove(node.cold)` does.
@@ -234,8 +237,8 @@ pub use ccmorph_derive::TreeNode;
 /// # Errors
 ///
 /// Compile errors name the field or derive: one that does not exist, a `#[child]` that would be
-/// cold, `Copy`, a derived order that the move would change, other layouts than C's, cold fields no
-/// larger than the link.
+/// cold, `Copy`, an order of comparing or dropping that the move would change, other layouts than
+/// C's, cold fields no larger than the link.
 ///
 /// # Examples
 /// ```
@@ -293,9 +296,37 @@ pub use ccmorph_derive::TreeNode;
 /// ```
 ///
 /// ```compile_fail
-/// #[ccmorph::split(cold(name))]
-/// #[derive(PartialEq, PartialOrd)] // `name` would be compared last
-/// struct Node { name: String, key: u64 }
+/// #[ccmorph::split(cold(name, notes))]
+/// #[derive(PartialEq, PartialOrd)] // `notes` would be compared before `key`
+/// struct Node { name: String, key: u64, notes: String }
+/// ```
+///
+/// ```compile_fail,E0080
+/// #[ccmorph::split(cold(name, notes))] // `notes` would be dropped before `keys`
+/// struct Node { name: String, keys: Vec<u64>, notes: String }
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[ccmorph::split(cold(name, pin))]
+/// struct Node { key: u64, name: String, pin: std::marker::PhantomPinned }
+/// fn moves(node: impl Unpin) {}
+/// moves(Node::from(NodeFields { key: 1, name: String::new(), pin: std::marker::PhantomPinned }));
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[ccmorph::split(cold(name, owner), cold = "table")]
+/// struct Node { key: u64, name: String, owner: std::rc::Rc<u64> }
+/// fn sends<T: Send>() {}
+/// sends::<Node>(); // its number stands for an `Rc`
+/// ```
+///
+/// ```compile_fail,E0597
+/// #[ccmorph::split(cold(slot))] // invariant in the lifetime, as `slot` is
+/// struct Node<'a> { key: u64, slot: (std::cell::Cell<&'a str>, u64) }
+/// fn stores<'a>(node: &Node<'a>, text: &'a str) { node.slot().0.set(text) }
+/// let node = Node::from(NodeFields { key: 1, slot: (std::cell::Cell::new("long"), 1) });
+/// { let text = String::from("short"); stores(&node, &text); }
+/// node.slot();
 /// ```
 ///
 /// ```compile_fail

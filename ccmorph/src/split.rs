@@ -17,7 +17,8 @@ pub struct ColdTable<C> {
 /// has the index of an entry that was removed.
 pub struct ColdIndex<C> {
     number: u32,
-    _of: PhantomData<fn() -> C>,
+    /// A node has the auto traits that it would have with the fields in it.
+    _of: PhantomData<C>,
 }
 
 impl<C> ColdTable<C> {
@@ -93,6 +94,11 @@ impl<C> fmt::Debug for ColdIndex<C> {
         f.debug_tuple("ColdIndex").field(&self.number).finish()
     }
 }
+
+/// Has the auto traits of what was split. The lifetime makes conditions on it generic.
+#[doc(hidden)]
+#[expect(missing_debug_implementations, reason = "nobody has one")]
+pub struct Whole<'any, T>(PhantomData<(&'any (), T)>);
 
 /// A box away from what is allocated around it.
 #[doc(hidden)]

@@ -9,21 +9,26 @@
 //!     fn name(&self) -> &String { .. }
 //!     fn name_mut(&mut self) -> &mut String { .. }
 //! }
+//! impl<'a, K> Unpin for Node<K> where Whole<'a, NodeFields<K>>: Unpin {}
 //! const _: () = assert!(size_of::<NodeCold>() > size_of::<Box<NodeCold>>()); // without parameters
 //! ```
+//!
+//! The link stands where the first cold field stood. So fields are dropped and compared in the order
+//! of the source where the cold ones stand together. A box has all auto traits of what is in it,
+//! except that it is always `Unpin`; the last `impl` takes that back.
 //!
 //! With `cold = "table"` the link is a `ColdIndex`, `NodeFields::split_into` takes the place of
 //! `From`, and accessors take the table. Conditions (`#[cfg]`) go wherever their field goes.
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, DeriveInput, Error, Field, Fields, GenericParam, Generics, LitStr, Meta, Path,
-    Result, Token, Visibility, parenthesized, parse_quote,
+    Attribute, DeriveInput, Error, Field, Fields, GenericParam, Generics, LitStr, Meta, MetaList,
+    Path, Result, Token, Type, Visibility, parenthesized, parse_quote,
 };
 
 use crate::{fields_of, own_name};
@@ -111,8 +116,9 @@ pub(crate) fn split(arguments: &Arguments, item: &DeriveInput) -> Result<TokenSt
     let structs = split.structs()?;
     let construction = split.construction();
     let accessors = arguments.has_accessors.then(|| split.accessors());
-    let check = split.check();
-    Ok(quote!(#structs #construction #accessors #check))
+    let unpin = split.unpin();
+    let checks = [split.check_size(), split.check_drops()];
+    Ok(quote!(#structs #construction #accessors #unpin #(#checks)*))
 }
 
 /// A struct that is to be split.
@@ -127,6 +133,8 @@ struct Split<'a> {
     cold: Ident,
     whole: Ident,
     cold_generics: Generics,
+    /// What stands in place of `Self` outside the hot struct.
+    self_type: TokenStream,
 }
 
 impl<'a> Split<'a> {
@@ -168,10 +176,17 @@ impl<'a> Split<'a> {
                 return Err(Error::new_spanned(attribute, message));
             }
         }
+        let (_, own_generics, _) = item.generics.split_for_impl();
+        let self_type = quote!(#hot #own_generics);
+        let cold_types: Vec<TokenStream> = cold_fields
+            .iter()
+            .map(|field| without_self(field.ty.to_token_stream(), &self_type))
+            .collect();
         Ok(Split {
             arguments,
             item,
-            cold_generics: generics_of(&item.generics, &cold_fields),
+            cold_generics: generics_of(&item.generics, cold_types),
+            self_type,
             all_fields,
             cold_fields,
             hot_fields,
@@ -194,6 +209,14 @@ impl<'a> Split<'a> {
         } else {
             quote!(::std::boxed::Box<#cold>)
         }
+    }
+
+    /// How many hot fields stand before the link: those before the first cold one.
+    fn link_place(&self) -> usize {
+        let fields = self.all_fields.iter();
+        fields
+            .take_while(|field| !self.arguments.is_cold(field))
+            .count()
     }
 
     fn structs(&self) -> Result<TokenStream> {
@@ -221,10 +244,19 @@ impl<'a> Split<'a> {
         let first = visibilities.next();
         let text = |vis: &Visibility| vis.to_token_stream().to_string();
         let link_vis = first.filter(|first| visibilities.all(|other| text(other) == text(first)));
-        let all_fields = self.all_fields.iter().map(|field| {
-            let (attributes, Field { vis, ident, ty, .. }) = (carried(field), field);
+        let elsewhere = |field: &Field, attributes: Vec<&Attribute>| {
+            let Field { vis, ident, ty, .. } = field;
+            let ty = without_self(ty.to_token_stream(), &self.self_type);
             quote!(#(#attributes)* #vis #ident: #ty)
-        });
+        };
+        let all_fields = self.all_fields.iter();
+        let all_fields = all_fields.map(|field| elsewhere(field, carried(field).collect()));
+        let cold_fields = cold_fields
+            .iter()
+            .map(|field| elsewhere(field, field.attrs.iter().collect()));
+        let elsewhere_where = without_self(where_clause.to_token_stream(), &self.self_type);
+        let cold_where = without_self(cold_where.to_token_stream(), &self.self_type);
+        let (before, after) = hot_fields.split_at(self.link_place());
         let link_doc = match self.arguments.is_table {
             true => format!("The number of the [cold fields]({cold}) in their table."),
             false => format!("The [cold fields]({cold})."),
@@ -234,9 +266,10 @@ impl<'a> Split<'a> {
         Ok(quote! {
             #(#on_hot)*
             #vis struct #hot #generics #where_clause {
-                #(#hot_fields,)*
+                #(#before,)*
                 #[doc = #link_doc]
                 #link_vis cold: #link,
+                #(#after,)*
             }
 
             #[doc = #cold_doc]
@@ -247,7 +280,7 @@ impl<'a> Split<'a> {
 
             #[doc = #whole_doc]
             #[allow(dead_code)]
-            #vis struct #whole #generics #where_clause {
+            #vis struct #whole #generics #elsewhere_where {
                 #(#all_fields,)*
             }
         })
@@ -365,7 +398,7 @@ impl<'a> Split<'a> {
 
     /// A link that is as large as what it leads to saves nothing. Sizes of structs with parameters
     /// are not known here.
-    fn check(&self) -> Option<TokenStream> {
+    fn check_size(&self) -> Option<TokenStream> {
         let (cold, link) = (&self.cold, self.link());
         let message = "the cold fields are no larger than the link to them";
         self.item.generics.params.is_empty().then(|| {
@@ -378,49 +411,147 @@ impl<'a> Split<'a> {
         })
     }
 
+    /// `Unpin` as without the split. An entry of a table is known to its index's type instead.
+    fn unpin(&self) -> Option<TokenStream> {
+        let Split { hot, whole, .. } = self;
+        let (_, generics, where_clause) = self.item.generics.split_for_impl();
+        let mut of_impl = self.item.generics.clone();
+        // With a parameter in it, a condition may be false where the struct has none.
+        of_impl.params.insert(0, parse_quote!('__ccmorph_whole));
+        let (impl_generics, ..) = of_impl.split_for_impl();
+        let conditions = where_clause.map(|it| it.predicates.iter()).into_iter();
+        let conditions = conditions.flatten();
+        (!self.arguments.is_table).then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics ::core::marker::Unpin for #hot #generics
+                where
+                    #(#conditions,)*
+                    ::ccmorph::__derive::Whole<'__ccmorph_whole, #whole #generics>:
+                        ::core::marker::Unpin,
+                {}
+            }
+        })
+    }
+
+    /// The link is dropped where the first cold field was. A later cold field may not have waited
+    /// for a hot one: the destructor of one may use what the other holds.
+    fn check_drops(&self) -> Option<TokenStream> {
+        let hot = own_name("hot", Span::mixed_site());
+        let message = "a hot field that is dropped stands between cold ones, which are dropped \
+            together: declare the cold fields one after the other";
+        let steps = self.all_fields[self.link_place()..].iter().map(|field| {
+            let (conditions, needs_drop) = (conditions(field), self.needs_drop(field));
+            let step = match self.arguments.is_cold(field) {
+                true => quote!(::core::assert!(!(#hot && #needs_drop), #message)),
+                false => quote!(#hot = #hot || #needs_drop),
+            };
+            quote!(#(#conditions)* { #step; })
+        });
+        // A table is dropped apart from the nodes.
+        (self.is_scattered() && !self.arguments.is_table).then(|| {
+            quote! {
+                #[allow(unused, clippy::all)]
+                const _: () = {
+                    let mut #hot = false;
+                    #(#steps)*
+                };
+            }
+        })
+    }
+
+    /// An expression of the field's type: whether values have anything to drop. Of one that names
+    /// parameters it is not known.
+    fn needs_drop(&self, field: &Field) -> TokenStream {
+        if is_plain(&field.ty) {
+            return quote!(false);
+        }
+        let params = &self.item.generics.params;
+        let lifetimes = params.iter().filter_map(|param| match param {
+            GenericParam::Lifetime(it) => Some(it.lifetime.ident.clone()),
+            _ => None,
+        });
+        let lifetimes: HashSet<Ident> = lifetimes.collect();
+        let mut named = HashSet::new();
+        names(field.ty.to_token_stream(), &mut named);
+        let mut others = params.iter().map(name_of);
+        if others.any(|name| !lifetimes.contains(&name) && named.contains(&name)) {
+            return quote!(true);
+        }
+        let ty = without_self(field.ty.to_token_stream(), &self.self_type);
+        let mut named = HashSet::new();
+        names(ty.clone(), &mut named);
+        let mut params = params.iter().map(name_of);
+        if params.any(|name| !lifetimes.contains(&name) && named.contains(&name)) {
+            return quote!(true);
+        }
+        let long = Ident::new("static", Span::mixed_site());
+        let ty = replaced(ty, &|name| {
+            lifetimes.contains(name).then(|| long.to_token_stream())
+        });
+        quote!(::core::mem::needs_drop::<#ty>())
+    }
+
     fn attributes(&self) -> Result<Attributes> {
         let mut found = Attributes {
             hot: self.item.attrs.clone(),
             cold: Vec::new(),
         };
         for attribute in &self.item.attrs {
-            if attribute.path().is_ident("derive") {
-                found.cold.push(self.derive(attribute)?);
-            } else if attribute.path().is_ident("repr") {
-                found.cold.extend(repr(attribute)?);
-            } else if !is_one_of(attribute.path(), &HOT_ATTRIBUTES) {
-                found.cold.push(attribute.clone());
+            if let Some(meta) = self.on_cold(&attribute.meta)? {
+                found.cold.push(parse_quote!(#[#meta]));
             }
         }
         Ok(found)
     }
 
+    /// What of an attribute of the struct holds for the cold one.
+    fn on_cold(&self, meta: &Meta) -> Result<Option<TokenStream>> {
+        if meta.path().is_ident("cfg_attr") {
+            let list = Punctuated::<Meta, Token![,]>::parse_terminated;
+            let mut list = meta.require_list()?.parse_args_with(list)?.into_iter();
+            let condition = list.next();
+            let mut kept = Vec::new();
+            for meta in list {
+                kept.extend(self.on_cold(&meta)?);
+            }
+            return Ok((!kept.is_empty()).then(|| quote!(cfg_attr(#condition, #(#kept),*))));
+        }
+        Ok(if meta.path().is_ident("derive") {
+            Some(self.derive(meta.require_list()?)?)
+        } else if meta.path().is_ident("repr") {
+            repr(meta.require_list()?)?
+        } else {
+            let is_kept = !is_one_of(meta.path(), &HOT_ATTRIBUTES);
+            is_kept.then(|| meta.to_token_stream())
+        })
+    }
+
     /// The derives of the cold struct.
-    fn derive(&self, attribute: &Attribute) -> Result<Attribute> {
-        let derives = attribute.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated)?;
+    fn derive(&self, list: &MetaList) -> Result<TokenStream> {
+        let derives = list.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated)?;
         for path in &derives {
             let message = if is_one_of(path, &["Copy"]) {
                 "a struct that owns its cold fields cannot be copied"
             } else if self.arguments.is_table && is_one_of(path, &VALUE_DERIVES) {
                 "this would be of the number in the table, not of the fields: implement it by hand"
-            } else if is_one_of(path, &["Ord", "PartialOrd"]) && self.order_changes() {
-                "a cold field stands before hot ones, and behind the link it would be compared \
-                 last: declare it last, or implement the order by hand"
+            } else if is_one_of(path, &["Ord", "PartialOrd"]) && self.is_scattered() {
+                "a hot field stands between cold ones, which are compared together: declare the \
+                 cold fields one after the other, or implement the order by hand"
             } else {
                 continue;
             };
             return Err(Error::new_spanned(path, message));
         }
         let cold = derives.iter().filter(|path| !is_one_of(path, &HOT_DERIVES));
-        Ok(parse_quote!(#[derive(#(#cold),*)]))
+        Ok(quote!(derive(#(#cold),*)))
     }
 
-    fn order_changes(&self) -> bool {
-        let is_cold = self
-            .all_fields
-            .iter()
-            .map(|field| self.arguments.is_cold(field));
-        !is_cold.is_sorted()
+    /// Whether a hot field stands between cold ones.
+    fn is_scattered(&self) -> bool {
+        let behind = &self.all_fields[self.link_place()..];
+        let mut behind = behind.iter().map(|field| self.arguments.is_cold(field));
+        behind.by_ref().any(|is_cold| !is_cold) && behind.any(|is_cold| is_cold)
     }
 }
 
@@ -431,8 +562,8 @@ struct Attributes {
 }
 
 /// What of it holds for the cold struct, too: C's order. Alignment is the hot one's.
-fn repr(attribute: &Attribute) -> Result<Option<Attribute>> {
-    let list = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
+fn repr(list: &MetaList) -> Result<Option<TokenStream>> {
+    let list = list.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
     let other = list
         .iter()
         .find(|repr| !is_one_of(repr.path(), &["C", "align"]));
@@ -441,7 +572,7 @@ fn repr(attribute: &Attribute) -> Result<Option<Attribute>> {
         return Err(Error::new_spanned(other, message));
     }
     let is_c = list.iter().any(|repr| repr.path().is_ident("C"));
-    Ok(is_c.then(|| parse_quote!(#[repr(C)])))
+    Ok(is_c.then(|| quote!(repr(C))))
 }
 
 /// Whether it ends with one of the names.
@@ -451,20 +582,15 @@ fn is_one_of(path: &Path, names: &[&str]) -> bool {
 }
 
 /// The parameters that the fields name, with the bounds that name no others.
-fn generics_of(generics: &Generics, fields: &[&Field]) -> Generics {
+fn generics_of(generics: &Generics, fields: Vec<TokenStream>) -> Generics {
     let mut used = HashSet::new();
     for field in fields {
-        names(field.ty.to_token_stream(), &mut used);
+        names(field, &mut used);
     }
-    let of = |param: &GenericParam| match param {
-        GenericParam::Type(it) => it.ident.clone(),
-        GenericParam::Const(it) => it.ident.clone(),
-        GenericParam::Lifetime(it) => it.lifetime.ident.clone(),
-    };
     let unused: HashSet<Ident> = generics
         .params
         .iter()
-        .map(of)
+        .map(name_of)
         .filter(|name| !used.contains(name))
         .collect();
     let is_known = |tokens: TokenStream| {
@@ -476,7 +602,7 @@ fn generics_of(generics: &Generics, fields: &[&Field]) -> Generics {
     let params = kept
         .params
         .into_iter()
-        .filter(|param| !unused.contains(&of(param)));
+        .filter(|param| !unused.contains(&name_of(param)));
     kept.params = params
         .map(|mut param| {
             match &mut param {
@@ -504,6 +630,38 @@ fn generics_of(generics: &Generics, fields: &[&Field]) -> Generics {
             .collect();
     }
     kept
+}
+
+fn name_of(param: &GenericParam) -> Ident {
+    match param {
+        GenericParam::Type(it) => it.ident.clone(),
+        GenericParam::Const(it) => it.ident.clone(),
+        GenericParam::Lifetime(it) => it.lifetime.ident.clone(),
+    }
+}
+
+/// Whether it is seen from the type that there is nothing to drop.
+fn is_plain(ty: &Type) -> bool {
+    matches!(ty, Type::Reference(_) | Type::Ptr(_) | Type::FnPtr(_))
+        || matches!(ty, Type::Path(it) if is_one_of(&it.path, &["PhantomData", "PhantomPinned"]))
+}
+
+fn without_self(tokens: TokenStream, self_type: &TokenStream) -> TokenStream {
+    replaced(tokens, &|name| (name == "Self").then(|| self_type.clone()))
+}
+
+/// The tokens with other names.
+fn replaced(tokens: TokenStream, new: &dyn Fn(&Ident) -> Option<TokenStream>) -> TokenStream {
+    let tokens = tokens.into_iter().map(|token| match token {
+        TokenTree::Group(group) => {
+            let mut made = Group::new(group.delimiter(), replaced(group.stream(), new));
+            made.set_span(group.span());
+            TokenTree::Group(made).into()
+        }
+        TokenTree::Ident(name) => new(&name).unwrap_or_else(|| name.into_token_stream()),
+        token => token.into(),
+    });
+    tokens.collect()
 }
 
 /// All names in the tokens; lifetimes without their apostrophe.

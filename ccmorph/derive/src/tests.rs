@@ -60,26 +60,36 @@ fn splits_that_make_no_sense_point_at_the_field() {
 #[test]
 fn derives_that_would_mean_something_else_are_pointed_at() {
     let refused = |arguments, item: &str, at, message| {
-        let item = format!("{item} struct Node {{ name: String, key: u64 }}");
+        let item = format!("{item} struct Node {{ name: String, key: u64, text: String }}");
         refused(split_of, arguments, &item, at, message);
     };
-    refused("cold(name)", "#[derive(Copy)]", "Copy", "cannot be copied");
     refused(
-        "cold(name)",
+        "cold(name, text)",
+        "#[derive(Copy)]",
+        "Copy",
+        "cannot be copied",
+    );
+    refused(
+        "cold(name, text)",
         "#[derive(Debug, PartialOrd)]",
         "PartialOrd",
-        "compared last",
+        "between cold ones",
     );
-    let table = "cold(name), cold = \"table\"";
+    let table = "cold(name, text), cold = \"table\"";
     refused(
         table,
         "#[derive(Debug, Hash)]",
         "Hash",
         "number in the table",
     );
-    refused("cold(name)", "#[repr(packed)]", "packed", "alignment");
-    // Where the cold fields come last, the order stays.
-    let ordered = "#[derive(PartialOrd)] struct Node { key: u64, name: String }";
+    refused("cold(name, text)", "#[repr(packed)]", "packed", "alignment");
+    // Under a condition, too.
+    let packed = "#[cfg_attr(all(), must_use, repr(C, packed))]";
+    refused("cold(name, text)", packed, "packed", "alignment");
+    let copied = "#[cfg_attr(all(), cfg_attr(all(), derive(Copy)))]";
+    refused("cold(name, text)", copied, "Copy", "cannot be copied");
+    // Where the cold fields stand together, the order stays.
+    let ordered = "#[derive(PartialOrd)] struct Node { a: u8, name: String, b: u8 }";
     assert!(split_of("cold(name)", ordered).is_ok());
 }
 

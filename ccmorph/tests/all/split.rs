@@ -1,9 +1,13 @@
 //! `#[split]` and `#[field_order]`: what both structs are, and that they behave as one did.
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::marker::PhantomData;
+use std::marker::{PhantomData, PhantomPinned};
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::rc::Rc;
+use std::sync::MutexGuard;
 
 use ccmalloc::{near, unhinted, watch};
 use ccmorph::{ColdTable, TreeNode, ccmorph, field_order, split};
@@ -319,4 +323,205 @@ fn orders_of_fields_are_those_of_the_source() {
     assert_eq!(at.map(|at| at - start), [0, 8, 16]);
     assert_eq!((it.small, it.large, it.last), (1, 2, 3));
     assert_eq!((Generic("a", 4).0, Generic("a", 4).1), ("a", 4));
+}
+
+/// Whether a type has a trait; for a trait that is not there, the constant of all types is found.
+macro_rules! has {
+    ($type:ty: $trait:path) => {{
+        #[allow(dead_code, reason = "of types that have the trait")]
+        trait Not {
+            const HAS: bool = false;
+        }
+        impl<T: ?Sized> Not for T {}
+        struct Is<T: ?Sized>(PhantomData<T>);
+        #[allow(dead_code, reason = "of types that lack the trait")]
+        impl<T: ?Sized + $trait> Is<T> {
+            const HAS: bool = true;
+        }
+        Is::<$type>::HAS
+    }};
+}
+
+macro_rules! auto_traits {
+    ($type:ty) => {
+        [
+            has!($type: Send),
+            has!($type: Sync),
+            has!($type: Unpin),
+            has!($type: UnwindSafe),
+            has!($type: RefUnwindSafe),
+        ]
+    };
+}
+
+struct Whole<H, C> {
+    _hot: H,
+    _cold: C,
+}
+
+#[split(cold(cold_one, pad), no_accessors)]
+#[allow(dead_code, reason = "a type to ask about")]
+struct Boxed<H, C> {
+    hot: H,
+    cold_one: C,
+    pad: [u64; 2],
+}
+
+#[split(cold(cold_one, pad), cold = "table")]
+#[allow(dead_code, reason = "a type to ask about")]
+struct Tabled<H, C> {
+    hot: H,
+    cold_one: C,
+    pad: [u64; 2],
+}
+
+/// A node that holds others, without a parameter.
+#[split(cold(pin, others))]
+struct Pinned {
+    key: u64,
+    pin: PhantomPinned,
+    others: Vec<(Self, *const Self)>,
+}
+
+#[test]
+fn auto_traits_are_those_of_all_fields() {
+    macro_rules! same {
+        ($($type:ty),* $(,)?) => {$(
+            let traits = auto_traits!(Whole<u8, $type>);
+            assert_eq!(auto_traits!(Boxed<u8, $type>), traits, "cold {}", stringify!($type));
+            assert_eq!(auto_traits!(Boxed<$type, u8>), traits, "hot {}", stringify!($type));
+            assert_eq!(auto_traits!(Tabled<u8, $type>), traits, "table {}", stringify!($type));
+        )*};
+    }
+    same!(
+        u8,
+        String,
+        PhantomPinned,
+        Rc<u8>,
+        Cell<u8>,
+        *const u8,
+        &'static Cell<u8>,
+        &'static mut u8,
+        MutexGuard<'static, u8>,
+        Box<dyn Send>,
+        Box<dyn Fn() + Sync + Unpin>,
+        Option<Box<PhantomPinned>>,
+        PhantomData<(Rc<u8>, PhantomPinned)>,
+    );
+    assert!(has!(Boxed<u8, u8>: Unpin) && !has!(Boxed<u8, PhantomPinned>: Unpin));
+    assert!(!has!(Pinned: Unpin) && !has!(Pinned: Send) && has!(Node: Unpin));
+    let one = PinnedFields {
+        key: 1,
+        pin: PhantomPinned,
+        others: Vec::new(),
+    };
+    assert_eq!((Pinned::from(one).key, size_of::<Pinned>()), (1, 16));
+}
+
+#[test]
+fn lifetimes_may_shrink_and_grow_as_without_the_split() {
+    #[split(cold(text, pad))]
+    struct Shrinks<'a> {
+        key: u8,
+        text: &'a str,
+        pad: u64,
+    }
+    #[split(cold(take, pad), cold = "table")]
+    struct Grows<'a, T> {
+        key: u8,
+        take: PhantomData<fn(&'a T)>,
+        pad: [u64; 2],
+    }
+    fn shrinks<'a>(it: Shrinks<'static>, _: &'a str) -> Shrinks<'a> {
+        it
+    }
+    fn grows<'a>(it: Grows<'a, &'a str>) -> Grows<'static, &'static str> {
+        it
+    }
+    let text = String::from("text");
+    let (key, pad) = (1, [2; 2]);
+    let mut table = ColdTable::new();
+    let one = GrowsFields {
+        key,
+        take: PhantomData,
+        pad,
+    };
+    assert_eq!(grows(one.split_into(&mut table)).key, key);
+    // What borrows may be dropped after what it borrows, as boxes have no destructor of their own.
+    let mut late = None;
+    let short = String::from("short");
+    let one = ShrinksFields {
+        key,
+        text: "long",
+        pad: pad[0],
+    };
+    late = late.or(Some(shrinks(Shrinks::from(one), &text)));
+    *late.as_mut().unwrap().text_mut() = &short;
+    assert_eq!((late.unwrap().key, short.len()), (key, 5));
+}
+
+thread_local! {
+    static DROPPED: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+struct Says(char);
+
+impl Drop for Says {
+    fn drop(&mut self) {
+        DROPPED.with_borrow_mut(|all| all.push(self.0));
+    }
+}
+
+#[test]
+#[expect(dead_code, reason = "that fields are dropped counts")]
+fn fields_are_dropped_and_compared_in_the_order_of_the_source() {
+    #[split(cold(b, pad, c), no_accessors)]
+    struct Ordered {
+        a: Says,
+        b: Says,
+        pad: [u64; 2],
+        c: Says,
+        d: Says,
+    }
+    // Between cold fields are some that are not dropped, and cold ones that are not come later.
+    #[split(cold(a, c, pad), no_accessors)]
+    struct Scattered<'a, T, const N: usize> {
+        a: Says,
+        b: (u8, &'a str),
+        c: [Says; 1],
+        of: PhantomData<T>,
+        d: [T; N],
+        pad: &'a T,
+    }
+    let [a, b, c, d] = ['a', 'b', 'c', 'd'].map(Says);
+    let pad = [0; 2];
+    drop(Ordered::from(OrderedFields { a, b, pad, c, d }));
+    let [a, c, d, last] = ['e', 'f', 'g', '-'].map(Says);
+    let it = Scattered::from(ScatteredFields {
+        a,
+        b: (1, "b"),
+        c: [c],
+        of: PhantomData,
+        d: [d],
+        pad: &last,
+    });
+    assert_eq!((it.b, it.of, it.cold.pad.0), ((1, "b"), PhantomData, '-'));
+    drop(it);
+    drop(last);
+    assert_eq!(DROPPED.take(), "abcdefg-");
+
+    #[split(cold(b, text))]
+    #[cfg_attr(all(), derive(PartialEq, PartialOrd))]
+    #[cfg_attr(any(), repr(C))]
+    struct Compared {
+        a: u8,
+        b: u64,
+        text: &'static str,
+        c: u8,
+    }
+    let make = |b, c| {
+        let (a, text) = (0, "");
+        Compared::from(ComparedFields { a, b, text, c })
+    };
+    assert!(make(2, 1) > make(1, 2) && make(1, 2) > make(1, 1));
 }
