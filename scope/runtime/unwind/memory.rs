@@ -2,8 +2,9 @@
 //!
 //! A wrong rule leads anywhere. So a page is asked for before the first read, and pages known to
 //! be readable are kept in a small table. What only a guess led to is read by the kernel: it may
-//! be the stack of a thread that ends just now.
+//! be the stack of a thread that ends just now. The kernel reads several frames at once.
 
+use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -24,11 +25,20 @@ pub(super) enum Trust {
     Guess,
 }
 
+/// Words that the kernel reads at once: a call of it costs as much as 4 KiB that it copies.
+const COPIED: usize = 128;
+/// Of these so many are below the word that is asked for. The next may be there.
+const BELOW: u64 = 8;
+
 /// Reads words, most of them from one page.
 #[derive(Debug)]
 pub(super) struct Reader {
     /// The page of the last read.
     page: u64,
+    /// What the kernel has read: the first `copied` words are those from `copy_start` on.
+    copy: [MaybeUninit<u64>; COPIED],
+    copy_start: u64,
+    copied: usize,
 }
 
 impl Reader {
@@ -36,13 +46,16 @@ impl Reader {
     pub(super) fn new(sp: u64) -> Self {
         Reader {
             page: sp >> PAGE_BITS,
+            copy: [MaybeUninit::uninit(); COPIED],
+            copy_start: 0,
+            copied: 0,
         }
     }
 
     /// The aligned word at `address`, or `None` if it cannot be read.
     pub(super) fn word(&mut self, address: u64, trust: Trust) -> Option<u64> {
         if trust == Trust::Guess {
-            return read_by_kernel(address);
+            return self.word_by_kernel(address);
         }
         let page = address >> PAGE_BITS;
         if page != self.page && !self.turn(page) {
@@ -74,27 +87,47 @@ impl Reader {
         }
         there
     }
-}
 
-/// The aligned word at `address`, by `process_vm_readv` on this process, which fails where a load
-/// would be a fault.
-#[cold]
-fn read_by_kernel(address: u64) -> Option<u64> {
-    const GETPID: u64 = 39;
-    const PROCESS_VM_READV: u64 = 310;
-    if !address.is_multiple_of(8) {
-        return None;
+    /// The aligned word at `address`, by `process_vm_readv` on this process, which fails where a
+    /// load would be a fault.
+    fn word_by_kernel(&mut self, address: u64) -> Option<u64> {
+        if !address.is_multiple_of(8) {
+            return None;
+        }
+        let index = |start| usize::try_from(address.wrapping_sub(start) / 8).ok();
+        let known = index(self.copy_start).filter(|&index| index < self.copied);
+        let index = known.or_else(|| {
+            self.refill(address);
+            index(self.copy_start).filter(|&index| index < self.copied)
+        })?;
+        // SAFETY: the kernel has written the first `copied` words, and `index` is less.
+        Some(unsafe { self.copy.get(index)?.assume_init() })
     }
-    let mut word = 0_u64;
-    let into = [(&raw mut word).expose_provenance() as u64, 8];
-    let from = [address, 8];
-    let [into, from] = [into.as_ptr(), from.as_ptr()].map(|part| part.expose_provenance() as u64);
-    // SAFETY: the kernel writes `word` and reads two pairs of an address and a length.
-    let read = unsafe {
-        let own = system_call(GETPID, [0; 6]).cast_unsigned();
-        system_call(PROCESS_VM_READV, [own, into, 1, from, 1, 0])
-    };
-    (read == 8).then_some(word)
+
+    /// Has the kernel copy the words around `address`, as far as they can be read.
+    #[cold]
+    fn refill(&mut self, address: u64) {
+        const GETPID: u64 = 39;
+        const PROCESS_VM_READV: u64 = 310;
+        // In the same page, so that it can be read if `address` can.
+        let page = address >> PAGE_BITS << PAGE_BITS;
+        self.copy_start = page.max(address.saturating_sub(BELOW * 8));
+        let into = [
+            self.copy.as_mut_ptr().expose_provenance() as u64,
+            size_of_val(&self.copy) as u64,
+        ];
+        let from = [self.copy_start, into[1]];
+        let [into, from] =
+            [into.as_ptr(), from.as_ptr()].map(|part| part.expose_provenance() as u64);
+        // SAFETY: the kernel reads two pairs of an address and a length, and writes at most the
+        // length of `copy` to it, which nobody else uses.
+        let read = unsafe {
+            let own = system_call(GETPID, [0; 6]).cast_unsigned();
+            system_call(PROCESS_VM_READV, [own, into, 1, from, 1, 0])
+        };
+        // Where a page cannot be read, the words before it are.
+        self.copied = usize::try_from(read).map_or(0, |bytes| bytes / 8);
+    }
 }
 
 /// Asks the kernel to read a set of signals from the page for a command that does not exist. It

@@ -290,13 +290,13 @@ impl Walk<'_> {
         if bp.wrapping_sub(sp) >= MAX_FRAME {
             return None;
         }
+        let next = self.reader.word(bp, Trust::Guess)?;
         let ip = self.reader.word(bp.wrapping_add(8), Trust::Guess)?;
         // From a library the way leads to a module. Generated code may call generated code.
         let known = |address| modules::find(address, self.report).is_some();
         if !known(ip.wrapping_sub(1)) && known(pc) {
             return None;
         }
-        let next = self.reader.word(bp, Trust::Guess)?;
         self.trust = Trust::Guess;
         self.frame = Frame {
             ip,

@@ -168,12 +168,15 @@ pub(super) fn is_loaded(address: u64) -> bool {
 
 /// Finds the module that contains `pc`.
 pub(super) fn find(pc: u64, report: Report) -> Option<&'static Module> {
+    let found = linker_finds(pc);
+    if let Found::Nothing = found {
+        return None;
+    }
     let known = lookup(pc);
-    match linker_finds(pc) {
-        Found::Nothing => None,
+    match found {
         Found::Module { index } if known.is_some_and(|module| module.index == index) => known,
         // Another thread may forget all modules at any moment.
-        Found::Module { .. } | Found::CannotSay => loop {
+        _ => loop {
             let generation = scan(report);
             let found = lookup(pc);
             if found.is_some() || [0, GENERATION.load(Relaxed)].contains(&generation) {

@@ -410,13 +410,24 @@ fn generated_code_is_walked_by_frame_pointers() {
     const CODE: [u8; 12] = [
         0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20, 0xff, 0xd7, 0xc9, 0xc3,
     ];
-    thread_local!(static FOUND: Cell<(usize, [u64; 64])> = const { Cell::new((0, [0; 64])) });
+    // Their frames are more than the kernel reads at once.
+    const CALLS: usize = 30;
+    type Generated = extern "C" fn(extern "C" fn());
+    thread_local! {
+        static FOUND: Cell<(usize, [u64; 128])> = const { Cell::new((0, [0; 128])) };
+        static NEXT: Cell<(usize, Option<Generated>)> = const { Cell::new((0, None)) };
+    }
     extern "C" fn record() {
-        let mut found = [0; 64];
+        if let (1.., Some(generated)) = NEXT.get() {
+            NEXT.set((NEXT.get().0 - 1, Some(generated)));
+            generated(record);
+            // No tail call, which would end the frame before.
+            return std::hint::black_box(());
+        }
+        let mut found = [0; 128];
         let (len, _) = walked(&stack(&mut found, None, report));
         FOUND.set((len, found));
     }
-    type Generated = extern "C" fn(extern "C" fn());
     let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping, filled with a function of this type.
@@ -428,11 +439,14 @@ fn generated_code_is_walked_by_frame_pointers() {
     };
     let mut here = [0; 64];
     let (len, cut) = walked(&stack(&mut here, None, report));
+    NEXT.set((CALLS - 1, Some(generated)));
     generated(record);
     let (found, stack) = FOUND.get();
-    assert_eq!((found, cut), (len + 2, false));
-    assert_eq!(stack[0], page + 10);
-    assert_eq!(stack[2..found], here[..len]);
+    let own = 2 * CALLS;
+    assert_eq!((found, cut), (len + own, false));
+    let generated = stack[..own].iter().step_by(2);
+    assert!({ generated }.all(|&address| address == page + 10));
+    assert_eq!(stack[own..found], here[..len]);
 }
 
 #[test]
@@ -625,11 +639,14 @@ fn only_readable_memory_is_read() {
     let word = 77_u64;
     let address = (&raw const word).addr() as u64;
     // SAFETY: a new mapping, which nobody uses.
-    let forbidden = unsafe {
+    let (last, forbidden) = unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0)
+        let pages = libc::mmap(std::ptr::null_mut(), 8192, libc::PROT_READ, flags, -1, 0);
+        assert_ne!(pages, libc::MAP_FAILED);
+        let forbidden = pages.byte_add(4096);
+        assert_eq!(libc::mprotect(forbidden, 4096, libc::PROT_NONE), 0);
+        (forbidden.addr() as u64 - 8, forbidden)
     };
-    assert_ne!(forbidden, libc::MAP_FAILED);
     for trust in [Trust::Rule, Trust::Guess] {
         let mut reader = Reader::new(0);
         assert_eq!(reader.word(address, trust), Some(77));
@@ -645,9 +662,11 @@ fn only_readable_memory_is_read() {
             assert_eq!(reader.word(bad, trust), None, "{bad:x}");
         }
         assert_eq!(reader.word(address, trust), Some(77));
+        assert_eq!(reader.word(last, trust), Some(0));
+        assert_eq!(reader.word(last + 8, trust), None);
     }
     // SAFETY: mapped above.
-    assert_eq!(unsafe { libc::munmap(forbidden, 4096) }, 0);
+    assert_eq!(unsafe { libc::munmap(forbidden.byte_sub(4096), 8192) }, 0);
 }
 
 #[test]
