@@ -200,6 +200,12 @@ export function placeOf(profile, site) {
   return stackOf(profile, site)[0] ?? { function: "unknown", short: "unknown", where: "" };
 }
 
+// The line of a package that allocates, if the site's place is its caller's.
+export function libraryOf(profile, site) {
+  const frame = profile.col["site.library"][site];
+  return frame > 0 ? frameOf(profile, frame - 1) : null;
+}
+
 export const typeOf = (profile, site) => profile.types[profile.col["site.type"][site] - 1];
 export const typeName = (profile, site) => typeOf(profile, site)?.[0] ?? "unknown";
 

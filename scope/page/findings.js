@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { colourOf } from "./colours.js";
-import { placeOf, scoresOf, typeName } from "./data.js";
+import { libraryOf, placeOf, scoresOf, typeName } from "./data.js";
 import { linkTo } from "./state.js";
 import { bytes, percent, plural } from "./units.js";
 
@@ -24,15 +24,23 @@ const KINDS = {
     "The chunk is freed before its thread allocates another, again and again.",
   ],
   moved: ["Moved", "Realloc copies the bytes to another place."],
+  waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
   "false-sharing": [
     "False sharing",
     "Threads write different bytes of one cache line, which travels between their cores.",
   ],
 };
 
+// The line of a package that allocates, and the line that calls it.
+const linesOf = (profile, site) => {
+  const library = libraryOf(profile, site);
+  const { where } = placeOf(profile, site);
+  return library ? `${library.where} < ${where}` : where;
+};
+
 export const siteName = (profile, site) => {
   const place = placeOf(profile, site);
-  return `${place.short} ${place.where}`;
+  return `${place.short} ${linesOf(profile, site)}`;
 };
 
 export const siteLink = (profile, site, text) =>
@@ -72,7 +80,7 @@ function item(profile, { site, title, why, sentence, share, of }) {
       h(
         "p",
         { class: "where" },
-        h("code", null, place.where),
+        h("code", null, linesOf(profile, site)),
         " · ",
         h("code", { class: "type" }, typeName(profile, site)),
         ` · site #${site}`,
@@ -83,16 +91,9 @@ function item(profile, { site, title, why, sentence, share, of }) {
   );
 }
 
-const OF = {
-  bytes: "of the process's memory",
-  "byte-seconds": "of bytes × time",
-  allocations: "of the time",
-  accesses: "of the accesses",
-};
-
-export const findingItem = (profile, [site, kind, sentence, unit, , share]) => {
+export const findingItem = (profile, [site, kind, sentence, , , share, part]) => {
   const [title, why] = KINDS[kind] ?? [kind, ""];
-  const of = kind === "moved" ? "of the time" : OF[unit];
+  const of = part.slice(part.indexOf("of"));
   return item(profile, { site, title, why, sentence: `${capital(sentence)}.`, share, of });
 };
 
@@ -132,6 +133,7 @@ export function findingsView(profile, admitted) {
     ? `Simulated from ${profile.misses.complete ? "all accesses" : `${plural(profile.misses.windows, "burst")} of accesses (${profile.misses.recorded})`} on ${profile.misses.machine}. Try: place together what is used together, make elements smaller, follow fewer pointers.`
     : "Nothing was recorded to simulate: the program is not instrumented, or rate was 0.";
   return [
+    profile.caveats.map((text) => h("p", { class: "note" }, text)),
     h(
       "div",
       { class: "two" },
@@ -153,6 +155,5 @@ export function findingsView(profile, admitted) {
     untouched.length
       ? h("p", { class: "note" }, "Allocated and not touched at the peak: ", untouched, ".")
       : null,
-    profile.caveats.map((text) => h("p", { class: "note" }, text)),
   ];
 }

@@ -14,6 +14,7 @@ mod smaller;
 mod split;
 mod trace;
 mod typed;
+mod waiting;
 
 use std::collections::HashMap;
 
@@ -26,6 +27,8 @@ use crate::format::{MAX_WINDOWS, WINDOW};
 use crate::profile::Profile;
 use replay::{PROBABLE, Pace, Replay, Replayed, Rewrite, compare, today};
 use trace::{NONE, Trace};
+
+pub use waiting::{Waiting, Waits, waits};
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
 pub const MIN_SPEEDUP: f64 = 1.1;
@@ -309,7 +312,7 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         Some(seconds) => seconds * 1e9 * parallel,
         None => window_ns * trace.scale,
     };
-    let waits = before.waits(&trace, paces[0]);
+    let waits = before.waits(&trace, paces[0], PROBABLE);
     let context = Context {
         profile,
         machine,

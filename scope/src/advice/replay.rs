@@ -116,6 +116,8 @@ pub(crate) fn today(_: usize, step: &Step, into: &mut Vec<Place>) {
 type Latency = [f32; 3];
 /// See [`Latency`].
 pub(crate) const PROBABLE: usize = 1;
+/// See [`Latency`].
+pub(crate) const LEAST: usize = 0;
 
 /// An access to a place.
 #[derive(Clone, Copy, Debug)]
@@ -444,14 +446,15 @@ impl Streams {
 
 impl Replayed {
     /// The part of the time that is waited for, by site: that of all, shared by their latencies.
-    pub(crate) fn waits(&self, trace: &Trace, pace: Pace) -> HashMap<u32, f64> {
-        let ns = |pace| self.window_ns(trace, pace, PROBABLE).iter().sum::<f64>();
+    /// `which` is as in [`Latency`].
+    pub(crate) fn waits(&self, trace: &Trace, pace: Pace, which: usize) -> HashMap<u32, f64> {
+        let ns = |pace| self.window_ns(trace, pace, which).iter().sum::<f64>();
         let without = Pace {
             of_misses: 0.0,
             ..pace
         };
         let waited = 1.0 - ns(without) / ns(pace).max(f64::MIN_POSITIVE);
-        let latency = |it: &Accessed| f64::from(it.latency[PROBABLE]);
+        let latency = |it: &Accessed| f64::from(it.latency[which]);
         let all: f64 = self.accesses.iter().map(latency).sum();
         let mut waits = HashMap::new();
         for it in self.accesses.iter().filter(|&it| latency(it) > 0.0) {

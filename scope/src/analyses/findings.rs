@@ -8,6 +8,7 @@
 //! | never touched, never read, never written, partly used, reserved | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, moved | time, in accesses |
+//! | waits | time, as simulated |
 //! | false sharing | accesses in the windows |
 //!
 //! The memory is what was resident or allocated at most: a heap of 100 kB in a process of 8 MB is
@@ -21,7 +22,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::analyses::scores::GROWTH_STEPS;
-use crate::analyses::units::{byte_seconds, bytes, count, plural, ratio, rounded, seconds};
+use crate::analyses::units::{bytes, count, percent, plural, ratio, rounded, seconds};
 use crate::profile::{Profile, Site};
 
 /// Less of the program's total is not worth a line of the reader's time.
@@ -44,7 +45,7 @@ pub const CALL_EVENTS: f64 = 20.0;
 /// `realloc` copies about so many bytes in the time of one access.
 pub const COPY_BYTES: f64 = 16.0;
 /// Chunks that are only read or only written are often buffers which the system fills or empties
-/// unseen, so that such findings come after others.
+/// unseen, so that such findings count for less.
 pub const SYSTEM_DOUBT: f64 = 0.1;
 /// The unit that caches pass between cores.
 const LINE_BYTES: u64 = 64;
@@ -102,6 +103,8 @@ pub enum Kind {
     Moved,
     /// Cache lines that several threads write in different places.
     FalseSharing,
+    /// A data structure whose nodes the program waits for; the views add these findings.
+    Waits,
 }
 
 /// How much a finding is about.
@@ -116,6 +119,8 @@ pub enum Amount {
     Allocations(u64),
     /// Accesses in the windows.
     Accesses(u64),
+    /// Sites of a structure that the program waits for.
+    Sites(u64),
 }
 
 /// A waste at a site.
@@ -133,6 +138,34 @@ pub struct Finding {
     pub share: f64,
 }
 
+impl Finding {
+    /// By which findings are ordered: the share, less if there is doubt.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        match self.kind {
+            Kind::NeverRead | Kind::NeverWritten if self.is_of_memory() => {
+                self.share * SYSTEM_DOUBT
+            }
+            _ => self.share,
+        }
+    }
+
+    fn is_of_memory(&self) -> bool {
+        self.kind != Kind::Moved && matches!(self.amount, Amount::Bytes(_) | Amount::ByteSeconds(_))
+    }
+
+    /// The share in words: `40 % of memory`.
+    #[must_use]
+    pub fn part(&self) -> String {
+        let whole = match self.amount {
+            _ if self.is_of_memory() => "memory",
+            Amount::Accesses(_) => "accesses",
+            _ => "the time",
+        };
+        format!("{} of {whole}", percent(self.share))
+    }
+}
+
 /// All findings of a profile, the most saving first.
 #[must_use]
 pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
@@ -144,7 +177,7 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
         found.extend(
             at_site
                 .into_iter()
-                .filter(|it| it.share >= options.min_share)
+                .filter(|it| it.weight() >= options.min_share)
                 .map(|it| Finding { site: index, ..it }),
         );
     }
@@ -153,8 +186,13 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
             .into_iter()
             .filter(|it| it.share >= options.min_share),
     );
-    found.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.site.cmp(&b.site)));
+    sort(&mut found);
     found
+}
+
+/// The most saving first.
+pub(crate) fn sort(found: &mut [Finding]) {
+    found.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then(a.site.cmp(&b.site)));
 }
 
 /// The program's totals.
@@ -240,16 +278,7 @@ impl Search<'_> {
                 let unused = at_peak(ratio(number, n));
                 let (of_chunks, saved) = (of_chunks(number), bytes(unused));
                 let sentence = format!("{what}{of_chunks}: {advice}, {saved} at the peak");
-                let doubt = if kind == Kind::NeverTouched {
-                    1.0
-                } else {
-                    SYSTEM_DOUBT
-                };
-                let finding = self.of_peak(kind, unused, sentence);
-                found.extend(finding.map(|it| Finding {
-                    share: it.share * doubt,
-                    ..it
-                }));
+                found.extend(self.of_peak(kind, unused, sentence));
             }
         }
         if ratio(site.untouched_chunks, n) < MOST_CHUNKS {
@@ -288,7 +317,7 @@ impl Search<'_> {
         }
         let touched = bytes(site.at_peak_usable.saturating_sub(unused));
         let sentence = format!(
-            "reserved {}, touched {touched}: reserve less, or shrink when it is full",
+            "reserved {}, touched {touched}: reserve less, or shrink it",
             bytes(site.at_peak_usable)
         );
         self.of_peak(Kind::Reserved, unused, sentence)
@@ -310,17 +339,16 @@ impl Search<'_> {
         if !(sum > 0.0 && sum.is_finite()) {
             return None;
         }
-        let (idle, sum_text) = (seconds(idle * second), byte_seconds(sum));
+        let mean = bytes(rounded(byte_events / self.profile.run.end.max(1) as f64));
+        let idle = seconds(idle * second);
         let sentence = match kind {
             Kind::LateFree if site.end_chunks >= site.allocations => {
-                format!(
-                    "never freed, unused for its last {idle}: drop it then if possible, {sum_text}"
-                )
+                format!("never freed, unused for its last {idle}: {mean} on average")
             }
             Kind::LateFree => {
-                format!("unused for its last {idle}: drop it then if possible, {sum_text}")
+                format!("unused for its last {idle}: free it then, {mean} on average")
             }
-            _ => format!("unused for its first {idle}: allocate it later, {sum_text}"),
+            _ => format!("unused for its first {idle}: allocate later, {mean} on average"),
         };
         Some(Finding {
             site: 0,
@@ -345,7 +373,7 @@ impl Search<'_> {
         let copies = site.moved_bytes as f64 / COPY_BYTES;
         let grows = site.longest_chain >= GROWTH_STEPS;
         let is_moved = site.moved_bytes >= self.options.min_bytes;
-        let moved = format!("moved {} by `realloc`", bytes(site.moved_bytes));
+        let moved = format!("{} moved", bytes(site.moved_bytes));
         let growth = site.reallocs as f64 * CALL_EVENTS + copies;
         if grows && !is_short(growth) {
             let advice = match self.is_rust {
@@ -373,7 +401,7 @@ impl Search<'_> {
                 Kind::Moved,
                 Amount::Bytes(site.moved_bytes),
                 copies,
-                format!("{moved}: ask for the final size first"),
+                format!("{moved} by `realloc`: ask for the final size first"),
             ));
         }
         if ratio(site.temporary, site.allocations) >= MOST_CHUNKS

@@ -252,6 +252,72 @@ fn groups(profile: &Profile) -> HashMap<u32, u32> {
         .collect()
 }
 
+/// By site, the first site of the data structure that it belongs to; itself where it is alone.
+///
+/// One structure are nodes and tables of one type, whatever lines allocate them; the elements of a
+/// `Vec<Box<T>>` and the vector; and chunks of no known type and one size that point to each other.
+/// Vectors and strings of one type are many structures.
+#[must_use]
+pub fn together(profile: &Profile) -> Vec<usize> {
+    let mut first: Vec<usize> = (0..profile.sites.len()).collect();
+    let mut join = |a: usize, b: usize| {
+        let root = |first: &[usize], mut it: usize| {
+            while first[it] != it {
+                it = first[it];
+            }
+            it
+        };
+        let [a, b] = [root(&first, a), root(&first, b)];
+        first[a.max(b)] = a.min(b);
+    };
+    let name = |site: usize| {
+        let name = type_name(profile, profile.sites[site].type_id);
+        name.filter(|&name| name != "bytes")
+    };
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for site in 0..profile.sites.len() {
+        if let Some(name) = name(site).filter(|name| !is_buffer(name)) {
+            join(*by_name.entry(name).or_insert(site), site);
+        }
+    }
+    let known = |site: u32| {
+        usize::try_from(site)
+            .ok()
+            .filter(|&it| it < profile.sites.len())
+    };
+    for edge in &profile.edges {
+        let Some((from, to)) = known(edge.from).zip(known(edge.to)) else {
+            continue;
+        };
+        let size = |site: usize| {
+            let it = &profile.sites[site];
+            (it.smallest == it.largest).then_some(it.largest)
+        };
+        let is_one = match (name(from), name(to)) {
+            (Some(table), Some(element)) => {
+                element.starts_with("Box<")
+                    && table.strip_prefix("Vec<") == Some(&*format!("{element}>"))
+            }
+            (None, None) => size(from).is_some() && size(from) == size(to),
+            _ => false,
+        };
+        if is_one {
+            join(from, to);
+        }
+    }
+    // A site's first one comes before it.
+    for site in 0..first.len() {
+        first[site] = first[first[site]];
+    }
+    first
+}
+
+/// Whether chunks of this type are as good as bytes: nothing but a name says that two are one.
+fn is_buffer(name: &str) -> bool {
+    let is_vector = name.starts_with("Vec<") && !name.starts_with("Vec<Box<");
+    is_vector || name == "String" || name.starts_with("Box<[") || name == "Box<str>"
+}
+
 /// In a vector, that in the element.
 pub(crate) fn element_offset(profile: &Profile, site: u32, offset: u32) -> u32 {
     // Inner nodes are leaves with more behind them, not two leaves.
@@ -454,6 +520,37 @@ mod tests {
         // An edge of an inner node is no field of a second leaf.
         let tree = &named("BTreeMap<u64, u64>", run(&tree, &[]))[0];
         assert_eq!(tree.offsets, [0, 192, 200]);
+    }
+
+    #[test]
+    fn sites_of_one_structure_are_together() {
+        let firsts = |names: [&str; 4], edges: &[(u32, u32, u32)]| {
+            let mut run = run(edges, &[]);
+            run.types = { names.iter() }
+                .map(|name| crate::profile::Type {
+                    name: (*name).to_owned(),
+                    size: None,
+                    fields: Vec::new(),
+                })
+                .collect();
+            for (id, site) in (0..).zip(&mut run.sites) {
+                site.type_id = Some(id);
+                (site.smallest, site.largest) = (48, 48);
+            }
+            together(&run)
+        };
+        let map = ["bytes", "BTreeMap<u8, u8>", "Vec<u8>", "BTreeMap<u8, u8>"];
+        assert_eq!(firsts(map, &[]), [0, 1, 2, 1]);
+        assert_eq!(
+            firsts(["String", "Vec<u8>", "String", "Vec<u8>"], &[]),
+            [0, 1, 2, 3]
+        );
+        let boxes = ["Box<Node>", "Vec<Box<Node>>", "bytes", "Box<Other>"];
+        assert_eq!(firsts(boxes, &[(1, 8, 0), (1, 8, 3)]), [0, 0, 2, 3]);
+        // Nodes of C without a type: those that lead to each other.
+        let untyped = ["bytes"; 4];
+        assert_eq!(firsts(untyped, &[(3, 8, 1), (1, 0, 2)]), [0, 1, 1, 1]);
+        assert_eq!(firsts(untyped, &[]), [0, 1, 2, 3]);
     }
 
     #[test]

@@ -86,6 +86,14 @@ pub(crate) fn seconds(number: f64) -> String {
     format!("{scaled:.digits$} {unit}")
 }
 
+/// `42 %`; of less than one, two digits: `0.25 %`.
+pub(crate) fn percent(part: f64) -> String {
+    match part * 100.0 {
+        percent if percent > 0.0 && percent < 0.95 => format!("{percent:.2} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}
+
 /// `400 chunks`, `1 chunk`.
 pub(crate) fn plural(number: u64, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };

@@ -350,8 +350,8 @@ impl<'a> Reporter<'a> {
             }
             match self.make(process, is_main) {
                 Ok((profile, path)) if is_main && !self.record.quiet => {
+                    write!(err, "{}", show::summary(&profile, &path))?;
                     let path = path.display();
-                    write!(err, "{}", show::summary(&profile))?;
                     let others = match self.record.regions {
                         Some(_) => format!(" --regions`, `ccscope report {path}` for a browser"),
                         None => format!(

@@ -15,6 +15,7 @@ use crate::views::{Options, page};
 pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let options = Options {
         machine: args.machine.as_deref().map(show::machine).transpose()?,
+        file: Some(args.profile.clone()),
         ..show::options_for(stdout())
     };
     let output = args.output.clone();

@@ -24,6 +24,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         width: args.width.unwrap_or(screen.width),
         colour: args.color.or(screen.colour),
         rows: args.rows,
+        file: Some(args.profile.clone()),
         filters: args.filter.clone(),
         sort: args.sort,
         machine: args.machine.as_deref().map(machine).transpose()?,
@@ -84,8 +85,19 @@ pub(super) fn not_over_itself(profile: &Path, output: &Path) -> Result<(), CliEr
 }
 
 /// What is said on standard error at the end of a run.
-pub(super) fn summary(profile: &Profile) -> String {
-    terminal::summary(profile, &options_for(stderr()))
+pub(super) fn summary(profile: &Profile, file: &Path) -> String {
+    let options = Options {
+        file: Some(from_here(file)),
+        ..options_for(stderr())
+    };
+    terminal::summary(profile, &options)
+}
+
+/// The path as it is named where we are.
+fn from_here(file: &Path) -> PathBuf {
+    let here = env::current_dir().ok();
+    let inside = here.and_then(|here| file.strip_prefix(here).ok().map(Path::to_owned));
+    inside.unwrap_or_else(|| file.to_owned())
 }
 
 pub(super) fn options_for(stream: impl IsTerminal + AsFd) -> Options {

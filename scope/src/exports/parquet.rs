@@ -482,6 +482,7 @@ fn found(profile: &Profile) -> Vec<Column> {
         Amount::ByteSeconds(number) => ("byte-seconds", number),
         Amount::Allocations(number) => ("allocations", number as f64),
         Amount::Accesses(number) => ("accesses", number as f64),
+        Amount::Sites(number) => ("sites", number as f64),
     };
     vec![
         ("site", ints(&all, |it| it.site as u64)),

@@ -153,7 +153,9 @@ fn side<'p>(old: &'p Profile, new: &'p Profile, site: &SiteChange) -> (&'p Profi
 
 fn place(old: &Profile, new: &Profile, site: &SiteChange, options: &Options) -> String {
     let (profile, index) = side(old, new, site);
-    index.map_or(String::new(), |index| site_place(profile, index, options))
+    index.map_or(String::new(), |index| {
+        site_place(profile, index, options, usize::MAX)
+    })
 }
 
 fn by(site: &SiteChange, metric: Metric) -> String {

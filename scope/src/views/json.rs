@@ -6,12 +6,14 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::advice::Waiting;
 use crate::analyses::curves::{gap_at_peak, phases};
+use crate::analyses::findings::Finding;
 use crate::analyses::pages::{MappingUse, by_mapping};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
 use crate::profile::{Frame, Point, Profile, Resident, Site, Thread};
-use crate::views::{Options, Results, stack};
+use crate::views::{Options, Results, library_frame, stack};
 
 /// Changes when a key changes or goes.
 pub const SCHEMA: &str = "ccscope-1";
@@ -43,7 +45,8 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "run": value(&profile.run),
         "total": value(&profile.total),
         "scores": value(&global(&results.scores)),
-        "findings": value(&results.findings),
+        "findings": results.findings.iter().map(finding).collect::<Vec<Value>>(),
+        "waits": waits(&results),
         "sites": sites,
         "types": value(&types),
         "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
@@ -75,6 +78,19 @@ fn curve(points: &[Point]) -> Vec<Value> {
     points.iter().map(point).collect()
 }
 
+/// With what the share is of.
+fn finding(of: &Finding) -> Value {
+    let mut object = value(of);
+    object["part"] = json!(of.part());
+    object
+}
+
+/// Sites of one structure together.
+fn waits(results: &Results) -> Vec<Value> {
+    let of = |it: &Waiting| json!({ "sites": it.sites, "type": it.name, "share": it.share });
+    results.waits.structures.iter().map(of).collect()
+}
+
 fn mapping(of: &MappingUse<'_>) -> Value {
     let (it, counts) = (of.mapping, of.counts);
     json!({
@@ -104,6 +120,7 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
         "function": place.map(|it| &it.function),
         "file": place.map(|it| &it.file),
         "line": place.map(|it| it.line),
+        "library": library_frame(profile, it).map(frame),
         "type": type_name(profile, it.type_id),
         "stack": stack(profile, it).map(frame).collect::<Vec<Value>>(),
         "scores": value(&results.scores[id]),

@@ -11,18 +11,28 @@ pub mod terminal;
 pub(crate) mod text;
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use ccmodel::Machine;
+use unicode_width::UnicodeWidthStr;
 
-use crate::analyses::findings::{Finding, findings};
+use crate::advice::{Waiting, Waits, waits};
+use crate::analyses::findings::{Amount, Finding, Kind, findings};
 use crate::analyses::misses::{Misses, misses};
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
+use crate::analyses::structures::together;
 use crate::analyses::types::type_name;
 use crate::analyses::units::rounded;
 use crate::analyses::{findings as finding, scores as score};
-use crate::profile::{Group, Profile, Site};
+use crate::profile::{Frame, Group, Profile, Site};
+use crate::symbols::{in_allocator, is_library};
+
+/// Columns of the line of one's own beside that of a package.
+const MIN_OWN: usize = 16;
+/// Longer names of types leave no room for what to run next.
+const LONG_NAME: usize = 24;
 
 /// What is shown, and how.
 #[derive(Clone, Debug)]
@@ -39,6 +49,8 @@ pub struct Options {
     pub sort: Sort,
     /// Paths of source files are shown from here on, and those that are relative are read here.
     pub root: Option<PathBuf>,
+    /// The profile's file, as it is named in commands to run next.
+    pub file: Option<PathBuf>,
     /// Where misses are simulated; the machine that the tool runs on if none is given.
     pub machine: Option<Machine>,
     /// Parameters of the scores.
@@ -56,6 +68,7 @@ impl Default for Options {
             filters: Vec::new(),
             sort: Sort::default(),
             root: None,
+            file: None,
             machine: None,
             scores: score::Options::default(),
             findings: finding::Options::default(),
@@ -262,28 +275,48 @@ impl FromStr for Threshold {
     }
 }
 
-/// File, line and function of a site that is there.
-fn site_place(profile: &Profile, site: usize, options: &Options) -> String {
+/// Where a site is: its own line and function, and before it the line of the package that
+/// allocates, if that is another. Both lines are kept at the cost of folders and functions if they
+/// take more than `columns`.
+fn site_place(profile: &Profile, site: usize, options: &Options, columns: usize) -> String {
     let site = &profile.sites[site];
     let frame = { site.place }.and_then(|place| profile.frames.get(usize::try_from(place).ok()?));
-    let Some(frame) = frame.or_else(|| stack(profile, site).next()) else {
+    let Some(own) = frame.or_else(|| stack(profile, site).next()) else {
         return "unknown".to_owned();
     };
-    let function = text::escape(&text::short_function(&frame.function));
-    match &*frame.file {
-        "" => format!("{function} in {}", text::escape(&frame.module)),
-        file => {
-            let path = text::short_path(file, options.root.as_deref());
-            format!("{path}:{} {function}", frame.line)
-        }
+    let root = options.root.as_deref();
+    let Some(library) = library_frame(profile, site) else {
+        return text::place(own, root, columns / 3 * 2);
+    };
+    let long = [library, own]
+        .map(|frame| text::place(frame, root, usize::MAX))
+        .join(" < ");
+    if long.width() <= columns {
+        return long;
     }
+    let mut package = text::short_line(library, root);
+    if package.width() + MIN_OWN > columns
+        && let Some((_, file)) = package.rsplit_once(' ')
+    {
+        package = file.to_owned();
+    }
+    let rest = columns.saturating_sub(package.width() + 3);
+    format!("{package} < {}", text::place(own, root, rest / 2))
+}
+
+/// The innermost frame that is of no standard library, if it is of a package and not the site's
+/// place.
+pub(crate) fn library_frame<'p>(profile: &'p Profile, site: &'p Site) -> Option<&'p Frame> {
+    let place = profile.frames.get(usize::try_from(site.place?).ok()?)?;
+    let skipped = in_allocator(stack(profile, site));
+    let found = stack(profile, site)
+        .skip(skipped)
+        .find(|frame| !is_library(frame))?;
+    (found != place && found.line > 0).then_some(found)
 }
 
 /// The frames of a site, innermost first.
-fn stack<'a>(
-    profile: &'a Profile,
-    site: &'a Site,
-) -> impl Iterator<Item = &'a crate::profile::Frame> {
+fn stack<'a>(profile: &'a Profile, site: &'a Site) -> impl Iterator<Item = &'a Frame> {
     let frames = site.stack.iter();
     frames.filter_map(|&frame| profile.frames.get(usize::try_from(frame).ok()?))
 }
@@ -295,10 +328,32 @@ pub(crate) struct Results {
     /// Of the sites shown, the most saving first.
     pub(crate) findings: Vec<Finding>,
     pub(crate) misses: Option<Misses>,
+    pub(crate) waits: Waits,
     /// Indices of the sites that the filters admit, in order.
     pub(crate) shown: Vec<usize>,
     /// Whether the filters admit a site.
     pub(crate) admitted: Vec<bool>,
+    /// By site, the first site of its structure.
+    together: Vec<usize>,
+}
+
+/// That the program waits for a structure, and what to run next.
+fn waiting_finding(of: &Waiting, options: &Options) -> Finding {
+    let name = of.name.as_deref().unwrap_or_default();
+    let collection = name.split('<').next().unwrap_or_default();
+    let name = match collection {
+        "" => "these chunks".to_owned(),
+        "Box" | "Rc" | "Arc" | "Vec" if name.len() <= LONG_NAME => format!("this {name}"),
+        _ => format!("this {collection}"),
+    };
+    let file = { options.file.as_deref() }.map_or("FILE".into(), |it| it.display().to_string());
+    Finding {
+        site: of.sites[0],
+        kind: Kind::Waits,
+        sentence: text::escape(&format!("waits for {name}: `ccscope advise {file}`")),
+        amount: Amount::Sites(of.sites.len() as u64),
+        share: of.share.min(1.0),
+    }
 }
 
 impl Results {
@@ -313,13 +368,19 @@ impl Results {
                 .zip(by_filter)
                 .for_each(|(all, one)| *all &= one);
         }
+        let waits = waits(profile, machine).unwrap_or_default();
         let mut findings = findings(profile, &options.findings);
+        let waiting = waits.structures.iter().filter(|it| it.is_finding);
+        findings.extend(waiting.map(|it| waiting_finding(it, options)));
+        finding::sort(&mut findings);
         findings.retain(|finding| admitted[finding.site]);
         let mut results = Results {
             inferences: inferences(profile, &scores),
             misses: misses(profile, machine),
+            waits,
             scores,
             findings,
+            together: together(profile),
             shown: (0..admitted.len()).filter(|&site| admitted[site]).collect(),
             admitted,
         };
@@ -356,7 +417,7 @@ impl Results {
             keys
         };
         match sort {
-            Sort::Saving => largest(&mut self.findings.iter().map(|it| (it.site, it.share))),
+            Sort::Saving => largest(&mut self.findings.iter().map(|it| (it.site, it.weight()))),
             Sort::Misses => {
                 let all = self.misses.iter().flat_map(|misses| &misses.sites);
                 largest(&mut all.map(|it| (it.site, it.wait_ns)))
@@ -371,6 +432,30 @@ impl Results {
             Sort::Usage => worst(|scores| scores.usage),
             Sort::UsefulLifetime => worst(|scores| scores.useful_lifetime),
         }
+    }
+
+    /// At most `most` rows of these sites, in their order: sites of one structure are one row, if
+    /// they have no finding of their own.
+    pub(crate) fn rows(&self, sites: &[usize], most: usize) -> Vec<Vec<usize>> {
+        let mut is_alone = vec![false; self.together.len()];
+        for it in self.findings.iter().filter(|it| it.kind != Kind::Waits) {
+            is_alone[it.site] = true;
+        }
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        let mut row_of: HashMap<usize, usize> = HashMap::new();
+        for &site in sites {
+            match row_of.get(&self.together[site]) {
+                Some(&row) if !is_alone[site] => rows[row].push(site),
+                _ => {
+                    if !is_alone[site] {
+                        row_of.insert(self.together[site], rows.len());
+                    }
+                    rows.push(vec![site]);
+                }
+            }
+        }
+        rows.truncate(most);
+        rows
     }
 
     /// The findings of a site, the most saving first.

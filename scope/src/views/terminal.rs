@@ -7,14 +7,12 @@ use std::fmt::Write as _;
 
 use crate::analyses::curves::{Gap, StepFunction, end_ns, gap_at_peak, phases};
 use crate::analyses::misses::{Interval, SiteMisses};
-use crate::analyses::scores::{Spread, global};
+use crate::analyses::scores::{Scores, Spread, global};
 use crate::analyses::types::{by_type, field_at, type_name};
-use crate::analyses::units::{bytes, plural, ratio, rounded, seconds, short_count, sum};
-use crate::profile::{Exit, Frame, Profile, Thread, Type};
-use crate::views::text::{
-    Table, bars, escape, fit, fit_middle, fit_path, line, short_function, short_path, wrap,
-};
-use crate::views::{Results, stack};
+use crate::analyses::units::{bytes, percent, plural, ratio, rounded, seconds, short_count, sum};
+use crate::profile::{Exit, Frame, Profile, Site, Thread, Type};
+use crate::views::text::{Table, bars, escape, fit, fit_middle, line, named_place, wrap};
+use crate::views::{Results, site_place};
 
 pub use crate::views::{Filter, Options, Sort};
 pub use regions::regions;
@@ -39,8 +37,6 @@ const UNTOUCHED_PART: f64 = 0.1;
 const NO_SITE: &str = "no site passes the filters";
 /// Columns of the labels before a line of the summary.
 const LABEL: usize = 13;
-/// Paths in tables take this part of the columns.
-const PATH_PART: usize = 3;
 /// Those by which programs crash or are ended.
 const SIGNALS: [(i32, &str); 9] = [
     (2, "SIGINT"),
@@ -103,68 +99,56 @@ impl<'a> View<'a> {
         self.results.scores[site].colour().map(|step| COLOURS[step])
     }
 
-    /// `src/main.rs:12 Table::load`, without the first folders of a long path.
-    fn place(&self, index: usize) -> String {
-        let site = &self.profile.sites[index];
-        let place = site
-            .place
-            .and_then(|it| self.profile.frames.get(usize::try_from(it).ok()?));
-        let frame = place.or_else(|| stack(self.profile, site).next());
-        frame.map_or_else(
-            || "unknown".to_owned(),
-            |frame| {
-                self.frame(
-                    frame,
-                    &short_function(&frame.function),
-                    self.width / PATH_PART,
-                )
-            },
-        )
+    fn place(&self, index: usize, columns: usize) -> String {
+        site_place(self.profile, index, self.options, columns)
     }
 
     fn frame(&self, frame: &Frame, function: &str, max_path: usize) -> String {
-        let function = match function {
-            "" => format!("{:#x}", frame.address),
-            name => escape(name),
-        };
-        if frame.file.is_empty() {
-            let module = escape(&frame.module);
-            return format!(
-                "{function} in {}",
-                if module.is_empty() { "?" } else { &module }
-            );
-        }
-        let path = short_path(&frame.file, self.options.root.as_deref());
-        let path = fit_path(&path, max_path);
-        match frame.line {
-            0 => format!("{path} {function}"),
-            number => format!("{path}:{number} {function}"),
+        named_place(frame, function, self.options.root.as_deref(), max_path)
+    }
+
+    /// `#12`, or `#12+3` if three others are in the row.
+    fn number(row: &[usize]) -> String {
+        match row {
+            [index] => format!("#{index}"),
+            [first, others @ ..] => format!("#{first}+{}", others.len()),
+            [] => String::new(),
         }
     }
 
-    /// A table of these sites, each with its first finding.
-    fn sites_table(&self, sites: &[usize]) -> Table {
+    /// A table of these rows of sites, each with its first finding.
+    fn sites_table(&self, rows: &[Vec<usize>]) -> Table {
         let heads = [
             "site", ">at peak", ">allocs", ">life", ">use", ">useful", "where",
         ];
         let mut table = Table::new(&heads);
-        for &index in sites {
-            let (site, scores) = (&self.profile.sites[index], &self.results.scores[index]);
-            let finding = self.results.of_site(index).next();
-            let cells = vec![
-                format!("#{index}"),
-                bytes(site.at_peak_usable),
-                short_count(site.allocations),
-                score(scores.lifetime),
-                score(scores.usage),
-                score(scores.useful_lifetime),
-                self.place(index),
+        for row in rows {
+            let Some(&first) = row.first() else {
+                continue;
+            };
+            let finding = self.results.of_site(first).next();
+            let total =
+                |of: fn(&Site) -> u64| sum(row.iter().map(|&site| of(&self.profile.sites[site])));
+            let mean = |score: fn(&Scores) -> Option<f64>, weight: fn(&Site) -> u64| {
+                let known = row.iter().filter_map(|&site| {
+                    let weight = weight(&self.profile.sites[site]) as f64;
+                    Some((score(&self.results.scores[site])? * weight, weight))
+                });
+                let all = known.reduce(|a, b| (a.0 + b.0, a.1 + b.1));
+                all.map(|(scores, weights)| scores / weights)
+            };
+            let mut cells = vec![
+                Self::number(row),
+                bytes(total(|site| site.at_peak_usable)),
+                short_count(total(|site| site.allocations)),
+                score(mean(|it| it.lifetime, |site| site.allocations)),
+                score(mean(|it| it.usage, |site| site.requested)),
+                score(mean(|it| it.useful_lifetime, |site| site.allocations)),
             ];
-            table.row(
-                cells,
-                finding.map(|it| it.sentence.clone()),
-                self.colour(index),
-            );
+            let taken: usize = cells.iter().map(|cell| cell.len().max(4) + 2).sum();
+            cells.push(self.place(first, self.width.saturating_sub(taken + 6)));
+            let sentence = finding.map(|it| format!("{}: {}", it.part(), it.sentence));
+            table.row(cells, sentence, self.colour(first));
         }
         table
     }
@@ -195,32 +179,61 @@ impl<'a> View<'a> {
         table
     }
 
-    /// The sites that wait for memory, as far as they are shown.
+    /// The structures that wait for memory, as far as they are shown.
     fn misses_table(&self, rows: usize) -> Table {
         let caches = self.caches();
         let [first, last] = [caches.first(), caches.last()]
             .map(|name| format!(">{}/1000", name.map_or("", |name| name)));
-        let heads = ["site", ">waits", &first, &last, ">accesses", "where"];
+        let heads = ["site", ">of time", &first, &last, ">accesses", "where"];
         let mut table = Table::new(&heads);
-        let all = self.results.misses.iter().flat_map(|misses| &misses.sites);
-        let shown = all.filter(|it| self.results.admitted[it.site]);
-        for misses in shown.take(rows) {
-            let site = &self.profile.sites[misses.site];
-            let cells = vec![
-                format!("#{}", misses.site),
-                percent(misses.wait_share),
-                self.caches_of(misses)
-                    .first()
-                    .map_or_else(String::new, range),
-                self.caches_of(misses)
-                    .last()
-                    .map_or_else(String::new, range),
-                short_count(site.reads.saturating_add(site.writes)),
-                self.place(misses.site),
+        let all = self.results.waits.structures.iter();
+        let shown = all.filter(|it| self.results.admitted[it.sites[0]]);
+        for waiting in shown.take(rows) {
+            let sites = waiting.sites.iter().map(|&site| &self.profile.sites[site]);
+            let accesses = sum(sites.map(|site| site.reads.saturating_add(site.writes)));
+            let per_1000 = self.misses_of(&waiting.sites);
+            let mut cells = vec![
+                Self::number(&waiting.sites),
+                percent(waiting.share),
+                per_1000.first().map_or_else(String::new, range),
+                per_1000.last().map_or_else(String::new, range),
+                short_count(accesses),
             ];
-            table.row(cells, None, self.colour(misses.site));
+            let taken: usize = cells.iter().map(|cell| cell.len().max(7) + 2).sum();
+            cells.push(self.place(waiting.sites[0], self.width.saturating_sub(taken)));
+            table.row(cells, None, self.colour(waiting.sites[0]));
         }
         table
+    }
+
+    /// Misses of a thousand accesses to these sites, by cache.
+    fn misses_of(&self, sites: &[usize]) -> Vec<Interval> {
+        let all = self.results.misses.iter().flat_map(|misses| &misses.sites);
+        let own: Vec<&SiteMisses> = all.filter(|it| sites.contains(&it.site)).collect();
+        // What the rates of each are of.
+        let accesses = |it: &SiteMisses| {
+            let level = it
+                .misses
+                .iter()
+                .zip(&it.per_1000)
+                .find(|(_, rate)| rate.high > 0.0);
+            level.map_or(it.recorded as f64, |(misses, rate)| {
+                misses.high * 1000.0 / rate.high
+            })
+        };
+        let all: f64 = own.iter().map(|it| accesses(it)).sum();
+        let level = |level: usize| {
+            let mean = |end: fn(&Interval) -> f64| {
+                let misses = own.iter().filter_map(|it| it.misses.get(level)).map(end);
+                misses.sum::<f64>() * 1000.0 / all.max(1.0)
+            };
+            Interval {
+                low: mean(|it| it.low),
+                estimate: mean(|it| it.estimate),
+                high: mean(|it| it.high),
+            }
+        };
+        (0..self.caches().len()).map(level).collect()
     }
 
     /// Names of caches, without translation buffers.
@@ -228,11 +241,6 @@ impl<'a> View<'a> {
         let levels = self.results.misses.iter().flat_map(|misses| &misses.levels);
         let caches = levels.take_while(|name| !name.to_uppercase().contains("TLB"));
         caches.map(|name| escape(name)).collect()
-    }
-
-    /// Misses of a thousand accesses by cache.
-    fn caches_of<'b>(&self, misses: &'b SiteMisses) -> &'b [Interval] {
-        &misses.per_1000[..self.caches().len().min(misses.per_1000.len())]
     }
 
     fn machine_line(&self) -> Option<String> {
@@ -325,13 +333,13 @@ impl<'a> View<'a> {
         }
         let global = global(&self.results.scores);
         let named = [
-            ("lifetime", global.lifetime),
-            ("usage", global.usage),
-            ("useful lifetime", global.useful_lifetime),
+            ("lifetime", "at 0", global.lifetime),
+            ("usage", "unused", global.usage),
+            ("useful lifetime", "unused", global.useful_lifetime),
         ];
         let scores: Vec<String> = named
             .iter()
-            .filter_map(|(name, it)| spread(name, *it))
+            .filter_map(|(name, zeros_are, it)| spread(name, zeros_are, *it))
             .collect();
         if !scores.is_empty() {
             self.labelled(
@@ -342,12 +350,13 @@ impl<'a> View<'a> {
     }
 
     /// What is missing from the profile, as far as the screen has room; a line at least.
-    fn notes(&mut self, caveats: &[String]) {
+    /// `after`: lines that come behind them.
+    fn notes(&mut self, caveats: &[String], after: usize) {
         for (i, caveat) in caveats.iter().enumerate() {
             let others = caveats.len() - i - 1;
             let text = format!("{:LABEL$}{}", "note", escape(caveat));
             let lines = wrap(&text, self.width, LABEL);
-            let room = SCREEN.saturating_sub(self.out.lines().count());
+            let room = SCREEN.saturating_sub(self.out.lines().count() + after);
             // Those that come after need a line.
             if lines.len() + usize::from(others > 0) <= room {
                 lines.iter().for_each(|text| self.line(text));
@@ -414,20 +423,16 @@ fn score(score: Option<f64>) -> String {
     score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))
 }
 
-fn percent(part: f64) -> String {
-    format!("{:.0} %", part * 100.0)
-}
-
-/// A score of the whole program. Zeros make the geometric mean 0, so that of the others stands
-/// beside them.
-fn spread(name: &str, spread: Option<Spread>) -> Option<String> {
+/// A score of the whole program: the mean of the sites that do not score 0, and how many do.
+fn spread(name: &str, zeros_are: &str, spread: Option<Spread>) -> Option<String> {
     let spread = spread?;
     Some(match spread.zeros {
         0 => format!("{name} {:.2}", spread.geometric_mean),
         zeros if zeros == spread.sites => format!("{name} 0"),
         zeros => {
+            let sites = plural(zeros as u64, "site");
             format!(
-                "{name} 0 ({:.2} without {zeros} zeros)",
+                "{name} {:.2} ({sites} {zeros_are})",
                 spread.geometric_mean_of_others
             )
         }
@@ -452,7 +457,7 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     if !profile.mappings.is_empty() {
         view.head(&view.title());
         view.pages(options.rows.min(SUMMARY_MAPPINGS));
-        view.notes(&profile.run.caveats);
+        view.notes(&profile.run.caveats, 0);
         return view.out;
     }
     view.totals();
@@ -460,12 +465,12 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     view.curves();
     if !profile.regions.is_empty() {
         view.regions(options.rows.min(SUMMARY_REGIONS));
-        view.notes(&profile.run.caveats);
+        view.notes(&profile.run.caveats, 0);
         return view.out;
     }
 
     let rows = options.rows.min(SUMMARY_SITES);
-    let worst: Vec<usize> = view.results.shown.iter().copied().take(rows).collect();
+    let worst = view.results.rows(&view.results.shown, rows);
     if !worst.is_empty() {
         view.line("");
         let table = view.sites_table(&worst);
@@ -479,24 +484,30 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
     let misses = view.misses_table(options.rows.min(SUMMARY_MISSES));
     if let Some(machine) = view.machine_line().filter(|_| !misses.is_empty()) {
         view.line("");
-        view.line(&format!("waits for memory: {machine}"));
+        let share = percent(view.results.waits.share);
+        view.line(&format!("waits for memory: {share} of the time, {machine}"));
         view.table(&misses);
     }
     view.line("");
-    let first = match view.results.findings.first() {
-        Some(it) => {
-            // A line, so that there are three at most.
-            let place = fit(&view.place(it.site), view.width - LABEL - 8);
-            format!("#{} {place}: {}", it.site, it.sentence)
-        }
-        None if view.results.shown.is_empty() && !options.filters.is_empty() => NO_SITE.to_owned(),
-        None => format!(
-            "nothing stands out: no site wastes {} of memory or time",
-            percent(options.findings.min_share)
-        ),
+    let Some(it) = view.results.findings.first() else {
+        // What was not seen may stand out.
+        view.notes(&profile.run.caveats, 2);
+        let none = match view.results.shown.is_empty() && !options.filters.is_empty() {
+            true => NO_SITE.to_owned(),
+            false => format!(
+                "nothing stands out: no site wastes {} of memory or time",
+                percent(options.findings.min_share)
+            ),
+        };
+        view.labelled("first", &none);
+        return view.out;
     };
+    // A line, so that there are three at most.
+    let columns = view.width - LABEL - 8;
+    let place = fit(&view.place(it.site, columns), columns);
+    let first = format!("#{} {place}: {}: {}", it.site, it.part(), it.sentence);
     view.labelled("first", &first);
-    view.notes(&profile.run.caveats);
+    view.notes(&profile.run.caveats, 0);
     view.out
 }
 
@@ -508,9 +519,8 @@ pub fn sites(profile: &Profile, options: &Options) -> String {
         view.line(NO_SITE);
         return view.out;
     }
-    let shown: Vec<usize> = { view.results.shown.iter().copied() }
-        .take(options.rows)
-        .collect();
+    let shown = view.results.shown.iter().take(options.rows);
+    let shown: Vec<Vec<usize>> = shown.map(|&site| vec![site]).collect();
     let table = view.sites_table(&shown);
     view.table(&table);
     let (all, rows) = (profile.sites.len(), shown.len());
@@ -605,7 +615,7 @@ pub fn edges(profile: &Profile, options: &Options) -> String {
             percent(ratio(edge.followed, edge.loads)),
             format!("#{from} {}", view.name(from)),
             view.field(from, u64::from(edge.offset)),
-            format!("#{to} {} {}", view.name(to), view.place(to)),
+            format!("#{to} {} {}", view.name(to), view.place(to, view.width / 2)),
         ];
         table.row(cells, None, None);
     }

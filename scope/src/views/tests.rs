@@ -277,7 +277,7 @@ fn filters_choose_sites() {
     );
     assert!(text.contains("#1 ") && !text.contains("#3 300"), "{text}");
     assert!(
-        text.contains("first        #1 src/main.rs:31 demo::collect: grown"),
+        text.contains("first        #1 src/main.rs:31 demo::collect: 3 %"),
         "{text}"
     );
 }
@@ -374,7 +374,7 @@ fn json_has_the_documented_keys() {
     run.regions = test_profile::regions();
     (run.mappings, run.pages) = test_profile::pages();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(assert_documented(&all, "JSON"), 27);
+    assert_eq!(assert_documented(&all, "JSON"), 28);
     assert_eq!(all["mappings"][4]["loads"], 1130);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
@@ -614,4 +614,89 @@ note         Of heap only.
             .all(|line| line.len() <= 62 && !line.contains('\u{1b}')),
         "{text}"
     );
+}
+
+/// A map of two sites, one row, whose waiting stands first.
+#[test]
+fn a_structure_that_is_waited_for_is_one_row() {
+    let mut run = run();
+    run.types[1].name = "BTreeMap<u64, u64>".to_owned();
+    (run.sites[3].type_id, run.sites[3].drag) = (Some(1), 0.0);
+    let vector = &mut run.sites[1];
+    (vector.reallocs, vector.moved_bytes, vector.longest_chain) = (0, 0, 0);
+    let node = |i: u64| 0x1000_0000 + i % 2000 * 4160;
+    let load = |i: u64| crate::profile::Access {
+        pointer: node(i + 1),
+        target: 1,
+        ..access(node(i), 1, 0)
+    };
+    run.windows = (0..8)
+        .map(|n| window(n * 10_000, 0, (0..4000).map(load).collect()))
+        .collect();
+    (run.total.heap_reads, run.run.end) = (100_000_000, 100_000_000);
+    let options = Options {
+        file: Some("a.ccscope".into()),
+        ..options(80)
+    };
+    let text = summary(&run, &options);
+    let share = text.split("waits for memory: ").nth(1).expect("a table");
+    let share = share.split(" of the time").next().expect("a share");
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("#1+1 "))
+        .collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].starts_with("#1+1   600 kB      16 "), "{text}");
+    assert!(rows[1].contains(share), "{text}");
+    let sentence = "waits for this BTreeMap: `ccscope advise a.ccscope`";
+    assert!(
+        text.contains(&format!("    {share} of the time: {sentence}\n")),
+        "{text}"
+    );
+    assert!(text.contains("first        #1 src/main.rs:31"), "{text}");
+    let json: Value = serde_json::from_str(&json::to_json(&run, &options)).expect("JSON");
+    assert_eq!(json["findings"][0]["kind"], "waits");
+    assert_eq!(json["waits"][0]["sites"], serde_json::json!([1, 3]));
+}
+
+/// The line of a package, and that of its caller.
+#[test]
+fn places_of_packages_have_both_lines() {
+    let mut run = run();
+    let package = "/root/.cargo/registry/src/index-0f/pubgrub-0.2.0/src/internal/core.rs";
+    run.frames.push(crate::profile::Frame {
+        function: "pubgrub::internal::core::State::add".to_owned(),
+        file: package.to_owned(),
+        line: 88,
+        module: "demo".to_owned(),
+        ..Default::default()
+    });
+    let index = u32::try_from(run.frames.len() - 1).expect("few frames");
+    run.sites[0].stack.insert(1, index);
+    let text = summary(&run, &options(80));
+    assert!(text.contains("0.90  pubgrub core.rs:88 < "), "{text}");
+    let [narrow, wide] = [80, 160].map(|width| source(&run, &options(width), 0));
+    let long =
+        "#0 pubgrub-0.2.0/src/internal/core.rs:88 State::add < src/record.rs:12 Record::new\n";
+    assert!(wide.starts_with(long), "{wide}");
+    assert!(
+        narrow.starts_with("#0 pubgrub core.rs:88 < src/record.rs:12 Record::new\n"),
+        "{narrow}"
+    );
+    let json: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
+    assert_eq!(json["sites"][0]["library"]["line"], 88);
+    assert!(json["sites"][1]["library"].is_null());
+}
+
+/// What was not seen stands above a line that reassures.
+#[test]
+fn notes_stand_above_nothing() {
+    let mut run = run();
+    run.sites.truncate(1);
+    (run.sites[0].histogram, run.sites[0].touched_bytes) = (None, 400_000);
+    run.run.caveats = vec!["A library was not seen.".to_owned()];
+    let text = summary(&run, &options(80));
+    let end = "note         A library was not seen.\n\
+               first        nothing stands out: no site wastes 1 % of memory or time\n";
+    assert!(text.ends_with(end), "{text}");
 }

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::profile::Frame;
+
 /// A name as it may be printed: characters that move the cursor, are invisible or turn the
 /// direction of text are escaped as Rust does.
 pub(crate) fn escape(name: &str) -> String {
@@ -178,6 +180,57 @@ pub(crate) fn short_path(path: &str, root: Option<&Path>) -> String {
         .split_once("/registry/src/")
         .and_then(|(_, rest)| rest.split_once('/'));
     escape(in_registry.map_or(path, |(_, rest)| rest))
+}
+
+/// `src/main.rs:12 Table::load`, without the first folders of a path that takes more than
+/// `max_path` columns.
+pub(crate) fn place(frame: &Frame, root: Option<&Path>, max_path: usize) -> String {
+    named_place(frame, &short_function(&frame.function), root, max_path)
+}
+
+/// The same with another name of the function.
+pub(crate) fn named_place(
+    frame: &Frame,
+    function: &str,
+    root: Option<&Path>,
+    max_path: usize,
+) -> String {
+    let function = match function {
+        "" => format!("{:#x}", frame.address),
+        name => escape(name),
+    };
+    if frame.file.is_empty() {
+        let module = escape(&frame.module);
+        let module = if module.is_empty() { "?" } else { &module };
+        return format!("{function} in {module}");
+    }
+    let path = fit_path(&short_path(&frame.file, root), max_path);
+    match frame.line {
+        0 => format!("{path} {function}"),
+        number => format!("{path}:{number} {function}"),
+    }
+}
+
+/// `pubgrub core.rs:88`: the package and the name of the file.
+pub(crate) fn short_line(frame: &Frame, root: Option<&Path>) -> String {
+    let path = short_path(&frame.file, root);
+    let file = path.rsplit('/').next().unwrap_or(&path);
+    // A folder of a package ends in its version, that of a checkout in a hash.
+    let after = frame
+        .file
+        .split_once("/checkouts/")
+        .map(|(_, rest)| escape(rest));
+    let folder = after
+        .as_deref()
+        .unwrap_or(&path)
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    let package = folder.rsplit_once('-').map_or(folder, |(name, _)| name);
+    match package.is_empty() || package == file {
+        true => format!("{file}:{}", frame.line),
+        false => format!("{package} {file}:{}", frame.line),
+    }
 }
 
 /// One column.
@@ -371,6 +424,33 @@ mod tests {
             assert_eq!(short_path(path, root), text);
         }
         assert_eq!(short_path("/a/b.rs", None), "/a/b.rs");
+    }
+
+    #[test]
+    fn lines_of_packages_keep_their_names() {
+        let registry = "/home/me/.cargo/registry/src/index-0f/";
+        for (file, text) in [
+            (
+                format!("{registry}pubgrub-0.2.0/src/internal/core.rs"),
+                "pubgrub core.rs:7",
+            ),
+            (
+                format!("{registry}base64-url-3.0.0-rc.1/src/lib.rs"),
+                "base64-url-3.0.0 lib.rs:7",
+            ),
+            (
+                "/home/me/.cargo/git/checkouts/tree-0af1/c01/src/a.rs".to_owned(),
+                "tree a.rs:7",
+            ),
+            ("/usr/src/zlib/inflate.c".to_owned(), "inflate.c:7"),
+        ] {
+            let frame = Frame {
+                file,
+                line: 7,
+                ..Frame::default()
+            };
+            assert_eq!(short_line(&frame, None), text);
+        }
     }
 
     #[test]

@@ -26,9 +26,10 @@ use crate::analyses::scores::{Pattern, global};
 use crate::analyses::structures::{element_offset, structures};
 use crate::analyses::units::{count, rounded};
 use crate::profile::{Chunk, Frame, Group, Histogram, Point, Profile, Site};
+use crate::symbols::is_library;
 use crate::views::terminal::{self, range};
 use crate::views::text::{escape, short_function, short_path};
-use crate::views::{Options, Results, diff};
+use crate::views::{Options, Results, diff, library_frame, stack};
 
 /// Points of the curve of the process.
 const PROCESS_POINTS: usize = 1500;
@@ -168,7 +169,9 @@ impl<'a> Data<'a> {
         let mut nodes: Index<(u64, u64)> = Index::new();
         nodes.id((0, 0));
         let mut leaf = |site: &Site| {
-            let outermost_first = site.stack.iter().rev().filter_map(|&frame| frame_id(frame));
+            let inner = site.stack.len() - runtime_frames(profile, site);
+            let outermost_first = site.stack[..inner].iter().rev();
+            let outermost_first = outermost_first.filter_map(|&frame| frame_id(frame));
             outermost_first.fold(0, |node, frame| nodes.id((node, frame + 1)))
         };
         let leaves: Vec<u64> = profile.sites.iter().map(&mut leaf).collect();
@@ -180,6 +183,19 @@ impl<'a> Data<'a> {
         let place = |site: &Site| site.place.and_then(frame_id).map_or(0, |it| it + 1);
         self.columns
             .numbers("site.place", profile.sites.iter().map(place));
+        let library = |site: &Site| {
+            let frame = library_frame(profile, site)?;
+            let index = site
+                .stack
+                .iter()
+                .find(|&&it| profile.frames.get(it as usize) == Some(frame))?;
+            frame_id(*index)
+        };
+        let library = profile
+            .sites
+            .iter()
+            .map(|it| library(it).map_or(0, |it| it + 1));
+        self.columns.numbers("site.library", library);
         Frames {
             strings: strings.items,
             snippets: self.snippets(&frame_id),
@@ -660,8 +676,37 @@ fn finding(it: &Finding) -> Value {
         Amount::ByteSeconds(product) => ("byte-seconds", product),
         Amount::Allocations(calls) => ("allocations", calls as f64),
         Amount::Accesses(accesses) => ("accesses", accesses as f64),
+        Amount::Sites(sites) => ("sites", sites as f64),
     };
-    json!([it.site, it.kind, it.sentence, unit, amount, it.share])
+    json!([
+        it.site,
+        it.kind,
+        it.sentence,
+        unit,
+        amount,
+        it.share,
+        it.part()
+    ])
+}
+
+/// How many of the outermost frames are of what runs before `main` or a thread's function.
+fn runtime_frames(profile: &Profile, site: &Site) -> usize {
+    let is_start = |frame: &Frame| {
+        is_library(frame)
+            || ["_start", "__libc_start_main", "clone", "start_thread"].contains(&&*frame.function)
+    };
+    let frames: Vec<&Frame> = stack(profile, site).collect();
+    // The `main` of C that calls Rust's.
+    let is_main = |at: usize| {
+        let inner = at.checked_sub(1).map(|at| &*frames[at].function);
+        frames[at].function == "main" && inner.is_some_and(|it| it.starts_with("std::rt::"))
+    };
+    let outermost = (0..frames.len()).rev();
+    let runtime = outermost
+        .take_while(|&at| is_start(frames[at]) || is_main(at))
+        .count();
+    // Where all is of libraries, the allocation itself stays.
+    if runtime < frames.len() { runtime } else { 0 }
 }
 
 /// When the last chunk of a site was freed.

@@ -28,7 +28,7 @@ impl Quotas {
         let mut saving: HashMap<usize, f64> = HashMap::new();
         for finding in findings {
             let share = saving.entry(finding.site).or_default();
-            *share = share.max(finding.share);
+            *share = share.max(finding.weight());
         }
         let waits = misses.iter().flat_map(|misses| &misses.sites);
         let waits: HashMap<usize, f64> = waits.map(|it| (it.site, it.wait_ns)).collect();

@@ -33,7 +33,8 @@ pub fn source(profile: &Profile, options: &Options, site: usize) -> String {
         let last = plural(profile.sites.len() as u64, "site");
         return format!("no site #{site}: the profile has {last}, from #0 on\n");
     };
-    view.head(&format!("#{site} {}", view.place(site)));
+    let columns = view.width.saturating_sub(8);
+    view.head(&format!("#{site} {}", view.place(site, columns)));
     view.numbers(site, it);
     view.bytes(site);
     view.fields(site);
