@@ -14,6 +14,7 @@ mod predictions;
 mod reference;
 mod scaling;
 mod scope;
+mod scope_others;
 mod scope_page;
 mod scope_regions;
 mod scope_views;
@@ -77,6 +78,9 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,
+        "scope_others" => scope_others::programs,
+        "scope_javac" | "scope_node" => scope_others::jitted,
+        "scope_hello" => scope_others::hello,
         "regions" => scope_regions::programs,
         "scope_page_open_1e7" => scope_page::page_of_1e7,
         "scope_diff_1e5_sites" => scope_views::diff_sites,

@@ -39,16 +39,16 @@ pub(super) const PROGRAMS: [(&str, [u64; 2]); 11] = [
 ];
 
 /// A program that does not know that it is measured.
-struct Real {
-    name: &'static str,
-    /// For cargo. One of the registry is NAME@VERSION.
-    package: &'static str,
-    target: [&'static str; 2],
-    threads: &'static [u64],
+pub(super) struct Real {
+    pub(super) name: &'static str,
+    /// For cargo. One of the registry is NAME@VERSION; one with a path is no member.
+    pub(super) package: &'static str,
+    pub(super) target: [&'static str; 2],
+    pub(super) threads: &'static [u64],
     /// As many of its lines as do not depend on time.
-    lines: u64,
-    /// Of a quick and a full run, by the number of threads.
-    words: [fn(u64) -> String; 2],
+    pub(super) lines: u64,
+    /// Of a quick and a full run, by the number of threads. `SCRATCH` is a folder.
+    pub(super) words: [fn(u64) -> String; 2],
 }
 
 /// They read this repository, in a full run so often that starting them has no part in the figures.
@@ -95,7 +95,7 @@ pub(super) struct Run {
 }
 
 pub(super) const PROCESSOR: fn(&Run) -> f64 = |run| run.processor_ms;
-const WALL: fn(&Run) -> f64 = |run| run.wall_ms;
+pub(super) const WALL: fn(&Run) -> f64 = |run| run.wall_ms;
 pub(super) const PEAK: fn(&Run) -> f64 = |run| run.peak_mib;
 
 /// The first words of a command: a profiler with its options, and a program.
@@ -111,7 +111,7 @@ pub(super) struct Case {
 
 /// Below the folder of release builds.
 pub(super) const INSTRUMENTED: &str = "../ccscope/x86_64-unknown-linux-gnu/release";
-const PROFILED: &str = "PROFILER run --quiet --output PROFILE";
+pub(super) const PROFILED: &str = "PROFILER run --quiet --output PROFILE";
 const COUNTERS_ONLY: &str = "PROFILER run --quiet --output PROFILE --counters-only";
 
 pub(super) struct Built {
@@ -197,40 +197,35 @@ impl Built {
 
     /// Builds `real`, plain and instrumented; a case for each number of threads. It runs in a
     /// process of its own below `subjects`, which is told its cost by the kernel.
-    fn real(&self, real: &Real, scale: Scale) -> Result<Vec<Case>, Failure> {
-        let mut words = match real.package.split_once('@') {
-            None => vec!["-p".to_owned(), real.package.to_owned()],
-            Some((name, version)) => {
-                let manifest = source(name, version)?.join("Cargo.toml");
-                let manifest = manifest.display().to_string();
-                vec![
-                    "--locked".to_owned(),
-                    "--manifest-path".to_owned(),
-                    manifest,
-                ]
-            }
-        };
+    pub(super) fn real(
+        &self,
+        real: &Real,
+        scale: Scale,
+        ways: &[Way],
+    ) -> Result<Vec<Case>, Failure> {
+        let mut words = self.package(real.package)?;
         words.extend(real.target.map(str::to_owned));
         self.build(words.iter().map(String::as_str))?;
         words.push("--".to_owned());
-        let run = real.words[0](1);
+        let scratch = self.scratch.path().display().to_string();
+        let words_of = |words: String| words.replace("SCRATCH", &scratch);
+        let run = words_of(real.words[0](1));
         self.instrument(words.iter().map(String::as_str).chain(run.split(' ')))?;
         let file = match real.target {
             ["--example", name] => format!("examples/{name}"),
             [_, name] => name.to_owned(),
         };
         let instrumented = format!("{INSTRUMENTED}/{file}");
-        let files = [&file, &instrumented, &file, &file];
-        let (ways, lines) = (self.ways(), real.lines.to_string());
-        let ways = ways.into_iter().zip(files).map(|(way, file)| {
+        let lines = real.lines.to_string();
+        let ways = ways.iter().zip([&file, &instrumented, &file, &file]);
+        let ways = ways.map(|(way, file)| {
             let file = self.folder.join(file).display().to_string();
-            way.into_iter()
-                .chain(["of".to_owned(), lines.clone(), file])
-                .collect()
+            let of = ["of".to_owned(), lines.clone(), file];
+            way.iter().cloned().chain(of).collect()
         });
         let ways: Vec<Way> = ways.collect();
         let cases = real.threads.iter().map(|&threads| {
-            let words = scale.pick(real.words[0], real.words[1])(threads);
+            let words = words_of(scale.pick(real.words[0], real.words[1])(threads));
             Case {
                 name: format!("{}_{threads}", real.name),
                 ways: ways.clone(),
@@ -239,6 +234,27 @@ impl Built {
             }
         });
         Ok(cases.collect())
+    }
+
+    /// The words by which cargo finds a package.
+    fn package(&self, package: &str) -> Result<Vec<String>, Failure> {
+        let folder = match package.split_once('@') {
+            Some((name, version)) => source(name, version)?,
+            None if package.contains('/') => PathBuf::from(ROOT).join(package),
+            None => return Ok(vec!["-p".to_owned(), package.to_owned()]),
+        };
+        let (folder, locked) = match folder.join("Cargo.lock").exists() {
+            true => (folder, Some("--locked".to_owned())),
+            // It gets one, but not among cargo's sources.
+            false => {
+                let copy = self.scratch.path().join(package);
+                done(Command::new("cp").arg("-r").args([&folder, &copy]))?;
+                (copy, None)
+            }
+        };
+        let manifest = folder.join("Cargo.toml").display().to_string();
+        let words = [Some("--manifest-path".to_owned()), Some(manifest), locked];
+        Ok(words.into_iter().flatten().collect())
     }
 }
 
@@ -310,6 +326,12 @@ pub(super) fn overhead(with: &[Run], without: &[Run], figure: fn(&Run) -> f64) -
     )
 }
 
+/// The one with the largest median.
+pub(super) fn worst(all: &[Rounds]) -> &Rounds {
+    let worst = all.iter().max_by(|a, b| a.median().total_cmp(&b.median()));
+    worst.expect("there are programs")
+}
+
 /// What is held against the largest that is allowed.
 pub(super) fn floor(name: &str, unit: &str, ours: &Rounds, largest: f64) -> Comparison {
     let allowed = Rounds::new(vec![largest; ours.each().len()]);
@@ -325,7 +347,7 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
     });
     let mut cases: Vec<Case> = subjects.collect();
     for real in &REAL_PROGRAMS {
-        match built.real(real, effort.scale) {
+        match built.real(real, effort.scale, &built.ways()) {
             Ok(real) => cases.extend(real),
             Err(error) => eprintln!("left out: {} ({error})", real.name),
         }
@@ -345,12 +367,9 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
         }
     }
     let mean = |which: usize| Rounds::geometric_mean(&overheads[which]);
-    let worst = overheads[0]
-        .iter()
-        .max_by(|a, b| a.median().total_cmp(&b.median()));
     let floors = [
         ("scope_heap_geomean", &mean(0), 5.0),
-        ("scope_heap_max", worst.expect("there are programs"), 12.0),
+        ("scope_heap_max", worst(&overheads[0]), 12.0),
         ("scope_memory_geomean", &mean(1), 2.0),
         ("scope_alloc_geomean", &mean(2), 1.15),
         ("scope_counters_only", &mean(3), 1.05),

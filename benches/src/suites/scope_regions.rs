@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use super::reference;
-use super::scope::{Built, Case, PEAK, PROCESSOR, PROGRAMS, floor, measure, overhead, rounds};
+use super::scope::{
+    Built, Case, PEAK, PROCESSOR, PROGRAMS, floor, measure, overhead, rounds, worst,
+};
 use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
@@ -42,10 +44,6 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
         rows.push(Comparison::new(row, "not profiled", "ms", &with, &without));
         overheads.push(overhead(&runs[1], &runs[0], PROCESSOR));
     }
-    let worst = overheads
-        .iter()
-        .max_by(|a, b| a.median().total_cmp(&b.median()));
-    let worst = worst.ok_or("no program")?;
     let mut peaks = Vec::new();
     for name in BIG {
         let runs = measure(&case(&built, name, 1), 1)?;
@@ -60,7 +58,7 @@ pub(super) fn programs(workload: &Workload, effort: &Effort) -> Rows {
                 &Rounds::geometric_mean(&overheads),
                 7.0,
             ),
-            floor("regions_max", "x", worst, 20.0),
+            floor("regions_max", "x", worst(&overheads), 20.0),
             floor(
                 "regions_memory_geomean",
                 "x",
