@@ -357,6 +357,36 @@ fn frames_that_are_gone_are_ended() {
 }
 
 #[test]
+fn names_are_known_by_what_they_say() {
+    let _turn = begin(1);
+    let mut place = *b"library";
+    let names: [&[u8]; 5] = [b"library", b"another", b"an", b"library", b"another"];
+    for name in names {
+        // As where another library is loaded to the place of one that was unloaded.
+        place[..name.len()].copy_from_slice(name);
+        // SAFETY: the name has this length.
+        unsafe {
+            ccscope_region_enter(place.as_ptr(), name.len());
+            ccscope_region_store(HEAP, 8);
+            ccscope_region_exit();
+        }
+    }
+    // SAFETY: nobody uses the local meanwhile, and the capture is mapped.
+    let count = unsafe {
+        end_thread(local());
+        (*header()).regions as u32
+    };
+    let mut invocations: Vec<u64> = (1..=count)
+        // SAFETY: numbers up to the count are of regions.
+        .map(|number| unsafe { *tree::region(number) })
+        .filter(|it| it.kind == kinds::SPAN)
+        .map(|it| it.invocations)
+        .collect();
+    invocations.sort_unstable();
+    assert_eq!(invocations, [1, 2, 2]);
+}
+
+#[test]
 fn a_span_is_one_region_however_often_it_is_entered() {
     let _turn = begin(1);
     let name = b"request";

@@ -18,7 +18,7 @@ const SPAN: u64 = 1 << 63;
 const LEVEL: u64 = 1 << 62;
 /// Deeper levels of recursion count with this one.
 const MAX_LEVEL: u32 = 64;
-/// Links from here lead from the address of a name to the name.
+/// Links from here lead from the place of a name to the name that was there last.
 const NAME: u32 = u32::MAX;
 
 /// An entry of a track's hash table: the region that `key` leads to from another.
@@ -251,17 +251,36 @@ pub(super) unsafe fn name(
 ) -> u64 {
     // SAFETY: the caller's.
     unsafe {
-        let known = look_up(state, NAME, name as u64);
-        if known != 0 {
+        let text = core::slice::from_raw_parts(name, len.min(255));
+        // Linkers let a name begin another. Another library may have its own at this place later.
+        let key = name as u64 ^ (len as u64) << 48;
+        let known = look_up(state, NAME, key);
+        if known != 0 && interned(known) == text {
             return SPAN | u64::from(known);
         }
         let busy = core::mem::replace(&mut (*local).busy, true);
-        let text = core::slice::from_raw_parts(name, len.min(255));
         let offset = LOCK.with(|| intern(text));
         (*local).busy = busy;
         events::put_name(local, offset, text);
-        insert(state, NAME, name as u64, offset);
+        match known {
+            0 => insert(state, NAME, key, offset),
+            _ => (*place(state, NAME, key)).to = offset,
+        }
         SPAN | u64::from(offset)
+    }
+}
+
+/// The name with a number.
+///
+/// # Safety
+///
+/// [`intern`] has given the number.
+unsafe fn interned(number: u32) -> &'static [u8] {
+    // SAFETY: `intern` has written the length and the bytes there before it gave the number to
+    // anybody, and nobody writes a name again.
+    unsafe {
+        let place: *mut u8 = at(layout::NAMES + u64::from(number) - 1);
+        core::slice::from_raw_parts(place.add(1), usize::from(*place))
     }
 }
 
