@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::names::Names;
 use super::reader::Event;
 use super::wire::{COPY, LOAD, STORE};
+use crate::views::text::escaped;
 
 /// How lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,7 @@ pub fn line(form: Form, event: &Event, names: &mut Names, out: &mut dyn Write) -
         Form::Lackey => Ok(()),
         Form::Raw => {
             let region = names.region(event.address);
+            let region = escaped(&region);
             write!(
                 out,
                 "{kind}#{order}:{:#x},{},{region},{:#x}",
@@ -49,25 +51,61 @@ pub fn line(form: Form, event: &Event, names: &mut Names, out: &mut dyn Write) -
 fn symbolic(event: &Event, names: &mut Names, out: &mut dyn Write) -> io::Result<()> {
     let (kind, order) = (char::from(event.kind), event.order);
     let place = names.place(event.address);
-    write!(out, "{kind}${order}:{}", place.name)?;
+    write!(out, "{kind}${order}:{}", escaped(&place.name))?;
     if event.is_access() || event.kind == COPY {
         write!(out, "+{}", place.offset)?;
     }
-    write!(out, ",{},{}", event.len, names.region(event.address))?;
+    let region = names.region(event.address);
+    write!(out, ",{},{}", event.len, escaped(&region))?;
     if let Some(name) = names.type_name(&place) {
-        write!(out, ",{name}")?;
+        write!(out, ",{}", escaped(name))?;
         if let Some(field) = names.field(&place) {
-            write!(out, ".{field}")?;
+            write!(out, ".{}", escaped(field))?;
         }
     }
     if event.from != 0 {
         let from = names.place(event.from);
-        write!(out, ",from {}+{}", from.name, from.offset)?;
+        write!(out, ",from {}+{}", escaped(&from.name), from.offset)?;
     }
     let (function, line) = names.instruction(event.ip);
-    write!(out, ",{function}")?;
+    write!(out, ",{}", escaped(function))?;
     if !line.is_empty() {
-        write!(out, ",{line}")?;
+        write!(out, ",{}", escaped(line))?;
     }
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reader::{Maps, Row};
+    use super::*;
+
+    #[test]
+    fn names_of_strangers_forge_no_line() {
+        let row = Row {
+            start: 0x1000,
+            end: 0x2000,
+            rights: "rw-p".to_owned(),
+            name: "/a\n L 00001000,8\u{1b}[2J\u{202e}".to_owned(),
+        };
+        let maps = Maps {
+            rows: vec![row],
+            modules: Vec::new(),
+        };
+        let mut names = Names::new(maps, std::iter::empty());
+        let event = Event {
+            kind: COPY,
+            address: 0x1008,
+            from: 0x1010,
+            ..Event::default()
+        };
+        for form in [Form::Symbolic, Form::Raw, Form::Lackey] {
+            let mut text = Vec::new();
+            line(form, &event, &mut names, &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.lines().count() <= 1, "{text}");
+            let is_bad = |char: char| char.is_control() && char != '\n' || char == '\u{202e}';
+            assert!(!text.contains(is_bad), "{text:?}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Text that fits: widths, tables, and names of strangers.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -21,6 +22,14 @@ pub(crate) fn escape(name: &str) -> String {
         }
     }
     text
+}
+
+/// [`escape`] where there is something to escape.
+pub(crate) fn escaped(name: &str) -> Cow<'_, str> {
+    match name.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        true => Cow::Borrowed(name),
+        false => Cow::Owned(escape(name)),
+    }
 }
 
 /// Cuts a text at its end so that it takes at most `width` columns.

@@ -111,7 +111,8 @@ impl fmt::Display for Gate {
 ///
 /// # Errors
 ///
-/// If a gate is on sites of which neither profile has any, or on what one of them does not know.
+/// If a gate is on sites of which neither profile has any, on what one of them does not know, or on
+/// sums that are beyond numbers.
 pub fn breaches(old: &Profile, new: &Profile, gates: &[Gate]) -> Result<Vec<String>, String> {
     let sides = [old, new].map(|profile| Side {
         profile,
@@ -142,6 +143,10 @@ pub fn breaches(old: &Profile, new: &Profile, gates: &[Gate]) -> Result<Vec<Stri
             ));
         };
         let change = after - before;
+        if !change.is_finite() {
+            let [before, after] = [before, after].map(|it| gate.metric.text(it));
+            return Err(format!("{gate}: {before} -> {after} is no number"));
+        }
         let bound = if gate.is_part {
             gate.change * before
         } else {

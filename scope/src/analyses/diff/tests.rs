@@ -137,6 +137,12 @@ fn gates_bound_changes() {
         nowhere,
         "site:src/none.rs:bytes>+0: neither profile has a site there"
     );
+    // Each is a number, and their sum is none.
+    let beyond = changed(|run| run.sites.iter_mut().for_each(|it| it.drag = f64::MAX));
+    for (old, new) in [(&beyond, &beyond), (&beyond, &old), (&old, &beyond)] {
+        let error = breaches(old, new, &gates("drag>+10%").unwrap()).unwrap_err();
+        assert!(error.contains("is no number"), "{error}");
+    }
     let blind = changed(|run| run.run.accesses = false);
     let error = breaches(&old, &blind, &gates("drag>+1%").unwrap()).unwrap_err();
     assert!(error.contains("instrumented"), "{error}");
