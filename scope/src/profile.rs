@@ -45,7 +45,7 @@ pub struct Profile {
 pub struct Run {
     /// Version of `ccscope`.
     pub tool: String,
-    /// Program and arguments; values that look like secrets are replaced.
+    /// Program and arguments; of these, what may be a secret is replaced by `***`.
     pub command: Vec<String>,
     pub pid: u32,
     /// Of the first process that was started; its own pid for that.

@@ -120,6 +120,10 @@ pub(super) struct RecordArgs {
     /// Keep the profiles of at most N other processes, those with the largest peaks
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PROCESSES)]
     pub(super) processes: usize,
+    /// Keep the arguments of the program and of other processes: they may hold passwords, and are
+    /// left out otherwise
+    #[arg(long)]
+    pub(super) keep_arguments: bool,
     /// Write a page for a browser, too, beside each profile with the ending `html`
     #[arg(long)]
     pub(super) page: bool,
@@ -155,6 +159,7 @@ impl RecordArgs {
             ("--regions=spans", self.regions == Some(Regions::Spans)),
             ("--levels", self.levels),
             ("--all-memory", self.all_memory),
+            ("--keep-arguments", self.keep_arguments),
             ("--page", self.page),
             ("--quiet", self.quiet),
         ];

@@ -89,6 +89,7 @@ impl Canary<'_> {
             counters_only: false,
             processes: 0,
             page: false,
+            keep_arguments: false,
             full: false,
             regions: None,
             levels: false,

@@ -1,6 +1,5 @@
 //! `ccscope export`.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
@@ -83,7 +82,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
                 format!("{} cannot be written: {why}", path.display())
             };
             show::not_over_itself(&args.profile, path)?;
-            let file = File::create(path).map_err(|why| failed(&why))?;
+            let file = crate::store::create(path).map_err(|why| failed(&why))?;
             let written = write(args, &profile, &mut BufWriter::new(file));
             written.map_err(|why| failed(&why).into())
         }

@@ -22,10 +22,12 @@ use super::program::{self, Program};
 use super::progress::Progress;
 use super::socket::Listener;
 use super::spool::Spool;
-use super::{CliError, fail, report, runtime, secrets, show, signals};
+use super::{CliError, fail, report, runtime, secrets, show, signals, usage};
 use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
+use crate::store::is_stream;
 use crate::symbols::Symbols;
+use crate::views::text::escape;
 
 /// With `--full` the ring of dead chunks is emptied so often.
 const FULL_INTERVAL: Duration = Duration::from_millis(2);
@@ -51,6 +53,14 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
         ));
     }
     check_output(args.record.output.as_deref())?;
+    if let Some(path) = args.record.output.as_ref().filter(|path| is_stream(path))
+        && args.record.page
+    {
+        return usage(format!(
+            "no page can lie beside {}: it is no file",
+            path.display()
+        ));
+    }
     let runtime = runtime::install()?;
     let mut command = Command::new(&program.path);
     command.arg0(name).args(rest);
@@ -64,7 +74,7 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
         .command
         .iter()
         .map(|word| word.to_string_lossy().into_owned());
-    recording.words = secrets::hide(&words.collect::<Vec<_>>());
+    recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
     let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
     // The program's status counts more than lines that nobody can read.
@@ -109,6 +119,7 @@ pub(super) struct Recording {
     started: Instant,
     progress: Progress,
     full: bool,
+    keep_arguments: bool,
     pub(super) processes: Vec<Process>,
 }
 
@@ -170,6 +181,7 @@ impl Recording {
             started,
             progress,
             full: record.full,
+            keep_arguments: record.keep_arguments,
             processes: Vec::new(),
         })
     }
@@ -248,7 +260,7 @@ impl Recording {
 
     fn accept(&mut self) {
         while let Some(arrival) = self.listener.accept() {
-            let mut process = Process::new(arrival);
+            let mut process = Process::new(arrival, self.keep_arguments);
             // After an `exec` they are those of another program.
             let is_first = { self.processes.iter() }.all(|other| other.pid != process.pid);
             let is_known = !is_first && process.executable().is_some();
@@ -321,9 +333,16 @@ impl<'a> Reporter<'a> {
                 err,
                 "ccscope: no profile: the runtime did not start in the program"
             )?;
+        } else if self.is_stream() && self.others_seen > 0 && !self.record.quiet {
+            let seen = self.others_seen;
+            writeln!(
+                err,
+                "ccscope: no profiles of {seen} other processes: the output is no file"
+            )?;
         } else if !self.others.is_empty() && !self.record.quiet {
             let largest: Vec<String> = { self.others.iter().take(SHOWN_PROCESSES) }
                 .map(|other| format!("{} ({})", other.path.display(), other.program))
+                .map(|text| escape(&text))
                 .collect();
             let (seen, largest) = (self.others_seen, largest.join(", "));
             let kept = self.others.len();
@@ -345,7 +364,8 @@ impl<'a> Reporter<'a> {
             // Making a profile takes time.
             let last = self.others.get(self.record.processes.wrapping_sub(1));
             let least = last.map_or(0, |other| other.peak + 1);
-            if !is_main && total.is_none_or(|total| total.peak_usable < least) {
+            let is_kept = !self.is_stream() && total.is_some_and(|it| it.peak_usable >= least);
+            if !is_main && !is_kept {
                 continue;
             }
             match self.make(process, is_main) {
@@ -383,10 +403,18 @@ impl<'a> Reporter<'a> {
                     }
                 }
                 // The other processes have theirs all the same.
-                Err(error) => writeln!(err, "ccscope: no profile of {name} ({pid}): {error}")?,
+                Err(error) => {
+                    let name = escape(&name);
+                    writeln!(err, "ccscope: no profile of {name} ({pid}): {error}")?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether the profile goes where none can lie beside it.
+    fn is_stream(&self) -> bool {
+        self.record.output.as_deref().is_some_and(is_stream)
     }
 
     fn make(&mut self, process: Process, is_main: bool) -> Result<(Profile, PathBuf), CliError> {

@@ -46,7 +46,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(arrival: Arrival) -> Process {
+    pub(super) fn new(arrival: Arrival, keep_arguments: bool) -> Process {
         let Arrival { pid, capture } = arrival;
         // Both are empty for a process that has ended and been waited for.
         let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
@@ -61,7 +61,7 @@ impl Process {
         Process {
             pid,
             program: name.trim_end_matches(" (deleted)").to_owned(),
-            command: secrets::hide(&words.collect::<Vec<_>>()),
+            command: secrets::hide(&words.collect::<Vec<_>>(), keep_arguments),
             exit: Exit::Unknown,
             capture,
             status: Status::open(pid),
@@ -320,10 +320,11 @@ mod tests {
 
     #[test]
     fn a_process_is_named_and_its_header_read() {
-        let mut process = Process::new(Arrival {
+        let arrival = Arrival {
             pid: std::process::id(),
             capture: capture(),
-        });
+        };
+        let mut process = Process::new(arrival, false);
         assert_eq!(process.header().unwrap().events, 0);
         process.sample();
         assert_eq!(process.resident.len(), 1);

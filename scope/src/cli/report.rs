@@ -1,15 +1,14 @@
 //! `ccscope report`, and the page after a run.
 
-use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
-use super::{CliError, show};
+use super::{CliError, show, usage};
 use crate::Profile;
 use crate::analyses::diff::Diff;
 use crate::imports;
-use crate::store::Reader;
+use crate::store::{Reader, create, is_stream};
 use crate::views::{Options, page};
 
 pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -18,8 +17,16 @@ pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError
         file: Some(args.profile.clone()),
         ..show::options_for(stdout())
     };
-    let output = args.output.clone();
-    let output = output.unwrap_or_else(|| beside(&args.profile));
+    let output = match &args.output {
+        Some(output) => output.clone(),
+        None if is_stream(&args.profile) => {
+            return usage(format!(
+                "{} is no file: add -o FILE",
+                args.profile.display()
+            ));
+        }
+        None => beside(&args.profile),
+    };
     write(&args.profile, &output, &options)?;
     Ok(writeln!(out, "page in {}", output.display())?)
 }
@@ -48,7 +55,8 @@ pub(super) fn write_since(
     let mut reader = Reader::open(profile).ok();
     let chunks = reader.iter_mut().flat_map(Reader::chunks);
     let html = page::to_html(read, since, chunks, options)?;
-    fs::write(output, html).map_err(|error| {
+    let written = create(output).and_then(|mut file| file.write_all(html.as_bytes()));
+    written.map_err(|error| {
         let path = output.display();
         CliError::from(format!("cannot write {path}: {error}"))
     })

@@ -2,12 +2,15 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
 use tempfile::NamedTempFile;
 
 use super::{CliError, fail};
@@ -60,15 +63,65 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
         (&path.with_file_name(TRACER_NAME), TRACER),
         (&path, RUNTIME),
     ] {
-        if fs::read(path).is_ok_and(|bytes| bytes == content) {
-            continue;
-        }
-        if let Err(error) = replace(path, content) {
+        let installed = own_folders(path).and_then(|()| match holds(path, content) {
+            true => Ok(()),
+            false => replace(path, content),
+        });
+        if let Err(error) = installed {
             let path = path.display();
             return fail(format!("cannot write {path}: {error} (set XDG_CACHE_HOME)"));
         }
     }
     Ok(path)
+}
+
+/// Makes the folders of a file in the cache, and closes them to others, who could otherwise put a file
+/// of theirs there after it was looked at.
+fn own_folders(path: &Path) -> io::Result<()> {
+    let refused = |path: &Path, why| {
+        let path = path.display();
+        Err(io::Error::other(format!("{path} {why}")))
+    };
+    let folder = path.parent().unwrap_or(path);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    for folder in folder.ancestors().take(2) {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = File::from(rustix::fs::open(folder, flags, Mode::empty())?);
+        let there = opened.metadata()?;
+        if there.uid() != geteuid().as_raw() {
+            return refused(folder, "is another user's");
+        }
+        if there.mode() & 0o077 != 0 {
+            opened.set_permissions(Permissions::from_mode(0o700))?;
+        }
+    }
+    // Who may rename one of these can put another cache there.
+    let above = folder.canonicalize()?;
+    for folder in above.ancestors().skip(2) {
+        let mode = folder.metadata()?.mode();
+        if mode & 0o1002 == 0o002 {
+            return refused(folder, "may be written by everybody");
+        }
+    }
+    Ok(())
+}
+
+/// Whether the file is there, this user's alone, with this content: all of it asked of what is open.
+fn holds(path: &Path, content: &[u8]) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
+        return false;
+    };
+    let mut file = File::from(file);
+    let is_own = file.metadata().is_ok_and(|there| {
+        let is_of_len = there.is_file() && there.len() == content.len() as u64;
+        is_of_len && there.uid() == geteuid().as_raw() && there.mode() & 0o022 == 0
+    });
+    let mut bytes = Vec::new();
+    is_own && file.read_to_end(&mut bytes).is_ok() && bytes == content
 }
 
 /// Where [`install`] has put the tracer.
@@ -122,4 +175,44 @@ pub(super) fn hash_of(value: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_cache_is_closed_and_only_own_files_are_taken() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join("ccscope/1");
+        let (path, content) = (folder.join(NAME), b"library");
+        own_folders(&path).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().mode() & 0o777;
+        assert_eq!((mode(&folder), holds(&path, content)), (0o700, false));
+        replace(&path, content).unwrap();
+        assert!(holds(&path, content) && !holds(&path, b"others'"));
+        // Others may write to it, or it is somewhere else.
+        for rights in [0o620, 0o602] {
+            fs::set_permissions(&path, Permissions::from_mode(rights)).unwrap();
+            assert!(!holds(&path, content));
+        }
+        replace(&path, content).unwrap();
+        let link = folder.join("link");
+        symlink(&path, &link).unwrap();
+        assert!(holds(&path, content) && !holds(&link, content));
+        // One that was open to others is closed; a link to another place is refused.
+        let open = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        open(&cache.path().join("ccscope"), 0o777).unwrap();
+        own_folders(&path).unwrap();
+        assert_eq!(mode(&cache.path().join("ccscope")), 0o700);
+        symlink(&folder, cache.path().join("other")).unwrap();
+        assert!(own_folders(&cache.path().join("other").join(NAME)).is_err());
+        open(cache.path(), 0o777).unwrap();
+        let refused = own_folders(&path).unwrap_err().to_string();
+        assert!(refused.contains("written by everybody"), "{refused}");
+        open(cache.path(), 0o1777).unwrap();
+        own_folders(&path).unwrap();
+    }
 }

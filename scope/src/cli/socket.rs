@@ -1,14 +1,17 @@
 //! The socket on which runtimes hand over their captures.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::CliError;
@@ -30,7 +33,11 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn new() -> Result<Listener, CliError> {
         let open = || {
-            let folder = tempfile::Builder::new().prefix("ccscope").tempdir()?;
+            let mine = Permissions::from_mode(0o700);
+            let folder = tempfile::Builder::new()
+                .prefix("ccscope")
+                .permissions(mine)
+                .tempdir()?;
             let socket = UnixListener::bind(folder.path().join("socket"))?;
             socket.set_nonblocking(true)?;
             Ok(Listener { socket, folder })
@@ -62,6 +69,10 @@ impl AsFd for Listener {
 
 /// Takes the message of 16 bytes (magic, process, its parent) and one descriptor.
 fn receive(stream: &UnixStream) -> Option<Arrival> {
+    // The folder is closed to others; a process of theirs may have got the socket otherwise.
+    if socket_peercred(stream).ok()?.uid != geteuid() {
+        return None;
+    }
     // The runtime sends right after it has connected; a stranger may not.
     stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
@@ -113,6 +124,14 @@ mod tests {
     #[test]
     fn captures_arrive_and_strangers_are_ignored() {
         let listener = Listener::new().unwrap();
+        let mode = listener
+            .folder
+            .path()
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o700);
         assert!(listener.accept().is_none());
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"capture").unwrap();

@@ -15,12 +15,14 @@ use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 use super::program::{self, Program};
 use super::{CliError, fail, launch, runtime, signals, usage};
 use crate::profile::Run;
+use crate::store::{create, is_stream};
 use crate::symbols::demangle;
 use crate::trace::names::{Names, without_parameters};
 use crate::trace::reader::{Counts, Event, Maps, Reader};
 use crate::trace::server::Server;
 use crate::trace::text::{self, Form};
 use crate::trace::{import, wire};
+use crate::views::text::escaped;
 
 mod pages;
 
@@ -79,6 +81,9 @@ pub(super) struct TraceArgs {
     /// Write the traces of at most N other processes, those with the most events
     #[arg(long, value_name = "N", default_value_t = 16)]
     processes: usize,
+    /// Keep the program's arguments in a profile: they may hold passwords, and are left out otherwise
+    #[arg(long)]
+    keep_arguments: bool,
     /// Do not say how many events there were
     #[arg(short, long)]
     quiet: bool,
@@ -152,7 +157,7 @@ pub(super) fn run(
     let begun = begun.end(status);
     let said = server.said();
     for line in &said {
-        writeln!(err, "ccscope: trace: {line}")?;
+        writeln!(err, "ccscope: trace: {}", escaped(line))?;
     }
     let files = server.files(pid)?;
     if files.is_empty() {
@@ -173,6 +178,15 @@ pub(super) fn run(
     }
     others.sort_by_key(|it| std::cmp::Reverse(it.0));
     others.truncate(args.processes);
+    let stream = args.output.as_ref().filter(|path| is_stream(path));
+    if let Some(path) = stream.filter(|_| !others.is_empty()) {
+        let (count, path) = (others.len(), path.display());
+        writeln!(
+            err,
+            "ccscope: no traces of {count} other processes: {path} is no file"
+        )?;
+        others.clear();
+    }
     let kept = [&files[0]]
         .into_iter()
         .chain(others.into_iter().map(|it| it.1));
@@ -330,7 +344,7 @@ impl<'w> Sink<'w> {
             let recording = pages::Recording::new(args, path, run, counts);
             return Ok(Sink::Pages(Box::new(recording)));
         }
-        let file = File::create(path).map_err(failed)?;
+        let file = create(path).map_err(failed)?;
         Ok(Sink::Text(args.form, Box::new(BufWriter::new(file))))
     }
 

@@ -126,7 +126,7 @@ impl Table {
         }
         let properties = properties.build().into();
         let mut table = Table {
-            file: SerializedFileWriter::new(File::create(path)?, schema, properties)?,
+            file: SerializedFileWriter::new(crate::store::create(path)?, schema, properties)?,
         };
         table.rows(columns)?;
         Ok(table)

@@ -16,6 +16,9 @@ mod writer;
 use std::path::Path;
 
 pub use reader::{Chunks, Reader, Windows};
+pub(crate) use writer::create;
+#[cfg(feature = "cli")]
+pub(crate) use writer::is_stream;
 pub use writer::write;
 
 use crate::Error;

@@ -1,8 +1,8 @@
 //! Writes profiles.
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,6 +11,27 @@ use super::section::{self, Kind, TARGET_CONTENT};
 use super::{PART_LEN, WindowPart};
 use crate::Error;
 use crate::profile::{Chunk, PageUse, Profile};
+
+/// Rights of files.
+const PRIVATE: u32 = 0o600;
+
+/// Whether `path` is a device, a pipe or the like, or leads to one of the process's open files: it is
+/// written as it is, never replaced, and nothing is put beside it.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    let is_of_kernel = folder.is_some_and(|folder| {
+        let is_memory = folder.starts_with("/dev/shm");
+        folder.starts_with("/proc") || folder.starts_with("/dev") && !is_memory
+    });
+    fs::metadata(path).is_ok_and(|there| !there.is_dir() && (is_of_kernel || !there.is_file()))
+}
+
+/// Makes a file that nobody else may read: what the tool writes tells much of a program.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    options.mode(PRIVATE).open(path)
+}
 
 /// Puts the profile at `path` when it is complete.
 pub(super) fn save(
@@ -24,12 +45,8 @@ pub(super) fn save(
             path.display()
         ))
     };
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        // A device or a pipe cannot be replaced.
-        let file = File::options()
-            .write(true)
-            .open(path)
-            .map_err(|e| failed(&e))?;
+    if is_stream(path) || path.is_dir() {
+        let file = create(path).map_err(|e| failed(&e))?;
         return write_with(profile, chunks, BufWriter::new(file)).map_err(|e| failed(&e));
     }
     let folder = path
@@ -37,7 +54,7 @@ pub(super) fn save(
         .filter(|folder| !folder.as_os_str().is_empty());
     let file = tempfile::Builder::new()
         .prefix(".ccscope-")
-        .permissions(Permissions::from_mode(0o666))
+        .permissions(Permissions::from_mode(PRIVATE))
         .tempfile_in(folder.unwrap_or(Path::new(".")))
         .map_err(|e| failed(&e))?;
     write_with(profile, chunks, BufWriter::new(&file)).map_err(|e| failed(&e))?;
@@ -143,5 +160,29 @@ impl<W: Write> Sections<W> {
     fn put(&mut self, kind: Kind, items: u32, content: &[u8]) -> Result<(), Error> {
         self.count += 1;
         put(&mut self.out, &section::pack(kind, items, content)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_and_open_files_are_streams() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        assert!(!is_stream(&file));
+        create(&file).unwrap();
+        let open = File::open(&file).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&open);
+        for (path, expected) in [
+            ("/dev/null".to_owned(), true),
+            (format!("/dev/fd/{number}"), true),
+            (format!("/proc/self/fd/{number}"), true),
+            (file.display().to_string(), false),
+            ("/dev".to_owned(), false),
+        ] {
+            assert_eq!(is_stream(Path::new(&path)), expected, "{path}");
+        }
     }
 }

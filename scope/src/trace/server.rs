@@ -14,6 +14,7 @@ use rustix::net::{
     bind, listen, recv, send, socket_with,
     sockopt::{Timeout, set_socket_timeout, socket_peercred},
 };
+use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::bodies::{REFUSED, body};
@@ -117,6 +118,10 @@ fn serve(socket: &OwnedFd) {
 }
 
 fn talk(connection: &OwnedFd, files: &mut Files) -> io::Result<()> {
+    let peer = socket_peercred(connection)?;
+    if peer.uid != geteuid() {
+        return Ok(());
+    }
     // Others wait behind one that says nothing.
     set_socket_timeout(connection, Timeout::Recv, Some(Duration::from_secs(1)))?;
     let mut bytes = [0_u8; size_of::<Question>()];
@@ -125,7 +130,7 @@ fn talk(connection: &OwnedFd, files: &mut Files) -> io::Result<()> {
         let question = question(&bytes);
         let answer = match question.asks {
             FOR_PATCH => {
-                let pid = socket_peercred(connection)?.pid.as_raw_nonzero().get();
+                let pid = peer.pid.as_raw_nonzero().get();
                 bytes_of_body(&patch(&question, pid, files))
             }
             _ => bytes_of(&answer(&question)),

@@ -70,7 +70,7 @@ impl Table {
                 .set_column_encoding(name.into(), Encoding::DELTA_BINARY_PACKED);
         }
         let properties = properties.build().into();
-        let file = SerializedFileWriter::new(File::create(path)?, schema, properties);
+        let file = SerializedFileWriter::new(crate::store::create(path)?, schema, properties);
         Ok(Table {
             file: file.map_err(io::Error::other)?,
             numbers: Default::default(),

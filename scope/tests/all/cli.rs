@@ -476,7 +476,7 @@ fn processes_have_profiles_of_their_own_also_those_that_live_on() {
     let output = run_in(
         folder.path(),
         CCSCOPE,
-        &["run", "-o", "first", "sh", "-c", script],
+        &["run", "--keep-arguments", "-o", "first", "sh", "-c", script],
     );
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{err}");
@@ -498,6 +498,69 @@ fn processes_have_profiles_of_their_own_also_those_that_live_on() {
     );
     assert!(err.contains("other processes"), "{err}");
     fs::remove_file(folder.path().join("started")).unwrap();
+}
+
+#[test]
+fn what_is_written_is_for_its_owner_and_has_no_secrets() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let script = "sh -c 'exit 0' hunter2 --child=hunter2; true";
+    let words = ["run", "-q", "--page", "-o", "p.ccscope", "sh", "-c", script];
+    let secrets = ["-phunter2", "--password", "hunter2", "-n", "7"];
+    let ran = run_in(path, CCSCOPE, &[&words[..], &secrets].concat());
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    for words in [
+        &["export", "p.ccscope", "--to", "speedscope", "-o", "p.json"][..],
+        &["trace", "-q", "-o", "t.trace", "true", "hunter2"],
+        &["trace", "-q", "-o", "t.ccscope", "true", "hunter2"],
+    ] {
+        let output = run_in(path, CCSCOPE, words);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let mut files = 0;
+    for file in fs::read_dir(path).unwrap() {
+        let file = file.unwrap().path();
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+        // Sections may be packed.
+        let content = fs::read(&file).unwrap();
+        let profile = ccscope::Profile::open(&file).map(|it| it.run.command.join(" "));
+        let text = text(&content) + &profile.unwrap_or_default();
+        assert!(!text.contains("hunter2"), "{}", file.display());
+        files += 1;
+    }
+    assert!(files >= 5);
+    let run = ccscope::Profile::open(path.join("p.ccscope")).unwrap().run;
+    let expected = ["sh", "-c", "***", "***", "--password", "***", "-n", "7"];
+    assert_eq!(run.command, expected);
+}
+
+#[test]
+fn nothing_is_put_beside_what_is_no_file() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path();
+    let pipe = path.join("pipe.ccscope");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let script = "sh -c 'exit 0'; true";
+    for (tool, what) in [("run", "profiles"), ("trace", "traces")] {
+        let from = pipe.clone();
+        let reader = std::thread::spawn(move || fs::read(from).unwrap());
+        let words = [tool, "-o", "pipe.ccscope", "sh", "-c", script];
+        let output = run_in(path, CCSCOPE, &words);
+        let err = text(&output.stderr);
+        assert!(output.status.success() && !reader.join().unwrap().is_empty());
+        assert!(
+            err.contains(&format!("no {what} of 1 other processes")),
+            "{err}"
+        );
+        let left: Vec<_> = fs::read_dir(path).unwrap().flatten().collect();
+        assert!(left.len() == 1 && !pipe.is_file(), "{left:?}");
+    }
+    let line = refusal(CCSCOPE, &["run", "--page", "-o", "/dev/null", "true"], 2);
+    assert!(line.contains("no page can lie beside /dev/null"), "{line}");
+    let line = refusal(CCSCOPE, &["report", "/dev/null"], 2);
+    assert!(line.contains("add -o FILE"), "{line}");
 }
 
 /// By each compiler, once its instrumentation has counted what is known.

@@ -46,7 +46,7 @@ impl Begun {
             at: Instant::now(),
             run: Run {
                 tool: env!("CARGO_PKG_VERSION").to_owned(),
-                command: secrets::hide(&words),
+                command: secrets::hide(&words, args.keep_arguments),
                 pid,
                 parent: pid,
                 machine: Topology::this().cpu_name.value,
