@@ -388,6 +388,7 @@ unsafe fn begin_child() -> bool {
             unwind::report_again(module);
             regions::begin(true);
         } else {
+            regions::forget();
             map_nothing(true);
         }
         // A handler that forked returns into the hot path, which may be about to count in its lane.
@@ -397,6 +398,7 @@ unsafe fn begin_child() -> bool {
         (*local).limit = 0;
         (*local).synced = 0;
         (*local).other = [0; 2];
+        (*local).last_allocated = 0;
         STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
         (*local).busy = busy;
         begun

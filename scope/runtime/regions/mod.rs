@@ -63,13 +63,19 @@ pub(crate) enum CallKind {
     Span,
 }
 
-/// Prepares a process, or a child of `fork`, whose threads begin with no regions.
-pub(crate) fn begin(over: bool) {
+/// Forgets tracks and spans, which are of another capture.
+pub(crate) fn forget() {
     for word in &IN_USE {
         word.store(0, Ordering::Relaxed);
     }
+    spans::forget();
     // SAFETY: the block is this thread's.
     unsafe { ((*local()).track, (*local()).trackless) = (core::ptr::null_mut(), false) };
+}
+
+/// Prepares a process, or a child of `fork`, whose threads begin with no regions.
+pub(crate) fn begin(over: bool) {
+    forget();
     if start::options().regions == 0 {
         return;
     }
@@ -279,8 +285,8 @@ unsafe fn close(state: *mut State, index: usize, now: u64) {
     // SAFETY: the caller's.
     unsafe {
         let opens = opens_mut(state);
-        let (before, after) = opens.split_at_mut(index);
-        let [ending, further @ ..] = after else {
+        // There are no such regions in a child that a handler of signals has forked.
+        let Some((before, [ending, further @ ..])) = opens.split_at_mut_checked(index) else {
             return;
         };
         let own = ending.touched;
@@ -424,7 +430,7 @@ unsafe fn remove(state: *mut State, index: u64, now: u64) {
         let calls = (*state).calls;
         if index + 1 == calls {
             if ending.opened {
-                close(state, (*state).track.depth as usize - 1, now);
+                close(state, ((*state).track.depth as usize).wrapping_sub(1), now);
             }
             ((*state).calls, (*state).node) = (index, ending.before);
             return;
@@ -432,17 +438,20 @@ unsafe fn remove(state: *mut State, index: u64, now: u64) {
         let within = (index + 1..calls)
             .filter(|&at| (*call(state, at)).opened)
             .count();
-        let depth = (*state).track.depth as usize - within;
+        let depth = ((*state).track.depth as usize).wrapping_sub(within);
         if ending.opened {
-            close(state, depth - 1, now);
+            close(state, depth.wrapping_sub(1), now);
         }
-        let (mut node, mut place) = (ending.before, depth - usize::from(ending.opened));
+        let mut node = ending.before;
+        let mut place = depth.wrapping_sub(usize::from(ending.opened));
         for at in index + 1..calls {
             let mut moved = *call(state, at);
             moved.before = node;
             node = tree::next(state, node, moved.kind, moved.key);
-            if moved.opened {
-                let before = core::mem::replace(&mut opens_mut(state)[place].region, node);
+            if moved.opened
+                && let Some(open) = opens_mut(state).get_mut(place)
+            {
+                let before = core::mem::replace(&mut open.region, node);
                 (*tree::region(before)).active -= 1;
                 (*tree::region(node)).active += 1;
                 place += 1;

@@ -124,16 +124,18 @@ unsafe fn credit(state: *mut State, kind: Kind, level: usize, new: u64) {
             return;
         }
         let kind = kind as usize;
-        opens[depth - 1].touched[kind] += new.cast_signed();
-        if level > 0 {
-            opens[level - 1].touched[kind] -= new.cast_signed();
-        }
-        if kind == Kind::Bytes as usize {
-            if level > 0 {
-                opens[level].reused += new;
-            } else {
-                (*state).track.fresh += new;
+        // A level may be of the parent process, if a handler of signals has forked.
+        let Some(last) = opens.last_mut() else { return };
+        last.touched[kind] += new.cast_signed();
+        match opens.get_mut(level.wrapping_sub(1)..=level) {
+            Some([outer, inner]) => {
+                outer.touched[kind] -= new.cast_signed();
+                if kind == Kind::Bytes as usize {
+                    inner.reused += new;
+                }
             }
+            _ if kind == Kind::Bytes as usize => (*state).track.fresh += new,
+            _ => {}
         }
     }
 }

@@ -3,14 +3,14 @@
 //! What a span has touched is kept in a set of its own, to which each visit adds what was new in
 //! that visit.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::super::arena::{LOCK, at, give, take};
 use super::super::local::Local;
 use super::events::{self, Event};
 use super::hot::State;
 use super::{CallKind, enter, opens, remove, tree, with_state};
-use crate::format::{Open, Track};
+use crate::format::{Open, Track, layout};
 
 /// A span that is not closed. Lives in the capture's heap.
 #[repr(C)]
@@ -38,8 +38,35 @@ struct Member {
 
 const FIRST_ROOM: u64 = 64;
 
-fn span(number: u64) -> *mut Span {
-    at(number)
+/// Number of the capture among those of a process and the parents that it was forked from. A
+/// program may hold spans of those: their numbers tell, and nothing is done with them.
+static CAPTURE: AtomicU64 = AtomicU64::new(0);
+const OFFSET_BITS: u32 = 35;
+/// Pieces of the heap are aligned to so many bytes.
+const UNIT: u64 = 64;
+const _: () = assert!(layout::HEAP_END / UNIT <= 1 << OFFSET_BITS);
+
+/// For a new capture.
+pub(super) fn forget() {
+    let next = (CAPTURE.load(Ordering::Relaxed) + 1) << OFFSET_BITS >> OFFSET_BITS;
+    // Not 0, so that no span has this number.
+    CAPTURE.store(next.max(1), Ordering::Relaxed);
+}
+
+/// What the program calls the span at an offset.
+fn number(offset: u64) -> u64 {
+    CAPTURE.load(Ordering::Relaxed) << OFFSET_BITS | offset / UNIT
+}
+
+/// Where the span lies; `None` if it is of another capture, or 0.
+#[inline(always)]
+fn offset(number: u64) -> Option<u64> {
+    let is_ours = number >> OFFSET_BITS == CAPTURE.load(Ordering::Relaxed);
+    is_ours.then_some(number % (1 << OFFSET_BITS) * UNIT)
+}
+
+fn span(number: u64) -> Option<*mut Span> {
+    offset(number).map(at)
 }
 
 /// Runs `work` while no other thread uses the span.
@@ -84,11 +111,13 @@ pub(crate) unsafe extern "C" fn ccscope_span_new(name: *const u8, len: usize) ->
         // SAFETY: the caller's; new memory is zero, which is a span without visits.
         unsafe {
             let key = tree::name(local, state, name, len);
-            let number = with_heap(local, || take(size_of::<Span>() as u64));
-            if number != 0 {
-                (*span(number)).key = key;
-                events::put(local, Event::SpanNew, number, key & 0xFFFF_FFFF);
+            let offset = with_heap(local, || take(size_of::<Span>() as u64));
+            if offset == 0 {
+                return 0;
             }
+            (*at::<Span>(offset)).key = key;
+            let number = number(offset);
+            events::put(local, Event::SpanNew, number, key & 0xFFFF_FFFF);
             number
         }
     });
@@ -104,15 +133,13 @@ pub(crate) unsafe extern "C" fn ccscope_span_new(name: *const u8, len: usize) ->
 pub(crate) unsafe extern "C" fn ccscope_span_enter(number: u64) {
     let mark = 0_u8;
     let here = (&raw const mark) as u64;
-    if number == 0 {
-        return;
-    }
     with_state(|local, state| {
+        let Some(span) = span(number) else { return };
         events::put(local, Event::SpanEnter, number, here);
         // SAFETY: the caller's. The region of a span is that of its first visit.
         unsafe {
-            let region = &(*span(number)).region;
-            enter(state, CallKind::Span, (*span(number)).key, here, number);
+            let region = &(*span).region;
+            enter(state, CallKind::Span, (*span).key, here, number);
             if let Some(last) = opens(state).last().filter(|last| last.span == number) {
                 let _other =
                     region.compare_exchange(0, last.region, Ordering::Relaxed, Ordering::Relaxed);
@@ -128,10 +155,10 @@ pub(crate) unsafe extern "C" fn ccscope_span_enter(number: u64) {
 /// The span is not closed.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
-    if number == 0 {
-        return;
-    }
     with_state(|local, state| {
+        if span(number).is_none() {
+            return;
+        }
         events::put(local, Event::SpanExit, number, 0);
         // SAFETY: the caller's.
         unsafe {
@@ -152,8 +179,9 @@ pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
 ///
 /// The span is not closed.
 pub(super) unsafe fn moved(number: u64, from: u32, to: u32) {
+    let Some(span) = span(number) else { return };
     // SAFETY: the caller's.
-    let region = unsafe { &(*span(number)).region };
+    let region = unsafe { &(*span).region };
     // Otherwise it is that of another visit.
     let _other = region.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
 }
@@ -165,16 +193,14 @@ pub(super) unsafe fn moved(number: u64, from: u32, to: u32) {
 /// The span is not closed, and nobody uses it any more.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_span_close(number: u64) {
-    if number == 0 {
-        return;
-    }
     with_state(|local, _| {
+        let Some(offset) = offset(number) else { return };
         events::put(local, Event::SpanClose, number, 0);
         // SAFETY: the caller's. Spans are counted under the capture's lock.
         unsafe {
             let now = (*local).now;
             with_heap(local, || {
-                let span = &mut *span(number);
+                let span = &mut *at::<Span>(offset);
                 let region = span.region.load(Ordering::Relaxed);
                 if region != 0 {
                     let touched = [span.bytes, span.len, pages(span)];
@@ -183,7 +209,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_close(number: u64) {
                 if span.set != 0 {
                     give(span.set, span.room * size_of::<Member>() as u64);
                 }
-                give(number, size_of::<Span>() as u64);
+                give(offset, size_of::<Span>() as u64);
             });
         }
     });
@@ -288,10 +314,10 @@ pub(super) unsafe fn touch(state: *mut State, level: usize, block: u64, bytes: u
     unsafe {
         let local = super::super::local::local();
         for (index, open) in opens(state).iter().enumerate().skip(level) {
-            if open.span == 0 {
+            let Some(span) = span(open.span) else {
                 continue;
-            }
-            locked(span(open.span), |span| {
+            };
+            locked(span, |span| {
                 if make_room(span, local) {
                     let new = join(span, block, bytes).count_ones();
                     span.bytes += u64::from(new);
@@ -315,7 +341,8 @@ pub(super) unsafe fn touch(state: *mut State, level: usize, block: u64, bytes: u
 pub(super) unsafe fn leave(open: &Open, track: &Track) {
     // SAFETY: the caller's; a span that is open is not closed.
     unsafe {
-        locked(span(open.span), |span| {
+        let Some(span) = span(open.span) else { return };
+        locked(span, |span| {
             let new = tree::since(&open.before, track);
             let sums = &mut span.counts;
             sums.reads += new.reads;

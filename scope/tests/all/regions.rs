@@ -266,6 +266,59 @@ fn requests_of_a_server() {
     }
 }
 
+/// How often spans of a name were closed in a profile.
+fn closed(profile: &Profile, name: &str) -> u64 {
+    let spans = named(profile, name);
+    let spans = spans.iter().filter(|it| it.kind == RegionKind::Span);
+    spans.map(|it| it.invocations).sum()
+}
+
+/// Spans that a child of `fork` has of its parent are of no region there, and do no harm.
+#[test]
+fn spans_of_a_parent_process_are_ignored() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("forked");
+    let mut compile = command(CCSCOPE);
+    compile.args(["cc", "-O1", "-o"]).arg(&program);
+    compile.arg(Path::new(SOURCES).join("forked-spans.c"));
+    succeed(compile.env("CCSCOPE_REGIONS", "1"));
+    for generations in ["1", "3"] {
+        let run = Run::of(&["--regions", program.to_str().unwrap(), generations]);
+        assert!(run.output.status.success(), "{}", run.err());
+        assert!(run.out().contains("child status 0\n"), "{}", run.err());
+        let parent = run.profile();
+        assert_eq!([closed(&parent, "span"), closed(&parent, "work")], [1, 0]);
+        let others = run.others();
+        assert_eq!(others.len().to_string(), generations);
+        for child in others {
+            assert_eq!([closed(&child, "span"), closed(&child, "work")], [0, 2]);
+        }
+    }
+}
+
+/// The same by `ccscope::Regions`.
+#[test]
+fn a_server_may_fork_while_spans_are_open() {
+    let folder = TempDir::new().unwrap();
+    let mut cargo = command(env!("CARGO_BIN_EXE_cargo-ccscope"));
+    cargo.args(["ccscope", "run", "--regions", "--quiet", "--output"]);
+    cargo.arg(folder.path().join("main.ccscope"));
+    cargo.args(["--release", "--locked", "--offline"]);
+    cargo.args(["-p", "region-programs", "--bin", "prefork", "--target-dir"]);
+    cargo.arg(Path::new(SCRATCH).join("server"));
+    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let output = succeed(&mut cargo);
+    assert_eq!(text(&output.stdout), "child status 0\n");
+    let run = Run { output, folder };
+    let (parent, others) = (run.profile(), run.others());
+    let [child] = &others[..] else {
+        panic!("one child: {}", run.err())
+    };
+    let spans = ["held", "entered", "work"];
+    assert_eq!(spans.map(|name| closed(&parent, name)), [0, 1, 0]);
+    assert_eq!(spans.map(|name| closed(child, name)), [0, 0, 20]);
+}
+
 /// Units of work, and the longest chain of them in which each reads what one before has written.
 /// The first over the second is the self-parallelism of a loop (Kremlin's, in 000), as far as
 /// memory tells.
