@@ -105,7 +105,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 /// # Safety
 ///
 /// As for [`add_one`], with `local` the calling thread's.
-unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
+pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
     // SAFETY: the caller's.
     unsafe {
         // An allocator for bytes may put chunks into one granule, of which the last is found: bytes
@@ -157,7 +157,7 @@ pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
 /// # Safety
 ///
 /// As for [`add_one`], with `local` the calling thread's.
-unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
+pub(crate) unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
     // SAFETY: the caller's; `end` is within the chunk, and so the bits are within the map.
     unsafe {
         let all = (*entry).size();
@@ -337,7 +337,7 @@ unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
 /// As for [`add_one`], with `local` the calling thread's.
 #[cold]
 #[inline(never)]
-unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
+pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
     // SAFETY: the caller's.
     unsafe {
         if !start::active() {
@@ -349,12 +349,26 @@ unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
             if (*local).busy {
                 return;
             }
-            (*local).busy = true;
-            start::thread(local);
-            (*local).busy = false;
+            begin_thread(local);
             (*local).now += 1;
         }
         windows::pause(local, address, size, write);
+    }
+}
+
+/// Gives the thread a number if it has none.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, not marked as busy, and the capture is mapped.
+pub(crate) unsafe fn begin_thread(local: *mut Local) {
+    // SAFETY: the block is this thread's by the condition on callers, and marked as busy.
+    unsafe {
+        if (*local).thread == 0 {
+            (*local).busy = true;
+            start::thread(local);
+            (*local).busy = false;
+        }
     }
 }
 

@@ -12,9 +12,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use super::access::{MANY, block};
 use super::arena::header;
 use super::hot::add64;
+use super::kernel::Lent;
 use super::local::local;
 use super::real::Real;
-use super::{shadow, start};
+use super::{regions, shadow, start};
 
 /// Whether copies are counted.
 static COUNTED: AtomicBool = AtomicBool::new(false);
@@ -178,7 +179,7 @@ pub(crate) unsafe extern "C" fn memset(to: *mut c_void, byte: c_int, len: usize)
 /// Functions that return how many bytes they have moved, or less than 0.
 macro_rules! transfers {
     ($($function:ident $name:literal $write:literal
-        ($($argument:ident: $type:ty),*) $buffer:ident;)*) => {
+        ($($argument:ident: $type:ty),*) $buffer:ident $len:ident;)*) => {
         /// Looks them up.
         pub(crate) fn find_all() {
             $($function::REAL.address();)*
@@ -202,10 +203,22 @@ macro_rules! transfers {
                 core::mem::transmute::<*mut c_void, Option<Function>>($function::REAL.address())
             };
             let Some(real) = real else { return -1 };
-            // SAFETY: the caller's.
+            let buffer = $buffer.expose_provenance() as u64;
+            let is_counted = COUNTED.load(Ordering::Relaxed);
+            let regions = is_counted && start::options().regions > 0;
+            let lent = match is_counted && !regions {
+                true => Lent::new::<$write>(buffer),
+                false => None,
+            };
+            // SAFETY: what the caller passes is passed on, and fulfils the function's conditions.
             let moved = unsafe { real($($argument),*) };
-            if let Ok(moved) = usize::try_from(moved) {
-                count::<$write>($buffer.cast(), moved);
+            // A datagram may be longer than the buffer.
+            let bytes = moved.max(0).cast_unsigned().min($len) as u64;
+            if let Some(lent) = lent {
+                lent.end::<$write>(bytes);
+            } else if regions && bytes > 0 {
+                // No chunk is looked at, only what is known of the addresses.
+                regions::touch::<$write>(buffer, bytes);
             }
             moved
         }
@@ -213,10 +226,16 @@ macro_rules! transfers {
 }
 
 transfers! {
-    read c"read" true (file: c_int, to: *mut c_void, len: usize) to;
-    pread64 c"pread64" true (file: c_int, to: *mut c_void, len: usize, at: i64) to;
-    recv c"recv" true (file: c_int, to: *mut c_void, len: usize, flags: c_int) to;
-    write c"write" false (file: c_int, from: *const c_void, len: usize) from;
-    pwrite64 c"pwrite64" false (file: c_int, from: *const c_void, len: usize, at: i64) from;
-    send c"send" false (file: c_int, from: *const c_void, len: usize, flags: c_int) from;
+    read c"read" true (file: c_int, to: *mut c_void, len: usize) to len;
+    pread64 c"pread64" true (file: c_int, to: *mut c_void, len: usize, at: i64) to len;
+    pread c"pread" true (file: c_int, to: *mut c_void, len: usize, at: i64) to len;
+    recv c"recv" true (file: c_int, to: *mut c_void, len: usize, flags: c_int) to len;
+    recvfrom c"recvfrom" true (file: c_int, to: *mut c_void, len: usize, flags: c_int,
+        from: *mut c_void, from_len: *mut u32) to len;
+    write c"write" false (file: c_int, from: *const c_void, len: usize) from len;
+    pwrite64 c"pwrite64" false (file: c_int, from: *const c_void, len: usize, at: i64) from len;
+    pwrite c"pwrite" false (file: c_int, from: *const c_void, len: usize, at: i64) from len;
+    send c"send" false (file: c_int, from: *const c_void, len: usize, flags: c_int) from len;
+    sendto c"sendto" false (file: c_int, from: *const c_void, len: usize, flags: c_int,
+        to: *const c_void, to_len: u32) from len;
 }

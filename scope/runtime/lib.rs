@@ -7,7 +7,7 @@
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
 //!   [`real`]: what they would be without us.
 //!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation.
-//!   [`copies`]: what other code copies.
+//!   [`copies`]: what other code copies; [`kernel`]: what the kernel does.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
 //!   [`curves`].
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
@@ -35,6 +35,7 @@ mod curves;
 mod groups;
 mod hooks;
 mod hot;
+mod kernel;
 mod local;
 mod maps;
 mod real;

@@ -61,9 +61,10 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
             sys::restore_signals(signals);
         }
         // The program reads these bytes next. If it cannot, its handler of that signal may never
-        // return here, so nothing is begun yet.
+        // return here, so nothing is begun yet. What the kernel has read may be gone.
         let due = !(*local).window.is_null() || (*local).gap == 0 && start::options().rate > 0;
-        let word = (due && size == 8 && !write)
+        let is_there = due && !(*local).busy && size == 8 && !write;
+        let word = is_there
             .then(|| core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned());
         (*local).pausing = here;
         compiler_fence(Ordering::SeqCst);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use ccscope::Profile;
 use tempfile::TempDir;
 
 use super::ends::{blocks, same};
@@ -94,6 +95,48 @@ fn handlers_of_fork_before_ours_write_into_the_capture_of_the_child() {
         assert_eq!(others.len(), kept);
         assert!(others.iter().all(|other| blocks(other, 7777) == 20));
     }
+}
+
+/// Reads and writes of the site whose smallest block has so many bytes, and bytes touched.
+fn accesses(profile: &Profile, size: u64) -> (u64, u64, u64) {
+    let mut sites = profile.sites.iter().filter(|site| site.smallest == size);
+    let site = sites.next().expect("one site has blocks of this size");
+    assert_eq!(site.unread_chunks, 0, "{site:?}");
+    (site.reads, site.writes, site.touched_bytes)
+}
+
+/// Another thread frees a block that was handed on by a pipe before `write` has returned.
+#[test]
+fn what_is_handed_on_may_be_freed_at_once() {
+    let flags = ["-O1", "-pthread", "-Wl,--no-as-needed"];
+    let (folder, [library, _]) = with_library(&["-DWRITE"]);
+    let slow = compile(
+        folder.path(),
+        &[CCSCOPE, "cc"],
+        "hostile.c",
+        &[&flags[..], &[&*library]].concat(),
+    );
+    for (program, count) in [(&slow, 100), (&INSTRUMENTED.1, 20_000)] {
+        let run = Run::of(&[program.to_str().unwrap(), "hands", &count.to_string()]);
+        assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
+        let (reads, writes, touched) = accesses(&run.profile(), 200);
+        assert_eq!((reads, writes, touched), (count, count, count * 8));
+        let others = run.profile();
+        let mut others = others.sites.iter().filter(|site| site.smallest == 196);
+        assert!(others.all(|site| site.untouched_chunks == count));
+    }
+}
+
+#[test]
+fn the_kernel_is_counted_for_the_bytes_that_it_moves() {
+    let run = Run::of(&[INSTRUMENTED.1.to_str().unwrap(), "moves"]);
+    assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
+    let profile = run.profile();
+    assert_eq!(accesses(&profile, 100_000), (2, 0, 65536));
+    let site = profile.sites.iter().find(|site| site.smallest == 48);
+    let site = site.expect("one site has blocks of 48 bytes");
+    assert_eq!((site.reads, site.writes, site.touched_bytes), (0, 1, 40));
+    assert_eq!(profile.total.foreign_bytes, 65536 + 100 + 40);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 // A library that makes a tool's life hard; which one is told by a macro.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifdef WAITS
@@ -31,6 +33,19 @@ static void allocate_in_child(void) {
 // Before all that others register.
 __attribute__((constructor)) static void register_first(void) {
     pthread_atfork(NULL, NULL, allocate_in_child);
+}
+#endif
+
+#ifdef WRITE
+volatile int taken;
+
+// Returns once the other thread has taken over what was written.
+ssize_t write(int file, const void *from, size_t len) {
+    taken = 0;
+    ssize_t moved = syscall(SYS_write, file, from, len);
+    while (moved == 8 && !taken)
+        ;
+    return moved;
 }
 #endif
 

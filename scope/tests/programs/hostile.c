@@ -1,6 +1,7 @@
 // Does what its first argument names, and says what came of it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -66,6 +68,52 @@ static void *allocate(void *unused) {
     for (;;)
         free(malloc(40));
     return unused;
+}
+
+static int ends[2];
+// Of a library whose `write` returns once the block that was handed on is freed.
+extern volatile int taken __attribute__((weak));
+
+// Frees the blocks that it gets, and puts others in their place.
+static void *take_over(void *count) {
+    for (intptr_t i = 0; i < (intptr_t)count; i++) {
+        void *block, *other;
+        while (read(ends[0], &block, 8) != 8)
+            ;
+        free(block);
+        other = malloc(196);
+        if (&taken)
+            taken = 1;
+        free(other);
+    }
+    return NULL;
+}
+
+static void hand_on(intptr_t count) {
+    pthread_t thread;
+    pipe2(ends, O_NONBLOCK);
+    pthread_create(&thread, NULL, take_over, (void *)count);
+    for (intptr_t i = 0; i < count; i++) {
+        int64_t *block = malloc(200);
+        block[0] = (int64_t)block;
+        while (write(ends[1], block, 8) != 8)
+            ;
+    }
+    pthread_join(thread, NULL);
+}
+
+// Moves less than was asked for, nothing, and less than the kernel says.
+static void move_some(void) {
+    pipe2(ends, O_NONBLOCK);
+    char *block = malloc(100000), *small = malloc(48);
+    if (write(ends[1], block, 100000) != 65536)
+        abort();
+    for (int i = 0; i < 5; i++)
+        if (write(ends[1], block, 100000) != -1 || read(-1, small, 48) != -1)
+            abort();
+    socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+    if (send(ends[1], block, 100, 0) != 100 || recv(ends[0], small, 40, MSG_TRUNC) != 100)
+        abort();
 }
 
 // Whether a core file would hold what lies from 0x100000000000 on.
@@ -150,6 +198,10 @@ int main(int argc, char **argv) {
         int status;
         if (child != 0)
             waitpid(child, &status, 0);
+    } else if (!strcmp(how, "hands")) {
+        hand_on(atoi(argv[2]));
+    } else if (!strcmp(how, "moves")) {
+        move_some();
     } else if (!strcmp(how, "mlockall")) {
         printf("%d\n", mlockall(MCL_CURRENT | MCL_FUTURE));
     } else if (!strcmp(how, "forks")) {
