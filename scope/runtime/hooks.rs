@@ -15,7 +15,7 @@ use super::real::{Real, early};
 use super::stacks::{self, Room, UNKNOWN};
 use super::sums::{Allocation, Detached};
 use super::unwind::Stack;
-use super::{regions, start, sys, unwind};
+use super::{regions, start, sys, threads, unwind};
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -210,7 +210,7 @@ fn record(
             record_walked(local, &new, from);
             return;
         };
-        match unwind::stack(frames, Some(memo), start::module) {
+        match unwind::stack(frames, Some(memo), (*local).stack, start::module) {
             Stack::Known(site) => {
                 new.site = site;
                 chunks::allocated(local, &new, from);
@@ -235,7 +235,9 @@ fn record(
 #[inline(never)]
 unsafe fn record_walked(local: *mut Local, new: &Allocation<'_>, from: Option<Detached>) {
     let mut frames = [0; stacks::MAX_FRAMES];
-    if let Stack::Walked { len, .. } = unwind::stack(&mut frames, None, start::module) {
+    // SAFETY: the block is this thread's.
+    let own = unsafe { (*local).stack };
+    if let Stack::Walked { len, .. } = unwind::stack(&mut frames, None, own, start::module) {
         let (site, stack) = (0, &frames[..len]);
         // SAFETY: what `allocated` asks for, the caller promises (`# Safety`).
         unsafe {
@@ -560,7 +562,7 @@ pub(crate) extern "C" fn mlockall(flags: c_int) -> c_int {
 pub(crate) unsafe extern "C" fn pthread_create(
     thread: *mut c_void,
     attributes: *const c_void,
-    start: *const c_void,
+    function: *const c_void,
     argument: *mut c_void,
 ) -> c_int {
     const EAGAIN: c_int = 11;
@@ -568,8 +570,21 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };
-    // SAFETY: the caller's.
-    unsafe { real(thread, attributes, start, argument) }
+    let prepared = if start::active() {
+        threads::prepare(function, argument)
+    } else {
+        None
+    };
+    let Some((begin, prepared)) = prepared else {
+        // SAFETY: what the caller passes is passed on, and fulfils the conditions of the function.
+        return unsafe { real(thread, attributes, function, argument) };
+    };
+    // SAFETY: as above, but for a function that calls the caller's with the caller's argument.
+    let status = unsafe { real(thread, attributes, begin as *const c_void, prepared) };
+    if status != 0 {
+        threads::take_back(prepared);
+    }
+    status
 }
 
 /// `dlclose`: what was known of the library's code is forgotten.

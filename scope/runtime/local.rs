@@ -50,6 +50,9 @@ pub(crate) struct Local {
     /// Its open regions, or null before the first access; and whether there are none any more.
     pub(crate) track: *mut State,
     pub(crate) trackless: bool,
+    /// Where the thread's stack is, from its address to its end; zeros if it is not known. Written
+    /// once, before the thread runs code of the program.
+    pub(crate) stack: [u64; 2],
 }
 
 // With `LD_AUDIT`, or many libraries with variables of threads, the dynamic linker has little room

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use super::access::MANY;
 use super::arena::{self, BASE, header};
 use super::local::{Local, local};
-use super::{chunks, copies, hooks, regions, stacks, sys, unwind, windows};
+use super::{chunks, copies, hooks, regions, stacks, sys, threads, unwind, windows};
 use crate::format::{
     GUEST, MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout,
     state,
@@ -380,6 +380,7 @@ unsafe fn begin_child() -> bool {
         (*local).window = core::ptr::null_mut();
         (*local).stacks = core::ptr::null_mut();
         windows::forget();
+        threads::forget();
         MANY.store(false, Ordering::Relaxed);
         LANES.store(1, Ordering::Relaxed);
         let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());

@@ -109,6 +109,14 @@ unsafe extern "C" {
         key: *mut u32,
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
     ) -> c_int;
+    fn pthread_self() -> *mut c_void;
+    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 7]) -> c_int;
+    fn pthread_attr_getstack(
+        attributes: *const [u64; 7],
+        address: *mut u64,
+        len: *mut u64,
+    ) -> c_int;
+    fn pthread_attr_destroy(attributes: *mut [u64; 7]) -> c_int;
     pub(crate) fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
     pub(crate) fn __register_atfork(
         prepare: Option<unsafe extern "C" fn()>,
@@ -196,6 +204,20 @@ pub(crate) fn clocks() -> (u64, u64) {
 pub(crate) fn tsc() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Where the stack is that the calling thread has begun on; zeros if libc does not tell.
+pub(crate) fn thread_stack() -> [u64; 2] {
+    let (mut attributes, mut address, mut len) = ([0; 7], 0, 0);
+    // SAFETY: `pthread_attr_t` has 56 bytes and is filled before it is asked and destroyed; libc
+    // writes one word each to `address` and `len`.
+    unsafe {
+        if pthread_getattr_np(pthread_self(), &raw mut attributes) == 0 {
+            pthread_attr_getstack(&raw const attributes, &raw mut address, &raw mut len);
+            pthread_attr_destroy(&raw mut attributes);
+        }
+    }
+    [address, (address + len) & !7]
 }
 
 /// Address, flags and length of the thread's stack for signals.

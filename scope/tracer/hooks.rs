@@ -151,7 +151,7 @@ const FRAMES: usize = 13;
 fn tell_callers(event: Event, thread: &threads::Thread) {
     let mut frames = [0; FRAMES];
     let before = thread.quiet.swap(1, Relaxed);
-    unwind::stack(&mut frames, None, |_, _, _, _| {});
+    unwind::stack(&mut frames, None, [0; 2], |_, _, _, _| {});
     thread.quiet.store(before, Relaxed);
     // The first is in the event. Three fit into a record.
     for part in frames[1..].chunks(3).take_while(|part| part[0] != 0) {

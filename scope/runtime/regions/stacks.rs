@@ -1,20 +1,11 @@
 //! Where the stacks of threads are.
 
-use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::super::{arena::header, local, sys};
 use super::state_of;
 
 unsafe extern "C" {
-    fn pthread_self() -> *mut c_void;
-    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 7]) -> i32;
-    fn pthread_attr_getstack(
-        attributes: *const [u64; 7],
-        address: *mut u64,
-        len: *mut usize,
-    ) -> i32;
-    fn pthread_attr_destroy(attributes: *mut [u64; 7]) -> i32;
     static __libc_stack_end: u64;
 }
 
@@ -36,15 +27,8 @@ pub(super) fn own() -> (u64, u64) {
         // Arguments and environment lie above.
         return (end - GAP, GAP + (8 << 20));
     }
-    let (mut attributes, mut address, mut len) = ([0; 7], 0, 0);
-    // SAFETY: an attribute has 56 bytes; libc fills it and what it is asked for.
-    unsafe {
-        if pthread_getattr_np(pthread_self(), &raw mut attributes) == 0 {
-            pthread_attr_getstack(&raw const attributes, &raw mut address, &raw mut len);
-            pthread_attr_destroy(&raw mut attributes);
-        }
-    }
-    (address, len as u64)
+    let [start, end] = sys::thread_stack();
+    (start, end - start)
 }
 
 /// Whether the stack of a thread that has regions is at `address`, that of a page, or the first

@@ -77,9 +77,9 @@ impl Entry {
             .all(|(&place, &word)| {
                 let place = frame.sp + u64::from(place) * 8;
                 let place = core::ptr::with_exposed_provenance::<u64>(place as usize);
-                // SAFETY: the first word is where the walk found it before, from the same
-                // registers. Each other one is where those before it lead, which are the same as
-                // then. So these are frames of this thread's stack, and there.
+                // SAFETY: `Trail::word` has kept only words of the window of a walk by this thread
+                // with the same stack pointer. So the window is the same now, and by the window
+                // invariant of `Reader` it is mapped.
                 unsafe { place.read_volatile() == word }
             })
     }
@@ -98,11 +98,13 @@ enum Source {
 pub(super) struct Trail<'m> {
     /// `None` if it cannot be kept.
     entry: Option<&'m mut Entry>,
+    /// Bytes in the window of the walk.
+    window: u64,
     bp: Source,
 }
 
 impl<'m> Trail<'m> {
-    pub(super) fn new(mut entry: Option<&'m mut Entry>, frame: Frame) -> Self {
+    pub(super) fn new(mut entry: Option<&'m mut Entry>, frame: Frame, window: u64) -> Self {
         if let Some(entry) = &mut entry {
             entry.value = 0;
             (entry.ip, entry.sp, entry.bp) = (frame.ip, frame.sp, frame.bp);
@@ -111,6 +113,7 @@ impl<'m> Trail<'m> {
         }
         Trail {
             entry,
+            window,
             bp: Source::Register,
         }
     }
@@ -120,7 +123,8 @@ impl<'m> Trail<'m> {
     pub(super) fn word(&mut self, address: u64, word: u64) {
         let Some(entry) = &mut self.entry else { return };
         let (len, distance) = (usize::from(entry.len), address.wrapping_sub(entry.sp));
-        if len == WORDS || distance % 8 != 0 || distance / 8 > u64::from(u16::MAX) {
+        let is_kept = distance < self.window && distance / 8 <= u64::from(u16::MAX);
+        if len == WORDS || distance % 8 != 0 || !is_kept {
             return self.give_up();
         }
         entry.places[len] = (distance / 8) as u16;

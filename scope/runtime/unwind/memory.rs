@@ -1,40 +1,36 @@
 //! Reads words of the stack, and only where there is memory.
 //!
-//! A wrong rule leads anywhere. So a page is asked for before the first read, and pages known to
-//! be readable are kept in a small table. What only a guess led to is read by the kernel: it may
-//! be the stack of a thread that ends just now. The kernel reads several frames at once.
+//! A wrong rule leads anywhere, and what lies there may be unmapped at any moment: by this thread
+//! before the next walk, by another one during this walk. So only the thread's own stack is read by
+//! loads, from the stack pointer up, which stays mapped as long as its frames do. All else is read
+//! by the kernel, which fails where a load would be a fault, and nothing is remembered of it beyond
+//! the walk.
 
 use core::mem::MaybeUninit;
-use core::sync::atomic::AtomicU64;
-use core::sync::atomic::Ordering::Relaxed;
 
 use super::super::sys::system_call;
 
-const PAGE_BITS: u32 = 12;
-const KNOWN: usize = 4096;
-
-/// Numbers of readable pages, each at its number modulo the length.
-static READABLE: [AtomicU64; KNOWN] = [const { AtomicU64::new(0) }; KNOWN];
-
-/// How far an address can be relied on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Trust {
-    /// It follows from unwind information.
-    Rule,
-    /// It may be anything.
-    Guess,
-}
-
+const PAGE: u64 = 4096;
 /// Words that the kernel reads at once: a call of it costs as much as 4 KiB that it copies.
 const COPIED: usize = 128;
 /// Of these so many are below the word that is asked for. The next may be there.
 const BELOW: u64 = 8;
+/// How deep the first thread's stack is read by loads. The kernel maps nothing else so close below
+/// its end, whatever the limit of its size is.
+const FIRST_STACK: u64 = 64 << 20;
 
-/// Reads words, most of them from one page.
+unsafe extern "C" {
+    static __libc_stack_end: u64;
+}
+
+/// Reads words for one walk.
+///
+/// **Window invariant**: the `len` bytes from `start` on are mapped until the function returns that
+/// the walk begins with. A thread that has one `start` again has the same `len` again.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// The page of the last read.
-    page: u64,
+    start: u64,
+    len: u64,
     /// What the kernel has read: the first `copied` words are those from `copy_start` on.
     copy: [MaybeUninit<u64>; COPIED],
     copy_start: u64,
@@ -42,54 +38,62 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// `sp` is the stack pointer of this thread: its page is there.
-    pub(super) fn new(sp: u64) -> Self {
+    /// `sp` is the stack pointer of this thread, whose own stack is at `own` if that is known.
+    #[inline(always)]
+    pub(super) fn new(sp: u64, own: [u64; 2]) -> Self {
+        // SAFETY: the dynamic linker has written it before it ran any code of others.
+        let first_end = unsafe { __libc_stack_end }.next_multiple_of(PAGE);
+        // The window invariant holds by what `sp` is: the page that it is in is there in any case,
+        // and a stack that the thread runs on has no holes above the stack pointer.
+        let end = if sp.wrapping_sub(own[0]) < own[1].wrapping_sub(own[0]) {
+            own[1]
+        } else if first_end.wrapping_sub(sp) <= FIRST_STACK {
+            first_end
+        } else {
+            (sp / PAGE + 1) * PAGE
+        };
         Reader {
-            page: sp >> PAGE_BITS,
+            start: sp,
+            len: end - sp,
             copy: [MaybeUninit::uninit(); COPIED],
             copy_start: 0,
             copied: 0,
         }
     }
 
-    /// The aligned word at `address`, or `None` if it cannot be read.
-    pub(super) fn word(&mut self, address: u64, trust: Trust) -> Option<u64> {
-        if trust == Trust::Guess {
-            return self.word_by_kernel(address);
-        }
-        let page = address >> PAGE_BITS;
-        if page != self.page && !self.turn(page) {
-            return None;
-        }
-        self.word_of_page(address)
+    pub(super) fn len(&self) -> u64 {
+        self.len
     }
 
-    /// The aligned word at `address`, or `None` if it is not in the page of the last read.
+    /// Whether `address` is that of a word in the window.
     #[inline(always)]
-    pub(super) fn word_of_page(&self, address: u64) -> Option<u64> {
-        if address >> PAGE_BITS != self.page || !address.is_multiple_of(8) {
+    pub(super) fn is_in_window(&self, address: u64) -> bool {
+        address.wrapping_sub(self.start) < self.len && address.is_multiple_of(8)
+    }
+
+    /// The word at `address`, or `None` if it is not aligned or not in the window.
+    #[inline(always)]
+    pub(super) fn word_of_window(&self, address: u64) -> Option<u64> {
+        if !self.is_in_window(address) {
             return None;
         }
-        let address = core::ptr::with_exposed_provenance::<u64>(usize::try_from(address).ok()?);
-        // SAFETY: the address is aligned and its page is readable. What lies there may be
-        // anything, and any bytes are a number; the volatile read keeps the compiler from assuming
-        // more.
+        let address = core::ptr::with_exposed_provenance::<u64>(address as usize);
+        // SAFETY: the address is aligned, and its 8 bytes are mapped by the window invariant: the
+        // window ends at a multiple of 8. Any bytes are a number; the volatile read keeps the
+        // compiler from assuming more.
         Some(unsafe { address.read_volatile() })
     }
 
-    /// Turns to another page, if that is readable.
-    fn turn(&mut self, page: u64) -> bool {
-        let known = &READABLE[usize::try_from(page).unwrap_or(0) % KNOWN];
-        let there = page != 0 && (known.load(Relaxed) == page || is_readable(page));
-        if there {
-            known.store(page, Relaxed);
-            self.page = page;
-        }
-        there
+    /// The word at `address`, or `None` if it is not aligned or cannot be read.
+    #[inline(always)]
+    pub(super) fn word(&mut self, address: u64) -> Option<u64> {
+        self.word_of_window(address)
+            .or_else(|| self.word_by_kernel(address))
     }
 
     /// The aligned word at `address`, by `process_vm_readv` on this process, which fails where a
     /// load would be a fault.
+    #[cold]
     fn word_by_kernel(&mut self, address: u64) -> Option<u64> {
         if !address.is_multiple_of(8) {
             return None;
@@ -110,7 +114,7 @@ impl Reader {
         const GETPID: u64 = 39;
         const PROCESS_VM_READV: u64 = 310;
         // In the same page, so that it can be read if `address` can.
-        let page = address >> PAGE_BITS << PAGE_BITS;
+        let page = address & !(PAGE - 1);
         self.copy_start = page.max(address.saturating_sub(BELOW * 8));
         let into = [
             self.copy.as_mut_ptr().expose_provenance() as u64,
@@ -128,14 +132,4 @@ impl Reader {
         // Where a page cannot be read, the words before it are.
         self.copied = usize::try_from(read).map_or(0, |bytes| bytes / 8);
     }
-}
-
-/// Asks the kernel to read a set of signals from the page for a command that does not exist. It
-/// looks at the set first: an unreadable page is an error of its own.
-#[cold]
-fn is_readable(page: u64) -> bool {
-    const SIGPROCMASK: u64 = 14;
-    const UNREADABLE: i64 = -14;
-    // SAFETY: the call changes nothing.
-    unsafe { system_call(SIGPROCMASK, [u64::MAX, page << PAGE_BITS, 0, 8, 0, 0]) != UNREADABLE }
 }

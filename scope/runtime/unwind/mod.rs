@@ -22,7 +22,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use cfi::Rule;
 pub(crate) use memo::Memo;
 use memo::{Entry, Trail};
-use memory::{Reader, Trust};
+use memory::Reader;
 pub(crate) use modules::Report;
 
 /// Registers of a frame.
@@ -57,9 +57,15 @@ pub(crate) enum Stack<'m> {
 /// is the one that matters. Of modules that were loaded to one place in turn, all but the first
 /// have their number above the address.
 ///
-/// `memo` is of the calling thread. `report` gets every loaded module, once.
+/// `memo` is of the calling thread, and so is the stack `own`, from its address to its end, which
+/// is the same at each call; zeros if it is not known. `report` gets every loaded module, once.
 #[inline(always)]
-pub(crate) fn stack<'m>(into: &mut [u64], memo: Option<&'m mut Memo>, report: Report) -> Stack<'m> {
+pub(crate) fn stack<'m>(
+    into: &mut [u64],
+    memo: Option<&'m mut Memo>,
+    own: [u64; 2],
+    report: Report,
+) -> Stack<'m> {
     let (ip, sp, bp);
     // SAFETY: reads registers.
     unsafe {
@@ -79,7 +85,7 @@ pub(crate) fn stack<'m>(into: &mut [u64], memo: Option<&'m mut Memo>, report: Re
         Some(Err(entry)) => Some(entry),
         None => None,
     };
-    let result = walk(frame, into, entry, report);
+    let result = walk(frame, own, into, entry, report);
     // SAFETY: does nothing. It keeps `walk` from being called last, after the frame is gone.
     unsafe { asm!("", options(nostack, preserves_flags)) };
     result
@@ -118,8 +124,6 @@ struct Walk<'m> {
     /// `frame.ip` is a return address, not the instruction that was interrupted.
     returns: bool,
     reader: Reader,
-    /// Of what follows from the registers.
-    trust: Trust,
     jumps: u32,
     trail: Trail<'m>,
     report: Report,
@@ -128,17 +132,18 @@ struct Walk<'m> {
 #[inline(never)]
 fn walk<'m>(
     frame: Frame,
+    own: [u64; 2],
     into: &mut [u64],
     entry: Option<&'m mut Entry>,
     report: Report,
 ) -> Stack<'m> {
+    let reader = Reader::new(frame.sp, own);
     let mut walk = Walk {
         frame,
         returns: false,
-        reader: Reader::new(frame.sp),
-        trust: Trust::Rule,
+        trail: Trail::new(entry, frame, reader.len()),
+        reader,
         jumps: 0,
-        trail: Trail::new(entry, frame),
         report,
     };
     // Most frames are done by `common_step`, with the registers at hand.
@@ -182,8 +187,8 @@ fn walk<'m>(
 }
 
 impl Walk<'_> {
-    /// What [`Walk::step`] does if the rule is in the table, all reads go to the page of the last
-    /// read, and nothing was guessed; else `None`.
+    /// What [`Walk::step`] does if the rule is in the table and all reads go to the window; else
+    /// `None`.
     #[inline(always)]
     fn common_step(&mut self, ip: u64, sp: u64, bp: u64) -> Option<(u64, u64, u64)> {
         let (base, cfa, bp_at, by_bp) = match cached(ip.wrapping_sub(1))? {
@@ -192,14 +197,13 @@ impl Walk<'_> {
             _ => return None,
         };
         let cfa = base.wrapping_add_signed(cfa);
-        let plain = self.returns && self.trust == Trust::Rule;
-        if !plain || cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
+        if !self.returns || cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
             return None;
         }
-        let ip = self.reader.word_of_page(cfa.wrapping_sub(8))?;
+        let ip = self.reader.word_of_window(cfa.wrapping_sub(8))?;
         let saved = match bp_at {
             0 => bp,
-            _ => self.reader.word_of_page(cfa.wrapping_add_signed(bp_at))?,
+            _ => self.reader.word_of_window(cfa.wrapping_add_signed(bp_at))?,
         };
         if by_bp {
             self.trail.used(bp);
@@ -235,7 +239,7 @@ impl Walk<'_> {
             Rule::Aligned { cfa, bp: bp_at } => {
                 self.trail.used(bp);
                 let place = bp.wrapping_add_signed(cfa);
-                let cfa = self.reader.word(place, self.trust)?;
+                let cfa = self.reader.word(place)?;
                 self.trail.word(place, cfa);
                 (cfa, Some(bp.wrapping_add_signed(bp_at)))
             }
@@ -246,17 +250,15 @@ impl Walk<'_> {
             }
             Rule::Unknown => return self.step_by_frame_pointer(pc),
         };
-        let mut trust = self.trust;
         if cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
             self.jump()?;
-            trust = Trust::Guess;
         }
-        let ip = self.reader.word(cfa.wrapping_sub(8), trust)?;
+        let ip = self.reader.word(cfa.wrapping_sub(8))?;
         self.trail.word(cfa.wrapping_sub(8), ip);
         let bp = match bp_at {
             Some(at) => {
                 self.trail.saved(at);
-                self.reader.word(at, trust)?
+                self.reader.word(at)?
             }
             None => bp,
         };
@@ -272,7 +274,7 @@ impl Walk<'_> {
         const IP: u64 = 168;
         self.jump()?;
         let context = self.frame.sp;
-        let mut register = |at| self.reader.word(context.wrapping_add(at), self.trust);
+        let mut register = |at| self.reader.word(context.wrapping_add(at));
         self.frame = Frame {
             ip: register(IP)?,
             sp: register(SP)?,
@@ -290,14 +292,13 @@ impl Walk<'_> {
         if bp.wrapping_sub(sp) >= MAX_FRAME {
             return None;
         }
-        let next = self.reader.word(bp, Trust::Guess)?;
-        let ip = self.reader.word(bp.wrapping_add(8), Trust::Guess)?;
+        let next = self.reader.word(bp)?;
+        let ip = self.reader.word(bp.wrapping_add(8))?;
         // From a library the way leads to a module. Generated code may call generated code.
         let known = |address| modules::find(address, self.report).is_some();
         if !known(ip.wrapping_sub(1)) && known(pc) {
             return None;
         }
-        self.trust = Trust::Guess;
         self.frame = Frame {
             ip,
             sp: bp + 16,

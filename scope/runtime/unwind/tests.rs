@@ -8,8 +8,9 @@ use std::sync::{LazyLock, Mutex, Once, OnceLock};
 
 use quickcheck::{Gen, QuickCheck};
 
+use super::super::sys::thread_stack;
 use super::cfi::{self, Rule};
-use super::memory::{Reader, Trust};
+use super::memory::Reader;
 use super::{Frame, Memo, Stack, forget, modules, report_again, stack, walk};
 
 unsafe extern "C" {
@@ -82,7 +83,7 @@ fn compare() -> usize {
     });
     for with_memo in [false, true, true] {
         let memo = with_memo.then_some(&mut known.memo);
-        match stack(&mut ours, memo, report) {
+        match stack(&mut ours, memo, thread_stack(), report) {
             Stack::Known(number) => {
                 assert_eq!(known.stacks[number as usize - 1], expected);
                 HITS.fetch_add(1, Ordering::Relaxed);
@@ -100,7 +101,10 @@ fn compare() -> usize {
     }
     KNOWN.set(Some(known));
     let mut few = vec![0; theirs.len() / 2];
-    assert_eq!(walked(&stack(&mut few, None, report)), (few.len(), true));
+    assert_eq!(
+        walked(&stack(&mut few, None, thread_stack(), report)),
+        (few.len(), true)
+    );
     few.iter_mut().for_each(without_number);
     assert_eq!(few, ours[..few.len()]);
     theirs.len()
@@ -425,7 +429,7 @@ fn generated_code_is_walked_by_frame_pointers() {
             return std::hint::black_box(());
         }
         let mut found = [0; 128];
-        let (len, _) = walked(&stack(&mut found, None, report));
+        let (len, _) = walked(&stack(&mut found, None, [0; 2], report));
         FOUND.set((len, found));
     }
     let rights = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
@@ -438,7 +442,7 @@ fn generated_code_is_walked_by_frame_pointers() {
         (page.addr() as u64, *(&raw const page).cast::<Generated>())
     };
     let mut here = [0; 64];
-    let (len, cut) = walked(&stack(&mut here, None, report));
+    let (len, cut) = walked(&stack(&mut here, None, [0; 2], report));
     NEXT.set((CALLS - 1, Some(generated)));
     generated(record);
     let (found, stack) = FOUND.get();
@@ -628,7 +632,7 @@ fn garbage_in_registers_is_survived() {
             },
         };
         let mut found = [0; 32];
-        assert!(walked(&walk(frame, &mut found, None, report)).0 <= 32);
+        assert!(walked(&walk(frame, [0; 2], &mut found, None, report)).0 <= 32);
     }
     let property: fn(u64, u64, bool, bool) = property;
     QuickCheck::new().tests(100_000).quickcheck(property);
@@ -647,10 +651,16 @@ fn only_readable_memory_is_read() {
         assert_eq!(libc::mprotect(forbidden, 4096, libc::PROT_NONE), 0);
         (forbidden.addr() as u64 - 8, forbidden)
     };
-    for trust in [Trust::Rule, Trust::Guess] {
-        let mut reader = Reader::new(0);
-        assert_eq!(reader.word(address, trust), Some(77));
-        assert_eq!(reader.word(address + 1, trust), None);
+    // By a load where the word is in the window, else by the kernel.
+    let elsewhere = Box::new(0_u64);
+    for (sp, is_in_window) in [
+        (address & !7, true),
+        ((&raw const *elsewhere).addr() as u64, false),
+    ] {
+        let mut reader = Reader::new(sp, [0; 2]);
+        assert_eq!(reader.is_in_window(address), is_in_window);
+        assert_eq!(reader.word(address), Some(77));
+        assert_eq!(reader.word(address + 1), None);
         for bad in [
             0,
             4096,
@@ -659,14 +669,72 @@ fn only_readable_memory_is_read() {
             1 << 63,
             u64::MAX - 7,
         ] {
-            assert_eq!(reader.word(bad, trust), None, "{bad:x}");
+            assert_eq!(reader.word(bad), None, "{bad:x}");
         }
-        assert_eq!(reader.word(address, trust), Some(77));
-        assert_eq!(reader.word(last, trust), Some(0));
-        assert_eq!(reader.word(last + 8, trust), None);
+        assert_eq!(reader.word(address), Some(77));
+        assert_eq!(reader.word(last), Some(0));
+        assert_eq!(reader.word(last + 8), None);
     }
     // SAFETY: mapped above.
     assert_eq!(unsafe { libc::munmap(forbidden.byte_sub(4096), 8192) }, 0);
+}
+
+// Says that its frame is a page long.
+std::arch::global_asm!(
+    "ccscope_test_wrong_rule:",
+    ".cfi_startproc",
+    ".cfi_def_cfa_offset 4096",
+    "push rbp",
+    "call {walk}",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    walk = sym walk_beyond,
+);
+
+unsafe extern "C" {
+    safe fn ccscope_test_wrong_rule(_: *mut c_void);
+}
+
+static BEYOND: AtomicUsize = AtomicUsize::new(0);
+
+/// Walks into the page `BEYOND` the stack until the memo knows that, and then without the page.
+extern "C" fn walk_beyond() {
+    // SAFETY: zeros are an empty memo.
+    let mut memo = unsafe { Box::<Memo>::new_zeroed().assume_init() };
+    for round in 0..5 {
+        if round == 3 {
+            let beyond = std::ptr::with_exposed_provenance_mut(BEYOND.load(Ordering::Relaxed));
+            // SAFETY: the test has mapped the page, and nobody has anything there.
+            assert_eq!(unsafe { libc::munmap(beyond, 4096) }, 0);
+        }
+        let mut found = [0; 8];
+        match stack(&mut found, Some(&mut memo), thread_stack(), report) {
+            Stack::Known(number) => assert_eq!((number, round < 3), (1, true)),
+            Stack::Walked { len, note, .. } => {
+                assert!(len > 0);
+                if let Some(note) = note {
+                    *note = 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_that_were_unmapped_are_not_read() {
+    const LEN: usize = 64 << 10;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, of which all but the last page is a stack.
+    unsafe {
+        let room = libc::mmap(std::ptr::null_mut(), LEN, rights, flags, -1, 0);
+        assert_ne!(room, libc::MAP_FAILED);
+        let end = room.cast::<u8>().add(LEN - 4096);
+        BEYOND.store(end.expose_provenance(), Ordering::Relaxed);
+        ccscope_test_on_stack(ccscope_test_wrong_rule, end);
+        assert_eq!(libc::munmap(room, LEN - 4096), 0);
+    }
 }
 
 #[test]
