@@ -74,11 +74,10 @@ fn entry(number: u32) -> *mut Block {
 fn take(own: &mut [u32; 2], new: &AtomicU32, room: u64) -> u32 {
     const SET: u32 = 64;
     if own[0] == own[1] {
-        let first = new.fetch_add(SET, Ordering::Relaxed);
-        if u64::from(first) + u64::from(SET) >= room {
-            new.store(first, Ordering::Relaxed);
+        let next = |first: u32| (u64::from(first) + u64::from(SET) < room).then_some(first + SET);
+        let Ok(first) = new.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) else {
             return 0;
-        }
+        };
         *own = [first, first + SET];
     }
     own[0] += 1;

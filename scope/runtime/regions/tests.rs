@@ -423,3 +423,54 @@ fn a_span_is_one_region_however_often_it_is_entered() {
     assert_eq!(span.touched.map(|sum| sum.max), [180, 4, 2]);
     assert_eq!((span.reads, span.writes), (10, 20));
 }
+
+#[test]
+fn threads_at_the_last_regions_get_different_ones() {
+    let _turn = begin(1);
+    // SAFETY: the capture is mapped, and the tests that use it run one at a time.
+    unsafe { (*header()).regions = layout::MAX_REGIONS - 50 };
+    let make = || (0..100).map(|_| tree::root()).filter(|&it| it != 0);
+    let mut all: Vec<u32> = std::thread::scope(|scope| {
+        let threads = [0; 4].map(|_| scope.spawn(move || make().collect::<Vec<_>>()));
+        threads
+            .into_iter()
+            .flat_map(|it| it.join().unwrap())
+            .collect()
+    });
+    all.sort_unstable();
+    let last = u32::try_from(layout::MAX_REGIONS).unwrap();
+    assert_eq!(all, (last - 49..last).collect::<Vec<_>>());
+}
+
+/// One thread ends visits and grows, another closes spans of the same region.
+#[test]
+fn sums_of_a_region_that_two_threads_add_to_are_exact() {
+    const ROUNDS: u64 = 100_000;
+    let _turn = begin(1);
+    access::MANY.store(true, Ordering::Relaxed);
+    let number = tree::root();
+    // SAFETY: the region was made just now, and others add to it by functions for that.
+    let sums = unsafe {
+        (*tree::region(number)).kind = kinds::SPAN;
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let counts = crate::format::Track {
+                        reads: 1,
+                        ..std::mem::zeroed()
+                    };
+                    for round in 0..ROUNDS {
+                        tree::add_span(number, [3, 2, 1], &counts, 1, round << 8);
+                    }
+                });
+            }
+        });
+        access::MANY.store(false, Ordering::Relaxed);
+        &*tree::region(number)
+    };
+    let touched = sums.touched.map(|it| (it.total, it.max));
+    assert_eq!(touched, [(6 * ROUNDS, 3), (4 * ROUNDS, 2), (2 * ROUNDS, 1)]);
+    assert_eq!([sums.invocations, sums.reads, sums.reused], [2 * ROUNDS; 3]);
+    assert_eq!(sums.footprints[2], 200_000);
+    assert_eq!(sums.growth.iter().sum::<u64>(), 6 * ROUNDS);
+}

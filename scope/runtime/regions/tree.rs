@@ -3,14 +3,16 @@
 //! A function that is open on its own path is not a region below itself: its calls hang where the
 //! outermost one's do, so that recursion does not make the tree deep.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::super::access::MANY;
 use super::super::arena::{LOCK, at, header};
+use super::super::hot::add64;
 use super::super::local::Local;
 use super::super::{start, unwind};
 use super::hot::State;
 use super::{CallKind, LINKS, events, opens};
-use crate::format::{Open, Region, Touched, Track, layout, region as kinds};
+use crate::format::{Open, Region, Track, layout, region as kinds};
 
 /// Set in keys of spans.
 const SPAN: u64 = 1 << 63;
@@ -44,14 +46,15 @@ pub(super) fn root() -> u32 {
 
 /// A new region; 0 if there is no more room.
 fn make(parent: u32, kind: u32, key: u64, level: u32) -> u32 {
-    // SAFETY: the counter is a field of the header; the entry is nobody else's.
+    // SAFETY: the counter is a field of the header. It only grows, and each value is given to one
+    // thread, below `MAX_REGIONS`: the entry lies in the table and is nobody else's.
     unsafe {
         let count = AtomicU64::from_ptr(&raw mut (*header()).regions);
-        let number = count.fetch_add(1, Ordering::Relaxed) + 1;
-        if number >= layout::MAX_REGIONS {
-            count.store(layout::MAX_REGIONS - 1, Ordering::Relaxed);
+        let next = |count: u64| (count + 1 < layout::MAX_REGIONS).then_some(count + 1);
+        let Ok(before) = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) else {
             return 0;
-        }
+        };
+        let number = before + 1;
         let new = region(number as u32);
         ((*new).key, (*new).parent, (*new).kind, (*new).level) = (key, parent, kind, level);
         (*new).shift = 12;
@@ -314,19 +317,47 @@ unsafe fn intern(text: &[u8]) -> u32 {
     }
 }
 
-fn note(sum: &mut Touched, count: u64) {
-    sum.total += count;
-    sum.max = sum.max.max(count);
+/// Adds a footprint to the sums of a region.
+///
+/// # Safety
+///
+/// `to` is the number of a region that was made.
+unsafe fn note_all(to: *mut Region, touched: [u64; 3], many: bool) {
+    // SAFETY: regions are never unmapped, and all of these fields are aligned words. By the sums
+    // invariant other threads that change them do so by atomic additions, too, if `many`.
+    unsafe {
+        for (index, count) in touched.into_iter().enumerate() {
+            let sum = &raw mut (*to).touched[index];
+            add64(&raw mut (*sum).total, count, many);
+            let max = AtomicU64::from_ptr(&raw mut (*sum).max);
+            if count > max.load(Ordering::Relaxed) {
+                max.fetch_max(count, Ordering::Relaxed);
+            }
+        }
+        let bits = 64 - touched[0].leading_zeros() as usize;
+        let footprints = &raw mut (*to).footprints[bits.min(47)];
+        if many {
+            AtomicU32::from_ptr(footprints).fetch_add(1, Ordering::Relaxed);
+        } else {
+            *footprints += 1;
+        }
+        add64(&raw mut (*to).invocations, 1, many);
+    }
 }
 
-/// Adds a footprint to the sums of a region.
-fn note_all(to: &mut Region, touched: [u64; 3]) {
-    for (sum, count) in to.touched.iter_mut().zip(touched) {
-        note(sum, count);
-    }
-    let bits = 64 - touched[0].leading_zeros() as usize;
-    to.footprints[bits.min(47)] += 1;
-    to.invocations += 1;
+/// Whether sums of a region are changed by several threads.
+///
+/// **Sums invariant**: sums of a function's region are changed by the thread that has its track
+/// only. A thread that closes a span adds to the region of its first visit, perhaps of another
+/// track: sums of spans, and of the named regions that share theirs, are changed by atomic
+/// operations once there are several threads.
+///
+/// # Safety
+///
+/// `of` is a region that was made.
+unsafe fn is_shared(of: *mut Region) -> bool {
+    // SAFETY: a region's kind does not change once it is made.
+    unsafe { (*of).kind == kinds::SPAN && MANY.load(Ordering::Relaxed) }
 }
 
 /// Adds an invocation that ends to its region.
@@ -335,14 +366,12 @@ fn note_all(to: &mut Region, touched: [u64; 3]) {
 ///
 /// The region is of the calling thread's track.
 pub(super) unsafe fn add(open: &Open, track: &Track, now: u64) {
-    // SAFETY: the caller's.
+    let touched = open.touched.map(i64::cast_unsigned);
+    let new = touched[0].wrapping_sub(open.grown);
+    // SAFETY: an open region was made, and this thread's track has it.
     unsafe {
-        let to = &mut *region(open.region);
-        let touched = open.touched.map(i64::cast_unsigned);
-        note_all(to, touched);
-        add_counts(to, &since(&open.before, track), open.reused);
-        let new = touched[0].wrapping_sub(open.grown);
-        grow(open.region, new, now);
+        let counts = since(&open.before, track);
+        add_all(open.region, touched, &counts, open.reused, new, now);
     }
 }
 
@@ -350,13 +379,33 @@ pub(super) unsafe fn add(open: &Open, track: &Track, now: u64) {
 ///
 /// # Safety
 ///
-/// Nobody else adds to this region meanwhile.
+/// `to` is a region that was made, of the kind of spans.
 pub(super) unsafe fn add_span(to: u32, touched: [u64; 3], counts: &Track, reused: u64, now: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: by the kind of the region others add to it by atomic operations.
+    unsafe { add_all(to, touched, counts, reused, touched[0], now) }
+}
+
+/// # Safety
+///
+/// `to` is a region that was made; it is of the calling thread's track or of a span.
+unsafe fn add_all(to: u32, touched: [u64; 3], counts: &Track, reused: u64, new: u64, now: u64) {
+    let of = region(to);
+    // SAFETY: what `note_all` and `grow` ask for is asked of callers; the counters are aligned
+    // words of the capture, which stays mapped.
     unsafe {
-        note_all(&mut *region(to), touched);
-        add_counts(&mut *region(to), counts, reused);
-        grow(to, touched[0], now);
+        let many = is_shared(of);
+        note_all(of, touched, many);
+        for (sum, count) in [
+            (&raw mut (*of).reads, counts.reads),
+            (&raw mut (*of).writes, counts.writes),
+            (&raw mut (*of).allocations, counts.allocations),
+            (&raw mut (*of).allocated, counts.allocated),
+            (&raw mut (*of).fresh, counts.fresh),
+            (&raw mut (*of).reused, reused),
+        ] {
+            add64(sum, count, many);
+        }
+        grow(to, new, now);
     }
 }
 
@@ -372,32 +421,45 @@ pub(super) fn since(before: &Track, now: &Track) -> Track {
     }
 }
 
-fn add_counts(to: &mut Region, counts: &Track, reused: u64) {
-    to.reads += counts.reads;
-    to.writes += counts.writes;
-    to.allocations += counts.allocations;
-    to.allocated += counts.allocated;
-    to.fresh += counts.fresh;
-    to.reused += reused;
-}
-
 /// Adds bytes that became part of a footprint by `now`.
 ///
 /// # Safety
 ///
-/// As for [`add`].
+/// As for [`add_all`].
 pub(super) unsafe fn grow(number: u32, bytes: u64, now: u64) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the caller's.
-    let region = unsafe { &mut *region(number) };
-    while now >> region.shift >= kinds::STEPS as u64 {
-        for index in 0..kinds::STEPS {
-            let pair = region.growth.get(2 * index..2 * index + 2);
-            region.growth[index] = pair.map_or(0, |pair| pair.iter().sum());
+    let of = region(number);
+    // SAFETY: the fields are aligned words of the capture. By the sums invariant another thread
+    // changes them by the same atomic operations. The index is below `STEPS` by the loop's end:
+    // it is computed from the shift that the loop has seen.
+    unsafe {
+        let first = (&raw mut (*of).growth).cast::<u64>();
+        let growth = |index| AtomicU64::from_ptr(first.add(index));
+        let shift = AtomicU64::from_ptr(&raw mut (*of).shift);
+        let mut seen = shift.load(Ordering::Relaxed);
+        while now >> seen >= kinds::STEPS as u64 {
+            let next = shift.compare_exchange(seen, seen + 1, Ordering::Relaxed, Ordering::Relaxed);
+            if let Err(other) = next {
+                seen = other;
+                continue;
+            }
+            // What another thread adds meanwhile is moved at most once too often, and never lost.
+            for index in 0..kinds::STEPS {
+                let take = |at: usize| match at < kinds::STEPS {
+                    true => growth(at).swap(0, Ordering::Relaxed),
+                    false => 0,
+                };
+                let sum = take(2 * index) + take(2 * index + 1);
+                growth(index).fetch_add(sum, Ordering::Relaxed);
+            }
+            seen += 1;
         }
-        region.shift += 1;
+        add64(
+            growth((now >> seen) as usize).as_ptr(),
+            bytes,
+            is_shared(of),
+        );
     }
-    region.growth[(now >> region.shift) as usize] += bytes;
 }

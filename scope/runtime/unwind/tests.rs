@@ -426,7 +426,7 @@ fn generated_code_is_walked_by_frame_pointers() {
             NEXT.set((NEXT.get().0 - 1, Some(generated)));
             generated(record);
             // No tail call, which would end the frame before.
-            return std::hint::black_box(());
+            return black_box(());
         }
         let mut found = [0; 128];
         let (len, _) = walked(&stack(&mut found, None, [0; 2], report));
