@@ -24,6 +24,7 @@ const KINDS = {
     "The chunk is freed before its thread allocates another, again and again.",
   ],
   moved: ["Moved", "Realloc copies the bytes to another place."],
+  capacity: ["Capacity beyond the length", "Every vector of the site has room that none uses."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
   "false-sharing": [
     "False sharing",

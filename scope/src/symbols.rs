@@ -324,6 +324,20 @@ pub fn place(stack: &[u32], frames: &[Frame]) -> Option<u32> {
     found.or(stack.first()).copied()
 }
 
+/// The innermost frame that is of no standard library, if it is of a package and not the place.
+pub(crate) fn library_frame<'f>(
+    stack: &[u32],
+    place: Option<u32>,
+    frames: &'f [Frame],
+) -> Option<&'f Frame> {
+    let frame = |index: &u32| frames.get(usize::try_from(*index).ok()?);
+    let place = frame(&place?)?;
+    let skipped = in_allocator(stack.iter().filter_map(frame));
+    let inner = stack.iter().filter_map(frame).skip(skipped);
+    let found = inner.into_iter().find(|frame| !is_library(frame))?;
+    (found != place && found.line > 0).then_some(found)
+}
+
 /// Whether the frame is of a function that allocates for its caller.
 pub(crate) fn is_allocator(frame: &Frame) -> bool {
     ALLOCATORS.contains(&allocator(frame)) || frame.module.starts_with("libccscope_runtime")

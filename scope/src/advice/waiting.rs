@@ -12,8 +12,9 @@ use crate::profile::Profile;
 
 /// Waiting that takes a smaller part of the time is what every program does.
 const MIN_PART: f64 = 0.1;
-/// Less of the time, if what is not known was in a cache, may be none.
+/// Less of the time, if what is not known was in a cache, may be none, unless much is probable.
 const MIN_SURE: f64 = 0.05;
+const CLEAR_PART: f64 = 0.25;
 /// Nobody waits for a program that waits so little, in nanoseconds.
 const MIN_NS: f64 = 5e6;
 /// The run's beginning stands for the rest of it up to so many times its length.
@@ -24,6 +25,8 @@ const MAX_SCALE: f64 = 8.0;
 pub struct Waits {
     /// The part of the time for which the program waits for memory, that outside the heap included.
     pub share: f64,
+    /// Whether what was recorded stands for the run: not its beginning alone.
+    pub is_typical: bool,
     /// The structures, those that it waits for longest first.
     pub structures: Vec<Waiting>,
 }
@@ -80,8 +83,7 @@ pub fn waits(profile: &Profile, machine: &Machine) -> Option<Waits> {
         Waiting {
             name: name.filter(|&name| name != "bytes").map(str::to_owned),
             is_finding: is_typical
-                && share >= MIN_PART
-                && sure >= MIN_SURE
+                && (share >= CLEAR_PART || share >= MIN_PART && sure >= MIN_SURE)
                 && share * window_ns * trace.scale >= MIN_NS,
             sites,
             share,
@@ -92,6 +94,7 @@ pub fn waits(profile: &Profile, machine: &Machine) -> Option<Waits> {
     structures.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.sites.cmp(&b.sites)));
     Some(Waits {
         share: probable.values().sum::<f64>().min(1.0),
+        is_typical,
         structures,
     })
 }

@@ -5,9 +5,9 @@
 //!
 //! | kinds | share of |
 //! |---|---|
-//! | never touched, never read, never written, partly used, reserved | the process's memory |
+//! | never touched, never read, never written, partly used, reserved, capacity | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
-//! | growth, temporary, moved | time, in accesses |
+//! | growth, temporary, moved, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
 //! | false sharing | accesses in the windows |
 //!
@@ -89,6 +89,8 @@ pub enum Kind {
     NeverWritten,
     /// Chunks of one size, of which the program uses a part.
     PartlyUsed,
+    /// Vectors whose last elements no chunk of the site uses.
+    Capacity,
     /// Chunks of many sizes that are larger than what is used of them.
     Reserved,
     /// Chunks that live on after their last access.
@@ -258,7 +260,10 @@ impl Search<'_> {
                 Kind::NeverTouched,
                 site.untouched_chunks,
                 "never touched",
-                "allocate on first use",
+                match self.is_of_sort(site) {
+                    true => "`sort_unstable` needs none",
+                    false => "allocate on first use",
+                },
             ),
             (
                 Kind::NeverRead,
@@ -289,40 +294,6 @@ impl Search<'_> {
         found
     }
 
-    fn partly_used(&self, site: &Site) -> Option<Finding> {
-        let (size, verb, used) = match &site.histogram {
-            Some(histogram) => {
-                let used = histogram.reads.iter().filter(|&&reads| reads > 0).count();
-                (histogram.reads.len() as u64, "read", used as f64)
-            }
-            None => {
-                let touched = ratio(site.touched_bytes, site.requested);
-                (site.largest, "touched", touched * site.largest as f64)
-            }
-        };
-        let part = used / size.max(1) as f64;
-        // Bytes that nobody reads are another finding.
-        if size == 0 || used <= 0.0 || part >= self.options.used_part {
-            return None;
-        }
-        let unused = rounded(site.at_peak_usable as f64 * (1.0 - part));
-        let saved = bytes(unused);
-        if site.smallest == site.largest {
-            let used = count(rounded(used).max(1));
-            let sentence = format!(
-                "{used} of {} bytes {verb}: allocate less, {saved} at the peak",
-                count(size)
-            );
-            return self.of_peak(Kind::PartlyUsed, unused, sentence);
-        }
-        let touched = bytes(site.at_peak_usable.saturating_sub(unused));
-        let sentence = format!(
-            "reserved {}, touched {touched}: reserve less, or shrink it",
-            bytes(site.at_peak_usable)
-        );
-        self.of_peak(Kind::Reserved, unused, sentence)
-    }
-
     /// `byte_events` is the sum over chunks of bytes times the events for which nobody used them.
     fn held(&self, site: &Site, byte_events: f64, kind: Kind) -> Option<Finding> {
         let idle = byte_events / site.requested.max(1) as f64;
@@ -336,7 +307,8 @@ impl Search<'_> {
         let sum = byte_events * second;
         // In events, so that the order is the same in each run.
         let share = byte_events / (self.memory as f64 * self.profile.run.end.max(1) as f64);
-        if !(sum > 0.0 && sum.is_finite()) {
+        let is_small = share < self.options.min_share;
+        if !(sum > 0.0 && sum.is_finite()) || is_small || self.is_part_of_used(site) {
             return None;
         }
         let mean = bytes(rounded(byte_events / self.profile.run.end.max(1) as f64));
@@ -404,7 +376,11 @@ impl Search<'_> {
                 format!("{moved} by `realloc`: ask for the final size first"),
             ));
         }
-        if ratio(site.temporary, site.allocations) >= MOST_CHUNKS
+        let copies = self.copies(site);
+        if let Some((sentence, events)) = copies {
+            let amount = Amount::Allocations(site.unread_chunks);
+            found.push(of_time(Kind::NeverRead, amount, events, sentence));
+        } else if ratio(site.temporary, site.allocations) >= MOST_CHUNKS
             && site.temporary >= self.options.min_calls
         {
             found.push(of_time(
@@ -505,6 +481,9 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
     found.sort_by_key(|finding| finding.site);
     found
 }
+
+mod copies;
+mod unused;
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,8 @@ use crate::analyses::pages::{MappingUse, by_mapping};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
 use crate::profile::{Frame, Point, Profile, Resident, Site, Thread};
-use crate::views::{Options, Results, library_frame, stack};
+use crate::symbols::library_frame;
+use crate::views::{Options, Results, stack};
 
 /// Changes when a key changes or goes.
 pub const SCHEMA: &str = "ccscope-1";
@@ -120,7 +121,7 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
         "function": place.map(|it| &it.function),
         "file": place.map(|it| &it.file),
         "line": place.map(|it| it.line),
-        "library": library_frame(profile, it).map(frame),
+        "library": library_frame(&it.stack, it.place, &profile.frames).map(frame),
         "type": type_name(profile, it.type_id),
         "stack": stack(profile, it).map(frame).collect::<Vec<Value>>(),
         "scores": value(&results.scores[id]),

@@ -27,7 +27,7 @@ use crate::analyses::types::type_name;
 use crate::analyses::units::rounded;
 use crate::analyses::{findings as finding, scores as score};
 use crate::profile::{Frame, Group, Profile, Site};
-use crate::symbols::{in_allocator, is_library};
+use crate::symbols::library_frame;
 
 /// Columns of the line of one's own beside that of a package.
 const MIN_OWN: usize = 16;
@@ -285,7 +285,7 @@ fn site_place(profile: &Profile, site: usize, options: &Options, columns: usize)
         return "unknown".to_owned();
     };
     let root = options.root.as_deref();
-    let Some(library) = library_frame(profile, site) else {
+    let Some(library) = library_frame(&site.stack, site.place, &profile.frames) else {
         return text::place(own, root, columns / 3 * 2);
     };
     let long = [library, own]
@@ -302,17 +302,6 @@ fn site_place(profile: &Profile, site: usize, options: &Options, columns: usize)
     }
     let rest = columns.saturating_sub(package.width() + 3);
     format!("{package} < {}", text::place(own, root, rest / 2))
-}
-
-/// The innermost frame that is of no standard library, if it is of a package and not the site's
-/// place.
-pub(crate) fn library_frame<'p>(profile: &'p Profile, site: &'p Site) -> Option<&'p Frame> {
-    let place = profile.frames.get(usize::try_from(site.place?).ok()?)?;
-    let skipped = in_allocator(stack(profile, site));
-    let found = stack(profile, site)
-        .skip(skipped)
-        .find(|frame| !is_library(frame))?;
-    (found != place && found.line > 0).then_some(found)
 }
 
 /// The frames of a site, innermost first.

@@ -33,6 +33,8 @@ const SUMMARY_TYPES: usize = 4;
 const SUMMARY_MISSES: usize = 3;
 /// A smaller part of the peak that is not touched needs no line.
 const UNTOUCHED_PART: f64 = 0.1;
+/// Waiting of a smaller part of the time needs no row.
+const MIN_WAIT: f64 = 0.005;
 /// Instead of an empty table.
 const NO_SITE: &str = "no site passes the filters";
 /// Columns of the labels before a line of the summary.
@@ -187,7 +189,7 @@ impl<'a> View<'a> {
         let heads = ["site", ">of time", &first, &last, ">accesses", "where"];
         let mut table = Table::new(&heads);
         let all = self.results.waits.structures.iter();
-        let shown = all.filter(|it| self.results.admitted[it.sites[0]]);
+        let shown = all.filter(|it| self.results.admitted[it.sites[0]] && it.share >= MIN_WAIT);
         for waiting in shown.take(rows) {
             let sites = waiting.sites.iter().map(|&site| &self.profile.sites[site]);
             let accesses = sum(sites.map(|site| site.reads.saturating_add(site.writes)));
@@ -482,11 +484,15 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
         view.table(&types);
     }
     let misses = view.misses_table(options.rows.min(SUMMARY_MISSES));
-    if let Some(machine) = view.machine_line().filter(|_| !misses.is_empty()) {
+    let waits = &view.results.waits;
+    let (share, is_typical) = (percent(waits.share), waits.is_typical);
+    if let Some(machine) = view.machine_line() {
         view.line("");
-        let share = percent(view.results.waits.share);
-        view.line(&format!("waits for memory: {share} of the time, {machine}"));
-        view.table(&misses);
+        let what = if is_typical { "the time" } else { "the start" };
+        view.line(&format!("waits for memory: {share} of {what}, {machine}"));
+        if is_typical && !misses.is_empty() {
+            view.table(&misses);
+        }
     }
     view.line("");
     let Some(it) = view.results.findings.first() else {

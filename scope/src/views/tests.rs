@@ -379,7 +379,7 @@ fn json_has_the_documented_keys() {
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
     assert_eq!(all["findings"][0]["kind"], "partly-used");
-    assert_eq!(all["findings"][0]["amount"]["bytes"], 396_000);
+    assert_eq!(all["findings"][0]["amount"]["bytes"], 296_000);
     assert_eq!(all["findings"][0]["site"], 0);
     let site = &all["sites"][0];
     for key in [

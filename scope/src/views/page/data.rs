@@ -26,10 +26,10 @@ use crate::analyses::scores::{Pattern, global};
 use crate::analyses::structures::{element_offset, structures};
 use crate::analyses::units::{count, rounded};
 use crate::profile::{Chunk, Frame, Group, Histogram, Point, Profile, Site};
-use crate::symbols::is_library;
+use crate::symbols::{is_library, library_frame};
 use crate::views::terminal::{self, range};
 use crate::views::text::{escape, short_function, short_path};
-use crate::views::{Options, Results, diff, library_frame, stack};
+use crate::views::{Options, Results, diff, stack};
 
 /// Points of the curve of the process.
 const PROCESS_POINTS: usize = 1500;
@@ -184,7 +184,7 @@ impl<'a> Data<'a> {
         self.columns
             .numbers("site.place", profile.sites.iter().map(place));
         let library = |site: &Site| {
-            let frame = library_frame(profile, site)?;
+            let frame = library_frame(&site.stack, site.place, &profile.frames)?;
             let index = site
                 .stack
                 .iter()
