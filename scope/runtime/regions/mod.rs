@@ -6,7 +6,10 @@
 //! * [`tree`]: regions by call path, with sums over their invocations.
 //!   [`spans`]: regions that are entered more than once. [`stacks`]: where threads' stacks are.
 //!
-//! A thread works on its own track only. A signal handler that comes in meanwhile is not recorded.
+//! **Track invariant**: a track, from its [`State`] to its links, stays mapped as long as the process
+//! has its capture. Only the thread that has set its bit in [`IN_USE`] uses it, and that within
+//! [`with_state`], which turns away signal handlers that come in meanwhile. Open regions, calls and
+//! links below their counts are written, and name regions that were made.
 
 mod events;
 pub(crate) mod hot;
@@ -113,7 +116,8 @@ unsafe fn opens<'s>(state: *const State) -> &'s [Open] {
 ///
 /// As for [`opens`]; nobody else has a reference to one.
 unsafe fn opens_mut<'s>(state: *mut State) -> &'s mut [Open] {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let first = state.byte_add(layout::OPENS as usize).cast();
         core::slice::from_raw_parts_mut(first, (*state).track.depth as usize)
@@ -126,7 +130,8 @@ unsafe fn opens_mut<'s>(state: *mut State) -> &'s mut [Open] {
 ///
 /// `index` is below [`MAX_CALLS`].
 unsafe fn call(state: *mut State, index: u64) -> *mut Call {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         state
             .byte_add(CALLS as usize)
@@ -282,7 +287,8 @@ unsafe fn open(state: *mut State, region: u32, span: u64) {
 ///
 /// As for [`open`]; so many regions are open.
 unsafe fn close(state: *mut State, index: usize, now: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let opens = opens_mut(state);
         // There are no such regions in a child that a handler of signals has forked.
@@ -324,7 +330,8 @@ fn add_to(sums: &mut [i64; 3], counts: [i64; 3]) {
 #[cold]
 #[inline(never)]
 unsafe fn give_version(state: *mut State) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         if (*state).version >= u32::MAX - 1 {
             shadow::renumber(state);
@@ -347,7 +354,8 @@ unsafe fn give_version(state: *mut State) {
 ///
 /// As for [`open`].
 unsafe fn grow(state: *mut State, now: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let mut sum = 0;
         for open in opens_mut(state).iter_mut().rev() {
@@ -396,7 +404,8 @@ unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u
 ///
 /// As for [`open`].
 unsafe fn leave(state: *mut State, local: *mut Local, kind: CallKind, stack: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         if (*state).missed > 0 {
             (*state).missed -= 1;
@@ -424,7 +433,8 @@ unsafe fn leave(state: *mut State, local: *mut Local, kind: CallKind, stack: u64
 ///
 /// As for [`open`]; there are more calls than `index`.
 unsafe fn remove(state: *mut State, index: u64, now: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let ending = *call(state, index);
         let calls = (*state).calls;
@@ -474,7 +484,8 @@ unsafe fn remove(state: *mut State, index: u64, now: u64) {
 /// As for [`open`].
 #[inline(always)]
 unsafe fn drop_dead(state: *mut State, stack: u64, at: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         for index in (0..(*state).calls).rev() {
             let last = *call(state, index);

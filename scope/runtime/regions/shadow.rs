@@ -98,7 +98,8 @@ enum Kind {
 ///
 /// `state` is the calling thread's; the innermost open region has a version.
 unsafe fn level(state: *const State, stamp: u32) -> usize {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     let opens = unsafe { opens(state) };
     match opens {
         _ if stamp == 0 => 0,
@@ -115,7 +116,8 @@ unsafe fn level(state: *const State, stamp: u32) -> usize {
 ///
 /// As for [`level`].
 unsafe fn credit(state: *mut State, kind: Kind, level: usize, new: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let opens = super::opens_mut(state);
         let depth = opens.len();
@@ -145,7 +147,8 @@ unsafe fn credit(state: *mut State, kind: Kind, level: usize, new: u64) {
 ///
 /// `state` is the calling thread's, which is at work for nobody else.
 pub(crate) unsafe fn touch(state: *mut State, address: u64, size: u64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let epoch = EPOCH.load(Ordering::Acquire);
         if (*state).epoch != epoch {
@@ -175,7 +178,8 @@ pub(crate) unsafe fn touch(state: *mut State, address: u64, size: u64) -> bool {
 ///
 /// As for [`touch`].
 pub(crate) unsafe fn forget_lines(state: *mut State) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         (*state).lines = [Line {
             page: u64::MAX,
@@ -264,7 +268,8 @@ unsafe fn touch_block(
 ///
 /// As for [`touch`]; `link` is of a list, and not its end.
 unsafe fn drop_entry(state: *mut State, link: *mut u32) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let gone = entry(*link);
         let number = core::mem::replace(&mut *link, (*gone).next);
@@ -298,7 +303,8 @@ unsafe fn take_over(state: *mut State, level: usize, bytes: u64, address: u64) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         credit(state, Kind::Bytes, level, bytes.count_ones().into());
         if (*state).spans > 0 {
@@ -372,7 +378,8 @@ unsafe fn find_or_make(state: *mut State, page: u64) -> *mut Record {
 ///
 /// As for [`touch`]; `record` is that of the page at `address`.
 unsafe fn is_heap(state: *mut State, record: *mut Record, address: u64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         if (*record).heap / 2 != (*state).epoch {
             let is_heap = start::options().all_memory

@@ -69,7 +69,8 @@ fn make(parent: u32, kind: u32, key: u64, level: u32) -> u32 {
 ///
 /// `state` is the calling thread's, which is at work.
 pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64) -> (u32, u32) {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let to = next(state, from, kind, key);
         if to == from && (*region(to)).key != key {
@@ -174,7 +175,8 @@ unsafe fn ancestor(mut from: u32, key: u64) -> u32 {
 /// As for [`find`].
 unsafe fn links(state: *mut State) -> *mut Link {
     // Tables lie behind each other, each twice as long as the one before.
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let before = ((*state).links_room - FIRST_LINKS) * size_of::<Link>() as u64;
         state.byte_add((LINKS + before) as usize).cast()
@@ -186,7 +188,8 @@ unsafe fn links(state: *mut State) -> *mut Link {
 /// As for [`find`]; the table has a free entry.
 #[inline(always)]
 unsafe fn place(state: *mut State, from: u32, key: u64) -> *mut Link {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let mask = (*state).links_room - 1;
         let hash = (key ^ u64::from(from) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -206,7 +209,8 @@ unsafe fn place(state: *mut State, from: u32, key: u64) -> *mut Link {
 /// As for [`find`].
 #[inline(always)]
 unsafe fn look_up(state: *mut State, from: u32, key: u64) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         match (*state).links_room {
             0 => 0,
@@ -252,7 +256,8 @@ pub(super) unsafe fn name(
     name: *const u8,
     len: usize,
 ) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`). By the track
+    // invariant the track is mapped and nobody else uses it.
     unsafe {
         let text = core::slice::from_raw_parts(name, len.min(255));
         // Linkers let a name begin another. Another library may have its own at this place later.
