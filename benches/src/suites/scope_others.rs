@@ -59,7 +59,7 @@ const OTHERS: [Real; 8] = [
         "xsv",
         "xsv@0.13.0",
         "xsv",
-        [|_| "frequency SCRATCH/table.csv".to_owned(); 2],
+        [|_| "stats --everything SCRATCH/table.csv".to_owned(); 2],
     ),
     library("rhai", [|_| "5".to_owned(), |_| "50".to_owned()]),
     library("resvg", [|_| "200".to_owned(), |_| "4000".to_owned()]),
