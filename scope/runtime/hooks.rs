@@ -25,6 +25,7 @@ macro_rules! real {
         pub(crate) fn find_all() {
             $($constant::REAL.address();)*
             super::copies::find_all();
+            super::programs::find_all();
             // SAFETY: `dladdr` fills in what it finds.
             let library = |function: &Real| unsafe {
                 let mut symbol = core::mem::zeroed::<sys::Symbol>();

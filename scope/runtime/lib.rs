@@ -7,7 +7,8 @@
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
 //!   [`real`]: what they would be without us.
 //!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation.
-//!   [`copies`]: what other code copies; [`kernel`]: what the kernel does.
+//!   [`copies`]: what other code copies; [`kernel`]: what the kernel does. [`programs`] and
+//!   [`aside`]: which programs are left alone.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
 //!   [`curves`].
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
@@ -27,6 +28,7 @@ mod format;
 mod access;
 mod allocators;
 mod arena;
+mod aside;
 mod births;
 mod callbacks;
 mod chunks;
@@ -38,6 +40,7 @@ mod hot;
 mod kernel;
 mod local;
 mod maps;
+mod programs;
 mod real;
 mod regions;
 mod shadow;
@@ -50,6 +53,15 @@ mod tests;
 mod threads;
 mod unwind;
 mod windows;
+
+/// The file's name.
+const LIBRARY: &[u8] = b"libccscope_runtime.so";
+
+/// Where the tool is told of things, if this is the variable of the environment that says so.
+fn folder_in(variable: &[u8]) -> Option<&[u8]> {
+    let socket = variable.strip_prefix(format::SOCKET_VARIABLE.as_bytes())?;
+    socket.strip_prefix(b"=").map(programs::folder_of)
+}
 
 #[cfg(not(test))]
 #[panic_handler]

@@ -80,8 +80,10 @@ pub struct Answer {
     pub string: u8,
     /// For [`Plan::String`]: bytes of an element.
     pub element: u8,
-    /// Unused.
-    pub zero: [u8; 2],
+    /// Where in `code` the displacement of four bytes is that aims it; 0: it has none.
+    pub displacement: u8,
+    /// Whether that counts from the instruction's end.
+    pub is_relative: u8,
     /// The thunk.
     pub code: [u8; THUNK],
 }

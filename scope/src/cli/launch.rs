@@ -45,6 +45,9 @@ const SHOWN_PROCESSES: usize = 3;
 pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
+    if let Some(why) = &program.aside {
+        return alone(&program, name, rest, why, err);
+    }
     if args.record.regions.is_some() && !program.facts.has_regions {
         let shown = program.path.display();
         return fail(format!(
@@ -77,9 +80,28 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
     let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
+    for line in recording.listener.said() {
+        writeln!(err, "ccscope: {line}")?;
+    }
     // The program's status counts more than lines that nobody can read.
     drop(reporter.finish(recording.processes, err));
     Ok(exit_code(status))
+}
+
+/// Becomes a program that the tool's library cannot be in.
+pub(super) fn alone(
+    program: &Program,
+    name: &OsString,
+    rest: &[OsString],
+    why: &str,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    writeln!(err, "ccscope: {why}: it runs as without the tool")?;
+    let error = Command::new(&program.path).arg0(name).args(rest).exec();
+    fail(format!(
+        "{}: cannot be started: {error}",
+        program.path.display()
+    ))
 }
 
 /// Asked first: a long run whose profile cannot be stored is a nuisance.
@@ -274,7 +296,7 @@ impl Recording {
 
 /// The runtime before what the user has there.
 pub(super) fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
-    let mut list = runtime.as_os_str().to_owned();
+    let mut list = runtime::preloaded(runtime);
     if let Some(existing) = existing.filter(|text| !text.is_empty()) {
         list.push(":");
         list.push(existing);
@@ -550,11 +572,14 @@ mod tests {
     #[test]
     fn an_existing_preload_is_kept() {
         let runtime = Path::new("/c/lib.so");
-        assert_eq!(preload(runtime, None), "/c/lib.so");
-        assert_eq!(preload(runtime, Some(OsString::new())), "/c/lib.so");
+        assert_eq!(preload(runtime, None), "/c/$PLATFORM/lib.so");
+        assert_eq!(
+            preload(runtime, Some(OsString::new())),
+            "/c/$PLATFORM/lib.so"
+        );
         assert_eq!(
             preload(runtime, Some("/a.so:/b.so".into())),
-            "/c/lib.so:/a.so:/b.so"
+            "/c/$PLATFORM/lib.so:/a.so:/b.so"
         );
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Program {
     pub(super) path: PathBuf,
     /// Of the program, or of the interpreter if it is a script.
     pub(super) facts: Facts,
+    /// Why it runs as without the tool.
+    pub(super) aside: Option<String>,
 }
 
 /// Finds `name` as a shell does.
@@ -28,18 +30,22 @@ pub(super) fn find(name: &OsStr) -> Result<Program, CliError> {
     };
     let mut file = path.clone();
     for _ in 0..=MAX_SCRIPTS {
-        check_file(&file)?;
+        let aside = check_file(&file)?;
         let kind = elf::kind_of(&file);
         let shown = file.display();
         match kind.map_err(|error| format!("{shown}: cannot be read: {error}"))? {
             Kind::Elf64(facts) => {
-                check_elf(&file, &facts)?;
-                return Ok(Program { path, facts });
+                let aside = aside.or(check_elf(&file, &facts)?);
+                return Ok(Program { path, facts, aside });
             }
             Kind::Elf32 => {
-                return fail(format!(
-                    "{shown} is a 32-bit program; only x86-64 is supported"
-                ));
+                return Ok(Program {
+                    path,
+                    facts: Facts::default(),
+                    aside: Some(format!(
+                        "{shown} is a 32-bit program; only x86-64 is supported"
+                    )),
+                });
             }
             Kind::Other => return fail(format!("{shown} is no program: neither ELF nor a script")),
             Kind::Script(interpreter, argument) => {
@@ -83,7 +89,8 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 
-fn check_file(path: &Path) -> Result<(), CliError> {
+/// Refuses what is no program; the answer is why this one runs as without the tool.
+fn check_file(path: &Path) -> Result<Option<String>, CliError> {
     let shown = path.display();
     let file = fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
     if file.is_dir() {
@@ -94,39 +101,34 @@ fn check_file(path: &Path) -> Result<(), CliError> {
     }
     let me = rustix::process::geteuid().as_raw();
     let (user, group) = (file.mode() & 0o4000 != 0, file.mode() & 0o2000 != 0);
-    if user && file.uid() != me || group && file.gid() != rustix::process::getegid().as_raw() {
-        return fail(format!(
-            "{shown} is setuid or setgid: the loader keeps the runtime out of it"
-        ));
-    }
-    Ok(())
+    let others =
+        user && file.uid() != me || group && file.gid() != rustix::process::getegid().as_raw();
+    Ok(others
+        .then(|| format!("{shown} is setuid or setgid: the loader keeps the runtime out of it")))
 }
 
-fn check_elf(path: &Path, facts: &Facts) -> Result<(), CliError> {
+fn check_elf(path: &Path, facts: &Facts) -> Result<Option<String>, CliError> {
     let shown = path.display();
-    let loader = facts.interpreter.as_deref();
-    if !facts.is_x86_64 {
-        return fail(format!(
-            "{shown} is for another processor; only x86-64 is supported"
-        ));
-    }
-    match loader {
-        None => fail(format!(
-            "{shown} is linked statically: without a dynamic loader the runtime cannot enter it \
-             (build it for x86_64-unknown-linux-gnu, without crt-static)"
-        )),
-        Some(loader) if loader.contains("musl") => fail(format!(
-            "{shown} is a musl program; the runtime needs glibc (build it for \
-             x86_64-unknown-linux-gnu)"
-        )),
-        Some(_) if facts.has_sanitizer => fail(format!(
-            "{shown} is built with a sanitizer of its own, whose runtime takes the place of ours"
-        )),
-        Some(_) if facts.is_of_other_version => fail(format!(
-            "{shown} was instrumented by another version of ccscope: build it again"
-        )),
-        Some(_) => Ok(()),
-    }
+    let why = match facts.interpreter.as_deref() {
+        _ if !facts.is_x86_64 => "is for another processor; only x86-64 is supported",
+        None => {
+            "is linked statically: without a dynamic loader the runtime cannot enter it (build it \
+             for x86_64-unknown-linux-gnu, without crt-static)"
+        }
+        Some(loader) if loader.contains("musl") => {
+            "is a musl program; the runtime needs glibc (build it for x86_64-unknown-linux-gnu)"
+        }
+        Some(_) if facts.has_sanitizer => {
+            "is built with a sanitizer of its own, whose runtime takes the place of ours"
+        }
+        Some(_) if facts.is_of_other_version => {
+            return fail(format!(
+                "{shown} was instrumented by another version of ccscope: build it again"
+            ));
+        }
+        Some(_) => return Ok(None),
+    };
+    Ok(Some(format!("{shown} {why}")))
 }
 
 #[cfg(test)]

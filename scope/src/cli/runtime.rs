@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol};
@@ -27,6 +27,9 @@ const REGIONS_NAME: &str = "libccscope_regions.a";
 /// What `ccscope trace` preloads.
 const TRACER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_tracer.so"));
 const TRACER_NAME: &str = "libccscope_tracer.so";
+
+/// What glibc calls the machine; up to 2.36, some by what they can do.
+const PLATFORMS: [&str; 3] = ["x86_64", "haswell", "xeon_phi"];
 
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
@@ -70,6 +73,20 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
         if let Err(error) = installed {
             let path = path.display();
             return fail(format!("cannot write {path}: {error} (set XDG_CACHE_HOME)"));
+        }
+    }
+    for platform in PLATFORMS {
+        let link = path.with_file_name(platform);
+        if fs::read_link(&link).is_ok_and(|to| to == Path::new(".")) {
+            continue;
+        }
+        drop(fs::remove_file(&link));
+        // Another tool may have made it meanwhile.
+        if let Err(error) = symlink(".", &link)
+            && error.kind() != io::ErrorKind::AlreadyExists
+        {
+            let link = link.display();
+            return fail(format!("cannot write {link}: {error} (set XDG_CACHE_HOME)"));
         }
     }
     Ok(path)
@@ -122,6 +139,14 @@ fn holds(path: &Path, content: &[u8]) -> bool {
     });
     let mut bytes = Vec::new();
     is_own && file.read_to_end(&mut bytes).is_ok() && bytes == content
+}
+
+/// The library as it is named in `LD_PRELOAD`: the loader of glibc puts one of [`PLATFORMS`] in,
+/// and that of musl, whose programs it would end, finds nothing.
+pub(super) fn preloaded(library: &Path) -> OsString {
+    let folder = library.parent().unwrap_or(library);
+    let name = library.file_name().unwrap_or_default();
+    folder.join("$PLATFORM").join(name).into()
 }
 
 /// Where [`install`] has put the tracer.

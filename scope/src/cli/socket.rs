@@ -49,6 +49,11 @@ impl Listener {
         self.folder.path().join("socket")
     }
 
+    /// What processes had to say, each line once.
+    pub(super) fn said(&self) -> Vec<String> {
+        crate::trace::server::lines_of(&self.folder.path().join("said"))
+    }
+
     /// The next process that has come, without waiting for one.
     pub(super) fn accept(&self) -> Option<Arrival> {
         loop {

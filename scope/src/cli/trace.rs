@@ -112,6 +112,9 @@ pub(super) fn run(
     }
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
+    if let Some(why) = &program.aside {
+        return launch::alone(&program, name, rest, why, err);
+    }
     launch::check_output(args.output.as_deref())?;
     check_form(args.output.as_deref())?;
     let mut options = String::new();

@@ -29,7 +29,8 @@ pub fn answer(question: &Question) -> Answer {
         accesses: [Access::default(); ACCESSES],
         string: 0,
         element: 0,
-        zero: [0; 2],
+        displacement: 0,
+        is_relative: 0,
         code: [0; THUNK],
     };
     if instruction.is_invalid() {
@@ -56,10 +57,12 @@ pub fn answer(question: &Question) -> Answer {
         let bytes = bytes_of_elements(&elements);
         answer.code[..bytes.len()].copy_from_slice(&bytes);
         answer.code_len = u8::try_from(bytes.len()).unwrap_or(0);
-    } else if let Some(code) = aimed(&instruction, question) {
+    } else if let Some((code, displacement)) = aimed(&instruction, question) {
         if instruction.is_call_near_indirect() {
             answer.plan = Plan::Call as u8;
         } else {
+            answer.displacement = displacement;
+            answer.is_relative = instruction.is_ip_rel_memory_operand().into();
             set_code(&mut answer, &code, instruction.next_ip());
         }
     }
@@ -122,9 +125,10 @@ fn moved(instruction: &Instruction, to: u64) -> Option<Vec<u8>> {
     Some(done.code_buffer)
 }
 
-/// The instruction's bytes at the thunk's place, with its memory operand `delta` further on. None
-/// if it has another memory operand than one that it names, or the distance has no room.
-fn aimed(instruction: &Instruction, question: &Question) -> Option<Vec<u8>> {
+/// The instruction's bytes at the thunk's place, with its memory operand `delta` further on, and
+/// where in them the displacement is, if it has four bytes. None if it has another memory operand
+/// than one that it names, or the distance has no room.
+fn aimed(instruction: &Instruction, question: &Question) -> Option<(Vec<u8>, u8)> {
     if !has_one_operand(instruction) {
         return None;
     }
@@ -148,7 +152,10 @@ fn aimed(instruction: &Instruction, question: &Question) -> Option<Vec<u8>> {
     }
     let mut encoder = Encoder::new(64);
     encoder.encode(&copy, question.thunk).ok()?;
-    Some(encoder.take_buffer())
+    let place = encoder.get_constant_offsets();
+    let has_four = place.has_displacement() && place.displacement_size() == 4;
+    let displacement = place.displacement_offset() * usize::from(has_four);
+    Some((encoder.take_buffer(), u8::try_from(displacement).ok()?))
 }
 
 /// Whether an instruction has one memory operand, which it names and which can be aimed elsewhere.

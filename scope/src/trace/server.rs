@@ -71,14 +71,7 @@ impl Server {
     /// What the processes had to say, each line once.
     #[must_use]
     pub fn said(&self) -> Vec<String> {
-        let text = fs::read(self.folder().join("said")).unwrap_or_default();
-        let mut lines = Vec::new();
-        for line in String::from_utf8_lossy(&text).lines() {
-            if !lines.iter().any(|it| it == line) {
-                lines.push(line.to_owned());
-            }
-        }
-        lines
+        lines_of(&self.folder().join("said"))
     }
 
     /// Files of events, those of the process `first` first, then the eldest.
@@ -103,6 +96,19 @@ impl Server {
         files.sort();
         Ok(files.into_iter().map(|(_, _, path)| path).collect())
     }
+}
+
+/// The lines of a file to which processes append, each once; names of programs are in them.
+pub(crate) fn lines_of(path: &Path) -> Vec<String> {
+    let text = fs::read(path).unwrap_or_default();
+    let mut lines: Vec<String> = Vec::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let line = line.replace(char::is_control, "?");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn serve(socket: &OwnedFd) {
@@ -184,7 +190,7 @@ fn bytes_of(answer: &Answer) -> Vec<u8> {
         bytes.extend(access.size.to_le_bytes());
     }
     bytes.extend([answer.string, answer.element]);
-    bytes.extend(answer.zero);
+    bytes.extend([answer.displacement, answer.is_relative]);
     bytes.extend(answer.code);
     bytes
 }

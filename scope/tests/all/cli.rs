@@ -9,7 +9,7 @@ use ccmodel::Machine;
 use tempfile::TempDir;
 
 use crate::building::Capture;
-use crate::programs::{compile, is_installed};
+use crate::programs::{command, compile, is_installed};
 
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
@@ -107,16 +107,26 @@ fn programs_that_cannot_be_profiled_are_refused() {
         (plain, "is not executable"),
         (no_program, "neither ELF nor a script"),
         (script, "/no/such/interpreter does not exist"),
-        (narrow, "32-bit"),
-        (arm, "another processor"),
-        (fixed, "linked statically"),
-        (musl, "musl"),
     ] {
         let line = refusal(CCSCOPE, &["run", program.to_str().unwrap()], 1);
         assert!(
             line.starts_with("ccscope: ") && line.contains(why),
             "{line}"
         );
+    }
+    // These run as without the tool, if they run at all.
+    for (program, why) in [
+        (narrow, "32-bit"),
+        (arm, "another processor"),
+        (fixed, "linked statically"),
+        (musl, "musl"),
+    ] {
+        let mut tool = command(CCSCOPE);
+        let output = tool.arg("run").arg(program).output().unwrap();
+        let err = text(&output.stderr);
+        let line = err.lines().next().unwrap();
+        assert!(line.starts_with("ccscope: ") && line.contains(why), "{err}");
+        assert!(line.ends_with(": it runs as without the tool"), "{err}");
     }
     assert!(refusal(CCSCOPE, &["run", "no-such-program"], 1).contains("no such program"));
     let line = refusal(CCSCOPE, &["run", "-o", "no/such/folder/file", "true"], 1);

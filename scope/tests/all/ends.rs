@@ -11,7 +11,7 @@ use ccscope::Profile;
 use ccscope::profile::{Exit, Point};
 use tempfile::TempDir;
 
-use super::programs::{CCSCOPE, Run, command, compile, text};
+use super::programs::{CCSCOPE, Run, SOURCES, command, compile, skipped, text};
 
 /// `ends.c`, instrumented.
 static ENDS: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
@@ -368,6 +368,74 @@ fn a_program_that_is_audited_starts() {
     let output = tool.env("LD_AUDIT", &library).output().unwrap();
     assert_eq!(text(&output.stdout), "hi\n", "{}", text(&output.stderr));
     assert!(folder.path().join("a.trace").exists());
+}
+
+#[test]
+fn programs_that_the_library_cannot_be_in_run_as_without() {
+    let folder = TempDir::new().unwrap();
+    let starter = compile(folder.path(), &["cc"], "aside.c", &["-O1"]);
+    let starter = starter.to_str().unwrap();
+    for (compiler, flags, why) in [
+        ("musl-gcc", &[][..], "it is a musl program"),
+        ("cc", &["-static"], "it is linked statically"),
+        ("cc", &["-static-pie"], "it is linked statically"),
+        ("gcc", &["-fsanitize=address"], "it has a sanitizer"),
+        (
+            "gcc",
+            &["-fsanitize=address", "-static-libasan"],
+            "it has a sanitizer",
+        ),
+        ("gcc", &["-fsanitize=thread"], "it has a sanitizer"),
+        (
+            "gcc",
+            &["-fsanitize=thread", "-static-libtsan"],
+            "it has a sanitizer",
+        ),
+        ("gcc", &["-fsanitize=leak"], "it has a sanitizer"),
+        ("clang", &["-fsanitize=address"], "it has a sanitizer"),
+        ("clang", &["-fsanitize=memory"], "it has a sanitizer"),
+    ] {
+        let program = folder.path().join("program");
+        let mut compile = command(compiler);
+        compile
+            .arg(Path::new(SOURCES).join("aside.c"))
+            .arg("-o")
+            .arg(&program)
+            .args(flags);
+        if !compile.output().is_ok_and(|output| output.status.success()) {
+            skipped(&format!("{compiler} {flags:?} compiles nothing here"));
+            continue;
+        }
+        let program = program.to_str().unwrap();
+        let script = format!("{program}; exit $?");
+        let mut ways = ["execl", "execlp", "execv", "spawn"]
+            .map(|how| vec![starter, how, program])
+            .to_vec();
+        ways.extend([vec!["sh", "-c", &*script], vec![program]]);
+        for (tool, words) in ["run", "trace"]
+            .iter()
+            .flat_map(|tool| ways.iter().map(move |it| (tool, it)))
+        {
+            let mut command = command(CCSCOPE);
+            command.args([tool, "-q", "-o", "main.ccscope"]).args(words);
+            let output = command.current_dir(folder.path()).output().unwrap();
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let what = format!("{tool} {words:?} {compiler} {flags:?}: {err}");
+            assert_eq!(
+                (out.as_str(), output.status.code()),
+                ("hi\n", Some(3)),
+                "{what}"
+            );
+            assert_eq!(err.lines().count(), 1, "{what}");
+            let is_child = words.len() > 1;
+            let line = if is_child {
+                why
+            } else {
+                "it runs as without the tool"
+            };
+            assert!(err.contains(line) && err.contains(program), "{what}");
+        }
+    }
 }
 
 #[test]

@@ -38,10 +38,15 @@ pub(crate) fn succeed(command: &mut Command) -> Output {
 pub(crate) fn is_installed(name: &str) -> bool {
     let found = Command::new(name).arg("--version").output().is_ok();
     if !found {
-        // The test runner hides what `eprintln!` prints.
-        drop(writeln!(stderr(), "skipped: {name} is not installed"));
+        skipped(&format!("{name} is not installed"));
     }
     found
+}
+
+/// Says why something is not tested.
+pub(crate) fn skipped(why: &str) {
+    // The test runner hides what `eprintln!` prints.
+    drop(writeln!(stderr(), "skipped: {why}"));
 }
 
 /// Compiles a program of C or C++ by `compiler`, which gets the flags too.
