@@ -37,7 +37,8 @@ const NO_CALL: i64 = -38;
 ///
 /// As the kernel calls it.
 pub(crate) unsafe extern "C" fn on_call(signal: i32, info: *mut Info, context: *mut Context) {
-    // SAFETY: the kernel's.
+    // SAFETY: the kernel passes pointers to both, on this handler's stack, and nobody else has them
+    // until it returns.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     const DISPATCHED: i32 = 2;
     if LOCK.keeps(info) {

@@ -76,9 +76,7 @@ pub(crate) unsafe fn init(most: u64) -> bool {
             let start = [MAGIC, pid, 0, most];
             let start_len = size_of_val(&start) as u64;
             let written = [fd, (&raw const start) as u64, start_len, 0, 0, 0];
-            let map = if sys::failed(sys::call(sys::WRITE, written))
-                || sys::failed(sys::call(sys::FTRUNCATE, [fd, len, 0, 0, 0, 0]))
-            {
+            let map = if sys::failed(sys::call(sys::WRITE, written)) || !sys::lengthen(fd, len) {
                 -1
             } else {
                 sys::map(place, len, both, flags, fd.cast_signed(), 0)
@@ -87,6 +85,9 @@ pub(crate) unsafe fn init(most: u64) -> bool {
             if sys::failed(map) {
                 return false;
             }
+            // A fault would fill some hundred pages around with zeros.
+            const RANDOM: u64 = 1;
+            sys::call(sys::MADVISE, [map.cast_unsigned(), len, RANDOM, 0, 0, 0]);
             MAP.store(map.cast_unsigned(), Relaxed);
             LEN.store(len, Relaxed);
             ROOM.store(most, Relaxed);
@@ -109,6 +110,11 @@ pub(crate) fn ends_at(address: u64) -> bool {
     is_here
 }
 
+/// No event has room from now on, and tracing ends.
+pub(crate) fn end() {
+    ROOM.store(0, Relaxed);
+}
+
 /// Puts memory that takes no events in place of the file.
 fn has_none() {
     ROOM.store(0, Relaxed);
@@ -124,7 +130,7 @@ fn has_none() {
 ///
 /// No other thread writes events.
 pub(crate) unsafe fn begin_process(most: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: no other thread writes events (`# Safety`).
     if !unsafe { init(most) } {
         has_none();
     }

@@ -24,7 +24,8 @@ static MISSED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 ///
 /// As the kernel calls it.
 pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: *mut Context) {
-    // SAFETY: the kernel's.
+    // SAFETY: the kernel passes pointers to both, on this handler's stack, and nobody else has them
+    // until it returns.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     let (at, behind) = sys::places_of_copy();
     if context.rip == at && info.code > 0 {
@@ -367,7 +368,8 @@ fn open(thread: &Thread, page: u64) {
 ///
 /// As the kernel calls it.
 pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *mut Context) {
-    // SAFETY: the kernel's.
+    // SAFETY: the kernel passes pointers to both, on this handler's stack, and nobody else has them
+    // until it returns.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     if calls::after(context) || LOCK.keeps(info) {
         return;

@@ -11,7 +11,9 @@ use crate::zones::usable;
 /// Size of the file: it has no content where nobody wrote.
 const SIZE: u64 = 1 << 44;
 
-static FD: AtomicU64 = AtomicU64::new(0);
+/// A descriptor of no file.
+pub(crate) const NONE: u64 = u64::MAX;
+static FD: AtomicU64 = AtomicU64::new(NONE);
 static USED: AtomicU64 = AtomicU64::new(0);
 
 /// A file in memory; `None` if there is no descriptor or no memory for it.
@@ -28,15 +30,15 @@ fn new() -> Option<u64> {
         } else {
             crate::start::high(fd.cast_unsigned())
         };
-        if sys::failed(fd)
-            || sys::failed(sys::call(
-                sys::FTRUNCATE,
-                [fd.cast_unsigned(), SIZE, 0, 0, 0, 0],
-            ))
-        {
+        if sys::failed(fd) {
             return None;
         }
-        Some(fd.cast_unsigned())
+        let fd = fd.cast_unsigned();
+        if !sys::lengthen(fd, SIZE) {
+            sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+            return None;
+        }
+        Some(fd)
     }
 }
 
@@ -51,12 +53,16 @@ pub(crate) fn move_descriptor() {
     FD.store(moved.cast_unsigned(), Relaxed);
 }
 
-/// Before all else.
-pub(crate) fn init() {
-    let Some(file) = new() else {
-        sys::die(b"no file in memory can be made");
-    };
-    FD.store(file, Relaxed);
+/// Before all else; false if there can be no file.
+pub(crate) fn init() -> bool {
+    let file = new();
+    FD.store(file.unwrap_or(NONE), Relaxed);
+    file.is_some()
+}
+
+/// Whether there is a file.
+pub(crate) fn is_there() -> bool {
+    FD.load(Relaxed) != NONE
 }
 
 /// Another file takes its place. The answer is the descriptor of the one before.
@@ -90,7 +96,8 @@ pub(crate) fn empty(file: u64, len: u64) {
 pub(crate) unsafe fn copy_pages(to: u64, from: u64, len: u64) {
     for at in (0..len).step_by(PAGE as usize) {
         let page = core::ptr::with_exposed_provenance::<[u64; 512]>((from + at) as usize);
-        // SAFETY: the caller's.
+        // SAFETY: `at` is below `len`, so that both pages are whole and within what the caller may
+        // read and write (`# Safety`); words of a page are aligned.
         unsafe {
             if (*page).iter().any(|&word| word != 0) {
                 sys::copy(to + at, from + at, PAGE);
@@ -126,7 +133,7 @@ fn each_written(zone: &Zone, mut each: impl FnMut(u64, u64)) {
         each(from - zone.file, at - from);
     }
     if !is_readable {
-        // SAFETY: as above.
+        // SAFETY: the alias is the zone's, and gets back what the program may do with it.
         unsafe { sys::protect(alias, len, zone.protection) };
     }
 }
@@ -138,36 +145,62 @@ fn each_written(zone: &Zone, mut each: impl FnMut(u64, u64)) {
 /// As many bytes are writable there, and of nobody else.
 pub(crate) unsafe fn copy_zone(to: u64, zone: &Zone) {
     let alias = zone.start.wrapping_add_signed(zone.delta);
-    // SAFETY: the caller's; the alias is the same memory.
+    // SAFETY: `at` and `len` are within the zone, so that the target is within the caller's memory
+    // (`# Safety`), of zeros; `each_written` has made the alias readable.
     each_written(zone, |at, len| unsafe {
         copy_pages(to + at, alias + at, len);
     });
 }
 
-/// Before `fork`: a copy of the file for the child.
+/// Bytes that are mapped at a time to copy them.
+const PIECE: u64 = 1 << 24;
+
+/// Before `fork`: a copy of the file for the child; `None` if there is no descriptor or memory.
 pub(crate) fn copy() -> Option<u64> {
-    let fd = new()?;
+    let fd = is_there().then(new)??;
     for zone in all() {
-        let len = zone.end - zone.start;
-        let both = sys::PROT_READ | sys::PROT_WRITE;
-        // SAFETY: the zone's own place in the new file, mapped where nothing is.
-        unsafe {
-            let copy = sys::map(
-                0,
-                len,
-                both,
-                sys::MAP_SHARED | sys::MAP_NORESERVE,
-                fd.cast_signed(),
-                zone.file,
-            );
-            if sys::failed(copy) {
-                sys::die(b"no memory for fork");
+        for start in (zone.start..zone.end).step_by(PIECE as usize) {
+            let piece = part(&zone, start, zone.end.min(start + PIECE));
+            let len = piece.end - start;
+            let both = sys::PROT_READ | sys::PROT_WRITE;
+            let flags = sys::MAP_SHARED | sys::MAP_NORESERVE;
+            // SAFETY: the zone's own place in the new file, mapped where nothing is, and so
+            // writable memory of nobody else.
+            unsafe {
+                let copy = sys::map(0, len, both, flags, fd.cast_signed(), piece.file);
+                if sys::failed(copy) {
+                    sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
+                    return None;
+                }
+                copy_zone(copy.cast_unsigned(), &piece);
+                sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
             }
-            copy_zone(copy.cast_unsigned(), &zone);
-            sys::call(sys::MUNMAP, [copy.cast_unsigned(), len, 0, 0, 0, 0]);
         }
     }
     Some(fd)
+}
+
+/// Before `fork` without a file for the child: a copy of all zones, one after the other, in memory
+/// that the child gets from the kernel. Its address and length; `None` if there is no room.
+pub(crate) fn private_copy() -> Option<[u64; 2]> {
+    let len: u64 = all().map(|zone| zone.end - zone.start).sum();
+    if len == 0 {
+        return Some([0; 2]);
+    }
+    let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE;
+    let both = sys::PROT_READ | sys::PROT_WRITE;
+    // SAFETY: it is put where nothing is.
+    let copy = unsafe { sys::map(0, len, both, flags, -1, 0) };
+    if sys::failed(copy) {
+        return None;
+    }
+    let mut at = copy.cast_unsigned();
+    for zone in all() {
+        // SAFETY: of the memory just mapped, which is of zeros, the zone's own part.
+        unsafe { copy_zone(at, &zone) };
+        at += zone.end - zone.start;
+    }
+    Some([copy.cast_unsigned(), len])
 }
 
 /// Copies content from one range to another of zeros; parts of both may lie outside of zones.

@@ -111,11 +111,19 @@ pub(crate) fn settle(context: &mut Context) {
     }
 }
 
+/// Whether this kernel has what [`dispatch`] needs.
+pub(crate) fn can_dispatch() -> bool {
+    const OFF: u64 = 0;
+    // SAFETY: it is off, and stays so.
+    !sys::failed(unsafe { sys::call(sys::PRCTL, [SET_DISPATCH, OFF, 0, 0, 0, 0]) })
+}
+
+const SET_DISPATCH: u64 = 59;
+
 /// Dispatches the calling thread's system calls to us.
 pub(crate) fn dispatch() {
-    const PR_SET_SYSCALL_USER_DISPATCH: u64 = 59;
     const ON: u64 = 1;
-    let range = [PR_SET_SYSCALL_USER_DISPATCH, ON, start(), SIZE, 0, 0];
+    let range = [SET_DISPATCH, ON, start(), SIZE, 0, 0];
     // SAFETY: calls from the gate go through; the handler of SIGSYS is there.
     let result = unsafe { sys::call(sys::PRCTL, range) };
     if sys::failed(result) {

@@ -104,7 +104,8 @@ unsafe fn quietly(index: usize, arguments: [u64; 6]) -> u64 {
     let quiet = &threads::this().quiet;
     let before = quiet.swap(1, Relaxed);
     let [first, second, third, fourth, fifth, sixth] = arguments;
-    // SAFETY: the caller's; more arguments than a function has do no harm in this convention.
+    // SAFETY: `real` gives the function of libc that `NAMES` has at `index`; the caller passes what
+    // it demands (`# Safety`). More arguments than a function has do no harm in this convention.
     let result = unsafe {
         let function: unsafe extern "C" fn(u64, u64, u64, u64, u64, u64) -> u64 =
             core::mem::transmute(function);
@@ -200,7 +201,8 @@ extern "C" fn calloc(count: u64, size: u64) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn realloc(old: u64, len: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: `old` is null or a block of `malloc`'s that the program gives up, as
+    // libc's `realloc` demands.
     let block = unsafe { quietly(2, [old, len, 0, 0, 0, 0]) };
     if block != 0 || len == 0 {
         tell(wire::REALLOC, ip, block, len, Some(old));
@@ -220,7 +222,8 @@ unsafe extern "C" fn free(block: u64) {
     if block != 0 {
         tell(wire::FREE, ip, block, 0, None);
     }
-    // SAFETY: the caller's.
+    // SAFETY: `block` is null or a block of `malloc`'s, which the program gives up, as
+    // libc's `free` demands.
     unsafe { quietly(3, [block, 0, 0, 0, 0, 0]) };
 }
 
@@ -252,7 +255,8 @@ extern "C" fn aligned_alloc(align: u64, len: u64) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: `to` is writable, as libc's function demands; where it answers 0, it
+    // has written there.
     unsafe {
         let result = quietly(6, [to.expose_provenance() as u64, align, len, 0, 0, 0]) as i32;
         if result == 0 {
@@ -274,7 +278,8 @@ unsafe extern "C" fn posix_memalign(to: *mut u64, align: u64, len: u64) -> i32 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn reallocarray(old: u64, count: u64, size: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: `old` is null or a block of `malloc`'s that the program gives up, as
+    // libc's function demands.
     let block = unsafe { quietly(7, [old, count, size, 0, 0, 0]) };
     if block != 0 {
         tell(wire::REALLOC, ip, block, count * size, Some(old));
@@ -301,7 +306,7 @@ macro_rules! mmap {
             let ip = caller!();
             let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
             let words = [address, len, words[0], words[1], words[2], offset];
-            // SAFETY: the caller's.
+            // SAFETY: the program's own call of this function, with the same arguments.
             let place = unsafe { quietly($function, words) };
             if place != u64::MAX {
                 tell(wire::MMAP, ip, place, len, None);
@@ -322,7 +327,7 @@ mmap!(mmap64, 15);
 unsafe extern "C" fn munmap(address: u64, len: u64) -> i32 {
     let ip = caller!();
     tell(wire::MUNMAP, ip, address, len, None);
-    // SAFETY: the caller's.
+    // SAFETY: the program gives up the range (as libc's `munmap` demands).
     unsafe { quietly(9, [address, len, 0, 0, 0, 0]) as i32 }
 }
 
@@ -334,7 +339,7 @@ unsafe extern "C" fn munmap(address: u64, len: u64) -> i32 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mremap(old: u64, old_len: u64, len: u64, flags: i32, place: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: the program gives up the range `old`, and with `MREMAP_FIXED` what is at `place`.
     let block = unsafe {
         quietly(
             10,
@@ -380,7 +385,8 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     let is_own = is_own(ip);
     // Where nothing is traced, and for ourselves, it is only a copy.
     if is_own || !start::is_ready() || !zones::is_closed() || len == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: `len` bytes at `to`, and at `from` unless it fills, are the caller's to access
+        // (`# Safety`); they are passed on unchanged.
         unsafe {
             if is_own || REAL[index].load(Relaxed) == 0 {
                 if fills {
@@ -417,7 +423,8 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
     };
     LOCK.give();
     start::restore_signals(mask);
-    // SAFETY: the caller's; an alias is the same memory as long as its zone is there. If that is
+    // SAFETY: `len` bytes at `to`, and at `from` unless it fills, are the caller's to access
+    // (`# Safety`). An alias is the same memory as long as its zone is there. If that is
     // released meanwhile, the copy faults, and the handler aims it back.
     unsafe { quietly(index, [own_to, own_from, len, 0, 0, 0]) };
 }
@@ -428,8 +435,9 @@ unsafe fn block(index: usize, ip: u64, [to, from, len]: [u64; 3], fills: bool) {
 ///
 /// As for `memmove`.
 unsafe fn simple_move(to: u64, from: u64, len: u64) {
-    // SAFETY: the caller's; the direction flag is clear by the calling convention, and again at the
-    // end.
+    // SAFETY: `len` bytes are readable at `from` and writable at `to` (`# Safety`); of ranges that
+    // overlap, the end that would be overwritten is read first. The direction flag is clear by the
+    // calling convention, and again at the end.
     unsafe {
         if to.wrapping_sub(from) >= len {
             sys::copy(to, from, len);
@@ -448,7 +456,7 @@ unsafe fn simple_move(to: u64, from: u64, len: u64) {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: u64, from: u64, len: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: the ranges are accessible and do not overlap, as libc's `memcpy` demands.
     unsafe { block(11, ip, [to, from, len], false) };
     to
 }
@@ -461,7 +469,7 @@ unsafe extern "C" fn memcpy(to: u64, from: u64, len: u64) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: u64, from: u64, len: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: the ranges are accessible, as libc's `memmove` demands.
     unsafe { block(12, ip, [to, from, len], false) };
     to
 }
@@ -474,7 +482,7 @@ unsafe extern "C" fn memmove(to: u64, from: u64, len: u64) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mempcpy(to: u64, from: u64, len: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: the ranges are accessible and do not overlap, as libc's `mempcpy` demands.
     unsafe { block(13, ip, [to, from, len], false) };
     to + len
 }
@@ -487,7 +495,7 @@ unsafe extern "C" fn mempcpy(to: u64, from: u64, len: u64) -> u64 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: u64, byte: i32, len: u64) -> u64 {
     let ip = caller!();
-    // SAFETY: the caller's.
+    // SAFETY: the range is writable, as libc's `memset` demands.
     unsafe { block(14, ip, [to, u64::from(byte as u8), len], true) };
     to
 }

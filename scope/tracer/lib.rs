@@ -13,14 +13,17 @@
 //!
 //! * [`zones`]: memory that is mapped twice; [`table`]: all of it; [`file`]: what is in it;
 //!   [`arena`]: from where `mmap` gets it; [`held`]: what else lies there.
-//! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`strings`]: instructions that are
+//! * [`faults`]: accesses; [`thunks`]: copies of instructions; [`answers`]: what all processes
+//!   know of these; [`strings`]: instructions that are
 //!   carried out by hand; [`elements`]: gathers and scatters. [`points`]: `--from` and `--to`.
 //! * [`patches`]: instructions that no longer fault (`--patch`); [`recorder`]: what they call.
 //! * [`lock`]: who may change all that.
 //! * [`calls`]: system calls, which come to us; [`numbers`], [`arguments`], [`nested`]: what they
 //!   point to; [`memory`]: those that change memory; [`twice`]: those that return twice; [`gate`]:
 //!   how they reach the kernel. [`signals`]: the program's handlers; [`settle`]: what they see.
-//! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates.
+//!   [`ticks`]: those of timers.
+//! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates. [`aside`]:
+//!   programs that are left alone.
 //! * [`events`]: what is written; [`wire`]: its form. [`start`]: processes; [`threads`].
 #![no_std]
 #![allow(
@@ -28,8 +31,11 @@
     reason = "x86-64 only: words have 64 bits"
 )]
 
+mod answers;
 mod arena;
 mod arguments;
+#[path = "../runtime/aside.rs"]
+mod aside;
 mod calls;
 mod context;
 mod elements;
@@ -60,6 +66,7 @@ mod sys;
 mod table;
 mod threads;
 mod thunks;
+mod ticks;
 mod twice;
 #[path = "../runtime/unwind/mod.rs"]
 #[expect(dead_code, reason = "the runtime uses all of it")]
@@ -71,6 +78,14 @@ mod zones;
 /// The tracer's lock. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back
 /// in both processes.
 pub(crate) static LOCK: lock::Lock = lock::Lock::new();
+
+/// The file's name.
+const LIBRARY: &[u8] = b"libccscope_tracer.so";
+
+/// Where the tool is told of things, if this is the variable of the environment that says so.
+fn folder_in(variable: &[u8]) -> Option<&[u8]> {
+    start::option(variable.strip_prefix(b"CCSCOPE_TRACE=")?, b"folder")
+}
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

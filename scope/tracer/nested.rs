@@ -8,7 +8,7 @@ use crate::faults::record;
 use crate::numbers as nr;
 use crate::sys::{self, PAGE};
 use crate::wire;
-use crate::{signals, start, threads, zones};
+use crate::{aside, signals, start, threads, zones};
 
 /// Most bytes that are copied for a call.
 const LARGEST: u64 = 64 << 20;
@@ -239,6 +239,20 @@ impl Aimed {
             }
         }
         record(wire::EXEC, self.ip, self.own[first - 1], 0);
+        let mut name = [0_u8; 512];
+        let len = Len::Text
+            .bytes(&self.own, 0, None)
+            .min(name.len() as u64 - 1);
+        // Relative to a folder, it is not looked at.
+        if first == 1 && zones::copy((&raw mut name) as u64, self.own[0], len) {
+            let name = name.as_ptr().cast();
+            // SAFETY: there is a 0 behind the bytes that were copied.
+            unsafe {
+                if let Some(why) = aside::reason(name) {
+                    aside::say(start::Path::in_folder().as_bytes(), name, why);
+                }
+            }
+        }
     }
 }
 

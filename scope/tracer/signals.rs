@@ -10,7 +10,7 @@ use crate::context::{Context, Info};
 use crate::faults::record;
 use crate::sys;
 use crate::wire::SIGNAL;
-use crate::{LOCK, calls, faults, gate, settle, start, threads, zones};
+use crate::{LOCK, calls, faults, gate, settle, start, threads, ticks, zones};
 
 const SIGTRAP: i32 = 5;
 pub(crate) const SIGBUS: i32 = 7;
@@ -169,13 +169,14 @@ pub(crate) fn set_action([signal, new, old, size, ..]: [u64; 6]) -> i64 {
 ///
 /// As the kernel calls handlers, with all signals but ours blocked.
 unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) -> u64 {
-    // SAFETY: the kernel's.
+    // SAFETY: the kernel passes pointers to both, on the handler's stack, and nobody else has them
+    // until `ccscope_on_signal` goes on to the program's handler.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
     calls::settle(context);
     LOCK.take();
     let known = action_of(signal);
     let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| known[it].load(Relaxed));
-    if handler <= IGNORED || !settle::settle(signal, info, context) {
+    if handler <= IGNORED || ticks::is_too_soon(info) || !settle::settle(signal, info, context) {
         LOCK.give();
         return 0;
     }
@@ -183,6 +184,7 @@ unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) 
         known[0].store(0, Relaxed);
         set_default(signal);
     }
+    ticks::begins(info);
     LOCK.give();
     // What the handler does is seen even if the signal came within a block operation, also if it
     // never returns.
@@ -340,6 +342,7 @@ pub(crate) fn on_return(ip: u64, frame: u64) {
             // Only once, should the call be interrupted.
             let done = 0_u64;
             sys::try_copy(reserved, (&raw const done) as u64, 8);
+            ticks::ends(signal.cast_signed());
             record(SIGNAL, ip, u64::from(signal), 0);
         }
     }

@@ -9,7 +9,8 @@ use core::sync::atomic::{
 use crate::sys::{self, PAGE};
 use crate::wire::Question;
 use crate::{
-    LOCK, arena, events, gate, hooks, memory, patches, points, signals, threads, thunks, zones,
+    LOCK, answers, arena, events, gate, hooks, memory, patches, points, signals, threads, thunks,
+    zones,
 };
 
 /// Kinds of memory.
@@ -30,6 +31,8 @@ static PROCESS: AtomicU64 = AtomicU64::new(0);
 static MODULES_ARE_NEW: AtomicBool = AtomicBool::new(false);
 /// Where the dynamic linker's code begins and ends.
 static LINKER: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Of addresses, the least that a process has to be allowed.
+const SPACE: u64 = 1 << 36;
 /// Memory for a copy of `/proc/self/maps`.
 static MAPS: AtomicU64 = AtomicU64::new(0);
 const MAPS_SIZE: u64 = 1 << 22;
@@ -51,7 +54,7 @@ pub(crate) fn is_ready() -> bool {
 }
 
 /// The value of an option: `NAME=VALUE` and a line's end.
-fn option<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
+pub(crate) fn option<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
     let mut lines = text.split(|&byte| byte == b'\n');
     lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(b"="))
 }
@@ -74,7 +77,7 @@ fn hex(text: &[u8]) -> u64 {
 ///
 /// It does, and lives for ever.
 unsafe fn text_at(address: *const c_char) -> &'static [u8] {
-    // SAFETY: the caller's.
+    // SAFETY: the text ends with 0 and lives for ever (`# Safety`).
     unsafe { core::ffi::CStr::from_ptr(address) }.to_bytes()
 }
 
@@ -112,10 +115,19 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     OPTIONS.store(number(b"options"), Relaxed);
     MOST.store(number(b"most"), Relaxed);
     zones::EVERY.store(number(b"every").max(1), Relaxed);
+    if !gate::can_dispatch() {
+        sys::say(b"without Syscall User Dispatch (Linux 5.11) a process is not traced");
+        return;
+    }
+    if sys::limit_of(sys::RLIMIT_AS).0 < SPACE {
+        sys::say(b"a process is not traced: 64 GiB of address space are needed (see `ulimit -v`)");
+        return;
+    }
     if threads::are_several() {
         sys::say(b"a process with threads before its main function is not traced");
         return;
     }
+    sys::keep_spare();
     MAPS.store(sys::memory(MAPS_SIZE), Relaxed);
     PROCESS.store(sys::process(), Relaxed);
     // The folder cannot be reached any more by programs that gave up rights, or outlived the tool.
@@ -123,9 +135,13 @@ extern "C" fn start(_: c_int, _: *const *const c_char, environment: *const *cons
     if !unsafe { events::init(MOST.load(Relaxed)) } {
         return;
     }
+    if !zones::init() {
+        sys::say(b"no file in memory can be made: a process is not traced");
+        return;
+    }
     gate::init();
     thunks::init();
-    zones::init();
+    answers::init();
     arena::init();
     hooks::init();
     hooks::end_sequences();
@@ -182,7 +198,8 @@ struct Row<'t> {
 unsafe fn maps() -> &'static [u8] {
     let place = MAPS.load(Relaxed);
     let mut len = 0;
-    // SAFETY: the memory is ours, and the caller's for now.
+    // SAFETY: `MAPS_SIZE` bytes at `place` are mapped for this alone, and no earlier answer is
+    // still in use (`# Safety`). `len` of them were written, and the path ends with 0.
     unsafe {
         let fd = sys::call(
             sys::OPEN,
@@ -470,6 +487,12 @@ pub(crate) fn ask<A>(question: &Question, answer: &mut A) -> bool {
         sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
         got
     };
+    const REFUSED: i64 = -111;
+    const IS_ABSENT: i64 = -2;
+    if got == REFUSED || got == IS_ABSENT {
+        // The tool is gone: nobody reads what is written.
+        events::end();
+    }
     got == size.cast_signed()
 }
 
@@ -520,6 +543,11 @@ impl Path {
             }
         }
         self.text(&digits[at..]);
+    }
+
+    /// Its bytes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 
     /// For the kernel.

@@ -112,7 +112,7 @@ fn copy(to: u64, from: u64, size: u64, address: u64) -> Result<(), u64> {
     for at in 0..size {
         let place = zones::usable(address + at);
         let [to, from] = [to, from].map(|it| if it == address { place } else { it + at });
-        // SAFETY: as above.
+        // SAFETY: a byte of what the instruction copies, or of the value's own place.
         if !unsafe { sys::try_copy(to, from, 1) } {
             return Err(address + at);
         }

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(crate) use crate::numbers::{
     BRK, CLONE, CLONE3, CLOSE, CONNECT, EXECVE, EXECVEAT, EXIT, EXIT_GROUP, FALLOCATE, FORK,
     FTRUNCATE, FUTEX, GET_ROBUST_LIST, GETPID, GETTID, LSEEK, MADVISE, MEMBARRIER, MEMFD_CREATE,
-    MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, PKEY_MPROTECT, PRCTL, PWRITE64 as PWRITE, READ, RSEQ,
-    RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SCHED_YIELD, SIGALTSTACK,
-    SOCKET, STAT, TGKILL, VFORK, WRITE, WRITEV,
+    MMAP, MPROTECT, MREMAP, MUNMAP, OPEN, PKEY_MPROTECT, PRCTL, PRLIMIT64, PWRITE64 as PWRITE,
+    READ, RSEQ, RT_SIGACTION, RT_SIGPROCMASK, RT_SIGRETURN, RT_TGSIGQUEUEINFO, SCHED_YIELD,
+    SIGALTSTACK, SOCKET, STAT, TGKILL, VFORK, WRITE, WRITEV,
 };
 
 /// Where `syscall; ret` lies in the gate; 0 before there is one.
@@ -36,7 +36,8 @@ pub(crate) unsafe fn call(number: u64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     let gate = GATE_CALL.load(Relaxed);
     let result;
-    // SAFETY: the caller answers for the call; the kernel changes only these registers. The gate's
+    // SAFETY: the arguments are what the call demands (`# Safety`); the kernel changes only these
+    // registers, and what the call is to change. The gate's
     // two instructions need one word of the stack below the red zone, which `asm!` without
     // `nostack` keeps free.
     unsafe {
@@ -96,7 +97,7 @@ pub(crate) unsafe fn map(
     fd: i64,
     offset: u64,
 ) -> i64 {
-    // SAFETY: the caller's.
+    // SAFETY: what the mapping replaces, if anything, is the caller's to replace (`# Safety`).
     unsafe {
         call(
             MMAP,
@@ -117,13 +118,29 @@ pub(crate) fn far(len: u64) -> u64 {
     FAR.fetch_sub(len, Relaxed) - len
 }
 
+/// Memory for when the program has limited its own address space: where it begins, and ends.
+static SPARE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+/// Sets memory aside.
+pub(crate) fn keep_spare() {
+    const LEN: u64 = 4 << 20;
+    let start = memory(LEN);
+    SPARE[0].store(start, Relaxed);
+    SPARE[1].store(start + LEN, Relaxed);
+}
+
 /// New memory for ourselves, of zeros.
 pub(crate) fn memory(len: u64) -> u64 {
     let flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     // SAFETY: it is put where nothing is.
     let address = unsafe { map(far(len), len, PROT_READ | PROT_WRITE, flags, -1, 0) };
     if failed(address) {
-        die(b"no memory for the tracer");
+        let len = len.next_multiple_of(PAGE);
+        let spare = SPARE[0].fetch_add(len, Relaxed);
+        if spare + len > SPARE[1].load(Relaxed) {
+            die(b"no memory for the tracer");
+        }
+        return spare;
     }
     address.cast_unsigned()
 }
@@ -134,8 +151,48 @@ pub(crate) fn memory(len: u64) -> u64 {
 ///
 /// As for `mprotect`.
 pub(crate) unsafe fn protect(address: u64, len: u64, protection: u64) -> i64 {
-    // SAFETY: the caller's.
+    // SAFETY: nobody relies on what is taken away from the range (`# Safety`).
     unsafe { call(MPROTECT, [address, len, protection, 0, 0, 0]) }
+}
+
+pub(crate) const RLIMIT_AS: u64 = 9;
+
+/// A limit of the process, as it is and as it may be raised to.
+pub(crate) fn limit_of(what: u64) -> (u64, u64) {
+    let mut limit = [u64::MAX; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe { call(PRLIMIT64, [0, what, 0, (&raw mut limit) as u64, 0, 0]) };
+    (limit[0], limit[1])
+}
+
+/// Gives a file its length; false if it cannot have that. A limit of the size of files would end
+/// the process, and is raised meanwhile.
+///
+/// # Safety
+///
+/// The file is ours.
+pub(crate) unsafe fn lengthen(fd: u64, len: u64) -> bool {
+    const RLIMIT_FSIZE: u64 = 1;
+    let (now, most) = limit_of(RLIMIT_FSIZE);
+    if most < len {
+        return false;
+    }
+    let set = |limit: [u64; 2]| {
+        if now < len {
+            // SAFETY: the kernel reads two words, and allows what is at most `most`.
+            unsafe {
+                call(
+                    PRLIMIT64,
+                    [0, RLIMIT_FSIZE, (&raw const limit) as u64, 0, 0, 0],
+                )
+            };
+        }
+    };
+    set([most, most]);
+    // SAFETY: the file is ours (`# Safety`).
+    let result = unsafe { call(FTRUNCATE, [fd, len, 0, 0, 0, 0]) };
+    set([now, most]);
+    !failed(result)
 }
 
 /// Copies bytes without the function of libc that this library takes over.
@@ -144,7 +201,8 @@ pub(crate) unsafe fn protect(address: u64, len: u64, protection: u64) -> i64 {
 ///
 /// As for `memcpy`.
 pub(crate) unsafe fn copy(to: u64, from: u64, len: u64) {
-    // SAFETY: the caller's; the direction flag is clear by the calling convention.
+    // SAFETY: `len` bytes are readable at `from` and writable at `to`, which do not overlap
+    // (`# Safety`). The direction flag is clear by the calling convention.
     unsafe {
         asm!(
             "rep movsb",
@@ -162,7 +220,8 @@ pub(crate) unsafe fn copy(to: u64, from: u64, len: u64) {
 ///
 /// As for `memset`.
 pub(crate) unsafe fn fill(to: u64, byte: u8, len: u64) {
-    // SAFETY: the caller's; the direction flag is clear by the calling convention.
+    // SAFETY: `len` bytes are writable at `to` (`# Safety`). The direction flag is clear by the
+    // calling convention.
     unsafe {
         asm!(
             "rep stosb",
@@ -201,7 +260,8 @@ unsafe extern "C" {
 /// The caller holds the lock, since what a fault tells is kept in one place. If there is memory to
 /// copy to, it is the caller's own, or the program does or asks for the same.
 pub(crate) unsafe fn try_copy(to: u64, from: u64, len: u64) -> bool {
-    // SAFETY: the caller's; a fault is found out.
+    // SAFETY: memory that is there may be written (`# Safety`). At a fault, `on_fault` finds the
+    // thread at `ccscope_copy_at`, and has it answer 1.
     unsafe { ccscope_try_copy(to, from, len) == 0 }
 }
 
@@ -218,7 +278,7 @@ pub(crate) fn places_of_copy() -> (u64, u64) {
 ///
 /// Eight bytes are readable there.
 pub(crate) unsafe fn word(address: u64) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: eight bytes are readable there (`# Safety`), aligned or not.
     unsafe { core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned() }
 }
 
@@ -228,7 +288,7 @@ pub(crate) unsafe fn word(address: u64) -> u64 {
 ///
 /// Eight bytes are writable there, and of nobody else.
 pub(crate) unsafe fn set_word(address: u64, value: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: eight bytes are writable there, and of nobody else (`# Safety`), aligned or not.
     unsafe {
         core::ptr::with_exposed_provenance_mut::<u64>(address as usize).write_unaligned(value);
     }

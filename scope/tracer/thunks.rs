@@ -6,9 +6,9 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::Context;
-use crate::sys;
 use crate::wire::{ACCESSES, Access, Answer, FOR_THUNK, LONGEST, Plan, Question, THUNK};
 use crate::zones;
+use crate::{answers, sys};
 
 /// An instruction.
 #[repr(C)]
@@ -134,7 +134,7 @@ pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thun
         }
         if known.ip == 0 || (known.ip == ip && known.delta == delta) || turn == TURNS - 1 {
             let thunk = ask(ip, delta, bytes, len)?;
-            // SAFETY: as above.
+            // SAFETY: `place` is a slot of the table, and nobody else is here without the lock.
             unsafe { place.write(thunk) };
             return Some(thunk);
         }
@@ -199,7 +199,11 @@ fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
     };
     // SAFETY: all zeros are an answer.
     let mut answer: Answer = unsafe { core::mem::zeroed() };
-    let is_answered = crate::start::ask(&question, &mut answer);
+    let is_known = answers::find(&question, &mut answer);
+    let is_answered = is_known || crate::start::ask(&question, &mut answer);
+    if is_answered && !is_known {
+        answers::keep(&question, &answer);
+    }
     if !is_answered || usize::from(answer.code_len) > THUNK {
         answer.plan = Plan::Step as u8;
         answer.accesses_len = 0;

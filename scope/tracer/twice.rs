@@ -17,8 +17,9 @@ struct Pending {
     r15: AtomicU64,
     mask: AtomicU64,
     flags: AtomicU64,
-    /// For `fork`: the child's file.
+    /// For `fork`: the child's file, and without one what it has in place of zones.
     file: AtomicU64,
+    copy: [AtomicU64; 2],
     parent: AtomicU64,
     /// As the program has them.
     arguments: [AtomicU64; 6],
@@ -35,6 +36,7 @@ static PENDING: [Pending; 64] = [const {
         mask: AtomicU64::new(0),
         flags: AtomicU64::new(0),
         file: AtomicU64::new(0),
+        copy: [const { AtomicU64::new(0) }; 2],
         parent: AtomicU64::new(0),
         arguments: [const { AtomicU64::new(0) }; 6],
         words: [const { AtomicU64::new(0) }; CLONE_WORDS],
@@ -79,12 +81,20 @@ pub(crate) fn enter(context: &mut Context) -> bool {
         threads::share_blocks();
     }
     if is_fork {
-        const TRY_AGAIN: i64 = -11;
-        let Some(file) = file::copy() else {
-            context.rax = TRY_AGAIN.cast_unsigned();
+        const NO_MEMORY: i64 = -12;
+        let file = file::copy();
+        let copy = match file {
+            Some(_) => Some([0; 2]),
+            None => file::private_copy(),
+        };
+        let Some(copy) = copy else {
+            context.rax = NO_MEMORY.cast_unsigned();
             return false;
         };
-        pending.file.store(file, Relaxed);
+        pending.file.store(file.unwrap_or(file::NONE), Relaxed);
+        for (word, value) in pending.copy.iter().zip(copy) {
+            word.store(value, Relaxed);
+        }
     }
     // After memory was released: of `clone`, the kernel sets numbers of threads there; of `clone3`,
     // all is in a struct.
@@ -141,8 +151,14 @@ pub(crate) fn after(context: &mut Context) {
             PENDING
                 .iter()
                 .for_each(|other| other.refs.store(0, Relaxed));
-            let old = zones::use_file(file);
-            if flags & CLONE_FILES == 0 {
+            let old = if file == file::NONE {
+                let [copy, _] = &pending.copy;
+                zones::leave_file(copy.load(Relaxed));
+                file::swap(file)
+            } else {
+                zones::use_file(file)
+            };
+            if flags & CLONE_FILES == 0 && old != file::NONE {
                 // SAFETY: the parent's file is not needed any more.
                 unsafe { sys::call(sys::CLOSE, [old, 0, 0, 0, 0, 0]) };
             }
@@ -151,7 +167,12 @@ pub(crate) fn after(context: &mut Context) {
             gate::dispatch();
             start::begin_process();
         } else {
-            if result < 0 || flags & CLONE_FILES == 0 {
+            let copy = pending.copy.each_ref().map(|it| it.load(Relaxed));
+            if copy[1] != 0 {
+                // SAFETY: `enter` mapped it for the child, which has its own by now.
+                unsafe { sys::call(sys::MUNMAP, [copy[0], copy[1], 0, 0, 0, 0]) };
+            }
+            if file != file::NONE && (result < 0 || flags & CLONE_FILES == 0) {
                 // SAFETY: the file is the child's, which has a descriptor of its own.
                 unsafe { sys::call(sys::CLOSE, [file, 0, 0, 0, 0, 0]) };
             }

@@ -22,10 +22,10 @@ static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 /// One unit of so many is traced.
 pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
 
-/// Before all else.
-pub(crate) fn init() {
+/// Before all else; false if there is no file for zones.
+pub(crate) fn init() -> bool {
     table::init();
-    file::init();
+    file::init()
 }
 
 /// Where `address` may be accessed: in the alias if it is in a zone.
@@ -91,7 +91,7 @@ pub(crate) fn is_closed() -> bool {
 
 /// Whether a new zone has room in the table; else it is left out.
 fn has_room() -> bool {
-    let has = count() + SPARE < MOST;
+    let has = count() + SPARE < MOST && file::is_there();
     if !has {
         events::count(offset_of!(Header, left_out), 1);
     }
@@ -182,7 +182,8 @@ fn map_both(zone: &Zone) -> bool {
         zone.protection
     };
     let alias = zone.start.wrapping_add_signed(zone.delta);
-    // SAFETY: the caller's, who reserved both places.
+    // SAFETY: who calls has reserved both places for the zone, or moved what was there: nothing
+    // that is still needed is mapped over. The part of the file is the zone's own.
     let is_whole = unsafe {
         !sys::failed(sys::map(alias, len, zone.protection, flags, fd, zone.file))
             && !sys::failed(sys::map(zone.start, len, own, flags, fd, zone.file))
@@ -455,6 +456,32 @@ pub(crate) fn use_file(fd: u64) -> u64 {
         sys::die(b"no memory for fork");
     }
     old
+}
+
+/// In the child of `fork` without a file: the memory that `copy` has takes the place of zones, and
+/// there will be no others.
+pub(crate) fn leave_file(copy: u64) {
+    let mut at = copy;
+    for zone in all() {
+        let (len, flags) = (zone.end - zone.start, sys::MAP_PRIVATE | sys::MAP_ANONYMOUS);
+        let flags = flags | sys::MAP_NORESERVE | sys::MAP_FIXED;
+        let alias = zone.start.wrapping_add_signed(zone.delta);
+        const MAY_MOVE_THERE: u64 = 3;
+        // SAFETY: `file::private_copy` has put a copy of each zone at `copy`, one after the other;
+        // this process has one thread, and no instruction of the program is on its way to an alias.
+        unsafe {
+            sys::protect(at, len, zone.protection);
+            let moved = [at, len, len, MAY_MOVE_THERE, zone.start, 0];
+            if sys::failed(sys::call(sys::MREMAP, moved)) {
+                sys::die(b"no memory for fork");
+            }
+            sys::map(alias, len, sys::PROT_NONE, flags, -1, 0);
+        }
+        at += len;
+    }
+    IS_CLOSED.store(false, Relaxed);
+    forget(0, u64::MAX);
+    sys::say(b"a child of fork is not traced: no file in memory can be made for it");
 }
 
 /// Where an alias of a range can lie: reserved, at most 1.75 GiB away.

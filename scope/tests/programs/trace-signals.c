@@ -162,12 +162,21 @@ static unsigned long work(unsigned *all, int len) {
     return sum;
 }
 
+// Traced, it takes longer than from one signal to the next.
+static void on_slow_tick(int signal, siginfo_t *info, void *context) {
+    static volatile long all[256];
+    for (int i = 0; i < 500; i++)
+        all[i % 256]++;
+    on_tick(signal, info, context);
+}
+
 static void timers(const char *name, int kind) {
     ticks = 0;
-    set(SIGALRM, on_tick, SA_RESTART | (kind == 2 ? SA_ONSTACK : 0));
+    set(SIGALRM, kind > 2 ? on_slow_tick : on_tick,
+        SA_RESTART | (kind == 2 ? SA_ONSTACK : kind == 4 ? SA_NODEFER : 0));
     struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
     timer_t timer;
-    if (kind == 0) {
+    if (kind == 0 || kind == 4) {
         setitimer(ITIMER_REAL, &often, NULL);
     } else {
         struct sigevent *event = calloc(1, sizeof *event);
@@ -184,7 +193,7 @@ static void timers(const char *name, int kind) {
         sum ^= work(all, 1000);
     while (ticks < 20)
         sum ^= 0 * work(all, 100);
-    if (kind == 0)
+    if (kind == 0 || kind == 4)
         setitimer(ITIMER_REAL, &never, NULL);
     else
         timer_delete(timer);
@@ -422,6 +431,8 @@ int main(void) {
     timers("setitimer", 0);
     timers("timer_create", 1);
     timers("on stack", 2);
+    timers("slow", 3);
+    timers("slow, within itself", 4);
     set(SIGALRM, on_tick, SA_RESTART);
     stepped();
     leave();

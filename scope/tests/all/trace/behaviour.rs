@@ -149,3 +149,35 @@ fn panics_go_through_traced_code() {
 fn processes_are_made_as_without() {
     same("cc", "trace-processes.c", &["-O1", "-w", "-pthread"], 14);
 }
+
+#[test]
+fn fork_needs_no_file_in_memory() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), &["cc"], "trace-fork.c", &["-O1"]);
+    for how in ["seccomp", "descriptors"] {
+        let words = ["--form=raw", program.to_str().unwrap(), how];
+        let (traced, native, trace) = both(&words);
+        assert_eq!(
+            text(&native.stdout).lines().count(),
+            if how == "seccomp" { 4 } else { 3 }
+        );
+        assert_eq!(text(&traced.stdout), text(&native.stdout), "{how}");
+        assert_eq!(traced.status.code(), native.status.code(), "{how}");
+        let err = text(&traced.stderr);
+        // Where there is no descriptor, nothing can be said either.
+        let is_told = err.contains("a child of fork is not traced");
+        assert!(is_told || how == "descriptors", "{err}");
+        // The parent is traced to its end.
+        assert!(raw(&trace).iter().filter(|it| it.kind == 'K').count() == 4);
+    }
+}
+
+#[test]
+fn limits_leave_a_program_untraced_and_unharmed() {
+    for limit in ["-v 4000000", "-f 1000", "-n 3"] {
+        let script = format!("ulimit {limit}; exec /bin/echo hi");
+        let (traced, native, _) = both(&["sh", "-c", &script]);
+        assert_eq!(text(&traced.stdout), text(&native.stdout), "{limit}");
+        assert_eq!(traced.status.code(), native.status.code(), "{limit}");
+    }
+}
