@@ -80,13 +80,18 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
     recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
     let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
-    for line in recording.listener.said() {
+    let said = recording.listener.said();
+    for line in &said {
         writeln!(err, "ccscope: {line}")?;
     }
+    reporter.is_told = said.iter().any(|line| line.contains(ALONE));
     // The program's status counts more than lines that nobody can read.
     drop(reporter.finish(recording.processes, err));
     Ok(exit_code(status))
 }
+
+/// In what is said of a program that the library is not in.
+pub(super) const ALONE: &str = "runs as without the tool";
 
 /// Becomes a program that the tool's library cannot be in.
 pub(super) fn alone(
@@ -318,6 +323,8 @@ struct Reporter<'a> {
     /// Those whose profiles are kept, the largest first, of so many.
     others: Vec<Other>,
     others_seen: usize,
+    /// Whether it is said why there may be no profile.
+    is_told: bool,
 }
 
 /// A process that is not the first one.
@@ -340,6 +347,7 @@ impl<'a> Reporter<'a> {
             paths: Vec::new(),
             others: Vec::new(),
             others_seen: 0,
+            is_told: false,
         }
     }
 
@@ -350,7 +358,7 @@ impl<'a> Reporter<'a> {
         let has_come = !main.is_empty();
         self.report(others, err)?;
         self.report(main, err)?;
-        if self.paths.is_empty() && !has_come {
+        if self.paths.is_empty() && !has_come && !self.is_told {
             writeln!(
                 err,
                 "ccscope: no profile: the runtime did not start in the program"

@@ -163,6 +163,9 @@ pub(super) fn run(
         writeln!(err, "ccscope: trace: {}", escaped(line))?;
     }
     let files = server.files(pid)?;
+    if files.is_empty() && said.iter().any(|line| line.contains(launch::ALONE)) {
+        return Ok(launch::exit_code(status));
+    }
     if files.is_empty() {
         let question = if said.is_empty() {
             ": does it clear LD_PRELOAD?"

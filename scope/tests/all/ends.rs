@@ -431,7 +431,7 @@ fn programs_that_the_library_cannot_be_in_run_as_without() {
             let line = if is_child {
                 why
             } else {
-                "it runs as without the tool"
+                "runs as without the tool"
             };
             assert!(err.contains(line) && err.contains(program), "{what}");
         }
