@@ -11,8 +11,10 @@
 
 use core::ffi::c_char;
 
+use super::LIBRARY;
+#[cfg(not(test))]
+use super::folder_in;
 use super::sys::system_call;
-use super::{LIBRARY, folder_in};
 
 const OPEN: u64 = 2;
 const CLOSE: u64 = 3;

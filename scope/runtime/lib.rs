@@ -28,6 +28,7 @@ mod format;
 mod access;
 mod allocators;
 mod arena;
+#[cfg_attr(test, expect(dead_code, reason = "no program is started anew"))]
 mod aside;
 mod births;
 mod callbacks;
@@ -40,6 +41,7 @@ mod hot;
 mod kernel;
 mod local;
 mod maps;
+#[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]
 mod programs;
 mod real;
 mod regions;
@@ -58,8 +60,9 @@ mod windows;
 const LIBRARY: &[u8] = b"libccscope_runtime.so";
 
 /// Where the tool is told of things, if this is the variable of the environment that says so.
+#[cfg(not(test))]
 fn folder_in(variable: &[u8]) -> Option<&[u8]> {
-    let socket = variable.strip_prefix(format::SOCKET_VARIABLE.as_bytes())?;
+    let socket = variable.strip_prefix(crate::format::SOCKET_VARIABLE.as_bytes())?;
     socket.strip_prefix(b"=").map(programs::folder_of)
 }
 
