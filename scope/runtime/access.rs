@@ -28,7 +28,8 @@ pub(crate) const QUOTA: u64 = 1 << 16;
 #[cold]
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+    // invariant it is mapped, and what others change at once is atomic or only a time.
     unsafe {
         set_flag(entry, flags::SPILLED);
         for sum in [site((*entry).site), &raw mut (*header()).total] {
@@ -46,7 +47,8 @@ pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
 ///
 /// As for [`add_one`].
 unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
-    // SAFETY: the caller's.
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+    // invariant it is mapped, and what others change at once is atomic or only a time.
     let flags = unsafe { AtomicU8::from_ptr(&raw mut (*entry).flags) };
     if flags.load(Ordering::Relaxed) & flag == 0 {
         flags.fetch_or(flag, Ordering::Relaxed);
@@ -106,7 +108,8 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 ///
 /// As for [`add_one`], with `local` the calling thread's.
 pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+    // invariant it is mapped, and what others change at once is atomic or only a time.
     unsafe {
         // An allocator for bytes may put chunks into one granule, of which the last is found: bytes
         // before it would be counted in its histogram.
@@ -137,7 +140,8 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) 
 ///
 /// As for [`add_one`]; nobody accesses the chunk any more.
 pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
-    // SAFETY: the caller's.
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+    // invariant it is mapped, and what others change at once is atomic or only a time.
     unsafe {
         let counts = core::mem::take(&mut *guests(entry));
         let sums = [&mut old.reads, &mut old.writes];
@@ -258,7 +262,8 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
     if old.first == 0 {
         return;
     }
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let now = (*local).now;
         (*new).last = now;
@@ -289,7 +294,8 @@ pub(crate) unsafe fn event(local: *mut Local) -> u64 {
 ///
 /// `local` is the calling thread's, with a number, and the capture is mapped.
 pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe { add_events(local, false) }
 }
 
@@ -298,7 +304,8 @@ pub(crate) unsafe fn sync(local: *mut Local) -> u64 {
 /// As for [`sync`]; no other thread adds events meanwhile if this one is `alone`.
 #[inline(always)]
 unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         // A signal handler may have ended between the hot path's load of the time and its store.
         (*local).now = (*local).now.max((*local).synced);
@@ -338,7 +345,8 @@ unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
 #[cold]
 #[inline(never)]
 pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         if !start::active() {
             start::require_table();

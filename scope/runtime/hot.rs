@@ -3,6 +3,10 @@
 //! It is compiled twice: into the library, and in an archive (`hot_archive.rs`) that is linked into
 //! each instrumented program and library, where a call of it takes no detour. Whatever it does not
 //! do itself is left to [`access`](super::access) in the library, with nothing counted yet.
+//!
+//! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is the
+//! chunk's until `free` takes it out under the lock, before its memory is given back: so while a
+//! program may access a chunk, its entry, its map and its site's histogram are its own.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -126,7 +130,8 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
 /// `local` is the calling thread's, whose time is `now` with this access; nothing is due.
 #[inline(always)]
 unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         (*local).other[usize::from(WRITE)] += 1;
         (*local).now = now;
@@ -165,7 +170,8 @@ pub(crate) fn guests(entry: *mut Chunk) -> *mut [u32; 2] {
 /// As for [`touched`]; the chunk is the calling thread's if `OWN`.
 #[inline(always)]
 pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chunk) {
-    // SAFETY: the caller's.
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+    // invariant it is mapped, and what others change at once is atomic or only a time.
     unsafe {
         if !OWN {
             let counter = &raw mut (*guests(entry))[usize::from(WRITE)];
@@ -185,7 +191,8 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
                 core::mem::offset_of!(Chunk, reads)
             },
             spill = label {
-                // SAFETY: the caller's.
+                // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
+                // invariant it is mapped, and what others change at once is atomic or only a time.
                 unsafe { ccscope_spill(entry, WRITE) }
             },
             options(nostack),

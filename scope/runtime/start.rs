@@ -410,7 +410,8 @@ unsafe fn begin_child() -> bool {
 ///
 /// `local` is the calling thread's, marked as busy, and the capture is mapped.
 pub(crate) unsafe fn thread(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
         let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
@@ -459,7 +460,8 @@ unsafe fn take_lane(local: *mut Local) {
         taken.checked_add(1).map(|next| taken | next)
     });
     let lane = taken.map_or(0, u64::trailing_ones);
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1 << lane, Ordering::Relaxed);
         if lane > 0 {
@@ -475,7 +477,8 @@ unsafe fn take_lane(local: *mut Local) {
 ///
 /// As for [`thread`].
 unsafe fn give_lane(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     let lane = unsafe {
         AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1, Ordering::Relaxed);
         (*local).mark = 0;

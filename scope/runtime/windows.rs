@@ -35,7 +35,8 @@ pub(crate) fn forget() {
 /// `local` is the calling thread's, with a number; the capture is mapped; the program accesses
 /// the bytes next.
 pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let mark = 0_u8;
         let here = (&raw const mark) as u64;
@@ -78,7 +79,8 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
 ///
 /// As for [`pause`].
 unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Option<u64>) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         if (*local).window.is_null() {
             access::sync(local);
@@ -112,7 +114,8 @@ fn len_of(burst: u64) -> u64 {
 ///
 /// As for [`pause`].
 unsafe fn idle(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let quota = (*local).gap.min(QUOTA);
         (*local).gap -= quota;
@@ -128,7 +131,8 @@ unsafe fn idle(local: *mut Local) {
 unsafe fn begin(local: *mut Local) -> bool {
     let rate = start::options().rate;
     if rate == 0 {
-        // SAFETY: the caller's.
+        // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+        // capture, of which all else here is, stays mapped.
         unsafe { (*local).gap = u64::MAX };
         return false;
     }
@@ -157,7 +161,8 @@ unsafe fn begin(local: *mut Local) -> bool {
 ///
 /// As for [`pause`].
 unsafe fn open(local: *mut Local, index: u64, burst: u64) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let new = window(index);
         ((*new).len, (*new).bytes) = (0, 0);
@@ -176,7 +181,8 @@ unsafe fn open(local: *mut Local, index: u64, burst: u64) {
 ///
 /// As for [`pause`].
 pub(crate) unsafe fn end(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         if (*local).window.is_null() {
             return;
@@ -198,7 +204,8 @@ pub(crate) unsafe fn end(local: *mut Local) {
 /// As for [`pause`].
 pub(crate) unsafe fn wait(local: *mut Local) {
     let mean = (start::options().rate * WINDOW).max(1);
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe { (*local).gap = random(local) % (2 * mean) + 1 }
 }
 
@@ -208,7 +215,8 @@ pub(crate) unsafe fn wait(local: *mut Local) {
 ///
 /// As for [`pause`].
 unsafe fn random(local: *mut Local) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
     unsafe {
         let mut x = (*local).random;
         if x == 0 {
