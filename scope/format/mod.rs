@@ -364,6 +364,8 @@ pub struct Site {
     pub at_peak_usable: u64,
     pub at_peak_bytes: u64,
     pub at_peak_chunks: u64,
+    /// Touched bytes of chunks that were alive then and have been freed since; likewise, and else
+    /// none are.
     pub at_peak_touched: u64,
     pub peak_seen: u64,
     pub smallest: u64,
@@ -375,6 +377,10 @@ pub struct Site {
     pub reallocs: u64,
     pub moved_bytes: u64,
     pub longest_chain: u64,
+    /// Bytes that chunks had already when `realloc` resized them in place, which are not in `bytes`;
+    /// and calls of `realloc` with the size that the chunk had.
+    pub kept_bytes: u64,
+    pub same_size: u64,
     /// Chunks freed by their thread before it allocated another.
     pub temporary: u64,
     /// Longest run of allocations each larger than the one before.
@@ -459,7 +465,7 @@ pub struct Chunk {
     pub site: u32,
     /// Thread of the last access, maybe with [`GUEST`], or [`NO_THREAD`].
     pub toucher: u16,
-    /// How many `realloc`s led to it, at most 255.
+    /// How many `realloc`s made it larger, at most 255.
     pub generation: u8,
     pub flags: u8,
 }
@@ -617,6 +623,6 @@ const _: () = {
             && size_of::<Open>() == 13 * 8
     );
     assert!(size_of::<Module>() == 512 && size_of::<Thread>() == 80);
-    assert!(size_of::<Site>() == 51 * 8 + 96 * 4 && size_of::<Curve>() == 16);
+    assert!(size_of::<Site>() == 53 * 8 + 96 * 4 && size_of::<Curve>() == 16);
     assert!(size_of::<Header>() as u64 <= layout::MODULES);
 };

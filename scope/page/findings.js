@@ -23,6 +23,7 @@ const KINDS = {
     "Temporary",
     "The chunk is freed before its thread allocates another, again and again.",
   ],
+  "same-size": ["Realloc in vain", "The chunk has the size already that is asked for."],
   moved: ["Moved", "Realloc copies the bytes to another place."],
   capacity: ["Capacity beyond the length", "Every vector of the site has room that none uses."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],

@@ -20,6 +20,9 @@ pub(crate) static MANY: AtomicBool = AtomicBool::new(false);
 /// Accesses until a thread adds its events to the capture's.
 pub(crate) const QUOTA: u64 = 1 << 16;
 
+/// The clock of a chunk's owner may be so many events behind those of others that access it.
+const SLACK: u64 = 64;
+
 /// Counts in the site's what has just overflowed in the chunk's.
 ///
 /// # Safety
@@ -84,8 +87,8 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
             return;
         }
         let entry = chunk(id);
+        let own = touched_by(local, entry);
         let now = (*local).now;
-        let own = touched_by(local, entry, now);
         let offset = address.wrapping_sub((*entry).start);
         if own {
             add_one::<WRITE, true>(entry);
@@ -107,7 +110,7 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 /// # Safety
 ///
 /// As for [`add_one`], with `local` the calling thread's.
-pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) -> bool {
+pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
     // invariant it is mapped, and what others change at once is atomic or only a time.
     unsafe {
@@ -116,6 +119,8 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) 
         let own = (*local).mark == (*entry).thread() && (*entry).start.is_multiple_of(8);
         let toucher = (*local).thread | if own { 0 } else { GUEST };
         if (*entry).toucher != toucher {
+            catch_up(local, (*entry).last.max((*entry).allocated));
+            let now = (*local).now;
             // Two threads that are here at once may both seem to be the first.
             if (*entry).first == 0 {
                 (*entry).first = now;
@@ -125,12 +130,32 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk, now: u64) 
             if !own {
                 set_flag(entry, flags::GUESTS);
             }
-            // What is shared stays so, and its owner need not come here again.
-            if own || (*entry).flags & flags::SHARED == 0 {
+            // What is shared stays so, and its owner need not come here again as long as its clock
+            // is not behind.
+            let is_ahead = now / SLACK != (*entry).last / SLACK;
+            if own || (*entry).flags & flags::SHARED == 0 || is_ahead {
                 (*entry).toucher = toucher;
             }
         }
         own
+    }
+}
+
+/// Puts the thread's clock forward to `time`, which another thread has given a chunk: between two
+/// quotas, and while a thread waits, its clock falls behind. No event is counted.
+///
+/// # Safety
+///
+/// `local` is the calling thread's.
+unsafe fn catch_up(local: *mut Local, time: u64) {
+    // SAFETY: the block is this thread's, by the condition.
+    unsafe {
+        let behind = time.saturating_sub((*local).now);
+        if behind > 0 {
+            (*local).now += behind;
+            (*local).synced += behind;
+            (*local).limit = (*local).limit.saturating_add(behind);
+        }
     }
 }
 
@@ -267,7 +292,7 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
     unsafe {
         let now = (*local).now;
         (*new).last = now;
-        touched_by(local, new, now);
+        touched_by(local, new);
         (*new).writes = u32::from(old.writes > 0);
         maps::touched_ranges(old, |offset, len| touch(new, offset, len));
     }
@@ -321,7 +346,9 @@ unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
         }
         let time = before + mine;
         // What other threads have added meanwhile does not count as accesses of this one.
-        (*local).limit += time - (*local).now;
+        // Nor does what the clock was ahead of the capture's.
+        let ahead = time.wrapping_sub((*local).now);
+        (*local).limit = (*local).limit.wrapping_add(ahead);
         (*local).now = time;
         (*local).synced = time;
         let of_thread = super::arena::thread((*local).thread);

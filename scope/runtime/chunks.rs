@@ -10,8 +10,8 @@ use super::local::Local;
 use super::maps::{give_map, histogram, map_of};
 use super::stacks::{self, Stacks, UNKNOWN};
 use super::sums::{
-    Allocation, Detached, draw, draw_thread, fold_into_sums, grow, moved, note_peak, note_size,
-    retire, total,
+    Allocation, Detached, Kept, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
+    note_size, retire, total,
 };
 use super::{access, groups, shadow, start};
 use crate::format::{Birth, Chunk, NO_THREAD, flags, layout};
@@ -67,6 +67,9 @@ pub(crate) unsafe fn allocated(
         unsafe {
             let books = &mut *BOOKS.0.get();
             let time = access::event(local);
+            let kept = from
+                .as_ref()
+                .map_or_else(Kept::default, |old| Kept::of(old, new));
             if let Some(old) = &mut from {
                 moved(old, new);
                 if old.chunk.first != 0 {
@@ -78,7 +81,7 @@ pub(crate) unsafe fn allocated(
             }
             if !start::options().sites {
                 note_peak(total());
-                grow(total(), new, time);
+                grow(total(), new, kept, time);
                 return UNKNOWN;
             }
             let id = if new.site == 0 {
@@ -87,11 +90,11 @@ pub(crate) unsafe fn allocated(
                 new.site
             };
             note_peak(site(id));
-            grow(site(id), new, time);
+            grow(site(id), new, kept, time);
             note_size(&mut *site(id), new.size, time);
             (*site(id)).threads |= 1 << (*local).thread.min(63);
             // After the site: a peak of the process includes this chunk.
-            grow(total(), new, time);
+            grow(total(), new, kept, time);
             let of_thread = &mut *thread((*local).thread);
             draw_thread(of_thread, time);
             of_thread.allocations += 1;
@@ -99,11 +102,14 @@ pub(crate) unsafe fn allocated(
             of_thread.peak = of_thread.peak.max(of_thread.live);
             of_thread.curve.peak = of_thread.curve.peak.max(of_thread.live);
             (*local).last_allocated = time;
+            let is_same = |old: &Detached| old.chunk.size() == new.size;
+            (*site(id)).same_size += u64::from(from.as_ref().is_some_and(is_same));
             groups::join(site(id), time);
             let kept = histogram(site(id), new.size);
-            let generation = from
-                .as_ref()
-                .map_or(0, |old| old.chunk.generation.saturating_add(1));
+            let generation = from.as_ref().map_or(0, |old| {
+                let is_larger = new.size > old.chunk.size();
+                old.chunk.generation.saturating_add(is_larger.into())
+            });
             let entry = books.take_entry();
             let chunk = Chunk {
                 start: new.start,

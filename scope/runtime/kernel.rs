@@ -36,14 +36,14 @@ impl Lent {
                 return None;
             }
             access::begin_thread(local);
-            let (entry, now) = (chunk(id), (*local).now + 1);
-            let own = access::touched_by(local, entry, now);
+            let entry = chunk(id);
+            let own = access::touched_by(local, entry);
             if own {
                 add_one::<WRITE, true>(entry);
             } else {
                 add_one::<WRITE, false>(entry);
             }
-            (*entry).last = now;
+            (*entry).last = (*local).now + 1;
             Some(Lent {
                 address,
                 allocated: (*entry).allocated,

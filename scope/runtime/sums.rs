@@ -34,19 +34,39 @@ pub(crate) fn total() -> *mut Site {
     unsafe { &raw mut (*header()).total }
 }
 
+/// What a chunk had already that `realloc` resized in place.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Kept {
+    bytes: u64,
+    usable: u64,
+}
+
+impl Kept {
+    pub(crate) fn of(old: &Detached, new: &Allocation<'_>) -> Kept {
+        if old.chunk.start != new.start {
+            return Kept::default();
+        }
+        Kept {
+            bytes: old.chunk.size().min(new.size),
+            usable: old.usable.min(new.usable),
+        }
+    }
+}
+
 /// Adds a new chunk to the sums.
 ///
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, time: u64) {
+pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, kept: Kept, time: u64) {
     // SAFETY: by the lock.
     unsafe {
         draw(sum, time);
         let sum = &mut *sum;
         sum.allocations += 1;
-        sum.bytes += new.size;
-        sum.usable += new.usable;
+        sum.bytes += new.size - kept.bytes;
+        sum.kept_bytes += kept.bytes;
+        sum.usable += new.usable - kept.usable;
         sum.live_chunks += 1;
         sum.live_bytes += new.size;
         sum.live_usable += new.usable;
@@ -86,7 +106,7 @@ pub(crate) unsafe fn note_peak(sum: *mut Site) {
             (*sum).at_peak_usable = (*sum).live_usable;
             (*sum).at_peak_bytes = (*sum).live_bytes;
             (*sum).at_peak_chunks = (*sum).live_chunks;
-            (*sum).at_peak_touched = (*sum).live_touched;
+            (*sum).at_peak_touched = 0;
         }
     }
 }
@@ -120,6 +140,9 @@ pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) 
         let touched = touched_bytes(&old.chunk);
         let sum = site(old.chunk.site);
         note_peak(sum);
+        if old.chunk.allocated <= (*total()).peak_time {
+            (*sum).at_peak_touched += touched;
+        }
         for sum in [sum, total()] {
             draw(sum, time);
             shrink(&mut *sum, &old.chunk, old.usable, touched);
@@ -219,7 +242,7 @@ fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
     }
     sum.shared_chunks += u64::from(old.flags & flags::SHARED != 0);
     // Times of two threads differ until these add up their events.
-    let active = old.last.saturating_sub(old.first);
+    let active = old.last.min(time).saturating_sub(old.first);
     let after = time.saturating_sub(old.last);
     let before = old.first.saturating_sub(old.allocated);
     add(&mut sum.active_ratio, double(active) / double(life.max(1)));

@@ -49,6 +49,7 @@ impl Numbers {
     #[must_use]
     pub fn chunk(&self, dead: &format::Dead) -> Option<profile::Chunk> {
         let raw = &dead.chunk;
+        let last = raw.last.min(dead.freed);
         Some(profile::Chunk {
             site: *self.sites.get(&raw.site)?,
             address: raw.start,
@@ -58,8 +59,8 @@ impl Numbers {
                 .unwrap_or(u16::MAX),
             shared: raw.flags & format::flags::SHARED != 0,
             allocated: raw.allocated,
-            first: raw.first,
-            last: raw.last,
+            first: raw.first.min(last),
+            last,
             freed: dead.freed,
             reads: raw.reads,
             writes: raw.writes,
@@ -93,7 +94,9 @@ pub fn profile_and_numbers(
     let mut stacks = Stacks::new(capture, &header, symbols)?;
     for (raw, new) in &site_of {
         let node = entry::<format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
-        sites[*new as usize].stack = stacks.of(node)?;
+        let site = &mut sites[*new as usize];
+        site.stack = stacks.of(node)?;
+        site.unseen = header.births == 0 && !stacks.is_seen(node, &site.stack)?;
     }
     let regions = regions::read(capture, &header, &mut stacks)?;
     let frames = stacks.frames;
@@ -312,7 +315,9 @@ fn site(
         at_peak_usable: at_peak(raw.at_peak_usable, raw.live_usable),
         at_peak_requested: at_peak(raw.at_peak_bytes, raw.live_bytes),
         at_peak_chunks: at_peak(raw.at_peak_chunks, raw.live_chunks),
-        at_peak_touched: at_peak(raw.at_peak_touched, raw.live_touched),
+        // Those that are alive are added later.
+        at_peak_touched: at_peak(raw.at_peak_touched, 0),
+        unseen: false,
         threads: raw.threads,
         end_usable: raw.live_usable,
         end_chunks: raw.live_chunks,
@@ -323,6 +328,8 @@ fn site(
         reallocs: raw.reallocs,
         moved_bytes: raw.moved_bytes,
         longest_chain: raw.longest_chain,
+        kept_bytes: raw.kept_bytes,
+        same_size: raw.same_size,
         temporary: raw.temporary,
         longest_run: raw.longest_run,
         reads: raw.reads,
@@ -396,7 +403,14 @@ fn chunks(
                 *sum = sum.saturating_add(u64::from(is_over) << 32);
             }
         }
+        // The clock of the thread that made its last access may be ahead.
+        raw.last = raw.last.min(header.events);
+        raw.first = raw.first.min(raw.last);
         let touched = heap.touched(&raw)?;
+        if raw.allocated <= header.total.peak_time {
+            let at_peak = &mut sites[site as usize].folded.at_peak_touched;
+            *at_peak = at_peak.saturating_add(touched);
+        }
         sites[site as usize].fold(&raw, touched, header.events);
         chunks.push(profile::Chunk {
             site,
@@ -526,6 +540,25 @@ impl<'c> Stacks<'c> {
             node = u64::from(raw.parent);
         }
         Ok(stack)
+    }
+
+    /// Whether the code is instrumented that the chunks are for whose innermost frame is `node`: the
+    /// innermost that does not allocate for its caller.
+    fn is_seen(&mut self, mut node: u64, stack: &[u32]) -> Result<bool, Error> {
+        let frames = stack.iter().map(|&index| &self.frames[index as usize]);
+        let of_allocator = symbols::in_allocator(frames);
+        let mut seen = 0;
+        while node != 0 && seen < stack.len() {
+            let raw: format::Node = entry(self.capture, layout::NODES, node)?;
+            let frames = self.of_address(raw.pc).to_vec();
+            seen += frames.len();
+            let is_for_caller = |&index: &u32| symbols::is_for_caller(&self.frames[index as usize]);
+            if seen > of_allocator && !frames.iter().all(is_for_caller) {
+                return Ok(self.symbols.is_seen(raw.pc, &self.modules));
+            }
+            node = u64::from(raw.parent);
+        }
+        Ok(false)
     }
 
     /// The frames of a return address, innermost first.

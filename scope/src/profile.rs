@@ -152,6 +152,8 @@ pub struct Site {
     pub place: Option<u32>,
     /// Index into `types`.
     pub type_id: Option<u32>,
+    /// Whether the chunks are of code that is not instrumented: what it does with them is not seen.
+    pub unseen: bool,
     pub allocations: u64,
     pub frees: u64,
     pub requested: u64,
@@ -163,7 +165,8 @@ pub struct Site {
     pub at_peak_usable: u64,
     pub at_peak_requested: u64,
     pub at_peak_chunks: u64,
-    /// Of chunks of more than 1024 bytes in blocks of 64 bytes.
+    /// Bytes of the chunks that were alive then which the program touched at any time; of chunks of
+    /// more than 1024 bytes in blocks of 64 bytes.
     pub at_peak_touched: u64,
     /// Bit `n` is set if thread `n` (by [`Thread::id`]) has allocated here; bit 63 stands for all
     /// from 63 on.
@@ -177,6 +180,10 @@ pub struct Site {
     pub reallocs: u64,
     pub moved_bytes: u64,
     pub longest_chain: u64,
+    /// Bytes that chunks had already when `realloc` resized them in place; not in `requested`.
+    pub kept_bytes: u64,
+    /// Calls of `realloc` with the size that the chunk had.
+    pub same_size: u64,
     pub temporary: u64,
     pub longest_run: u64,
     /// The fields from here on take in chunks alive at the end, with the end as their time of
@@ -207,6 +214,13 @@ pub struct Site {
     pub histogram: Option<Histogram>,
     pub groups: Vec<Group>,
     pub curve: Vec<Point>,
+}
+
+impl Site {
+    /// Bytes of all its chunks; one that was resized in place is another.
+    pub(crate) fn chunk_bytes(&self) -> u64 {
+        self.requested.saturating_add(self.kept_bytes)
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

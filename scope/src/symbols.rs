@@ -4,6 +4,7 @@
 pub(crate) mod debug_info;
 pub(crate) mod generics;
 mod instances;
+mod seen;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -17,6 +18,8 @@ use crate::format;
 use crate::profile::Frame;
 use generics::with_arguments;
 use instances::Instances;
+use seen::Seen;
+pub(crate) use seen::is_for_caller;
 
 /// Where Linux distributions put debug information that is apart from its executable.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
@@ -56,6 +59,19 @@ impl Loaded {
     }
 }
 
+/// The return address in a node's `pc`.
+const RETURN_ADDRESS: u64 = (1 << format::NUMBER_SHIFT) - 1;
+
+/// The module that the `pc` of a node is of, and the address of the call in its file.
+fn called(pc: u64, loaded: &[Loaded]) -> Option<(&Loaded, u64)> {
+    let number = usize::try_from(pc >> format::NUMBER_SHIFT).unwrap_or(usize::MAX);
+    // The call is what comes before; what comes after may be of another line or function.
+    let call = (pc & RETURN_ADDRESS).saturating_sub(1);
+    let mut candidates = loaded.iter().skip(number);
+    let module = candidates.find(|module| (module.start..module.end).contains(&call))?;
+    Some((module, call.wrapping_sub(module.bias)))
+}
+
 /// The modules that were opened, and what they have told.
 #[derive(Default)]
 pub struct Symbols {
@@ -77,13 +93,8 @@ impl Symbols {
     /// The frames that the `pc` of a node stands for, innermost first: the function that called
     /// there, and before it what was inlined into that function. There is always at least one.
     pub fn frames(&mut self, pc: u64, loaded: &[Loaded]) -> Vec<Frame> {
-        let return_address = pc & ((1 << format::NUMBER_SHIFT) - 1);
-        let number = usize::try_from(pc >> format::NUMBER_SHIFT).unwrap_or(usize::MAX);
-        // The call is what comes before; what comes after may be of another line or function.
-        let call = return_address.saturating_sub(1);
-        let mut candidates = loaded.iter().skip(number);
-        let Some(module) = candidates.find(|module| (module.start..module.end).contains(&call))
-        else {
+        let Some((module, address)) = called(pc, loaded) else {
+            let return_address = pc & RETURN_ADDRESS;
             let function = format!("{return_address:#x}");
             return vec![Frame {
                 function,
@@ -91,7 +102,6 @@ impl Symbols {
                 ..Frame::default()
             }];
         };
-        let address = call.wrapping_sub(module.bias);
         let key = (module.path.clone(), address);
         if let Some(frames) = self.frames.get(&key) {
             return frames.clone();
@@ -111,6 +121,17 @@ impl Symbols {
         }
         self.frames.insert(key, frames.clone());
         frames
+    }
+
+    /// Whether the code that called there calls the runtime for its accesses, too.
+    pub(crate) fn is_seen(&mut self, pc: u64, loaded: &[Loaded]) -> bool {
+        let Some((module, address)) = called(pc, loaded) else {
+            return false;
+        };
+        self.open(&module.path).is_some_and(|opened| {
+            let read = || Seen::read(&module.path, &opened.debug_file);
+            opened.seen.get_or_init(read).has(address)
+        })
     }
 
     fn open(&mut self, path: &Path) -> Option<&Module> {
@@ -141,6 +162,7 @@ struct Module {
     debug_file: PathBuf,
     /// Read when needed.
     instances: OnceCell<Instances>,
+    seen: OnceCell<Seen>,
 }
 
 impl Module {
@@ -157,6 +179,7 @@ impl Module {
                     executable: Some(own),
                     debug_file,
                     instances: OnceCell::new(),
+                    seen: OnceCell::new(),
                 });
             }
         }
@@ -165,6 +188,7 @@ impl Module {
             executable: None,
             debug_file: path.to_path_buf(),
             instances: OnceCell::new(),
+            seen: OnceCell::new(),
         })
     }
 

@@ -42,7 +42,11 @@ fn unused(histogram: &Histogram) -> Vec<std::ops::Range<u64>> {
 }
 
 fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
-    let found = context.profile.sites.get(site as usize)?;
+    let found = context
+        .profile
+        .sites
+        .get(site as usize)
+        .filter(|it| !it.unseen)?;
     let runs = unused(found.histogram.as_ref()?);
     let saved: u64 = runs.iter().map(|run| run.end - run.start).sum();
     let size = found.largest;

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::analyses::units::{ratio, rounded, sum};
+use crate::analyses::units::{rounded, sum};
 use crate::profile::{Point, Profile, Resident};
 
 /// A value over time, constant between its steps.
@@ -106,9 +106,7 @@ pub struct Gap {
     pub site: usize,
     /// Usable bytes at the peak of the process.
     pub allocated: u64,
-    /// Those of them that are touched: by then, as its curve says, or in the end, by its share of
-    /// touched bytes over the whole run. The larger of both, as curves change with allocations and
-    /// not with accesses.
+    /// Those of them that are touched at any time.
     pub touched: u64,
 }
 
@@ -121,21 +119,14 @@ pub fn gap_at_peak(profile: &Profile) -> Vec<Gap> {
     }
     let gap_of = |(site, it): (usize, &crate::profile::Site)| {
         let allocated = it.at_peak_usable;
-        let after = it
-            .curve
-            .partition_point(|point| point.time <= profile.total.peak_time);
-        let by_then = after.checked_sub(1).map_or(0, |i| it.curve[i].touched);
-        let part = ratio(it.touched_bytes, it.requested).min(1.0);
-        // Bytes that were not asked for are touched by nobody.
-        let in_the_end = rounded(part * it.at_peak_requested as f64);
         Gap {
             site,
             allocated,
-            touched: by_then.max(in_the_end).min(allocated),
+            touched: it.at_peak_touched.min(allocated),
         }
     };
     let mut gaps: Vec<Gap> = profile.sites.iter().enumerate().map(gap_of).collect();
-    gaps.retain(|gap| gap.touched < gap.allocated);
+    gaps.retain(|gap| !profile.sites[gap.site].unseen && gap.touched < gap.allocated);
     gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.allocated - gap.touched), gap.site));
     gaps
 }
@@ -223,34 +214,24 @@ mod tests {
         assert!(steps(&[]).integral(second).abs() < 1e-9);
     }
 
-    /// The first site has 400 bytes, of which its curve says 100 are touched at the peak and the
-    /// whole run a quarter less; the second no curve, and 3 of 4 of its 800 requested bytes touched
-    /// in all. 200 of its 1,000 bytes were not asked for.
+    /// Of sites whose chunks are seen: 100 of 400 bytes are touched, and 600 of 1,000.
     #[test]
     fn the_gap_at_the_peak_is_explained_by_site() {
         let mut run = profile();
-        run.total.peak_time = 50;
         run.sites.truncate(2);
-        let [first, second] = &mut run.sites[..] else {
-            panic!("two sites");
-        };
-        first.at_peak_usable = 400;
-        first.at_peak_requested = 400;
-        (first.touched_bytes, first.requested) = (75, 400);
-        first.curve = vec![point(10, 300, 90), point(50, 400, 100), point(60, 400, 400)];
-        second.at_peak_usable = 1000;
-        second.at_peak_requested = 800;
-        second.curve.clear();
-        (second.touched_bytes, second.requested) = (3, 4);
+        (run.sites[0].at_peak_usable, run.sites[0].at_peak_touched) = (400, 100);
+        (run.sites[1].at_peak_usable, run.sites[1].at_peak_touched) = (1000, 600);
         let gap = |site, allocated, touched| Gap {
             site,
             allocated,
             touched,
         };
         assert_eq!(gap_at_peak(&run), [gap(1, 1000, 600), gap(0, 400, 100)]);
-        // Touched in the end.
-        run.sites[0].touched_bytes = 400;
+        run.sites[0].at_peak_touched = 400;
         assert_eq!(gap_at_peak(&run), [gap(1, 1000, 600)]);
+        run.sites[1].unseen = true;
+        assert_eq!(gap_at_peak(&run), []);
+        run.sites[1].unseen = false;
         run.run.accesses = false;
         assert_eq!(gap_at_peak(&run), []);
     }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | never touched, never read, never written, partly used, reserved, capacity | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
-//! | growth, temporary, moved, copies that are never read | time, in accesses |
+//! | growth, temporary, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
 //! | false sharing | accesses in the windows |
 //!
@@ -103,6 +103,8 @@ pub enum Kind {
     Temporary,
     /// Bytes that `realloc` has copied.
     Moved,
+    /// Calls of `realloc` that change nothing.
+    SameSize,
     /// Cache lines that several threads write in different places.
     FalseSharing,
     /// A data structure whose nodes the program waits for; the views add these findings.
@@ -245,7 +247,7 @@ impl Search<'_> {
 
     /// Bytes that are not used, and bytes that are held too long.
     fn memory(&self, site: &Site) -> Vec<Finding> {
-        if !self.profile.run.accesses || site.allocations == 0 {
+        if !self.profile.run.accesses || site.unseen || site.allocations == 0 {
             return Vec::new();
         }
         let n = site.allocations;
@@ -296,7 +298,7 @@ impl Search<'_> {
 
     /// `byte_events` is the sum over chunks of bytes times the events for which nobody used them.
     fn held(&self, site: &Site, byte_events: f64, kind: Kind) -> Option<Finding> {
-        let idle = byte_events / site.requested.max(1) as f64;
+        let idle = byte_events / site.chunk_bytes().max(1) as f64;
         let life = ratio(site.lifetime, site.allocations);
         // A chunk that was never accessed is idle all its life, and another finding.
         let is_used = ratio(site.untouched_chunks, site.allocations) < MOST_CHUNKS;
@@ -346,7 +348,8 @@ impl Search<'_> {
         let grows = site.longest_chain >= GROWTH_STEPS;
         let is_moved = site.moved_bytes >= self.options.min_bytes;
         let moved = format!("{} moved", bytes(site.moved_bytes));
-        let growth = site.reallocs as f64 * CALL_EVENTS + copies;
+        let resized = site.reallocs.saturating_sub(site.same_size);
+        let growth = resized as f64 * CALL_EVENTS + copies;
         if grows && !is_short(growth) {
             let advice = match self.is_rust {
                 true => "`with_capacity`",
@@ -374,6 +377,17 @@ impl Search<'_> {
                 Amount::Bytes(site.moved_bytes),
                 copies,
                 format!("{moved} by `realloc`: ask for the final size first"),
+            ));
+        }
+        if site.same_size >= self.options.min_calls {
+            found.push(of_time(
+                Kind::SameSize,
+                Amount::Allocations(site.same_size),
+                site.same_size as f64 * CALL_EVENTS,
+                format!(
+                    "{} of `realloc` to the size that the chunk has: leave them out",
+                    plural(site.same_size, "call")
+                ),
             ));
         }
         let copies = self.copies(site);

@@ -63,6 +63,11 @@ impl Scores {
     }
 }
 
+/// Whether what the program does with the chunks of a site is seen.
+fn is_seen(profile: &Profile, site: &Site) -> bool {
+    profile.run.accesses && !site.unseen
+}
+
 /// The scores of all sites, in their order.
 #[must_use]
 pub fn scores(profile: &Profile, options: &Options) -> Vec<Scores> {
@@ -71,12 +76,8 @@ pub fn scores(profile: &Profile, options: &Options) -> Vec<Scores> {
     let short = options.short.map(events);
     let of_site = |site: &Site| Scores {
         lifetime: lifetime(&site.groups, threshold, short),
-        usage: profile.run.accesses.then(|| usage(site)).flatten(),
-        useful_lifetime: profile
-            .run
-            .accesses
-            .then(|| useful_lifetime(site))
-            .flatten(),
+        usage: is_seen(profile, site).then(|| usage(site)).flatten(),
+        useful_lifetime: { is_seen(profile, site).then(|| useful_lifetime(site)) }.flatten(),
     };
     profile.sites.iter().map(of_site).collect()
 }
@@ -131,7 +132,7 @@ fn merged(groups: &[Group], threshold: f64) -> Vec<Group> {
 /// the distance from the lowest to the highest. `None` if no byte was asked for.
 #[must_use]
 pub fn usage(site: &Site) -> Option<f64> {
-    (site.requested > 0).then(|| ratio(site.useful_bytes, site.requested).min(1.0))
+    (site.chunk_bytes() > 0).then(|| ratio(site.useful_bytes, site.chunk_bytes()).min(1.0))
 }
 
 /// 003, 4.1.3: `S_ul = (sum of active life / C_l) / |C|`, where the active life of a chunk goes
@@ -298,8 +299,12 @@ pub fn inferences(profile: &Profile, scores: &[Scores]) -> Vec<Inferences> {
         Inferences {
             most_bytes: bytes.is_some_and(|(least, _)| site.peak_usable >= least),
             most_chunks: chunks.is_some_and(|(least, _)| site.allocations >= least),
-            read_only_chunks: site.unwritten_chunks,
-            write_only_chunks: site.unread_chunks,
+            read_only_chunks: if site.unseen {
+                0
+            } else {
+                site.unwritten_chunks
+            },
+            write_only_chunks: if site.unseen { 0 } else { site.unread_chunks },
             longest_run: site.longest_run,
             is_growing,
             patterns: found

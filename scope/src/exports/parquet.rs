@@ -356,6 +356,7 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
         ("reallocs", int(|it| it.reallocs)),
         ("moved_bytes", int(|it| it.moved_bytes)),
         ("temporary", int(|it| it.temporary)),
+        ("unseen", int(|it| u64::from(it.unseen))),
         ("reads", seen(|it| it.reads)),
         ("writes", seen(|it| it.writes)),
         ("touched_bytes", seen(|it| it.touched_bytes)),

@@ -165,7 +165,7 @@ impl<'a> View<'a> {
             .take(rows)
         {
             let touched = match self.profile.run.accesses {
-                true => percent(ratio(sums.touched, sums.requested)),
+                true => percent(ratio(sums.touched, sums.requested).min(1.0)),
                 false => "-".to_owned(),
             };
             let cells = vec![
@@ -299,6 +299,11 @@ impl<'a> View<'a> {
         if run.accesses && self.profile.regions.is_empty() {
             let touched = self.touched_at_peak();
             let _infallible = write!(memory, ", {} touched", bytes(touched));
+            let unseen = self.profile.sites.iter().filter(|site| site.unseen);
+            let unseen = sum(unseen.map(|site| site.at_peak_usable));
+            if ratio(unseen, total.peak_usable) >= UNTOUCHED_PART {
+                let _infallible = write!(memory, ", {} of it not seen", bytes(unseen));
+            }
         }
         let resident = StepFunction::resident(&self.profile.resident).max(0, u64::MAX);
         if resident > 0 {
@@ -376,16 +381,16 @@ impl<'a> View<'a> {
 
     /// Of the process.
     fn touched_at_peak(&self) -> u64 {
-        let curve = &self.profile.curve;
-        let after = curve.partition_point(|point| point.time <= self.profile.total.peak_time);
-        after.checked_sub(1).map_or(0, |i| curve[i].touched)
+        let touched = |site: &Site| site.at_peak_touched;
+        sum(self.profile.sites.iter().map(touched)).min(self.profile.total.peak_usable)
     }
 
     /// The sites that have the bytes which are not touched at the peak.
     fn untouched(&mut self) {
         let peak = self.profile.total.peak_usable;
-        let all = peak.saturating_sub(self.touched_at_peak());
         let gaps = gap_at_peak(self.profile);
+        let all = sum(gaps.iter().map(|gap| gap.allocated - gap.touched));
+        let all = all.min(peak.saturating_sub(self.touched_at_peak()));
         if gaps.is_empty() || ratio(all, peak) < UNTOUCHED_PART {
             return;
         }

@@ -5,7 +5,7 @@ use ccscope::analyses::findings::{self, Kind, findings};
 use ccscope::analyses::scores::{self, Pattern, inferences, scores};
 use tempfile::TempDir;
 
-use super::programs::{CCSCOPE, Run, compile};
+use super::programs::{CCSCOPE, Run, cargo_run_with, compile};
 
 fn profile(options: &[&str], which: &str) -> Profile {
     let folder = TempDir::new().unwrap();
@@ -45,4 +45,63 @@ fn words_of_two_threads_in_a_block_are_false_sharing() {
     // Both threads write the other one, too.
     let other = site_of(&profile, 128);
     assert_eq!(profile.sites[other].shared_chunks, 1);
+}
+
+#[test]
+fn what_is_touched_after_the_peak_was_is_touched_at_the_peak() {
+    let profile = profile(&[], "late");
+    let large = &profile.sites[site_of(&profile, 700_000)];
+    assert_eq!(large.at_peak_touched, 400_000);
+    let touched = profile.sites.iter().map(|site| site.at_peak_touched);
+    assert!((400_000..410_000).contains(&touched.sum::<u64>()));
+}
+
+#[test]
+fn a_chunk_that_threads_use_all_the_run_is_of_use_all_the_run() {
+    let profile = profile(&[], "late");
+    let used = &profile.sites[site_of(&profile, 700)];
+    assert_eq!(used.shared_chunks, 1);
+    let life = used.lifetime as f64;
+    assert!(used.active_ratio > 0.9, "{} of {life}", used.active_ratio);
+    assert!(used.drag < 0.1 * 700.0 * life, "{} of {life}", used.drag);
+}
+
+#[test]
+fn nothing_is_claimed_of_bytes_that_precompiled_code_uses() {
+    let program = cargo_run_with("backtrace", |command| {
+        command.env("RUST_BACKTRACE", "1");
+    });
+    let profile = program.profile;
+    let functions = |site: usize| {
+        let stack = profile.sites[site].stack.iter();
+        stack.map(|&frame| &*profile.frames[frame as usize].function)
+    };
+    let of_backtrace = |site: &usize| functions(*site).any(|it| it.contains("gimli"));
+    let backtrace: Vec<usize> = (0..profile.sites.len()).filter(of_backtrace).collect();
+    assert!(backtrace.len() > 10);
+    for site in backtrace {
+        let stack: Vec<&str> = functions(site).collect();
+        assert!(profile.sites[site].unseen, "{stack:#?}");
+    }
+    let found = findings(&profile, &findings::Options::default());
+    // Calls of the allocator are seen.
+    let told = { found.iter() }.filter(|it| !matches!(it.kind, Kind::Growth | Kind::Moved));
+    let told: Vec<_> = told.map(|it| (it.site, it.kind)).collect();
+    assert_eq!(told, [(site_of(&profile, 5_000_000), Kind::NeverTouched)]);
+}
+
+#[test]
+fn a_realloc_in_place_counts_what_it_adds() {
+    let profile = profile(&[], "resizes");
+    assert!((100_000..110_000).contains(&profile.total.requested));
+    let mut sites = profile.sites.iter();
+    let site = sites.position(|site| site.same_size > 0).unwrap();
+    let of_site = &profile.sites[site];
+    let counts = (of_site.same_size, of_site.requested, of_site.kept_bytes);
+    assert_eq!(counts, (2000, 0, 200_000_000));
+    let found = findings(&profile, &findings::Options::default());
+    let found = found.iter().filter(|it| it.site == site);
+    let found: Vec<_> = found.map(|it| (it.kind, it.sentence.as_str())).collect();
+    let sentence = "2,000 calls of `realloc` to the size that the chunk has: leave them out";
+    assert_eq!(found, [(Kind::SameSize, sentence)]);
 }

@@ -42,7 +42,49 @@ static void *sharing(void *place) {
     return NULL;
 }
 
+// Two threads use the chunk for all the run, and the first does so once more at its end; another
+// is touched only once it is part of the peak.
+static void *using(void *place) {
+    for (int round = 0; round < 300000; round++)
+        ((volatile long *)place)[0] = round;
+    return NULL;
+}
+
+static void late(void) {
+    volatile char *large = malloc(700000);
+    volatile long *used = calloc(1, 700);
+    used[0] = 1;
+    pthread_t threads[2];
+    for (int which = 0; which < 2; which++)
+        pthread_create(&threads[which], NULL, using, (void *)&used[which]);
+    for (int which = 0; which < 2; which++)
+        pthread_join(threads[which], NULL);
+    for (int byte = 0; byte < 400000; byte += 64)
+        large[byte] = 1;
+    (void)used[0];
+    free((void *)used);
+    free((void *)large);
+}
+
+// Asks 2000 times for the size that the chunk has.
+static void resizes(void) {
+    volatile char *text = malloc(100000);
+    for (int round = 0; round < 2000; round++) {
+        text = realloc((void *)text, 100000);
+        text[round] = 1;
+    }
+    free((void *)text);
+}
+
 int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "resizes")) {
+        resizes();
+        return 0;
+    }
+    if (argc > 1 && !strcmp(argv[1], "late")) {
+        late();
+        return 0;
+    }
     if (argc > 1 && !strcmp(argv[1], "patterns")) {
         patterns();
         return 0;

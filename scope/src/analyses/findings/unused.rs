@@ -38,7 +38,7 @@ impl Search<'_> {
                 )
             }
             None => {
-                let touched = ratio(site.touched_bytes, site.requested) * size as f64;
+                let touched = ratio(site.touched_bytes, site.chunk_bytes()) * size as f64;
                 (rounded(touched), rounded(touched))
             }
         };
@@ -121,7 +121,7 @@ impl Search<'_> {
         };
         let freed = |site: &Site| site.groups.iter().map(|it| it.last_freed).max();
         let is_used = |other: &&Site| {
-            let idle = other.drag / other.requested.max(1) as f64;
+            let idle = other.drag / other.chunk_bytes().max(1) as f64;
             let life = ratio(other.lifetime, other.allocations);
             other.reads > 0 && idle < life * 0.1 && freed(other) >= freed(site)
         };

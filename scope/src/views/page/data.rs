@@ -224,7 +224,7 @@ impl<'a> Data<'a> {
     fn sites(&mut self) {
         let sites = &self.profile.sites;
         let columns = &mut self.columns;
-        let numbers: [(&str, Number); 36] = [
+        let numbers: [(&str, Number); 37] = [
             ("type", |it| it.type_id.map_or(0, |id| u64::from(id) + 1)),
             ("allocations", |it| it.allocations),
             ("frees", |it| it.frees),
@@ -263,6 +263,7 @@ impl<'a> Data<'a> {
             ("atPeakTouched", |it| it.at_peak_touched),
             ("atPeakRequested", |it| it.at_peak_requested),
             ("useful", |it| it.useful_bytes),
+            ("unseen", |it| u64::from(it.unseen)),
         ];
         for (name, of) in numbers {
             columns.numbers(&format!("site.{name}"), sites.iter().map(of));

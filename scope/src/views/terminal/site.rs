@@ -145,9 +145,13 @@ impl View<'_> {
                 short_count(site.reads),
                 short_count(site.writes),
                 bytes(site.touched_bytes),
-                bytes(site.requested)
+                bytes(site.chunk_bytes())
             );
             self.labelled("accesses", &text);
+            if site.unseen {
+                let text = "the chunks are of precompiled code, whose accesses are not seen";
+                self.labelled("not seen", text);
+            }
         }
         let inferred = &self.results.inferences[index];
         let pattern = |pattern: &Pattern| match pattern {
