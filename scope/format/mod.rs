@@ -17,7 +17,7 @@ pub mod accesses;
 /// First word of a capture.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
 /// Changes with every change of this module.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Names the Unix socket on which the tool takes captures. A runtime that does not find it
 /// does nothing.
@@ -32,6 +32,9 @@ pub mod layout {
     pub const HEADER: u64 = 0;
     pub const MODULES: u64 = 1 << 20;
     pub const MAX_MODULES: u64 = 4096;
+    /// Cache lines that several threads write: [`Line`](super::Line)s.
+    pub const LINES: u64 = 8 << 20;
+    pub const MAX_LINES: u64 = 4096;
     pub const THREADS: u64 = 16 << 20;
     pub const MAX_THREADS: u64 = 1 << 15;
     pub const NODES: u64 = GIB;
@@ -96,7 +99,7 @@ macro_rules! plain {
 }
 plain!(
     Header, Module, Region, Track, Open, Thread, Node, Site, Chunk, Birth, Group, Drawing, Curve,
-    Point, Window, Dead, u64
+    Point, Window, Dead, Line, u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -441,6 +444,11 @@ pub mod flags {
 
 /// No thread has accessed the chunk.
 pub const NO_THREAD: u16 = u16::MAX;
+/// Of so many stores by threads that did not allocate the chunk the runtime looks at one, for
+/// [`Line`]s.
+pub const LOOKED_AT: u64 = 8;
+/// The chunk's own thread is to tell of its next store; in `Chunk::toucher`.
+pub const WATCHED: u16 = u16::MAX - 1;
 /// Set in `Chunk::toucher` if that thread counts with the guests.
 pub const GUEST: u16 = 1 << 15;
 
@@ -527,6 +535,28 @@ pub struct Dead {
     /// `touched` is the number of bytes.
     pub chunk: Chunk,
     pub freed: u64,
+}
+
+/// A cache line that threads write, as far as their stores were looked at.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    /// 0 for an entry that was never used.
+    pub address: u64,
+    /// Stores after one by another thread to other words of the line; and to the same word.
+    pub turns: u64,
+    pub same: u64,
+    /// Bit `n` is set if thread `n` took part in turns; bit 63 stands for all from 63 on.
+    pub threads: u64,
+    /// Where both stores of the last turn were: the site above, the offset in its chunk in the low
+    /// 32 bits.
+    pub places: [u64; 2],
+    /// The last store: its thread in the low 16 bits, the time when its chunk was allocated above;
+    /// and where it was. Only the runtime needs these and the next.
+    pub last: u64,
+    pub last_place: u64,
+    /// The last store to each word.
+    pub words: [u64; 8],
 }
 
 /// Chunks of a site that were allocated close together: each less than the threshold after
@@ -619,6 +649,8 @@ const _: () = {
             && size_of::<Dead>() == 72
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64
+            && size_of::<Line>() == 128
+            && layout::LINES + layout::MAX_LINES * size_of::<Line>() as u64 <= layout::THREADS
             && size_of::<Region>() == 17 * 8 + 48 * 4 + 8 * region::STEPS + 8
             && size_of::<Open>() == 13 * 8
     );

@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use super::arena::{LOCK, at, chunk, header, site};
 use super::hot::{access, add_one, add64, guests, or64, tally};
 use super::local::{Local, local};
-use super::{copies, maps, regions, shadow, start, windows};
-use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, flags};
+use super::{copies, lines, maps, regions, shadow, start, windows};
+use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, WATCHED, flags};
 
 /// Whether a second thread has been started.
 pub(crate) static MANY: AtomicBool = AtomicBool::new(false);
@@ -95,6 +95,9 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         } else {
             add_one::<WRITE, false>(entry);
         }
+        if !own || (*entry).flags & flags::SHARED != 0 {
+            lines::accessed::<WRITE>(local, entry, address, own);
+        }
         (*entry).last = now;
         if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
@@ -131,9 +134,10 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
                 set_flag(entry, flags::GUESTS);
             }
             // What is shared stays so, and its owner need not come here again as long as its clock
-            // is not behind.
+            // is not behind and no store of it is waited for.
             let is_ahead = now / SLACK != (*entry).last / SLACK;
-            if own || (*entry).flags & flags::SHARED == 0 || is_ahead {
+            let is_watched = (*entry).toucher == WATCHED;
+            if !is_watched && (own || (*entry).flags & flags::SHARED == 0 || is_ahead) {
                 (*entry).toucher = toucher;
             }
         }

@@ -39,6 +39,7 @@ mod groups;
 mod hooks;
 mod hot;
 mod kernel;
+mod lines;
 mod local;
 mod maps;
 #[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]

@@ -6,6 +6,7 @@
 
 mod edges;
 mod heap;
+mod lines;
 mod regions;
 mod windows;
 
@@ -136,6 +137,7 @@ pub fn profile_and_numbers(
         regions,
         chunks,
         windows,
+        lines: lines::read(capture, &site_of)?,
     };
     Ok((
         profile,

@@ -38,6 +38,23 @@ pub struct Profile {
     /// for each time their number doubles; with `--full`, all.
     pub chunks: Vec<Chunk>,
     pub windows: Vec<Window>,
+    /// Cache lines that threads write in different places, those written most first.
+    pub lines: Vec<SharedLine>,
+}
+
+/// A cache line that threads write in turn, in different places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SharedLine {
+    /// Its first byte.
+    pub address: u64,
+    /// Stores that follow another thread's store to another word of the line, and to the same word.
+    /// Of the stores by threads that did not allocate a chunk one in 8 is looked at.
+    pub turns: u64,
+    pub same: u64,
+    /// As [`Site::threads`].
+    pub threads: u64,
+    /// Two places that different threads write: an index of a site, and the offset in its chunk.
+    pub places: [(u32, u32); 2],
 }
 
 /// How the profile came to be.

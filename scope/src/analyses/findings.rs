@@ -9,7 +9,7 @@
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
-//! | false sharing | accesses in the windows |
+//! | false sharing | time, in accesses |
 //!
 //! The memory is what was resident or allocated at most: a heap of 100 kB in a process of 8 MB is
 //! not worth the reader's time, whatever is wrong with it.
@@ -22,8 +22,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::analyses::scores::GROWTH_STEPS;
-use crate::analyses::units::{bytes, count, percent, plural, ratio, rounded, seconds};
-use crate::profile::{Profile, Site};
+use crate::analyses::units::{bytes, count, percent, plural, ratio, rounded, seconds, sum};
+use crate::profile::{Profile, SharedLine, Site};
 
 /// Less of the program's total is not worth a line of the reader's time.
 pub const MIN_SHARE: f64 = 0.01;
@@ -49,6 +49,14 @@ pub const COPY_BYTES: f64 = 16.0;
 pub const SYSTEM_DOUBT: f64 = 0.1;
 /// The unit that caches pass between cores.
 const LINE_BYTES: u64 = 64;
+/// Fewer turns of a line may be chance: memory that is handed over now and then.
+const MIN_TURNS: u64 = 256;
+/// A line that is written in turn in the same place once in so many turns is shared on purpose.
+const MAX_SAME: u64 = 8;
+/// Of so many stores by strangers to a chunk the profiler looks at one.
+const LOOKED_AT: u64 = crate::format::LOOKED_AT;
+/// A line that another core has written last comes in the time of some twenty accesses that hit.
+const TURN_EVENTS: f64 = 20.0;
 
 /// What is reported; the defaults are the constants of this module.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -163,7 +171,6 @@ impl Finding {
     pub fn part(&self) -> String {
         let whole = match self.amount {
             _ if self.is_of_memory() => "memory",
-            Amount::Accesses(_) => "accesses",
             _ => "the time",
         };
         format!("{} of {whole}", percent(self.share))
@@ -363,7 +370,7 @@ impl Search<'_> {
             };
             found.push(of_time(
                 Kind::Growth,
-                Amount::Allocations(site.reallocs),
+                Amount::Allocations(resized),
                 growth,
                 format!(
                     "grown {times} times{moved}: {advice}, up to {}",
@@ -420,78 +427,51 @@ pub(crate) fn seconds_per_event(profile: &Profile, site: &Site) -> f64 {
     (profile.seconds(end) - profile.seconds(start)) / (end - start) as f64
 }
 
-/// Who wrote a line of memory in the windows.
-#[derive(Default)]
-struct Line {
-    /// Threads, and a bit for each byte that they wrote.
-    written: HashMap<u32, u64>,
-    /// How often another thread wrote than before.
-    turns: u64,
-    last: Option<u32>,
-    accesses: HashMap<u32, u64>,
-}
-
-/// Lines that threads write in turn, no two of them the same byte. A line that goes from one thread
-/// to another once is handed over, not shared: there must be two turns.
+/// Lines that threads write in turn in different places, by site. What they also write in the same
+/// place they share on purpose: of such lines nothing is said.
 fn false_sharing(profile: &Profile) -> Vec<Finding> {
-    let mut windows: Vec<_> = profile.windows.iter().collect();
-    windows.sort_by_key(|window| window.time);
-    let mut lines: HashMap<u64, Line> = HashMap::new();
-    let mut total = 0u64;
-    for window in windows {
-        for access in window
-            .accesses
-            .iter()
-            .filter(|access| access.site != u32::MAX)
-        {
-            total += 1;
-            let line = lines.entry(access.address / LINE_BYTES).or_default();
-            *line.accesses.entry(access.site).or_default() += 1;
-            if !access.write {
-                continue;
-            }
-            let from = access.address % LINE_BYTES;
-            let bytes = u64::from(access.size).clamp(1, LINE_BYTES - from);
-            *line.written.entry(window.thread).or_default() |= (u64::MAX >> (64 - bytes)) << from;
-            if line.last.is_some_and(|last| last != window.thread) {
-                line.turns += 1;
-            }
-            line.last = Some(window.thread);
+    let all = profile
+        .total
+        .heap_reads
+        .saturating_add(profile.total.heap_writes);
+    let mut sites: HashMap<[u32; 2], Vec<&SharedLine>> = HashMap::new();
+    for line in &profile.lines {
+        if line.turns / MAX_SAME >= line.same && line.turns >= MIN_TURNS {
+            let places = line.places.map(|(site, _)| site);
+            sites.entry(places).or_default().push(line);
         }
     }
-    let is_shared = |line: &&Line| {
-        let together = line.written.values().fold(0, |all, bytes| all | bytes);
-        let apart: u32 = line.written.values().map(|bytes| bytes.count_ones()).sum();
-        line.written.len() > 1 && line.turns > 1 && apart == together.count_ones()
-    };
-    // Lines, accesses and the most threads, by site.
-    let mut sites: HashMap<u32, (u64, u64, usize)> = HashMap::new();
-    for line in lines.values().filter(is_shared) {
-        for (&site, &accesses) in &line.accesses {
-            let sum = sites.entry(site).or_default();
-            *sum = (sum.0 + 1, sum.1 + accesses, sum.2.max(line.written.len()));
-        }
-    }
-    let of_site = |(site, (lines, accesses, threads)): (u32, (u64, u64, usize))| {
-        let site = usize::try_from(site)
-            .ok()
-            .filter(|&site| site < profile.sites.len())?;
-        let blocks = match lines {
-            1 => "in one cache block".to_owned(),
-            _ => format!("in each of {} cache blocks", count(lines)),
+    let mut found = Vec::new();
+    for ([site, other], lines) in sites {
+        let threads = lines.iter().map(|line| line.threads.count_ones()).max();
+        let turns = sum(lines.iter().map(|line| line.turns)).saturating_mul(LOOKED_AT);
+        let [(_, first), (_, second)] = lines[0].places;
+        let at_least = count(turns.min(all));
+        let which = match lines.len() {
+            1 => "one cache line".to_owned(),
+            n => format!("{} cache lines", count(n as u64)),
         };
-        Some(Finding {
-            site,
-            kind: Kind::FalseSharing,
-            sentence: format!(
-                "shared by {threads} threads {blocks}: give each thread {LINE_BYTES} bytes of \
-                 its own"
+        let places = match site == other {
+            true => format!("bytes {first} and {second}"),
+            false => format!(
+                "byte {first}, and byte {second} of #{}",
+                u64::from(other) + 1
             ),
-            amount: Amount::Accesses(accesses),
-            share: ratio(accesses, total),
-        })
-    };
-    let mut found: Vec<Finding> = sites.into_iter().filter_map(of_site).collect();
+        };
+        let sentence = format!(
+            "{} threads write {which} in turn, some {at_least} times ({places}): give each \
+             thread {LINE_BYTES} bytes of its own",
+            threads.unwrap_or(2)
+        );
+        found.push(Finding {
+            site: site as usize,
+            kind: Kind::FalseSharing,
+            sentence,
+            amount: Amount::Accesses(turns.min(all)),
+            // Each takes as long as a call of the allocator, and more.
+            share: (turns as f64 * TURN_EVENTS / profile.run.end.max(1) as f64).min(1.0),
+        });
+    }
     found.sort_by_key(|finding| finding.site);
     found
 }

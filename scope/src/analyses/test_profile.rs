@@ -263,6 +263,7 @@ pub(crate) fn profile() -> Profile {
         regions: Vec::new(),
         mappings: Vec::new(),
         pages: Vec::new(),
+        lines: Vec::new(),
         edges: vec![Edge {
             from: 3,
             offset: 8,

@@ -153,6 +153,7 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         regions: Vec::new(),
         mappings: Vec::new(),
         pages: Vec::new(),
+        lines: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

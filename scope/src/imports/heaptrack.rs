@@ -440,6 +440,7 @@ impl File {
             regions: Vec::new(),
             mappings: Vec::new(),
             pages: Vec::new(),
+            lines: Vec::new(),
             edges: Vec::new(),
             chunks: Vec::new(),
             windows: Vec::new(),

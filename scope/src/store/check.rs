@@ -29,13 +29,14 @@ pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
         }
     }
     pages(profile)?;
-    match profile
-        .edges
-        .iter()
-        .all(|edge| there(edge.from) && there(edge.to))
-    {
+    let mut edges = profile.edges.iter();
+    if !edges.all(|edge| there(edge.from) && there(edge.to)) {
+        return Err("an edge is of a site that is not there");
+    }
+    let mut places = profile.lines.iter().flat_map(|line| line.places);
+    match places.all(|(site, _)| there(site)) {
         true => Ok(()),
-        false => Err("an edge is of a site that is not there"),
+        false => Err("a line is of a site that is not there"),
     }
 }
 

@@ -128,6 +128,7 @@ impl<R: Read + Seek> Reader<R> {
             regions: self.all(Kind::REGIONS)?,
             mappings: self.all(Kind::MAPPINGS)?,
             pages: self.pages()?,
+            lines: self.all(Kind::LINES)?,
             chunks: Vec::new(),
             windows: Vec::new(),
         };

@@ -5,7 +5,7 @@ use crate::Error;
 /// The first byte is no text, so that nobody takes the file for some.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ccscope";
 /// Changes with every change of what a section holds.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes of the file's header.
 pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a section's header.
@@ -37,6 +37,7 @@ impl Kind {
     pub(super) const REGIONS: Kind = Kind(12);
     pub(super) const MAPPINGS: Kind = Kind(13);
     pub(super) const PAGES: Kind = Kind(14);
+    pub(super) const LINES: Kind = Kind(15);
     /// The last section; its number of items is the number of sections before.
     pub(super) const END: Kind = Kind(u32::MAX);
 }

@@ -96,6 +96,7 @@ fn write_with(
         PageUse { page, ..*it }
     });
     sections.items(Kind::PAGES, pages)?;
+    sections.items(Kind::LINES, &profile.lines)?;
     let parts = profile.windows.iter().flat_map(|window| {
         // A burst without accesses has a part, too.
         let rest = window

@@ -109,6 +109,7 @@ pub(crate) fn profile(sites: usize) -> Profile {
         regions: Vec::new(),
         mappings: Vec::new(),
         pages: Vec::new(),
+        lines: Vec::new(),
         edges: (0..100)
             .map(|i| Edge {
                 from: i,

@@ -292,48 +292,44 @@ fn options_change_what_is_reported() {
     assert_eq!(kinds, [Kind::LateFree]);
 }
 
-/// Windows in which threads write `offset`s of a line at 0x1000, in turn.
-fn written(writes: &[(u32, u64)]) -> Vec<String> {
-    let mut run = profile();
-    let sites = run.sites.len();
-    run.sites
-        .iter_mut()
-        .for_each(|site| *site = Site::default());
-    assert_eq!(sites, 4);
-    for (time, &(thread, offset)) in (1..).zip(writes) {
-        let mut write = access(0x1000 + offset, 2, 0);
-        write.write = true;
-        // And as many accesses elsewhere.
-        let read = access(0x9000, 1, 0);
-        run.windows.push(window(time, thread, vec![write, read]));
-    }
-    found(&run)
-        .into_iter()
-        .map(|(site, _, text)| format!("{site}: {text}"))
-        .collect()
-}
-
 #[test]
-fn false_sharing_is_seen_in_windows() {
-    let sentence = |n| {
-        format!("2: shared by {n} threads in one cache block: give each thread 64 bytes of its own")
+fn lines_that_threads_write_in_turn_are_false_sharing() {
+    let line = SharedLine {
+        address: 0x1000,
+        turns: 1 << 20,
+        same: 0,
+        threads: 0b110,
+        places: [(2, 0), (2, 8)],
     };
-    assert_eq!(written(&[(0, 0), (1, 8), (0, 0)]), [sentence(2)]);
-    assert_eq!(written(&[(0, 0), (1, 8), (2, 16), (3, 24)]), [sentence(4)]);
-    // Handed over once; the same bytes; different lines; one thread.
+    let said = |lines: Vec<SharedLine>| {
+        let mut run = profile();
+        run.sites.iter_mut().for_each(|it| *it = Site::default());
+        run.total.heap_writes = 1 << 30;
+        run.lines = lines;
+        let found = found(&run).into_iter();
+        found
+            .map(|(site, _, text)| format!("{site}: {text}"))
+            .collect::<Vec<_>>()
+    };
+    let sentence = "3 threads write one cache line in turn, some 8,388,608 times \
+                    (bytes 0 and 8): give each thread 64 bytes of its own";
     assert_eq!(
-        written(&[(0, 0), (0, 0), (1, 8), (1, 8)]),
-        Vec::<String>::new()
+        said(vec![line]),
+        [format!("2: {}", sentence.replacen('3', "2", 1))]
     );
-    assert_eq!(
-        written(&[(0, 0), (1, 0), (0, 0), (1, 0)]),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        written(&[(0, 0), (1, 64), (0, 0), (1, 64)]),
-        Vec::<String>::new()
-    );
-    assert_eq!(written(&[(0, 0), (0, 8), (0, 16)]), Vec::<String>::new());
+    // Two objects.
+    let two = said(vec![SharedLine {
+        places: [(1, 0), (2, 8)],
+        ..line
+    }]);
+    assert!(two[0].contains("(byte 0, and byte 8 of #3)"), "{two:?}");
+    // The same word, too; and a line that was handed over now and then.
+    let same = SharedLine {
+        same: 1 << 18,
+        ..line
+    };
+    let few = SharedLine { turns: 100, ..line };
+    assert_eq!(said(vec![same, few]), Vec::<String>::new());
 }
 
 /// Numbers that no run has must not stop the tool.

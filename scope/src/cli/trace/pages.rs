@@ -133,6 +133,7 @@ impl Recording {
             pages,
             chunks: Vec::new(),
             windows: Vec::new(),
+            lines: Vec::new(),
         };
         profile.save(self.path)
     }
