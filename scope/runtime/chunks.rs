@@ -57,10 +57,10 @@ pub(crate) unsafe fn allocated(
     new: &Allocation<'_>,
     mut from: Option<Detached>,
 ) -> u32 {
-    let hash = if new.site == 0 {
+    let hash = if new.site == 0 && new.kept.hash == 0 {
         stacks::hash(new.stack)
     } else {
-        0
+        new.kept.hash
     };
     LOCK.with(|| {
         // SAFETY: by the lock and the caller's promise.
@@ -85,7 +85,8 @@ pub(crate) unsafe fn allocated(
                 return UNKNOWN;
             }
             let id = if new.site == 0 {
-                books.stacks.site(new.stack, hash)
+                let nodes = new.nodes.map(|nodes| (nodes, new.kept.frames));
+                books.stacks.site(new.stack, hash, nodes)
             } else {
                 new.site
             };

@@ -14,7 +14,7 @@ use super::local::{Local, local};
 use super::real::{Real, early};
 use super::stacks::{self, Room, UNKNOWN};
 use super::sums::{Allocation, Detached};
-use super::unwind::Stack;
+use super::unwind::{Kept, Stack};
 use super::{regions, start, sys, threads, unwind};
 
 macro_rules! real {
@@ -201,13 +201,20 @@ fn record(
             usable: usable.max(size as u64),
             site: UNKNOWN,
             stack: &[],
+            kept: Kept::default(),
+            nodes: None,
         };
         // Without sites nobody asks for the stack.
         if !options.stacks || !options.sites {
             chunks::allocated(local, &new, from);
             return;
         }
-        let Some(Room { memo, frames }) = stacks::room(local) else {
+        let Some(Room {
+            memo,
+            frames,
+            nodes,
+        }) = stacks::room(local)
+        else {
             record_walked(local, &new, from);
             return;
         };
@@ -216,8 +223,11 @@ fn record(
                 new.site = site;
                 chunks::allocated(local, &new, from);
             }
-            Stack::Walked { len, note, .. } => {
-                (new.site, new.stack) = (0, &frames[..len]);
+            Stack::Walked {
+                len, kept, note, ..
+            } => {
+                (new.site, new.stack, new.kept) = (0, &frames[..len], kept);
+                new.nodes = Some(nodes);
                 let site = chunks::allocated(local, &new, from);
                 if let Some(note) = note {
                     *note = site;

@@ -4,9 +4,11 @@
 //! leads back to it, so that a recursive program has few stacks. A small cache in front, by the
 //! hash of the whole stack, answers most lookups with one comparison.
 
+use core::cell::Cell;
+
 use super::arena::{BASE, LOCK, at, give, header, node, site, take};
 use super::local::Local;
-use super::unwind::Memo;
+use super::unwind::{self, Memo};
 use crate::format::{Node, Site, layout};
 
 /// Where the tables are, as offsets into the capture; 0 before the first stack.
@@ -24,12 +26,8 @@ pub(crate) const UNKNOWN: u32 = 1;
 
 /// Hash of a stack, computed before the lock is taken.
 pub(crate) fn hash(stack: &[u64]) -> u64 {
-    let mut hash = 0x9E37_79B9_7F4A_7C15_u64;
-    for pc in stack {
-        hash = (hash ^ pc).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
-        hash ^= hash >> 29;
-    }
-    hash | 1
+    let addresses = stack.iter().rev();
+    addresses.fold(unwind::EMPTY, |hash, &pc| unwind::add_to_hash(hash, pc)) | 1
 }
 
 impl Stacks {
@@ -39,12 +37,19 @@ impl Stacks {
         cache: 0,
     };
 
-    /// Number of the site with this stack, innermost frame first; made if there is none.
+    /// Number of the site with this stack, innermost frame first; made if there is none. `nodes` are
+    /// those of the last stack of which as many frames as is said are the same.
     ///
     /// # Safety
     ///
     /// The caller holds the lock and the capture is mapped.
-    pub(crate) unsafe fn site(&mut self, stack: &[u64], hash: u64) -> u32 {
+    pub(crate) unsafe fn site(
+        &mut self,
+        stack: &[u64],
+        hash: u64,
+        nodes: Option<(&Nodes, usize)>,
+    ) -> u32 {
+        let kept = nodes.map_or(0, |(nodes, kept)| nodes.keep(kept));
         // SAFETY: by the lock, tables and entries are ours; numbers are of entries that were made.
         unsafe {
             if self.cache == 0 {
@@ -60,11 +65,17 @@ impl Stacks {
             if (*entry).0 == hash {
                 return (*entry).1;
             }
-            let mut path = 0;
-            for &pc in stack.iter().rev() {
+            let mut path = match (nodes, kept.checked_sub(1)) {
+                (Some((nodes, _)), Some(last)) => nodes.of[last].get(),
+                _ => 0,
+            };
+            for (depth, &pc) in stack.iter().rev().enumerate().skip(kept) {
                 path = self.step(path, pc);
                 if path == 0 {
                     return UNKNOWN;
+                }
+                if let Some((nodes, _)) = nodes {
+                    nodes.add(depth, path);
                 }
             }
             if path == 0 {
@@ -186,16 +197,41 @@ pub(crate) unsafe fn new_site(path: u32) -> u32 {
 /// Frames of a stack that are kept; the outermost of deeper ones are cut off.
 pub(crate) const MAX_FRAMES: usize = 256;
 
+/// Nodes of a thread's last stack, from the outermost frame on. A recursive stack has as many, in
+/// circles.
+#[repr(C)]
+pub(crate) struct Nodes {
+    len: Cell<usize>,
+    of: [Cell<u32>; MAX_FRAMES],
+}
+
+impl Nodes {
+    /// Keeps `frames` of them, if there are as many; returns how many.
+    fn keep(&self, frames: usize) -> usize {
+        let kept = self.len.get().min(frames);
+        self.len.set(kept);
+        kept
+    }
+
+    fn add(&self, depth: usize, node: u32) {
+        if let Some(entry) = self.of.get(depth) {
+            entry.set(node);
+            self.len.set(depth + 1);
+        }
+    }
+}
+
 /// What a thread needs for its call stacks. All zeros is a room without any.
 #[repr(C)]
 pub(crate) struct Room {
     pub(crate) memo: Memo,
     /// Where a call stack is put; used while the thread is busy.
     pub(crate) frames: [u64; MAX_FRAMES],
+    pub(crate) nodes: Nodes,
 }
 
 // The heap of a capture gives powers of two.
-const _: () = assert!(size_of::<Room>() <= 1 << 17);
+const _: () = assert!(size_of::<Room>() <= 1 << 18);
 
 /// The calling thread's room, if there is memory for it and the thread does not end.
 ///

@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::arena::{at, header, site, thread};
 use super::maps::touched_bytes;
+use super::stacks::Nodes;
+use super::unwind::Kept;
 use super::{curves, groups, start, sys};
 use crate::format::{Chunk, Dead, Site, Thread, flags, layout};
 
@@ -21,6 +23,9 @@ pub(crate) struct Allocation<'a> {
     pub(crate) site: u32,
     /// Return addresses, innermost first.
     pub(crate) stack: &'a [u64],
+    pub(crate) kept: Kept,
+    /// Nodes of the thread's last stack, for `kept`.
+    pub(crate) nodes: Option<&'a Nodes>,
 }
 
 /// A chunk that `realloc` has taken out of the books until it knows the outcome.

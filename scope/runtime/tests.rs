@@ -8,6 +8,7 @@ use super::chunks;
 use super::hot::access;
 use super::local::local;
 use super::sums::Allocation;
+use super::unwind::Kept;
 use super::{maps, shadow, start};
 use crate::format::accesses::Coder;
 use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags, layout};
@@ -32,6 +33,8 @@ fn allocate(at: u64, size: u64, stack: &[u64]) {
         usable: size.next_multiple_of(16),
         site: 0,
         stack,
+        kept: Kept::default(),
+        nodes: None,
     };
     // SAFETY: the capture is mapped, and the address is nobody else's.
     unsafe { chunks::allocated(local(), &new, None) };
@@ -362,6 +365,8 @@ fn realloc_carries_content_over() {
         usable: 2048,
         site: 0,
         stack: &[2],
+        kept: Kept::default(),
+        nodes: None,
     };
     // SAFETY: the capture is mapped, and the addresses are nobody else's.
     unsafe {

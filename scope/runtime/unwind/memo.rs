@@ -7,6 +7,7 @@
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Frame;
+use super::path::Path;
 
 /// Words that a walk may depend on to be remembered.
 const WORDS: usize = 45;
@@ -22,7 +23,11 @@ pub(crate) struct Memo {
     sets: [[Entry; WAYS]; SETS],
     /// Walks that were not found, of which each takes the next way.
     misses: usize,
+    path: Path,
 }
+
+/// Where a walk can be kept.
+pub(super) type Vacant<'m> = (&'m mut Entry, &'m mut Path);
 
 /// A walk. Its registers are those that it began with.
 #[repr(C)]
@@ -41,6 +46,10 @@ pub(super) struct Entry {
     words: [u64; WORDS],
 }
 
+pub(super) fn generation() -> u32 {
+    GENERATION.load(Relaxed)
+}
+
 /// Unwind information may have changed: no walk is remembered.
 pub(super) fn forget() {
     GENERATION.fetch_add(1, Relaxed);
@@ -50,14 +59,14 @@ impl Memo {
     /// What the caller has noted for the stack that begins with `frame`; else what to keep a walk
     /// in.
     #[inline(always)]
-    pub(super) fn find(&mut self, frame: Frame) -> Result<u32, &mut Entry> {
+    pub(super) fn find(&mut self, frame: Frame) -> Result<u32, Vacant<'_>> {
         let mixed = (frame.ip ^ frame.sp.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let set = &mut self.sets[(mixed >> 32) as usize % SETS];
         if let Some(way) = (0..WAYS).find(|&way| set[way].is_of(frame)) {
             return Ok(set[way].value);
         }
         self.misses += 1;
-        Err(&mut set[self.misses % WAYS])
+        Err((&mut set[self.misses % WAYS], &mut self.path))
     }
 }
 
@@ -151,6 +160,22 @@ impl<'m> Trail<'m> {
             Source::Noted => {}
         }
         self.bp = Source::Noted;
+    }
+
+    /// A frame with `bp` was left: by `bp` or not, by the return address that lies at a place, and
+    /// with the frame pointer that was saved at another, if it is not 0.
+    #[inline(always)]
+    pub(super) fn step(&mut self, bp: u64, by_bp: bool, [ip_at, ip]: [u64; 2], bp_at: u64) {
+        if self.entry.is_none() {
+            return;
+        }
+        if by_bp {
+            self.used(bp);
+        }
+        self.word(ip_at, ip);
+        if bp_at != 0 {
+            self.saved(bp_at);
+        }
     }
 
     /// The walk depends on something else, too.

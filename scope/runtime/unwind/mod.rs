@@ -12,6 +12,7 @@ mod cfi;
 mod memo;
 mod memory;
 mod modules;
+mod path;
 #[cfg(test)]
 mod tests;
 
@@ -21,12 +22,15 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use cfi::Rule;
 pub(crate) use memo::Memo;
-use memo::{Entry, Trail};
+use memo::{Trail, Vacant};
 use memory::Reader;
 pub(crate) use modules::Report;
+use path::Course;
+pub(crate) use path::{EMPTY, Kept, add_to_hash};
 
 /// Registers of a frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub(crate) struct Frame {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
@@ -44,6 +48,8 @@ pub(crate) enum Stack<'m> {
         len: usize,
         /// Outermost frames were left out because there was no room.
         is_cut: bool,
+        /// What of it is known.
+        kept: Kept,
         /// Where to note what the same stack is known by from now on.
         note: Option<&'m mut u32>,
     },
@@ -82,7 +88,7 @@ pub(crate) fn stack<'m>(
     let frame = Frame { ip, sp, bp };
     let entry = match memo.map(|memo| memo.find(frame)) {
         Some(Ok(value)) => return Stack::Known(value),
-        Some(Err(entry)) => Some(entry),
+        Some(Err(vacant)) => Some(vacant),
         None => None,
     };
     let result = walk(frame, own, into, entry, report);
@@ -126,6 +132,7 @@ struct Walk<'m> {
     reader: Reader,
     jumps: u32,
     trail: Trail<'m>,
+    course: Course<'m>,
     report: Report,
 }
 
@@ -134,16 +141,18 @@ fn walk<'m>(
     frame: Frame,
     own: [u64; 2],
     into: &mut [u64],
-    entry: Option<&'m mut Entry>,
+    vacant: Option<Vacant<'m>>,
     report: Report,
 ) -> Stack<'m> {
     let reader = Reader::new(frame.sp, own);
+    let (entry, path) = vacant.map_or((None, None), |(entry, path)| (Some(entry), Some(path)));
     let mut walk = Walk {
         frame,
         returns: false,
         trail: Trail::new(entry, frame, reader.len()),
         reader,
         jumps: 0,
+        course: Course::new(path),
         report,
     };
     // Most frames are done by `common_step`, with the registers at hand.
@@ -154,6 +163,27 @@ fn walk<'m>(
     } = frame;
     let (mut len, mut is_cut) = (0, true);
     for _ in 0..=into.len() + MAX_OWN {
+        let mut was_full = false;
+        let each = |ip| {
+            match into.get_mut(len) {
+                Some(entry) => *entry = ip,
+                None => was_full = true,
+            }
+            len += usize::from(!was_full);
+            !was_full
+        };
+        let Walk {
+            course,
+            reader,
+            trail,
+            ..
+        } = &mut walk;
+        if let Some(frame) = course.run(reader, trail, each) {
+            Frame { ip, sp, bp } = frame;
+        }
+        if was_full {
+            break;
+        }
         if let Some(caller) = walk.common_step(ip, sp, bp) {
             (ip, sp, bp) = caller;
         } else {
@@ -169,7 +199,9 @@ fn walk<'m>(
             is_cut = false;
             break;
         }
-        if modules::is_own(ip) {
+        let is_own = modules::is_own(ip);
+        walk.course.arrives(Frame { ip, sp, bp }, is_own);
+        if is_own {
             continue;
         }
         let Some(entry) = into.get_mut(len) else {
@@ -182,6 +214,7 @@ fn walk<'m>(
     Stack::Walked {
         len,
         is_cut,
+        kept: walk.course.end(is_cut),
         note: walk.trail.end(),
     }
 }
@@ -205,13 +238,12 @@ impl Walk<'_> {
             0 => bp,
             _ => self.reader.word_of_window(cfa.wrapping_add_signed(bp_at))?,
         };
-        if by_bp {
-            self.trail.used(bp);
-        }
-        self.trail.word(cfa.wrapping_sub(8), ip);
-        if bp_at != 0 {
-            self.trail.saved(cfa.wrapping_add_signed(bp_at));
-        }
+        let (ip_at, bp_at) = match bp_at {
+            0 => (cfa.wrapping_sub(8), 0),
+            _ => (cfa.wrapping_sub(8), cfa.wrapping_add_signed(bp_at)),
+        };
+        self.trail.step(bp, by_bp, [ip_at, ip], bp_at);
+        self.course.leaves(ip_at, bp_at, by_bp);
         Some((ip, cfa, saved))
     }
 
@@ -253,8 +285,13 @@ impl Walk<'_> {
         if cfa.wrapping_sub(sp).wrapping_sub(1) >= NEAR {
             self.jump()?;
         }
-        let ip = self.reader.word(cfa.wrapping_sub(8))?;
-        self.trail.word(cfa.wrapping_sub(8), ip);
+        let ip_at = cfa.wrapping_sub(8);
+        let ip = self.reader.word(ip_at)?;
+        self.trail.word(ip_at, ip);
+        if let Rule::Sp { .. } | Rule::Bp { .. } = rule {
+            let by_bp = matches!(rule, Rule::Bp { .. });
+            self.course.leaves(ip_at, bp_at.unwrap_or(0), by_bp);
+        }
         let bp = match bp_at {
             Some(at) => {
                 self.trail.saved(at);
@@ -288,6 +325,7 @@ impl Walk<'_> {
     #[cold]
     fn step_by_frame_pointer(&mut self, pc: u64) -> Option<()> {
         self.trail.give_up();
+        self.course.give_up();
         let Frame { sp, bp, .. } = self.frame;
         if bp.wrapping_sub(sp) >= MAX_FRAME {
             return None;
@@ -311,6 +349,7 @@ impl Walk<'_> {
     /// Counts a step that need not lead up the same stack, so that a walk in circles ends.
     fn jump(&mut self) -> Option<()> {
         self.trail.give_up();
+        self.course.give_up();
         self.jumps += 1;
         (self.jumps <= MAX_JUMPS).then_some(())
     }

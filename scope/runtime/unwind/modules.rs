@@ -124,6 +124,11 @@ pub(super) fn report_again(report: Report) {
     }
 }
 
+/// Whether [`tell_apart`] may change addresses.
+pub(super) fn in_turn() -> bool {
+    IN_TURN.load(Relaxed)
+}
+
 /// Puts the number of the module above return addresses in one that has the place of another.
 pub(super) fn tell_apart(frames: &mut [u64]) {
     if !IN_TURN.load(Relaxed) {

@@ -54,6 +54,8 @@ fn report(start: u64, end: u64, bias: u64, path: &[u8]) {
 struct Known {
     memo: Memo,
     stacks: Vec<Vec<u64>>,
+    /// The last one that was walked.
+    last: Vec<u64>,
 }
 
 thread_local! {
@@ -62,6 +64,8 @@ thread_local! {
 
 /// Stacks that a memo knew.
 static HITS: AtomicUsize = AtomicUsize::new(0);
+/// Frames that were known of the stack before.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// Walks by the rules' cold and warm way and asks the memo, and asserts that all find what the
 /// other unwinder finds. Returns the depth.
@@ -79,6 +83,7 @@ fn compare() -> usize {
         let place = new.as_mut_ptr();
         (&raw mut (*place).memo).write_bytes(0, 1);
         (&raw mut (*place).stacks).write(Vec::new());
+        (&raw mut (*place).last).write(Vec::new());
         new.assume_init()
     });
     for with_memo in [false, true, true] {
@@ -88,7 +93,21 @@ fn compare() -> usize {
                 assert_eq!(known.stacks[number as usize - 1], expected);
                 HITS.fetch_add(1, Ordering::Relaxed);
             }
-            Stack::Walked { len, is_cut, note } => {
+            Stack::Walked {
+                len,
+                is_cut,
+                kept,
+                note,
+            } => {
+                if kept.hash != 0 {
+                    assert_eq!(kept.hash, crate::runtime::stacks::hash(&ours[..len]));
+                    let outer = |stack: &[u64]| stack[stack.len() - kept.frames..].to_vec();
+                    assert_eq!(outer(&known.last), outer(&ours[..len]));
+                    KEPT.fetch_add(kept.frames, Ordering::Relaxed);
+                }
+                if with_memo {
+                    known.last = ours[..len].to_vec();
+                }
                 ours.iter_mut().for_each(without_number);
                 assert_eq!(&ours[..len], expected);
                 assert!(!is_cut);
@@ -365,6 +384,7 @@ fn stacks_are_those_of_the_other_unwinder() {
         .rng(Gen::new(24))
         .quickcheck(property);
     assert!(HITS.load(Ordering::Relaxed) >= 50);
+    assert!(KEPT.load(Ordering::Relaxed) >= 100);
 }
 
 #[test]
