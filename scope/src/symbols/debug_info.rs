@@ -16,7 +16,7 @@ pub(crate) type Entry<'d> = gimli::DebuggingInformationEntry<Slice<'d>>;
 /// Calls `visit` for each unit in the file at `path`, until it returns false.
 pub(crate) fn each_unit(
     path: &Path,
-    mut visit: impl FnMut(&Dwarf<'_>, &Unit<'_>) -> gimli::Result<bool>,
+    mut visit: impl for<'d> FnMut(&Dwarf<'d>, &Unit<'d>) -> gimli::Result<bool>,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let file = File::open(path)?;
     // SAFETY: nobody is expected to change the executable meanwhile; whoever does ends this
@@ -24,7 +24,18 @@ pub(crate) fn each_unit(
     let map = unsafe { memmap2::Mmap::map(&file) }?;
     let object = object::File::parse(&*map)?;
     let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
-        let section = object.section_by_name(id.name());
+        // To decompress the others takes as much time and memory again.
+        let is_read = matches!(
+            id,
+            gimli::SectionId::DebugAbbrev
+                | gimli::SectionId::DebugAddr
+                | gimli::SectionId::DebugInfo
+                | gimli::SectionId::DebugLine
+                | gimli::SectionId::DebugLineStr
+                | gimli::SectionId::DebugStr
+                | gimli::SectionId::DebugStrOffsets
+        );
+        let section = is_read.then(|| object.section_by_name(id.name())).flatten();
         section.map_or(Ok(Cow::Borrowed(&[][..])), |section| {
             section.uncompressed_data()
         })
@@ -55,4 +66,15 @@ pub(crate) fn text(
 ) -> Option<String> {
     let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
     Some(text.to_string_lossy().into_owned())
+}
+
+/// The same where most are only looked at.
+pub(crate) fn borrowed<'d>(
+    dwarf: &Dwarf<'d>,
+    unit: &Unit<'d>,
+    entry: &Entry<'d>,
+    name: gimli::DwAt,
+) -> Option<Cow<'d, str>> {
+    let text = dwarf.attr_string(unit, entry.attr_value(name)?).ok()?;
+    Some(String::from_utf8_lossy(text.slice()))
 }

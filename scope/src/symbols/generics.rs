@@ -51,12 +51,37 @@ pub(crate) fn bracket(text: &str) -> Option<(&str, &str)> {
 /// The name without default arguments, as two writers of the same type would agree on.
 pub(crate) fn normal(text: &str) -> String {
     let mut out = text.to_owned();
+    // Most names are of no such type, and there are millions.
+    if !text.contains(',') {
+        return out;
+    }
     for default in DEFAULTS {
-        out = out
-            .replace(&format!(", {default}"), "")
-            .replace(&format!(",{default}"), "");
+        if out.contains(default) {
+            out = out
+                .replace(&format!(", {default}"), "")
+                .replace(&format!(",{default}"), "");
+        }
     }
     out
+}
+
+/// The name without what is around it and without arguments: `Vec` of `alloc::vec::Vec<u8>`.
+pub(crate) fn last_part(name: &str) -> &str {
+    let bytes = name.as_bytes();
+    let (mut depth, mut end) = (0, name.len());
+    for at in (0..name.len()).rev() {
+        match bytes[at] {
+            b'>' if at > 0 && bytes[at - 1] == b'-' => {}
+            b'>' | b')' | b']' | b'}' => depth += 1,
+            b'<' | b'(' | b'[' | b'{' => {
+                depth -= 1;
+                end = if depth == 0 { at } else { end };
+            }
+            b':' if depth == 0 => return name.get(at + 1..end).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    name.get(..end).unwrap_or_default()
 }
 
 /// `A` and `B` of `function<A, B>`.
@@ -84,6 +109,21 @@ pub(crate) fn with_arguments(function: &str, arguments: &[(String, String)]) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn last_parts_do_not_depend_on_what_is_around() {
+        for (name, last) in [
+            ("Vec<a::B, alloc::alloc::Global>", "Vec"),
+            ("{closure_env#0}<a::B>", ""),
+            ("dyn a::Any", "Any"),
+            ("Option<fn(a::B) -> a::C>", "Option"),
+            ("Node", "Node"),
+        ] {
+            assert_eq!(last_part(name), last);
+            assert_eq!(last_part(&format!("a::{{impl#0}}::{name}")), last);
+            assert_eq!(last_part(&normal(name)), last);
+        }
+    }
 
     #[test]
     fn older_symbols_get_arguments() {

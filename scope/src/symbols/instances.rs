@@ -4,6 +4,7 @@
 //! In debug information, the function of such a symbol is called `push<u32, alloc::alloc::Global>`,
 //! and has template parameters `T` and `A`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -30,8 +31,9 @@ pub(super) fn read(path: &Path) -> Result<Instances, Box<dyn std::error::Error>>
             if entry.tag() != dw::DW_TAG_subprogram {
                 continue;
             }
-            let symbol = debug_info::text(dwarf, unit, entry, dw::DW_AT_linkage_name);
-            let Some(symbol) = symbol.filter(|it| is_legacy(it) && !found.contains_key(it)) else {
+            let symbol = debug_info::borrowed(dwarf, unit, entry, dw::DW_AT_linkage_name);
+            let is_new = |it: &Cow<'_, str>| is_legacy(it) && !found.contains_key(&**it);
+            let Some(symbol) = symbol.filter(is_new) else {
                 continue;
             };
             let name = debug_info::name_of(dwarf, unit, entry).unwrap_or_default();
@@ -39,7 +41,10 @@ pub(super) fn read(path: &Path) -> Result<Instances, Box<dyn std::error::Error>>
             let parameters = parameters(dwarf, unit, entry.offset())?;
             // Else some arguments are numbers, and which ones is not known.
             if !arguments.is_empty() && arguments.len() == parameters.len() {
-                found.insert(symbol, parameters.into_iter().zip(arguments).collect());
+                found.insert(
+                    symbol.into_owned(),
+                    parameters.into_iter().zip(arguments).collect(),
+                );
             }
         }
         Ok(true)

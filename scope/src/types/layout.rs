@@ -1,6 +1,7 @@
 //! Sizes and fields of types, from debug information.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use gimli::constants as dw;
@@ -8,8 +9,8 @@ use gimli::{AttributeValue, UnitOffset};
 
 use super::names;
 use crate::profile::Field;
-use crate::symbols::debug_info::{Dwarf, Entry, Unit, each_unit, name_of};
-use crate::symbols::generics::normal;
+use crate::symbols::debug_info::{Dwarf, Entry, Unit, borrowed, each_unit, name_of};
+use crate::symbols::generics::{last_part, normal};
 
 /// How a type lies in memory.
 #[derive(Clone, Debug, Default)]
@@ -37,8 +38,9 @@ pub(super) fn find<T>(
     wanted: &HashMap<String, T>,
 ) -> Result<HashMap<String, Layout>, Box<dyn std::error::Error>> {
     let mut found = HashMap::new();
+    let last_parts = wanted.keys().map(|name| last_part(name)).collect();
     each_unit(path, |dwarf, unit| {
-        find_in(dwarf, unit, wanted, &mut found)?;
+        find_in(dwarf, unit, (wanted, &last_parts), &mut found)?;
         Ok(found.len() < wanted.len())
     })?;
     Ok(found)
@@ -62,14 +64,15 @@ pub(super) fn strip(unit: &Unit<'_>, at: UnitOffset, all: bool) -> gimli::Result
     Ok(at)
 }
 
-fn find_in<T>(
-    dwarf: &Dwarf<'_>,
-    unit: &Unit<'_>,
-    wanted: &HashMap<String, T>,
+/// With the names that are wanted come their last parts.
+fn find_in<'d, T>(
+    dwarf: &Dwarf<'d>,
+    unit: &Unit<'d>,
+    (wanted, last_parts): (&HashMap<String, T>, &HashSet<&str>),
     found: &mut HashMap<String, Layout>,
 ) -> gimli::Result<()> {
     // Names of the entries around the current one, by their depth.
-    let mut around: Vec<(isize, String)> = Vec::new();
+    let mut around: Vec<(isize, Cow<'d, str>)> = Vec::new();
     let mut entries = unit.entries();
     while let Some(entry) = entries.next_dfs()? {
         while around
@@ -92,14 +95,14 @@ fn find_in<T>(
         if !is_type && tag != dw::DW_TAG_namespace && tag != dw::DW_TAG_subprogram {
             continue;
         }
-        let Some(name) = name_of(dwarf, unit, entry) else {
+        let Some(name) = borrowed(dwarf, unit, entry, dw::DW_AT_name) else {
             continue;
         };
-        if is_type {
+        if is_type && last_parts.contains(last_part(&name)) {
             let bare = matches!(tag, dw::DW_TAG_base_type | dw::DW_TAG_pointer_type)
                 || name.starts_with(['&', '(', '[', '*']);
             let path = around.iter().filter(|_| !bare).map(|(_, name)| name);
-            let mut whole: Vec<&str> = path.map(String::as_str).collect();
+            let mut whole: Vec<&str> = path.map(|name| &**name).collect();
             whole.push(&name);
             let whole = normal(&whole.join("::"));
             if wanted.contains_key(&whole)
