@@ -13,8 +13,12 @@ import sys
 UNUSED = ("partly-used", "capacity", "reserved")
 
 
+# Of chunks that come and go, those that nobody reads are copies.
+GOING = ("temporary", "never-read")
+
+
 def kind_of(kind):
-    return "unused" if kind in UNUSED else kind
+    return "unused" if kind in UNUSED else "going" if kind in GOING else kind
 
 
 package, words = sys.argv[1:]
