@@ -11,6 +11,7 @@ mod regions;
 mod windows;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::Error;
 use crate::format::{self, Header, layout};
@@ -35,7 +36,56 @@ pub fn profile(
     resident: Vec<Resident>,
     symbols: &mut Symbols,
 ) -> Result<Profile, Error> {
-    profile_and_numbers(capture, run, resident, symbols).map(|(profile, _)| profile)
+    profile_and_numbers(capture, &whole(capture), run, resident, symbols).map(|it| it.0)
+}
+
+/// All of a capture, holes included.
+fn whole(capture: &[u8]) -> [Range<u64>; 1] {
+    [0..capture.len() as u64]
+}
+
+/// A capture and what of it is no hole. A hole is zero, but reading it may take memory: a damaged
+/// count must not make the tool read terabytes of them.
+#[derive(Clone, Copy)]
+struct Source<'c> {
+    bytes: &'c [u8],
+    /// In order.
+    data: &'c [Range<u64>],
+}
+
+impl<'c> Source<'c> {
+    /// Whether anything is there.
+    fn has_data(&self, start: u64, len: u64) -> bool {
+        let after = self.data.partition_point(|range| range.end <= start);
+        { self.data.get(after) }.is_some_and(|range| range.start < start.saturating_add(len))
+    }
+
+    /// [`format::read`], but zero from a hole.
+    fn read<T: format::Plain>(&self, at: u64) -> Option<T> {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        match self.has_data(at, size_of::<T>() as u64) || size_of::<T>() > ZEROS.len() {
+            true => format::read(self.bytes, at),
+            false => format::read(&ZEROS, 0),
+        }
+    }
+
+    /// Numbers of the entries from `first` to `last` that are not within a hole.
+    fn present<T>(
+        &self,
+        table: u64,
+        first: u64,
+        last: u64,
+    ) -> impl Iterator<Item = u64> + use<'c, T> {
+        let size = size_of::<T>() as u64;
+        let mut next = first;
+        self.data.iter().flat_map(move |range| {
+            let from = range.start.saturating_sub(table) / size;
+            let end = range.end.saturating_sub(table).div_ceil(size);
+            let found = next.max(from)..end.min(last.saturating_add(1));
+            next = next.max(found.end);
+            found
+        })
+    }
 }
 
 /// What the profile calls the sites and threads of the capture.
@@ -70,18 +120,24 @@ impl Numbers {
     }
 }
 
-/// [`profile()`], and how to name chunks that the capture has handed over before.
+/// [`profile()`] of a sparse file of which `data` are the parts that are no holes, in order; and how to
+/// name chunks that the capture has handed over before.
 ///
 /// # Errors
 ///
 /// As for [`profile()`].
 pub fn profile_and_numbers(
     capture: &[u8],
+    data: &[Range<u64>],
     run: Run,
     resident: Vec<Resident>,
     symbols: &mut Symbols,
 ) -> Result<(Profile, Numbers), Error> {
     let header = header(capture)?;
+    let capture = Source {
+        bytes: capture,
+        data,
+    };
     let clock = Clock::new(&header);
     let mut heap = Heap::new(capture, &header)?;
     let (threads, thread_of) = threads(capture, &header, &mut heap, clock)?;
@@ -153,8 +209,8 @@ fn damaged(what: &str) -> Error {
 }
 
 /// Reads entry `index` of the table at `table`.
-fn entry<T: format::Plain>(capture: &[u8], table: u64, index: u64) -> Result<T, Error> {
-    format::read(capture, table + index * size_of::<T>() as u64)
+fn entry<T: format::Plain>(capture: Source<'_>, table: u64, index: u64) -> Result<T, Error> {
+    { capture.read(table + index * size_of::<T>() as u64) }
         .ok_or_else(|| damaged("a table goes beyond its end"))
 }
 
@@ -230,7 +286,7 @@ type Renumbered = HashMap<u32, u32>;
 
 /// Threads in the order of the capture, without entries that were never used.
 fn threads(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     heap: &mut Heap<'_>,
     clock: Clock,
@@ -274,14 +330,16 @@ struct Site {
 
 /// Sites that have allocated, without their stacks.
 fn sites(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     heap: &mut Heap<'_>,
     clock: Clock,
 ) -> Result<(Vec<Site>, Renumbered), Error> {
     let (mut sites, mut index_of) = (Vec::new(), Renumbered::new());
-    for index in 0..=header.sites.min(layout::MAX_SITES - 1) as u32 {
-        let raw: format::Site = entry(capture, layout::SITES, u64::from(index))?;
+    let last = header.sites.min(layout::MAX_SITES - 1);
+    for index in capture.present::<format::Site>(layout::SITES, 0, last) {
+        let raw: format::Site = entry(capture, layout::SITES, index)?;
+        let index = index as u32;
         if raw.allocations == 0 {
             continue;
         }
@@ -375,7 +433,7 @@ fn finite(bits: u64) -> Result<f64, Error> {
 
 /// Live chunks, folded into their sites; and how many cannot be told of.
 fn chunks(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     heap: &mut Heap<'_>,
     sites: &mut [Site],
@@ -383,7 +441,12 @@ fn chunks(
     thread_of: &Renumbered,
 ) -> Result<(Vec<profile::Chunk>, u64), Error> {
     let (mut chunks, mut lost) = (Vec::new(), 0);
-    for index in 1..=header.chunks.min(layout::MAX_CHUNKS - 1) {
+    let last = header.chunks.min(layout::MAX_CHUNKS - 1);
+    let numbers: Box<dyn Iterator<Item = u64>> = match header.births {
+        0 => Box::new(capture.present::<format::Chunk>(layout::CHUNKS, 1, last)),
+        _ => Box::new(capture.present::<format::Birth>(layout::BIRTHS, 1, last)),
+    };
+    for index in numbers {
         let mut raw = match header.births {
             0 => entry::<format::Chunk>(capture, layout::CHUNKS, index)?,
             _ => entry::<format::Birth>(capture, layout::BIRTHS, index)?.chunk(),
@@ -490,7 +553,7 @@ impl Site {
 
 /// Call stacks as indices of frames.
 struct Stacks<'c> {
-    capture: &'c [u8],
+    capture: Source<'c>,
     nodes: u64,
     modules: Vec<symbols::Loaded>,
     symbols: &'c mut Symbols,
@@ -502,7 +565,7 @@ struct Stacks<'c> {
 
 impl<'c> Stacks<'c> {
     fn new(
-        capture: &'c [u8],
+        capture: Source<'c>,
         header: &Header,
         symbols: &'c mut Symbols,
     ) -> Result<Stacks<'c>, Error> {

@@ -1,13 +1,13 @@
 //! Reads histograms, maps, groups and curves, which lie where offsets in other entries say.
 
-use super::{Clock, damaged};
+use super::{Clock, Source, damaged};
 use crate::Error;
 use crate::format::{self, BLOCK, Header, MAX_MAPPED_BYTES, layout};
 use crate::profile::{Group, Histogram, Point};
 
 /// The capture's heap.
 pub(super) struct Heap<'c> {
-    capture: &'c [u8],
+    capture: Source<'c>,
     end: u64,
     /// Bytes that may still be read. No two parts share bytes, so a capture that asks for more
     /// than it has is damaged; without this, many sites could name one large part.
@@ -18,7 +18,7 @@ pub(super) struct Heap<'c> {
 }
 
 impl<'c> Heap<'c> {
-    pub(super) fn new(capture: &'c [u8], header: &Header) -> Result<Heap<'c>, Error> {
+    pub(super) fn new(capture: Source<'c>, header: &Header) -> Result<Heap<'c>, Error> {
         let used = header.heap_used;
         if used > layout::HEAP_END - layout::HEAP || header.hists_used > layout::LANE {
             return Err(damaged("its heap is too large"));
@@ -33,19 +33,21 @@ impl<'c> Heap<'c> {
         })
     }
 
-    /// The part of `len` bytes at `start`.
-    fn bytes(&mut self, start: u64, len: u64) -> Result<&'c [u8], Error> {
+    /// The part of `len` bytes at `start`; `None` if it is a hole.
+    fn bytes(&mut self, start: u64, len: u64) -> Result<Option<&'c [u8]>, Error> {
         let left = self.left.checked_sub(len);
         self.left = left.ok_or_else(|| damaged("a part of the heap is too large"))?;
         let outside = || damaged("an offset leads out of the heap");
         let end = start
             .checked_add(len)
             .filter(|&end| start >= layout::HEAP && end <= self.end);
+        let at = start;
         let range = usize::try_from(start)
             .ok()
             .zip(end.and_then(|end| usize::try_from(end).ok()));
         range
-            .and_then(|(start, end)| self.capture.get(start..end))
+            .and_then(|(start, end)| self.capture.bytes.get(start..end))
+            .map(|bytes| self.capture.has_data(at, len).then_some(bytes))
             .ok_or_else(outside)
     }
 
@@ -53,7 +55,11 @@ impl<'c> Heap<'c> {
     fn entries<T: format::Plain>(&mut self, start: u64, count: u64) -> Result<Vec<T>, Error> {
         let each = size_of::<T>() as u64;
         let bytes = self.bytes(start, count.saturating_mul(each))?;
-        Ok((0..count)
+        let Some(bytes) = bytes.filter(|_| count > 0) else {
+            return Ok(Vec::new());
+        };
+        let there = self.capture.present::<T>(start, 0, count - 1);
+        Ok(there
             .filter_map(|index| format::read(bytes, index * each))
             .collect())
     }
@@ -70,7 +76,9 @@ impl<'c> Heap<'c> {
         if offset == 0 {
             return Ok(Vec::new());
         }
-        let curve: format::Curve = self.entries(offset, 1)?[0];
+        let Some(&curve) = self.entries::<format::Curve>(offset, 1)?.first() else {
+            return Ok(Vec::new());
+        };
         let first = offset.saturating_add(size_of::<format::Curve>() as u64);
         let points = self.entries::<format::Point>(first, u64::from(curve.len))?;
         // The point that was being written when the process was killed may be any; the counters
@@ -138,7 +146,7 @@ impl<'c> Heap<'c> {
             let sums = (0..size).scan(0_u64, |sum, byte| {
                 for start in &starts {
                     let at = start + (2 * byte + first) * 8;
-                    let difference = format::read(self.capture, at).unwrap_or(0);
+                    let difference = self.capture.read(at).unwrap_or(0);
                     *sum = sum.wrapping_add(difference);
                 }
                 // The process may have been killed between the two counts of an access.
@@ -154,7 +162,7 @@ impl<'c> Heap<'c> {
 
     /// What a chunk's guests have counted: reads and writes.
     pub(super) fn guests(&self, index: u64) -> [u32; 2] {
-        let counts: u64 = format::read(self.capture, layout::GUESTS + index * 8).unwrap_or(0);
+        let counts: u64 = self.capture.read(layout::GUESTS + index * 8).unwrap_or(0);
         [counts & u64::from(u32::MAX), counts >> 32]
             .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
@@ -175,14 +183,18 @@ impl<'c> Heap<'c> {
         }
         let block = if size <= MAX_MAPPED_BYTES { 1 } else { BLOCK };
         let blocks = size.div_ceil(block);
-        let map = self.bytes(chunk.touched, blocks.div_ceil(8))?;
-        let whole =
-            |bytes: &[u8]| -> u64 { bytes.iter().map(|byte| u64::from(byte.count_ones())).sum() };
+        let Some(map) = self.bytes(chunk.touched, blocks.div_ceil(8))? else {
+            return Ok(0);
+        };
         let (last, before) = map.split_last().ok_or_else(|| damaged("a map is empty"))?;
         // Bits beyond the last block count nothing, and that block may end early.
         let bits = (blocks - 1) % 8;
         let (last_block, others) = (last >> bits & 1, last & ((1 << bits) - 1));
-        let full = whole(before) + u64::from(others.count_ones());
+        let end = before.len() as u64;
+        let there = (self.capture).present::<u8>(chunk.touched, 0, end.saturating_sub(1));
+        let before = there.filter_map(|at| before.get(usize::try_from(at).ok()?));
+        let whole: u64 = before.map(|byte| u64::from(byte.count_ones())).sum();
+        let full = whole + u64::from(others.count_ones());
         Ok(full * block + u64::from(last_block) * (size - (blocks - 1) * block))
     }
 }

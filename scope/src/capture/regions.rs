@@ -1,41 +1,38 @@
 //! Regions of all threads, merged by call path.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::{Stacks, damaged, entry, index_32};
+use super::{Source, Stacks, damaged, entry, index_32};
 use crate::Error;
 use crate::format::{self, Header, Open, Track, layout, region};
 use crate::profile::{Footprint, Region, RegionKind};
 
 /// Reads the regions; those that are open end now.
 pub(super) fn read(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     stacks: &mut Stacks<'_>,
 ) -> Result<Vec<Region>, Error> {
     let count = header.regions.min(layout::MAX_REGIONS - 1);
-    let mut raw: Vec<format::Region> = (1..=count)
-        .map(|number| entry(capture, layout::REGIONS, number))
-        .collect::<Result<_, _>>()?;
+    let there = capture.present::<format::Region>(layout::REGIONS, 1, count);
+    let mut raw: BTreeMap<u64, format::Region> = there
+        .map(|number| Ok((number, entry(capture, layout::REGIONS, number)?)))
+        .collect::<Result<_, Error>>()?;
     for track in 0..header.tracks.min(layout::MAX_TRACKS) {
         end_open(capture, track, header.events, &mut raw)?;
     }
     let mut merged: Vec<Region> = Vec::new();
     let mut index_of: HashMap<(Option<u32>, u32, String, u32), u32> = HashMap::new();
-    let mut index_of_raw: Vec<u32> = Vec::new();
-    for raw in &raw {
+    let mut index_of_raw: HashMap<u64, u32> = HashMap::new();
+    for (number, raw) in &raw {
         if raw.level == 0 {
             // It was being made when the process was killed, and leads nowhere.
-            index_of_raw.push(u32::MAX);
             continue;
         }
-        let parent = match (raw.parent as usize)
-            .checked_sub(1)
-            .map(|at| index_of_raw.get(at))
-        {
-            None => None,
-            Some(Some(&index)) if index != u32::MAX => Some(index),
-            Some(_) => return Err(damaged("a region lies within one that is not there")),
+        let parent = match (raw.parent, index_of_raw.get(&raw.parent.into())) {
+            (0, _) => None,
+            (_, Some(&index)) => Some(index),
+            (_, None) => return Err(damaged("a region lies within one that is not there")),
         };
         let place = place(capture, header, raw, stacks)?;
         let key = (parent, raw.kind, place.name.clone(), raw.level);
@@ -50,7 +47,7 @@ pub(super) fn read(
             });
             index_32(merged.len() - 1)
         });
-        index_of_raw.push(index);
+        index_of_raw.insert(*number, index);
         add(&mut merged[index as usize], raw);
     }
     Ok(without_empty(merged))
@@ -80,10 +77,10 @@ fn without_empty(regions: Vec<Region>) -> Vec<Region> {
 
 /// Ends the invocations that a track has open, as the runtime does.
 fn end_open(
-    capture: &[u8],
+    capture: Source<'_>,
     number: u64,
     now: u64,
-    regions: &mut [format::Region],
+    regions: &mut BTreeMap<u64, format::Region>,
 ) -> Result<(), Error> {
     let start = layout::TRACKS + number * layout::TRACK_ROOM;
     let track: Track = entry(capture, start, 0)?;
@@ -97,10 +94,7 @@ fn end_open(
         for (sum, count) in touched.iter_mut().zip(open.touched) {
             *sum = sum.saturating_add(count);
         }
-        let Some(region) = (open.region as usize)
-            .checked_sub(1)
-            .and_then(|at| regions.get_mut(at))
-        else {
+        let Some(region) = regions.get_mut(&open.region.into()) else {
             return Err(damaged("an open region is not there"));
         };
         if open.span != 0 {
@@ -140,7 +134,7 @@ fn end_open(
 
 /// The name, file and line of a region.
 fn place(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     raw: &format::Region,
     stacks: &mut Stacks<'_>,
@@ -170,8 +164,8 @@ fn place(
                 .filter(|offset| *offset < header.names_used);
             let name = offset.and_then(|offset| {
                 let at = usize::try_from(layout::NAMES + offset).ok()?;
-                let len = usize::from(*capture.get(at)?);
-                capture.get(at + 1..at + 1 + len)
+                let len = usize::from(*capture.bytes.get(at)?);
+                capture.bytes.get(at + 1..at + 1 + len)
             });
             let Some(name) = name else {
                 return Err(damaged("a span has no name"));

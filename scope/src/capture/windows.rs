@@ -1,13 +1,13 @@
 //! Reads recorded windows.
 
-use super::{Renumbered, damaged, entry};
+use super::{Renumbered, Source, damaged, entry};
 use crate::Error;
 use crate::format::{self, FIRST_WINDOW, Header, WINDOW, WINDOW_ROOM, accesses, layout};
 use crate::profile::{Access, Window};
 
 /// The windows in order of time, and the number of their accesses.
 pub(super) fn read(
-    capture: &[u8],
+    capture: Source<'_>,
     header: &Header,
     site_of: &Renumbered,
     thread_of: &Renumbered,
@@ -23,7 +23,9 @@ pub(super) fn read(
         let bytes = Some(raw.bytes).filter(|&bytes| bytes <= room);
         let bytes = bytes.and_then(|bytes| {
             let start = usize::try_from(place + WINDOW_ROOM - room).ok()?;
-            capture.get(start..start + usize::try_from(bytes).ok()?)
+            capture
+                .bytes
+                .get(start..start + usize::try_from(bytes).ok()?)
         });
         let mut bytes =
             bytes.ok_or_else(|| damaged(&format!("a window claims {} bytes", raw.bytes)))?;

@@ -479,10 +479,10 @@ impl<'a> Reporter<'a> {
             ..Run::default()
         };
         let finished = process.finish(run);
-        let (capture, run, resident, dead) =
+        let ((capture, data), run, resident, dead) =
             finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
         let (mut profile, numbers) =
-            crate::capture::profile_and_numbers(&capture, run, resident, &mut self.symbols)?;
+            crate::capture::profile_and_numbers(&capture, &data, run, resident, &mut self.symbols)?;
         self.name_compiler(&mut profile, is_main);
         if lacks_lines(&profile, &name) {
             profile.run.caveats.push(format!(

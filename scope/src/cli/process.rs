@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -150,7 +151,7 @@ impl Process {
     pub(super) fn finish(
         mut self,
         run: Run,
-    ) -> io::Result<(Mmap, Run, Vec<Resident>, Option<Spool>)> {
+    ) -> io::Result<(Mapped, Run, Vec<Resident>, Option<Spool>)> {
         self.drain()?;
         if self.command.is_empty() {
             // It has ended or started another program before it could be asked.
@@ -235,8 +236,11 @@ pub(super) fn nanoseconds_now() -> u64 {
     now.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
+/// A capture, and what of it is no hole.
+pub(super) type Mapped = (Mmap, Vec<Range<u64>>);
+
 /// Maps a capture that nobody can change any more. Where a process still writes to it, a copy.
-fn map(capture: File) -> io::Result<Mmap> {
+fn map(capture: File) -> io::Result<Mapped> {
     let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
     let file = match rustix::fs::fcntl_add_seals(&capture, seals) {
         Ok(()) => capture,
@@ -246,13 +250,15 @@ fn map(capture: File) -> io::Result<Mmap> {
             copy
         }
     };
+    if file.metadata()?.len() < layout::PAGES {
+        return Err(io::Error::other("it is too short"));
+    }
+    let data = data(&file)?;
     let mut options = MmapOptions::new();
     // The parts behind are the runtime's own.
     options.len(layout::PAGES.try_into().map_err(io::Error::other)?);
-    options
-        .no_reserve_swap()
-        .map_if_safe(&file)
-        .map_err(io::Error::other)
+    let mapped = options.no_reserve_swap().map_if_safe(&file);
+    Ok((mapped.map_err(io::Error::other)?, data))
 }
 
 /// Copies what is not a hole.
@@ -261,14 +267,7 @@ fn copy(capture: &File) -> io::Result<File> {
     let file = File::from(rustix::fs::memfd_create("ccscope", flags)?);
     file.set_len(capture.metadata()?.len())?;
     let mut buffer = vec![0; 1 << 20];
-    let mut at = 0;
-    loop {
-        at = match rustix::fs::seek(capture, SeekFrom::Data(at)) {
-            Ok(start) if start < layout::PAGES => start,
-            Ok(_) | Err(Errno::NXIO) => return Ok(file),
-            Err(error) => return Err(error.into()),
-        };
-        let end = rustix::fs::seek(capture, SeekFrom::Hole(at))?.min(layout::PAGES);
+    for Range { start: mut at, end } in data(capture)? {
         while at < end {
             let len = buffer
                 .len()
@@ -277,6 +276,21 @@ fn copy(capture: &File) -> io::Result<File> {
             file.write_all_at(&buffer[..len], at)?;
             at += len as u64;
         }
+    }
+    Ok(file)
+}
+
+/// The parts of a capture that are no holes.
+fn data(capture: &File) -> io::Result<Vec<Range<u64>>> {
+    let (mut data, mut end) = (Vec::new(), 0);
+    loop {
+        let start = match rustix::fs::seek(capture, SeekFrom::Data(end)) {
+            Ok(start) if start < layout::PAGES => start,
+            Ok(_) | Err(Errno::NXIO) => return Ok(data),
+            Err(error) => return Err(error.into()),
+        };
+        end = rustix::fs::seek(capture, SeekFrom::Hole(start))?.min(layout::PAGES);
+        data.push(start..end);
     }
 }
 
@@ -301,12 +315,49 @@ mod tests {
                 // SAFETY: nobody shortens the file.
                 unsafe { MmapOptions::new().len(4096).map_mut(&file).unwrap() }
             });
-            let capture = map(file).unwrap();
+            let (capture, data) = map(file).unwrap();
+            let pages = 0..4096;
+            let far = layout::WINDOWS + 4096..layout::WINDOWS + 8192;
+            assert_eq!(data, [pages, far]);
             assert_eq!(format::read::<u64>(&capture, 0), Some(MAGIC));
             let at = usize::try_from(layout::WINDOWS).unwrap() + 5000;
             assert_eq!(&capture[at..at + 4], b"far\0");
             drop(writer);
         }
+    }
+
+    #[test]
+    fn counts_of_a_damaged_header_take_no_memory() {
+        let file = capture();
+        let set = |at: usize, value: u64| {
+            file.write_all_at(&value.to_ne_bytes(), at as u64).unwrap();
+        };
+        set(
+            std::mem::offset_of!(Header, version),
+            format::VERSION.into(),
+        );
+        let most = [
+            (std::mem::offset_of!(Header, chunks), layout::MAX_CHUNKS),
+            (std::mem::offset_of!(Header, sites), layout::MAX_SITES),
+            (std::mem::offset_of!(Header, regions), layout::MAX_REGIONS),
+            (
+                std::mem::offset_of!(Header, heap_used),
+                layout::HEAP_END - layout::HEAP,
+            ),
+        ];
+        most.into_iter().for_each(|(at, count)| set(at, count));
+        let held = file.try_clone().unwrap();
+        let (bytes, data) = map(file).unwrap();
+        let mut symbols = crate::symbols::Symbols::default();
+        let made = crate::capture::profile_and_numbers(
+            &bytes,
+            &data,
+            Run::default(),
+            Vec::new(),
+            &mut symbols,
+        );
+        made.unwrap();
+        assert!(held.metadata().unwrap().blocks() * 512 < 1 << 20);
     }
 
     #[test]
