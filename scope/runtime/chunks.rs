@@ -10,7 +10,7 @@ use super::local::Local;
 use super::maps::{give_map, histogram, map_of};
 use super::stacks::{self, Stacks, UNKNOWN};
 use super::sums::{
-    Allocation, Detached, Kept, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
+    Allocation, Detached, InPlace, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
     note_size, retire, total,
 };
 use super::{access, groups, shadow, start};
@@ -69,7 +69,7 @@ pub(crate) unsafe fn allocated(
             let time = access::event(local);
             let kept = from
                 .as_ref()
-                .map_or_else(Kept::default, |old| Kept::of(old, new));
+                .map_or_else(InPlace::default, |old| InPlace::of(old, new));
             if let Some(old) = &mut from {
                 moved(old, new);
                 if old.chunk.first != 0 {

@@ -41,17 +41,17 @@ pub(crate) fn total() -> *mut Site {
 
 /// What a chunk had already that `realloc` resized in place.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Kept {
+pub(crate) struct InPlace {
     bytes: u64,
     usable: u64,
 }
 
-impl Kept {
-    pub(crate) fn of(old: &Detached, new: &Allocation<'_>) -> Kept {
+impl InPlace {
+    pub(crate) fn of(old: &Detached, new: &Allocation<'_>) -> InPlace {
         if old.chunk.start != new.start {
-            return Kept::default();
+            return InPlace::default();
         }
-        Kept {
+        InPlace {
             bytes: old.chunk.size().min(new.size),
             usable: old.usable.min(new.usable),
         }
@@ -63,7 +63,7 @@ impl Kept {
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, kept: Kept, time: u64) {
+pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, kept: InPlace, time: u64) {
     // SAFETY: by the lock.
     unsafe {
         draw(sum, time);
