@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Arg, Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::views::{Filter, Sort, Threshold};
 
@@ -142,6 +142,14 @@ pub(super) enum Regions {
 }
 
 impl RecordArgs {
+    /// What [`RecordArgs::to_args`] says.
+    pub(super) fn told(options: &[OsString]) -> Result<RecordArgs, clap::Error> {
+        let words = ["run".into()].into_iter().chain(options.iter().cloned());
+        let matches =
+            RecordArgs::augment_args(clap::Command::new("run")).try_get_matches_from(words)?;
+        RecordArgs::from_arg_matches(&matches)
+    }
+
     /// The options that were given, for another command line.
     pub(super) fn to_args(&self) -> Vec<OsString> {
         let mut args = Vec::new();
@@ -301,6 +309,8 @@ pub(super) enum CargoCommand {
     Test(BuildArgs),
     /// Profile what `cargo bench` runs
     Bench(BuildArgs),
+    /// Build what `cargo build` builds, for `ccscope run`: also libraries that a program loads
+    Build(BuildArgs),
 }
 
 #[derive(Debug, ClapArgs)]

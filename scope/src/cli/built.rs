@@ -1,10 +1,15 @@
-//! What `cargo ccscope` tells `ccscope run`, which cargo starts.
+//! What `cargo ccscope` tells the compiler's wrapper and `ccscope run`, which cargo starts.
 
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
+
+use super::report;
 
 /// Not arguments, since cargo prints those.
 const VARIABLE: &str = "CCSCOPE_BUILT";
@@ -13,8 +18,16 @@ const VARIABLE: &str = "CCSCOPE_BUILT";
 pub(super) struct Built {
     pub(super) compiler: String,
     pub(super) flags: Vec<String>,
+    /// Flags by which a program is linked.
+    pub(super) link: Vec<String>,
+    /// What the user starts the compiler by.
+    pub(super) wrapper: Option<OsString>,
+    /// Options of `ccscope run`.
+    pub(super) options: Vec<OsString>,
     /// For profiles without a name of their own: tests run in the folders of their packages.
     pub(super) folder: PathBuf,
+    /// Where `ccscope run` notes what it has done.
+    pub(super) notes: PathBuf,
 }
 
 impl Built {
@@ -31,5 +44,46 @@ impl Built {
     /// Keeps it from programs.
     pub(super) fn hide(command: &mut Command) {
         command.env_remove(VARIABLE);
+    }
+
+    /// Notes that a program is started.
+    pub(super) fn start(&self) {
+        // Without the note there is a line too many.
+        drop(fs::write(self.notes.join("started"), ""));
+    }
+
+    pub(super) fn has_started(&self) -> bool {
+        self.notes.join("started").exists()
+    }
+
+    /// Where the next profile goes that is to be `asked`: that of a second program of one command
+    /// makes it `asked.2`, and the first one's `asked.1`.
+    pub(super) fn place(&self, asked: &Path, err: &mut dyn Write) -> io::Result<PathBuf> {
+        let path = self.notes.join("profiles");
+        let mut notes = OpenOptions::new().create(true).append(true).open(&path)?;
+        notes.write_all(b"\n")?;
+        let count = fs::metadata(&path)?.len();
+        if count == 2 {
+            let first = numbered(asked, 1);
+            fs::rename(asked, &first)?;
+            drop(fs::rename(report::beside(asked), report::beside(&first)));
+            let (asked, first) = (asked.display(), first.display());
+            writeln!(err, "ccscope: several programs: {asked} is now {first}")?;
+        }
+        Ok(match count {
+            1 => asked.to_owned(),
+            count => numbered(asked, count),
+        })
+    }
+}
+
+fn numbered(path: &Path, number: u64) -> PathBuf {
+    match path.extension() {
+        Some(end) if end == "ccscope" => path.with_extension(format!("{number}.ccscope")),
+        _ => {
+            let mut name = path.as_os_str().to_owned();
+            name.push(format!(".{number}"));
+            name.into()
+        }
     }
 }

@@ -3,17 +3,19 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Output};
 
 use super::args::{BuildArgs, Regions};
 use super::built::Built;
 use super::canary::{self, Canary};
+use super::config::Config;
 use super::flags::{self, Compiler};
-use super::{CliError, fail, runtime};
+use super::{CliError, fail, launch, runtime, signals};
 
-const HOST: &str = "x86_64-unknown-linux-gnu";
+pub(super) const HOST: &str = "x86_64-unknown-linux-gnu";
+/// The runner of programs for [`HOST`].
+pub(super) const RUNNER_VARIABLE: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 
 /// Options of cargo that say which targets are tested.
 const TARGETS: [&str; 11] = [
@@ -30,7 +32,7 @@ const TARGETS: [&str; 11] = [
     "--doc",
 ];
 
-/// Becomes cargo; returns only with an error. `rest` are the arguments from `--` on.
+/// Runs cargo; its status. `rest` are the arguments from `--` on.
 pub(super) fn run(
     subcommand: &str,
     args: &BuildArgs,
@@ -38,13 +40,14 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<u8, CliError> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let compiler = compiler(&rustc)?;
     let (user_args, target_dir) = take_target(&args.cargo)?;
+    let config = Config::read(&cargo, &chosen(&user_args, &["--config"]), err)?;
+    let rustc = config.rustc();
+    let compiler = compiler(&rustc)?;
     let regions = args.record.regions;
     let functions = regions == Some(Regions::All);
     let all_memory = args.record.all_memory;
-    let Some(instrumentation) = flags::instrumentation(&compiler, functions, all_memory) else {
+    let Some(mut flags) = flags::instrumentation(&compiler, functions, all_memory) else {
         let oldest = flags::oldest();
         return fail(format!(
             "{} is too old: {oldest} is the first that works",
@@ -56,7 +59,6 @@ pub(super) fn run(
         None => target_folder(&cargo, &user_args)?,
     };
     let runtime = runtime::install()?;
-    let mut flags = instrumentation;
     if !args.no_debuginfo {
         flags.extend(flags::debug_information());
     }
@@ -65,8 +67,7 @@ pub(super) fn run(
         .into_iter()
         .chain(wrapping);
     let link = link.flat_map(|word| ["-Xlinker".into(), word.display().to_string()]);
-    let link = link.map(|word| format!("-Clink-arg={word}"));
-    let all: Vec<String> = flags.iter().cloned().chain(link).collect();
+    let link: Vec<String> = link.map(|word| format!("-Clink-arg={word}")).collect();
     let fixed = [
         "--edition=2024",
         "--crate-name=canary",
@@ -75,7 +76,9 @@ pub(super) fn run(
         "--target",
         HOST,
     ];
-    let words = fixed.into_iter().chain(all.iter().map(String::as_str));
+    let words = fixed
+        .into_iter()
+        .chain(flags.iter().chain(&link).map(String::as_str));
     let canary = Canary {
         compiler: &rustc,
         version: &compiler.text,
@@ -86,52 +89,93 @@ pub(super) fn run(
     canary.check(err)?;
 
     let here = env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
+    let tool = env::current_exe().map_err(|error| format!("no path of this tool: {error}"))?;
+    let mut record = args.record.clone();
+    // Tests run in the folders of their packages.
+    record.output = record.output.map(|path| here.join(path));
+    let notes = tempfile::tempdir();
+    let notes = notes.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
+    let built = Built {
+        compiler: compiler.name().to_owned(),
+        flags,
+        link,
+        wrapper: config.wrapper(),
+        options: record.to_args(),
+        folder: here,
+        notes: notes.path().to_owned(),
+    };
+    let runner = config.runner(&rustc);
+    let (option, variable) = runner.then(&tool.with_file_name("ccscope"), "run")?;
+    let target_dir = target_dir.join(match (regions, all_memory) {
+        // Other flags: none is to make another build anew.
+        (Some(Regions::All), false) => "ccscope-regions",
+        (Some(Regions::All), true) => "ccscope-regions-all",
+        (Some(Regions::Spans), false) => "ccscope-spans",
+        (Some(Regions::Spans), true) => "ccscope-spans-all",
+        (None, _) => "ccscope",
+    });
     let mut command = Command::new(&cargo);
-    command
-        .arg(subcommand)
-        .args(["--target", HOST, "--target-dir"])
-        .arg(target_dir.join(match (regions, all_memory) {
-            // Other flags: none is to make another build anew.
-            (Some(Regions::All), false) => "ccscope-regions",
-            (Some(Regions::All), true) => "ccscope-regions-all",
-            (Some(Regions::Spans), false) => "ccscope-spans",
-            (Some(Regions::Spans), true) => "ccscope-spans-all",
-            (None, _) => "ccscope",
-        }));
-    command.args([
-        "--config",
-        &config(
-            "rustflags",
-            &[user_flags(&cargo, &user_args, err)?, all].concat(),
-        ),
-    ]);
-    command.args(["--config", &config("runner", &runner(args, &here)?)]);
+    command.args([subcommand, "--target", HOST, "--target-dir"]);
+    command.arg(&target_dir);
+    if !variable.is_empty() {
+        // What wins is not the same for all cargos.
+        command.env(RUNNER_VARIABLE, variable);
+    }
     if args.record.quiet {
         command.arg("--quiet");
     }
-    command.args(&user_args);
+    // The last one wins.
+    command.args(&user_args).args(["--config", &option]);
     if subcommand == "test" && !user_args.iter().any(|word| is_one_of(word, &TARGETS)) {
         // Documentation tests would be linked without the runtime.
         command.arg("--tests");
     }
     command.args(rest);
-    // These would take the place of the flags above, which hold them.
-    for name in [
-        "RUSTFLAGS",
-        "CARGO_ENCODED_RUSTFLAGS",
-        "CARGO_BUILD_RUSTFLAGS",
-    ] {
-        command.env_remove(name);
-    }
+    command.env("RUSTC_WRAPPER", tool);
+    // The compiler's answers are those of the wrapper, whose flags may change.
+    command.env("CARGO_CACHE_RUSTC_INFO", "0");
     command.env("CARGO_INCREMENTAL", "0");
-    let built = Built {
-        compiler: compiler.name().to_owned(),
-        flags,
-        folder: here,
-    };
     built.tell(&mut command)?;
-    let error = command.exec();
-    fail(format!("{}: cannot be started: {error}", cargo.display()))
+    let status = wait(&mut command)?;
+    let starts_nothing = |word: &OsString| {
+        ["--no-run", "--help", "-h"]
+            .map(OsStr::new)
+            .contains(&&**word)
+    };
+    let quiet = args.record.quiet;
+    match subcommand {
+        _ if !status.success() => {}
+        "build" if !quiet => {
+            let folder = target_dir.join(HOST);
+            writeln!(
+                err,
+                "ccscope: built in {}: start programs from there, or those that load a library \
+                 from there, by `ccscope run`",
+                folder.display()
+            )?;
+        }
+        "build" => {}
+        _ if built.has_started() || user_args.iter().any(starts_nothing) => {}
+        _ => writeln!(
+            err,
+            "ccscope: no profile: cargo started no program by `ccscope run`"
+        )?,
+    }
+    Ok(launch::exit_code(status))
+}
+
+/// Runs cargo, to which signals go.
+fn wait(command: &mut Command) -> Result<ExitStatus, CliError> {
+    let name = command.get_program().to_owned();
+    signals::outlive();
+    let child = command.spawn();
+    let mut child =
+        child.map_err(|error| format!("{}: cannot be started: {error}", name.display()))?;
+    signals::hand_on_to(child.id());
+    let status = child.wait();
+    let status = status.map_err(|error| format!("cannot wait for cargo: {error}"))?;
+    signals::obey();
+    Ok(status)
 }
 
 fn is_one_of(word: &OsStr, names: &[&str]) -> bool {
@@ -221,105 +265,16 @@ fn chosen<'a>(args: &'a [OsString], names: &[&str]) -> Vec<&'a OsString> {
     chosen
 }
 
-fn output(command: &mut Command) -> Result<Output, CliError> {
+pub(super) fn output(command: &mut Command) -> Result<Output, CliError> {
     let name = command.get_program().to_owned();
     let output = command.output();
     Ok(output.map_err(|error| format!("{}: cannot be started: {error}", name.display()))?)
 }
 
-/// The flags that cargo would use, as far as ours would take their place: of the environment, or
-/// `build.rustflags`. Those of `target.*.rustflags` are added by cargo itself.
-fn user_flags(
-    cargo: &OsStr,
-    args: &[OsString],
-    err: &mut dyn Write,
-) -> Result<Vec<String>, CliError> {
-    let words = |text: &str, mark: char| {
-        text.split(mark)
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
-    };
-    if let Ok(text) = env::var("CARGO_ENCODED_RUSTFLAGS") {
-        return Ok(words(&text, '\x1f'));
-    }
-    if let Ok(text) = env::var("RUSTFLAGS") {
-        return Ok(words(&text, ' '));
-    }
-    // Cargo can say what its files hold, but not yet without this variable.
-    let mut command = Command::new(cargo);
-    command.args([
-        "-Zunstable-options",
-        "config",
-        "get",
-        "--format=json-value",
-        "build.rustflags",
-    ]);
-    command.args(chosen(args, &["--config"]));
-    command.env("RUSTC_BOOTSTRAP", "1");
-    let output = output(&mut command)?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr);
-        if !why.contains("is not set") {
-            let why = one_line(&why);
-            writeln!(
-                err,
-                "ccscope: flags of `build.rustflags` are left out: {why}"
-            )?;
-        }
-        return Ok(Vec::new());
-    }
-    Ok(match serde_json::from_slice(&output.stdout)? {
-        serde_json::Value::String(text) => words(&text, ' '),
-        serde_json::Value::Array(list) => {
-            let text = |word: &serde_json::Value| word.as_str().map(str::to_owned);
-            list.iter().filter_map(text).collect()
-        }
-        _ => Vec::new(),
-    })
-}
-
 /// What cargo says of an error.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// The command that cargo puts before each program.
-fn runner(args: &BuildArgs, here: &Path) -> Result<Vec<String>, CliError> {
-    let tool = env::current_exe().map_err(|error| format!("no path of this tool: {error}"))?;
-    let mut record = args.record.clone();
-    // Tests run in the folders of their packages.
-    record.output = record.output.map(|path| here.join(path));
-    let mut words = vec![
-        tool.with_file_name("ccscope").into_os_string(),
-        "run".into(),
-    ];
-    words.extend(record.to_args());
-    words.push("--".into());
-    let text = |word: OsString| match word.into_string() {
-        Ok(text) => Ok(text),
-        Err(word) => fail(format!(
-            "{} is no Unicode text, which cargo asks for",
-            word.display()
-        )),
-    };
-    words.into_iter().map(text).collect()
-}
-
-/// An entry for the programs of this machine, as TOML.
-fn config(name: &str, words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| toml_string(word)).collect();
-    format!("target.{HOST}.{name}=[{}]", words.join(","))
-}
-
-fn toml_string(text: &str) -> String {
-    let escaped = text.chars().map(|c| match c {
-        '"' | '\\' => format!("\\{c}"),
-        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-        c => c.to_string(),
-    });
-    format!("\"{}\"", escaped.collect::<String>())
 }
 
 #[cfg(test)]
@@ -339,13 +294,6 @@ mod tests {
         let error = take_target(&words("--target=wasm32-wasip1")).unwrap_err();
         assert!(error.to_string().contains("wasm32-wasip1"), "{error}");
         assert!(take_target(&words("--target")).is_err());
-    }
-
-    #[test]
-    fn words_become_toml() {
-        let words = ["a \"b\"\\\n".to_owned(), "c".to_owned()];
-        let expected = r#"target.x86_64-unknown-linux-gnu.runner=["a \"b\"\\\u000a","c"]"#;
-        assert_eq!(config("runner", &words), expected);
     }
 
     #[test]

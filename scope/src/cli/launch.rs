@@ -42,7 +42,15 @@ const MAX_HELD: usize = 64;
 /// Other processes that are named at the end.
 const SHOWN_PROCESSES: usize = 3;
 
-pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
+/// `built` is what `cargo ccscope` says, if it started this.
+pub(super) fn run(
+    args: &RunArgs,
+    built: Option<Built>,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    if let Some(built) = &built {
+        built.start();
+    }
     let (name, rest) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
     if let Some(why) = &program.aside {
@@ -78,7 +86,7 @@ pub(super) fn run(args: &RunArgs, err: &mut dyn Write) -> Result<u8, CliError> {
         .iter()
         .map(|word| word.to_string_lossy().into_owned());
     recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
-    let mut reporter = Reporter::new(&args.record, &program, recording.child.id());
+    let mut reporter = Reporter::new(&args.record, built, &program, recording.child.id());
     let status = recording.record(&mut reporter, err)?;
     let said = recording.listener.said();
     for line in &said {
@@ -336,10 +344,10 @@ struct Other {
 }
 
 impl<'a> Reporter<'a> {
-    fn new(record: &'a RecordArgs, program: &'a Program, main: u32) -> Self {
+    fn new(record: &'a RecordArgs, built: Option<Built>, program: &'a Program, main: u32) -> Self {
         Reporter {
             record,
-            built: Built::told(),
+            built,
             program,
             main,
             seconds: 0.0,
@@ -398,7 +406,7 @@ impl<'a> Reporter<'a> {
             if !is_main && !is_kept {
                 continue;
             }
-            match self.make(process, is_main) {
+            match self.make(process, is_main, err) {
                 Ok((profile, path)) if is_main && !self.record.quiet => {
                     write!(err, "{}", show::summary(&profile, &path))?;
                     let path = path.display();
@@ -447,11 +455,16 @@ impl<'a> Reporter<'a> {
         self.record.output.as_deref().is_some_and(is_stream)
     }
 
-    fn make(&mut self, process: Process, is_main: bool) -> Result<(Profile, PathBuf), CliError> {
+    fn make(
+        &mut self,
+        process: Process,
+        is_main: bool,
+        err: &mut dyn Write,
+    ) -> Result<(Profile, PathBuf), CliError> {
         let Some(header) = process.header() else {
             return fail("it ended before the runtime was ready");
         };
-        let path = self.path_for(&process, is_main);
+        let path = self.path_for(&process, is_main, err)?;
         let name = process.name();
         let mut caveats = Vec::new();
         let mapped = header.mapped_peak;
@@ -535,10 +548,20 @@ impl<'a> Reporter<'a> {
         };
     }
 
-    fn path_for(&self, process: &Process, is_main: bool) -> PathBuf {
+    fn path_for(
+        &self,
+        process: &Process,
+        is_main: bool,
+        err: &mut dyn Write,
+    ) -> Result<PathBuf, CliError> {
         let asked = self.record.output.as_deref();
         if let Some(path) = asked.filter(|_| is_main) {
-            return path.to_owned();
+            let Some(built) = self.built.as_ref().filter(|_| !is_stream(path)) else {
+                return Ok(path.to_owned());
+            };
+            let path_text = path.display();
+            let placed = built.place(path, err);
+            return Ok(placed.map_err(|error| format!("cannot write {path_text}: {error}"))?);
         }
         let folder = match (asked.and_then(Path::parent), &self.built) {
             (Some(folder), _) => folder.to_owned(),
@@ -555,11 +578,11 @@ impl<'a> Reporter<'a> {
         let name = name.unwrap_or_else(|| "process".to_owned());
         let mut path = folder.join(format!("{name}.{}.ccscope", process.pid));
         let mut number = 2;
-        while self.paths.contains(&path) {
+        while self.paths.contains(&path) || path.exists() {
             path = folder.join(format!("{name}.{}.{number}.ccscope", process.pid));
             number += 1;
         }
-        path
+        Ok(path)
     }
 }
 
@@ -568,7 +591,8 @@ fn lacks_lines(profile: &Profile, name: &str) -> bool {
     let mut own = profile
         .frames
         .iter()
-        .filter(|frame| frame.module == name)
+        // An interpreter in a library has nothing but its start in the executable.
+        .filter(|frame| frame.module == name && frame.function != "_start")
         .peekable();
     own.peek().is_some() && own.all(|frame| frame.line == 0)
 }

@@ -26,6 +26,7 @@ mod built;
 mod canary;
 mod cargo;
 mod cc;
+mod config;
 mod diff;
 mod elf;
 mod export;
@@ -42,6 +43,7 @@ mod signals;
 mod socket;
 mod spool;
 mod trace;
+mod wrapper;
 
 use args::{Args, CargoArgs, CargoCommand, Command};
 
@@ -76,9 +78,14 @@ pub fn run(
     code_of("ccscope", result, err)
 }
 
-/// Runs one command line of `cargo-ccscope`; returns the exit code, if it did not become cargo.
+/// Runs one command line of `cargo-ccscope`; returns the exit code, if it did not become the
+/// compiler.
 pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) -> u8 {
     let mut args: Vec<OsString> = args.into_iter().collect();
+    let is_named = args.get(1).is_none_or(|word| word == "ccscope");
+    if let Some(built) = built::Built::told().filter(|_| !is_named) {
+        return code_of("cargo ccscope", wrapper::run(&built, &args[1..]), err);
+    }
     // `cargo ccscope` repeats its own name.
     if args.get(1).is_some_and(|word| word == "ccscope") {
         args.remove(1);
@@ -91,6 +98,7 @@ pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) 
     let rest = args.split_off(end);
     let result = match CargoArgs::try_parse_from(args::ours_first(args)) {
         Ok(args) => match &args.command {
+            CargoCommand::Build(args) => cargo::run("build", args, &rest, err),
             CargoCommand::Run(args) => cargo::run("run", args, &rest, err),
             CargoCommand::Test(args) => cargo::run("test", args, &rest, err),
             CargoCommand::Bench(args) => cargo::run("bench", args, &rest, err),
@@ -122,7 +130,13 @@ fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 
 
 fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<u8, CliError> {
     match command {
-        Command::Run(args) => return launch::run(&args, err),
+        Command::Run(mut args) => {
+            let built = built::Built::told();
+            if let Some(built) = &built {
+                args.record = args::RecordArgs::told(&built.options)?;
+            }
+            return launch::run(&args, built, err);
+        }
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Trace(args) => return trace::run(&args, out, err),

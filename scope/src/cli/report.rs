@@ -1,5 +1,6 @@
 //! `ccscope report`, and the page after a run.
 
+use std::ffi::OsStr;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,16 @@ pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError
 
 /// Where the page of a profile lies if nothing else is said.
 pub(super) fn beside(profile: &Path) -> PathBuf {
-    profile.with_extension("html")
+    let is_number = |end: &OsStr| end.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    match profile.extension() {
+        // As several programs of one command have it.
+        Some(end) if is_number(end) => {
+            let mut name = profile.as_os_str().to_owned();
+            name.push(".html");
+            name.into()
+        }
+        _ => profile.with_extension("html"),
+    }
 }
 
 /// Writes the page of the profile at `profile`.

@@ -168,7 +168,8 @@ pub(super) fn linking(runtime: &Path, regions: bool) -> [OsString; 4] {
 }
 
 /// Options of the linker by which calls of the allocators that the runtime knows arrive there: a
-/// wrapper is a function `__wrap_NAME` for `NAME`.
+/// wrapper is a function `__wrap_NAME` for `NAME`. Without a reference to `NAME` itself, mold leaves
+/// it in its archive.
 pub(super) fn wrapping() -> Vec<String> {
     let Ok(library) = object::File::parse(RUNTIME) else {
         return Vec::new();
@@ -180,6 +181,7 @@ pub(super) fn wrapping() -> Vec<String> {
             [
                 format!("--wrap={name}"),
                 format!("--export-dynamic-symbol={name}"),
+                format!("--undefined={name}"),
             ]
         })
         .collect()

@@ -399,7 +399,8 @@ fn cargo_profiles_a_program_and_its_tests() {
         .env("CARGO", deaf);
     let err = text(&command.output().unwrap().stderr);
     assert!(
-        err.starts_with("ccscope: flags of `build.rustflags` are left out: no config\n"),
+        err.starts_with("ccscope: wrappers of the compiler and runners that")
+            && err.contains("are left out: no config\n"),
         "{err}"
     );
     let output = cargo(&["run", "-p", "unknown"]);

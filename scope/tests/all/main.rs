@@ -4,6 +4,7 @@ mod allocators;
 mod analyses;
 mod browser;
 mod building;
+mod builds;
 mod capture;
 mod cli;
 mod dhat;
