@@ -7,7 +7,7 @@ use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::args::Color;
-use super::{CliError, fail, show};
+use super::{CliError, calibrate, fail, show};
 use crate::advice::advise;
 use crate::imports;
 use crate::views::{Options, advice as view};
@@ -19,13 +19,12 @@ them, through a simulation of the machine's caches. Gains are of the whole progr
 
 Examples:
   cargo ccscope run --release --rate 50 -o a.ccscope -- ARGS
-  model calibrate -o machine.json
-  ccscope advise a.ccscope --machine machine.json --seconds 1.25")]
+  ccscope advise a.ccscope --seconds 1.25")]
 pub(super) struct AdviseArgs {
     /// The profile
     profile: PathBuf,
-    /// Simulate the machine of this file (`model calibrate -o FILE`) instead of this one with usual
-    /// latencies
+    /// Simulate the machine of this file (`ccscope calibrate -o FILE`) instead of this one, which is
+    /// measured once
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// Seconds that the program takes without the profiler; estimated if it is not given
@@ -48,18 +47,26 @@ fn seconds(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "not a number of seconds above 0".to_owned())
 }
 
-pub(super) fn run(args: &AdviseArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn run(
+    args: &AdviseArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), CliError> {
     let screen = show::options_for(std::io::stdout());
-    let options = Options {
+    let mut options = Options {
         width: args.width.unwrap_or(screen.width),
         colour: args.color.or(screen.colour),
         machine: args.machine.as_deref().map(show::machine).transpose()?,
         ..screen
     };
-    let given = options.machine.as_ref();
-    let machine = given.unwrap_or_else(|| Machine::this());
     let profile = imports::open(&args.profile)?;
     show::needs_sites(&args.profile, &profile)?;
+    let is_known = args.machine.is_some() || Machine::this().hierarchy.is_none();
+    if !is_known && profile.run.accesses && !profile.windows.is_empty() {
+        options.machine = Some(calibrate::this(err)?);
+    }
+    let given = args.machine.as_ref();
+    let machine = { options.machine.as_ref() }.unwrap_or_else(|| Machine::this());
     let Some(advice) = advise(&profile, machine, args.seconds) else {
         return fail(match (&machine.hierarchy, given, profile.run.accesses) {
             (None, Some(_), _) => "the machine's file says nothing about its caches",

@@ -53,6 +53,8 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Say what to change, where, and what it would gain
     Advise(super::advise::AdviseArgs),
+    /// Measure the caches of this machine
+    Calibrate(super::calibrate::CalibrateArgs),
     /// Write a profile in the format of another viewer
     Export(super::export::ExportArgs),
     /// Compare two profiles
@@ -74,7 +76,7 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "show", "report", "advise", "export", "diff",
+            "run", "cc", "c++", "trace", "show", "report", "advise", "calibrate", "export", "diff",
             "completions", "man", "cargo",
         ])]
         command: Option<String>,
@@ -241,7 +243,7 @@ pub(super) struct ShowArgs {
     /// Show the source lines of this site, by its number in the table
     #[arg(long, value_name = "SITE", conflicts_with = "View")]
     pub(super) source: Option<usize>,
-    /// Simulate the caches of this machine file (`model calibrate -o FILE`)
+    /// Simulate the caches of this machine file (`ccscope calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
     /// Columns of the terminal
@@ -259,7 +261,7 @@ pub(super) struct ReportArgs {
     /// Write the page here, instead of beside the profile with the ending `html`
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Simulate the caches of this machine file (`model calibrate -o FILE`)
+    /// Simulate the caches of this machine file (`ccscope calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
 }

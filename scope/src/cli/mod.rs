@@ -23,6 +23,7 @@ use clap::{CommandFactory, Parser};
 mod advise;
 mod args;
 mod built;
+mod calibrate;
 mod canary;
 mod cargo;
 mod cc;
@@ -143,7 +144,8 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
-        Command::Advise(args) => advise::run(&args, out)?,
+        Command::Advise(args) => advise::run(&args, out, err)?,
+        Command::Calibrate(args) => calibrate::run(&args, out)?,
         Command::Export(args) => export::run(&args, out)?,
         Command::Completions { shell } => {
             // Into memory first: the generator panics where it cannot write.

@@ -23,7 +23,7 @@ const MAX_FOUND: usize = 5;
 const MIN_FOUND: f64 = 0.03;
 const INDENT: usize = 4;
 /// If no machine was named.
-const UNCALIBRATED: &str = "usual latencies: --machine of `model calibrate` says more";
+const UNCALIBRATED: &str = "usual latencies: --machine of `ccscope calibrate` says more";
 /// With fewer, chance decides.
 const FEW_WINDOWS: usize = 16;
 /// Code is there to be copied, so that the terminal's width does not cut it.

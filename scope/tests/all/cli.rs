@@ -665,6 +665,22 @@ fn is_advised_or_refused_in_a_line(path: &Path) {
         (&json["seconds"], &json["worth_it"]),
         (&0.5.into(), &false.into())
     );
+    // Without a file, the machine is measured once.
+    let measured = || {
+        let mut command = Command::new(CCSCOPE);
+        command.args(["advise", "p"]).current_dir(path);
+        let output = command.env("XDG_CACHE_HOME", path).output().unwrap();
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{err}");
+        assert!(!out.contains("usual latencies"), "{out}");
+        err
+    };
+    let said = measured();
+    assert!(
+        said.is_empty() || said.contains("measuring the caches"),
+        "{said}"
+    );
+    assert_eq!(measured(), "");
     let record = |words: &[&str]| {
         let output = run_in(
             path,
