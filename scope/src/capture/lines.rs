@@ -1,13 +1,13 @@
 //! Reads the cache lines that several threads write.
 
-use super::{Renumbered, entry};
+use super::{Renumbered, Source, entry};
 use crate::Error;
 use crate::format::{self, layout};
 use crate::profile::SharedLine;
 
 /// Lines with turns, those with most first. Two threads may have written an entry at once, so that it
 /// names no site: such a line is left out.
-pub(super) fn read(capture: &[u8], site_of: &Renumbered) -> Result<Vec<SharedLine>, Error> {
+pub(super) fn read(capture: Source<'_>, site_of: &Renumbered) -> Result<Vec<SharedLine>, Error> {
     let mut lines = Vec::new();
     for index in 0..layout::MAX_LINES {
         let raw: format::Line = entry(capture, layout::LINES, index)?;
