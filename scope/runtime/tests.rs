@@ -545,7 +545,7 @@ fn the_lane_of_a_thread_that_ended_is_another_s() {
 }
 
 #[test]
-fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
+fn a_thread_that_comes_to_a_chunk_puts_its_clock_forward() {
     let _turn = begin();
     allocate(HEAP, 64, &[1]);
     for _ in 0..1000 {
@@ -557,7 +557,7 @@ fn a_chunk_whose_last_access_seems_to_be_before_its_first_has_no_active_time() {
         scope.spawn(|| access::<true>(HEAP, 8));
     });
     let chunk = of(HEAP);
-    assert!(chunk.last < chunk.first, "{chunk:?}");
+    assert!(chunk.last >= chunk.first, "{chunk:?}");
     free(HEAP, 64);
     // SAFETY: the capture is mapped.
     let sum = unsafe { *site(2) };
@@ -602,6 +602,8 @@ fn a_window_records_every_access() {
         memory[3] = start;
         memory
     };
+    // SAFETY: the block is this thread's. What a busy thread reads is not looked at.
+    unsafe { (*local()).busy = false };
     access::<true>(start + 24, 8);
     access::<false>(start + 24, 8);
     access::<false>(start, 600);

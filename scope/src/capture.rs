@@ -41,7 +41,7 @@ pub fn profile(
 
 /// All of a capture, holes included.
 fn whole(capture: &[u8]) -> [Range<u64>; 1] {
-    [0..capture.len() as u64]
+    std::array::from_fn(|_| 0..capture.len() as u64)
 }
 
 /// A capture and what of it is no hole. A hole is zero, but reading it may take memory: a damaged
@@ -339,7 +339,7 @@ fn sites(
     let last = header.sites.min(layout::MAX_SITES - 1);
     for index in capture.present::<format::Site>(layout::SITES, 0, last) {
         let raw: format::Site = entry(capture, layout::SITES, index)?;
-        let index = index as u32;
+        let index = u32::try_from(index).map_err(|_| damaged("it has too many sites"))?;
         if raw.allocations == 0 {
             continue;
         }

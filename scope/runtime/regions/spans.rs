@@ -55,7 +55,7 @@ pub(super) fn forget() {
 
 /// What the program calls the span at an offset.
 fn number(offset: u64) -> u64 {
-    CAPTURE.load(Ordering::Relaxed) << OFFSET_BITS | offset / UNIT
+    (CAPTURE.load(Ordering::Relaxed) << OFFSET_BITS) | (offset / UNIT)
 }
 
 /// Where the span lies; `None` if it is of another capture, or 0.

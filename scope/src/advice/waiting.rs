@@ -112,7 +112,7 @@ mod tests {
         let node = |i: u64| 0x1000_0000 + i % 2000 * 4160;
         let load = |i: u64| crate::profile::Access {
             pointer: node(i + 1),
-            target: u32::from(i % 2 == 0),
+            target: u32::from(i.is_multiple_of(2)),
             ..access(node(i), u32::from(i % 2 == 1), 0)
         };
         let windows = (0..8).map(|n| window(n * 10_000, 0, (0..4000).map(load).collect()));

@@ -12,8 +12,9 @@ pub(super) fn read(capture: Source<'_>, site_of: &Renumbered) -> Result<Vec<Shar
     for index in 0..layout::MAX_LINES {
         let raw: format::Line = entry(capture, layout::LINES, index)?;
         let place = |place: u64| {
-            let [site, offset] = [place >> 32, place].map(|it| (it & u64::from(u32::MAX)) as u32);
-            Some((*site_of.get(&site)?, offset))
+            let low = u32::try_from(place & u64::from(u32::MAX)).ok()?;
+            let site = u32::try_from(place >> 32).ok()?;
+            Some((*site_of.get(&site)?, low))
         };
         let [Some(first), Some(second)] = raw.places.map(place) else {
             continue;

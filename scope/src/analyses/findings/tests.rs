@@ -1,5 +1,5 @@
 use super::*;
-use crate::analyses::test_profile::{access, group, profile, window};
+use crate::analyses::test_profile::{group, profile};
 use crate::profile::Histogram;
 
 fn found(profile: &Profile) -> Vec<(usize, Kind, String)> {
