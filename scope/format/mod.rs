@@ -380,8 +380,8 @@ pub struct Site {
     pub reallocs: u64,
     pub moved_bytes: u64,
     pub longest_chain: u64,
-    /// Bytes that chunks had already when `realloc` resized them in place, which are not in `bytes`;
-    /// and calls of `realloc` with the size that the chunk had.
+    /// Bytes that chunks had already when `realloc` resized them in place, which are not in
+    /// `bytes`; and calls of `realloc` with the size that the chunk had.
     pub kept_bytes: u64,
     pub same_size: u64,
     /// Chunks freed by their thread before it allocated another.

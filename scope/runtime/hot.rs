@@ -4,9 +4,9 @@
 //! each instrumented program and library, where a call of it takes no detour. Whatever it does not
 //! do itself is left to [`access`](super::access) in the library, with nothing counted yet.
 //!
-//! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is the
-//! chunk's until `free` takes it out under the lock, before its memory is given back: so while a
-//! program may access a chunk, its entry, its map and its site's histogram are its own.
+//! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is
+//! the chunk's until `free` takes it out under the lock, before its memory is given back: so while
+//! a program may access a chunk, its entry, its map and its site's histogram are its own.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -191,8 +191,9 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
                 core::mem::offset_of!(Chunk, reads)
             },
             spill = label {
-                // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-                // invariant it is mapped, and what others change at once is atomic or only a time.
+                // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the
+                // entry invariant it is mapped, and what others change at once is atomic or only a
+                // time.
                 unsafe { ccscope_spill(entry, WRITE) }
             },
             options(nostack),

@@ -67,14 +67,15 @@ impl Lent {
     /// The call has moved so many bytes.
     pub(crate) fn end<const WRITE: bool>(&self, moved: u64) {
         let local = local();
-        // A handler of signals may have forked during the call: this may be a child without a capture.
+        // A handler of signals may have forked during the call: this may be a child without a
+        // capture.
         if !start::active() {
             return;
         }
-        // SAFETY: the block is this thread's. If no bytes were moved, nobody got the chunk from this
-        // thread, so that its entry stays. Else it stays while this thread has the lock, without
-        // which no chunk is freed; and with one thread, nobody frees it meanwhile. Signals are
-        // blocked, as a handler that leaves by `siglongjmp` would leave the lock held.
+        // SAFETY: the block is this thread's. If no bytes were moved, nobody got the chunk from
+        // this thread, so that its entry stays. Else it stays while this thread has the lock,
+        // without which no chunk is freed; and with one thread, nobody frees it meanwhile. Signals
+        // are blocked, as a handler that leaves by `siglongjmp` would leave the lock held.
         unsafe {
             if moved == 0 {
                 return self.undo::<WRITE>();

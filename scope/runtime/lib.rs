@@ -14,7 +14,8 @@
 //! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
 //!   [`windows`]: bursts of whole accesses.
 //! * [`regions`]: what each function and span touches.
-//! * [`start`]: processes and threads; [`threads`]: what they begin with. [`arena`]: the capture's memory. [`unwind`]: call stacks.
+//! * [`start`]: processes and threads; [`threads`]: what they begin with. [`arena`]: the capture's
+//!   memory. [`unwind`]: call stacks.
 #![cfg_attr(not(test), no_std)]
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,12 +1,12 @@
 //! Cache lines that several threads write.
 //!
 //! A line that two threads write in different places goes from core to core with each write, though
-//! they share nothing: false sharing. Looked at are stores that are not counted on the hot path: those
-//! of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random. Each such store makes the
-//! next one by the chunk's own thread come here, too.
+//! they share nothing: false sharing. Looked at are stores that are not counted on the hot path:
+//! those of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random. Each such
+//! store makes the next one by the chunk's own thread come here, too.
 //!
-//! A table of fixed size holds the lines. One that is written in turn stays; others give way. It is a
-//! statistic: two threads may change an entry at once, and a count may be lost.
+//! A table of fixed size holds the lines. One that is written in turn stays; others give way. It is
+//! a statistic: two threads may change an entry at once, and a count may be lost.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

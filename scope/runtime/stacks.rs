@@ -37,8 +37,8 @@ impl Stacks {
         cache: 0,
     };
 
-    /// Number of the site with this stack, innermost frame first; made if there is none. `nodes` are
-    /// those of the last stack of which as many frames as is said are the same.
+    /// Number of the site with this stack, innermost frame first; made if there is none. `nodes`
+    /// are those of the last stack of which as many frames as is said are the same.
     ///
     /// # Safety
     ///

@@ -120,8 +120,8 @@ impl Numbers {
     }
 }
 
-/// [`profile()`] of a sparse file of which `data` are the parts that are no holes, in order; and how to
-/// name chunks that the capture has handed over before.
+/// [`profile()`] of a sparse file of which `data` are the parts that are no holes, in order; and
+/// how to name chunks that the capture has handed over before.
 ///
 /// # Errors
 ///
@@ -607,8 +607,8 @@ impl<'c> Stacks<'c> {
         Ok(stack)
     }
 
-    /// Whether the code is instrumented that the chunks are for whose innermost frame is `node`: the
-    /// innermost that does not allocate for its caller.
+    /// Whether the code is instrumented that the chunks are for whose innermost frame is `node`:
+    /// the innermost that does not allocate for its caller.
     fn is_seen(&mut self, mut node: u64, stack: &[u32]) -> Result<bool, Error> {
         let frames = stack.iter().map(|&index| &self.frames[index as usize]);
         let of_allocator = symbols::in_allocator(frames);

@@ -13,9 +13,9 @@
 //! const _: () = assert!(size_of::<NodeCold>() > size_of::<Box<NodeCold>>()); // without parameters
 //! ```
 //!
-//! The link stands where the first cold field stood. So fields are dropped and compared in the order
-//! of the source where the cold ones stand together. A box has all auto traits of what is in it,
-//! except that it is always `Unpin`; the last `impl` takes that back.
+//! The link stands where the first cold field stood. So fields are dropped and compared in the
+//! order of the source where the cold ones stand together. A box has all auto traits of what is in
+//! it, except that it is always `Unpin`; the last `impl` takes that back.
 //!
 //! With `cold = "table"` the link is a `ColdIndex`, `NodeFields::split_into` takes the place of
 //! `From`, and accessors take the table. Conditions (`#[cfg]`) go wherever their field goes.

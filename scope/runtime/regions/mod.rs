@@ -6,10 +6,10 @@
 //! * [`tree`]: regions by call path, with sums over their invocations.
 //!   [`spans`]: regions that are entered more than once. [`stacks`]: where threads' stacks are.
 //!
-//! **Track invariant**: a track, from its [`State`] to its links, stays mapped as long as the process
-//! has its capture. Only the thread that has set its bit in [`IN_USE`] uses it, and that within
-//! [`with_state`], which turns away signal handlers that come in meanwhile. Open regions, calls and
-//! links below their counts are written, and name regions that were made.
+//! **Track invariant**: a track, from its [`State`] to its links, stays mapped as long as the
+//! process has its capture. Only the thread that has set its bit in [`IN_USE`] uses it, and that
+//! within [`with_state`], which turns away signal handlers that come in meanwhile. Open regions,
+//! calls and links below their counts are written, and name regions that were made.
 
 mod events;
 pub(crate) mod hot;

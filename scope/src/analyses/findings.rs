@@ -5,7 +5,8 @@
 //!
 //! | kinds | share of |
 //! |---|---|
-//! | never touched, never read, never written, partly used, reserved, capacity | the process's memory |
+//! | never touched, never read, never written | the process's memory |
+//! | partly used, reserved, capacity | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |

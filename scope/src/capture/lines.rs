@@ -5,8 +5,8 @@ use crate::Error;
 use crate::format::{self, layout};
 use crate::profile::SharedLine;
 
-/// Lines with turns, those with most first. Two threads may have written an entry at once, so that it
-/// names no site: such a line is left out.
+/// Lines with turns, those with most first. Two threads may have written an entry at once, so that
+/// it names no site: such a line is left out.
 pub(super) fn read(capture: Source<'_>, site_of: &Renumbered) -> Result<Vec<SharedLine>, Error> {
     let mut lines = Vec::new();
     for index in 0..layout::MAX_LINES {

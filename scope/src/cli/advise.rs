@@ -23,8 +23,8 @@ Examples:
 pub(super) struct AdviseArgs {
     /// The profile
     profile: PathBuf,
-    /// Simulate the machine of this file (`ccscope calibrate -o FILE`) instead of this one, which is
-    /// measured once
+    /// Simulate the machine of this file (`ccscope calibrate -o FILE`) instead of this one, which
+    /// is measured once
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
     /// Seconds that the program takes without the profiler; estimated if it is not given

@@ -92,8 +92,8 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
     Ok(path)
 }
 
-/// Makes the folders of a file in the cache, and closes them to others, who could otherwise put a file
-/// of theirs there after it was looked at.
+/// Makes the folders of a file in the cache, and closes them to others, who could otherwise put a
+/// file of theirs there after it was looked at.
 fn own_folders(path: &Path) -> io::Result<()> {
     let refused = |path: &Path, why| {
         let path = path.display();
@@ -126,7 +126,8 @@ fn own_folders(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the file is there, this user's alone, with this content: all of it asked of what is open.
+/// Whether the file is there, this user's alone, with this content: all of it asked of what is
+/// open.
 fn holds(path: &Path, content: &[u8]) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
@@ -168,8 +169,8 @@ pub(super) fn linking(runtime: &Path, regions: bool) -> [OsString; 4] {
 }
 
 /// Options of the linker by which calls of the allocators that the runtime knows arrive there: a
-/// wrapper is a function `__wrap_NAME` for `NAME`. Without a reference to `NAME` itself, mold leaves
-/// it in its archive.
+/// wrapper is a function `__wrap_NAME` for `NAME`. Without a reference to `NAME` itself, mold
+/// leaves it in its archive.
 pub(super) fn wrapping() -> Vec<String> {
     let Ok(library) = object::File::parse(RUNTIME) else {
         return Vec::new();

@@ -54,8 +54,8 @@ const MAX_DIGITS: usize = 10;
 /// The name of the program, and of its arguments what has a harmless form:
 ///
 /// * names of long options, such as `--verbose`, and single letters, such as `-v`;
-/// * numbers that stand alone, as `1000` or `-n 1000`, or behind an option that counts something, as
-///   `--size=1000`.
+/// * numbers that stand alone, as `1000` or `-n 1000`, or behind an option that counts something,
+///   as `--size=1000`.
 ///
 /// Everything else is replaced, and so is all that follows the name of a secret.
 pub(super) fn hide(command: &[String], keep_arguments: bool) -> Vec<String> {

@@ -81,7 +81,8 @@ pub(super) struct TraceArgs {
     /// Write the traces of at most N other processes, those with the most events
     #[arg(long, value_name = "N", default_value_t = 16)]
     processes: usize,
-    /// Keep the program's arguments in a profile: they may hold passwords, and are left out otherwise
+    /// Keep the program's arguments in a profile: they may hold passwords, and are left out
+    /// otherwise
     #[arg(long)]
     keep_arguments: bool,
     /// Do not say how many events there were

@@ -15,8 +15,8 @@ use crate::profile::{Chunk, PageUse, Profile};
 /// Rights of files.
 const PRIVATE: u32 = 0o600;
 
-/// Whether `path` is a device, a pipe or the like, or leads to one of the process's open files: it is
-/// written as it is, never replaced, and nothing is put beside it.
+/// Whether `path` is a device, a pipe or the like, or leads to one of the process's open files: it
+/// is written as it is, never replaced, and nothing is put beside it.
 pub(crate) fn is_stream(path: &Path) -> bool {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let is_of_kernel = folder.is_some_and(|folder| {

@@ -1,5 +1,5 @@
-//! Which code calls the runtime for its accesses. That of Rust's standard library comes compiled, and
-//! so do most libraries: what it does with a chunk is not seen.
+//! Which code calls the runtime for its accesses. That of Rust's standard library comes compiled,
+//! and so do most libraries: what it does with a chunk is not seen.
 
 use std::fs;
 use std::path::Path;
@@ -43,8 +43,8 @@ impl Seen {
         }
     }
 
-    /// Whether the code at `address` calls the runtime for its accesses. Code of no unit, in a module
-    /// that has some, came compiled: parts of Rust's standard library have none.
+    /// Whether the code at `address` calls the runtime for its accesses. Code of no unit, in a
+    /// module that has some, came compiled: parts of Rust's standard library have none.
     pub(super) fn has(&self, address: u64) -> bool {
         let after = self.own.partition_point(|it| it.begin <= address);
         let unit = after.checked_sub(1).map(|at| self.own[at]);

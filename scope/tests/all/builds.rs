@@ -237,7 +237,8 @@ fn allocators_are_wrapped_by_each_linker() {
             .current_dir(path),
     );
     let build = format!(
-        "fn main() {{ println!(\"cargo::rustc-link-search={}\\ncargo::rustc-link-lib=static=j\") }}",
+        "fn main() {{ println!(\"cargo::rustc-link-search={}\"); \
+         println!(\"cargo::rustc-link-lib=static=j\") }}",
         path.display()
     );
     fs::write(path.join("build.rs"), build).unwrap();

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use ccscope::profile::{
     Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Mapping, PageUse, Point, Profile,
-    Region, RegionKind, Resident, Run, Site, Thread, Totals, Type, Window,
+    Region, RegionKind, Resident, Run, SharedLine, Site, Thread, Totals, Type, Window,
 };
 use ccscope::store::{self, Reader};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -183,9 +183,21 @@ impl Arbitrary for AnyProfile {
             followed: number(g),
         };
         let (mappings, pages) = memory(g);
+        let line = |g: &mut Gen| SharedLine {
+            address: number(g),
+            turns: number(g),
+            same: number(g),
+            threads: number(g),
+            places: [(); 2].map(|()| (index(g, sites.len()), u32::arbitrary(g))),
+        };
+        let lines = match sites.is_empty() {
+            true => Vec::new(),
+            false => some(g, 3, line),
+        };
         AnyProfile(Profile {
             mappings,
             pages,
+            lines,
             run: Run {
                 tool: text(g),
                 command: Vec::arbitrary(g),
@@ -348,6 +360,13 @@ fn small() -> Profile {
             is_traced: true,
         }],
         pages: vec![page(1, 0), page(1, 63), page(3, 2)],
+        lines: vec![SharedLine {
+            address: 64,
+            turns: 1,
+            same: 0,
+            threads: 3,
+            places: [(0, 0), (0, 8)],
+        }],
         edges: vec![Edge {
             from: 0,
             offset: 8,
@@ -478,6 +497,7 @@ fn every_truncation_is_an_error_or_a_true_part() {
             (part.regions.len(), part.regions == whole.regions),
             (part.mappings.len(), part.mappings == whole.mappings),
             (part.pages.len(), part.pages == whole.pages),
+            (part.lines.len(), part.lines == whole.lines),
             (part.windows.len(), part.windows == whole.windows),
             (part.chunks.len(), part.chunks == whole.chunks),
         ];
@@ -587,7 +607,7 @@ fn a_kilobyte_cannot_ask_for_a_gigabyte() {
 #[test]
 fn references_to_nothing_are_errors() {
     type Change = fn(&mut Profile);
-    let changes: [(Change, &str); 21] = [
+    let changes: [(Change, &str); 22] = [
         (|p| p.sites[0].stack[0] = 1, "a stack has a frame"),
         (|p| p.sites[0].place = Some(1), "a stack has a frame"),
         (|p| p.sites[0].type_id = Some(1), "of a type"),
@@ -608,6 +628,7 @@ fn references_to_nothing_are_errors() {
         (|p| p.pages[0].part = 64, "in order"),
         (|p| p.pages[1].part = 0, "in order"),
         (|p| p.pages[2].page = 4, "in no mapping"),
+        (|p| p.lines[0].places[1].0 = 9, "a line is of a site"),
         (|p| p.pages[0].page = 2, "beyond all memory"),
     ];
     for (change, what) in changes {
