@@ -32,6 +32,8 @@ pub(crate) fn each_unit(
                 | gimli::SectionId::DebugInfo
                 | gimli::SectionId::DebugLine
                 | gimli::SectionId::DebugLineStr
+                | gimli::SectionId::DebugRanges
+                | gimli::SectionId::DebugRngLists
                 | gimli::SectionId::DebugStr
                 | gimli::SectionId::DebugStrOffsets
         );
