@@ -141,7 +141,7 @@ export function findingsView(profile, admitted) {
       { class: "two" },
       list(
         "What wastes memory and time",
-        "The part that each would save at most, the largest first.",
+        "The part that each would save at most, the largest first; what the system may use comes later.",
         wastes.slice(0, 60).map((it) => findingItem(profile, it)),
         "No site wastes much, as far as the filters show.",
       ),

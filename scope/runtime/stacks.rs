@@ -27,7 +27,9 @@ pub(crate) const UNKNOWN: u32 = 1;
 /// Hash of a stack, computed before the lock is taken.
 pub(crate) fn hash(stack: &[u64]) -> u64 {
     let addresses = stack.iter().rev();
-    addresses.fold(unwind::EMPTY, |hash, &pc| unwind::add_to_hash(hash, pc)) | 1
+    addresses.fold(unwind::path::EMPTY, |hash, &pc| {
+        unwind::path::add_to_hash(hash, pc)
+    }) | 1
 }
 
 impl Stacks {

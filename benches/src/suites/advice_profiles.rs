@@ -73,6 +73,7 @@ fn objects(count: u64, words: u64, is_vector: bool, windows: Vec<Vec<Access>>) -
         regions: Vec::new(),
         mappings: Vec::new(),
         pages: Vec::new(),
+        lines: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: (2..).zip(windows).map(window).collect(),

@@ -68,6 +68,7 @@ fn profile(sites: u64) -> Profile {
         regions: Vec::new(),
         mappings: Vec::new(),
         pages: Vec::new(),
+        lines: Vec::new(),
         edges: Vec::new(),
         chunks: Vec::new(),
         windows: Vec::new(),

@@ -12,7 +12,7 @@ mod cfi;
 mod memo;
 mod memory;
 mod modules;
-mod path;
+pub(crate) mod path;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +26,7 @@ use memo::{Trail, Vacant};
 use memory::Reader;
 pub(crate) use modules::Report;
 use path::Course;
-pub(crate) use path::{EMPTY, Kept, add_to_hash};
+pub(crate) use path::Kept;
 
 /// Registers of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

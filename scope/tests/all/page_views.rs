@@ -100,9 +100,13 @@ fn findings_say_what_and_where_the_worst_first() {
         browser.open(page, "");
         for list in 1..=lists {
             let inside = |what| format!(".list:nth-child({list}) .finding {what}");
-            let costs: Vec<f64> = texts(&mut browser, &inside(".cost b"))
-                .iter()
-                .map(|text| text.trim_end_matches(" %").parse().unwrap())
+            let titles = texts(&mut browser, &inside("h3"));
+            let costs = texts(&mut browser, &inside(".cost b"));
+            assert_eq!(titles.len(), costs.len());
+            // What is only read or only written comes later: the system may be its other user.
+            let costs: Vec<f64> = { titles.iter().zip(&costs) }
+                .filter(|(title, _)| !title.contains(", never "))
+                .map(|(_, text)| text.trim_end_matches(" %").parse().unwrap())
                 .collect();
             assert!(
                 costs.len() > 1 && costs.is_sorted_by(|a, b| a >= b),
@@ -116,7 +120,7 @@ fn findings_say_what_and_where_the_worst_first() {
             ] {
                 let all = texts(&mut browser, &inside(what));
                 assert!(
-                    all.len() >= costs.len() && !all.contains(&String::new()),
+                    all.len() >= titles.len() && !all.contains(&String::new()),
                     "{all:?}"
                 );
             }
