@@ -663,7 +663,7 @@ fn a_structure_that_is_waited_for_is_one_row() {
 #[test]
 fn places_of_packages_have_both_lines() {
     let mut run = run();
-    let package = "/root/.cargo/registry/src/index-0f/pubgrub-0.2.0/src/internal/core.rs";
+    let package = "/home/user/.cargo/registry/src/index-0f/pubgrub-0.2.0/src/internal/core.rs";
     run.frames.push(crate::profile::Frame {
         function: "pubgrub::internal::core::State::add".to_owned(),
         file: package.to_owned(),
