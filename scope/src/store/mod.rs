@@ -16,6 +16,7 @@ mod writer;
 use std::path::Path;
 
 pub use reader::{Chunks, Reader, Windows};
+#[cfg(any(feature = "cli", feature = "parquet"))]
 pub(crate) use writer::create;
 #[cfg(feature = "cli")]
 pub(crate) use writer::is_stream;

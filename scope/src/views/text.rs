@@ -1,6 +1,5 @@
 //! Text that fits: widths, tables, and names of strangers.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -25,7 +24,10 @@ pub(crate) fn escape(name: &str) -> String {
 }
 
 /// [`escape`] where there is something to escape.
-pub(crate) fn escaped(name: &str) -> Cow<'_, str> {
+#[cfg(feature = "cli")]
+pub(crate) fn escaped(name: &str) -> std::borrow::Cow<'_, str> {
+    use std::borrow::Cow;
+
     match name.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         true => Cow::Borrowed(name),
         false => Cow::Owned(escape(name)),
