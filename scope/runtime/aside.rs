@@ -295,8 +295,13 @@ extern "C" fn start_again(found: u64) {
     // them, the environment and the auxiliary vector, the first three each with a 0 behind. All
     // texts end with 0. The process has one thread, and the loader is done with these.
     unsafe {
-        let arguments = __libc_stack_end.add(1);
-        let environment = arguments.add(*__libc_stack_end as usize + 1);
+        let stack = __libc_stack_end;
+        // A program with a copy of this variable, as Node.js, has not been given its value yet.
+        if stack.is_null() {
+            return;
+        }
+        let arguments = stack.add(1);
+        let environment = arguments.add(*stack as usize + 1);
         let mut at = environment;
         while *at != 0 {
             at = at.add(1);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::programs::{Run, command, is_installed, text};
+use super::programs::{Run, command, compile, is_installed, text};
 
 /// Runs `words` with the tool and without, each in a folder of its own.
 fn same(words: &[&str]) -> Option<Run> {
@@ -91,4 +91,13 @@ fn sqlite_is_the_same() {
         return;
     };
     assert!(run.profile().total.allocations > 1000);
+}
+
+#[test]
+fn a_program_with_a_copy_of_the_loader_s_variable_starts() {
+    let folder = TempDir::new().unwrap();
+    let flags = ["-O1", "-fno-pie", "-no-pie"];
+    let program = compile(folder.path(), &["cc"], "stack-end.c", &flags);
+    let run = same(&[program.to_str().unwrap()]).unwrap();
+    assert!(run.profile().total.allocations > 0);
 }
