@@ -6,10 +6,10 @@
 //! of touched bytes of chunks that several threads access at once may be those of either.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::arena::{LOCK, at, chunk, header, site};
-use super::hot::{access, add_one, add64, guests, or64, tally};
+use super::hot::{self, access, add_one, add64, flags_of, guests, or64, tally, word};
 use super::local::{Local, local};
 use super::{copies, lines, maps, regions, shadow, start, windows};
 use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, WATCHED, flags};
@@ -32,7 +32,7 @@ const SLACK: u64 = 64;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-    // invariant it is mapped, and what others change at once is atomic or only a time.
+    // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
         set_flag(entry, flags::SPILLED);
         for sum in [site((*entry).site), &raw mut (*header()).total] {
@@ -50,9 +50,8 @@ pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
 ///
 /// As for [`add_one`].
 unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
-    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-    // invariant it is mapped, and what others change at once is atomic or only a time.
-    let flags = unsafe { AtomicU8::from_ptr(&raw mut (*entry).flags) };
+    // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`): nobody frees it.
+    let flags = unsafe { hot::flags(entry) };
     if flags.load(Ordering::Relaxed) & flag == 0 {
         flags.fetch_or(flag, Ordering::Relaxed);
     }
@@ -95,13 +94,13 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         } else {
             add_one::<WRITE, false>(entry);
         }
-        if !own || (*entry).flags & flags::SHARED != 0 {
+        if !own || flags_of(entry) & flags::SHARED != 0 {
             lines::accessed::<WRITE>(local, entry, address, own);
         }
-        (*entry).last = now;
+        hot::last(entry).store(now, Ordering::Relaxed);
         if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
-            if (*entry).flags & flags::HISTOGRAM != 0 {
+            if flags_of(entry) & flags::HISTOGRAM != 0 {
                 tally::<WRITE, 0>(local, entry, address, size);
             }
         }
@@ -115,19 +114,21 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
 /// As for [`add_one`], with `local` the calling thread's.
 pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-    // invariant it is mapped, and what others change at once is atomic or only a time.
+    // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
         // An allocator for bytes may put chunks into one granule, of which the last is found: bytes
         // before it would be counted in its histogram.
         let own = (*local).mark == (*entry).thread() && (*entry).start.is_multiple_of(8);
         let toucher = (*local).thread | if own { 0 } else { GUEST };
-        if (*entry).toucher != toucher {
-            catch_up(local, (*entry).last.max((*entry).allocated));
+        let before = hot::toucher(entry).load(Ordering::Relaxed);
+        if before != toucher {
+            let (first, last) = (hot::first(entry), hot::last(entry));
+            catch_up(local, last.load(Ordering::Relaxed).max((*entry).allocated));
             let now = (*local).now;
             // Two threads that are here at once may both seem to be the first.
-            if (*entry).first == 0 {
-                (*entry).first = now;
-            } else if (*entry).toucher & !GUEST != (*local).thread {
+            if first.load(Ordering::Relaxed) == 0 {
+                first.store(now, Ordering::Relaxed);
+            } else if before & !GUEST != (*local).thread {
                 set_flag(entry, flags::SHARED);
             }
             if !own {
@@ -135,10 +136,9 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
             }
             // What is shared stays so, and its owner need not come here again as long as its clock
             // is not behind and no store of it is waited for.
-            let is_ahead = now / SLACK != (*entry).last / SLACK;
-            let is_watched = (*entry).toucher == WATCHED;
-            if !is_watched && (own || (*entry).flags & flags::SHARED == 0 || is_ahead) {
-                (*entry).toucher = toucher;
+            let is_ahead = now / SLACK != last.load(Ordering::Relaxed) / SLACK;
+            if before != WATCHED && (own || flags_of(entry) & flags::SHARED == 0 || is_ahead) {
+                hot::toucher(entry).store(toucher, Ordering::Relaxed);
             }
         }
         own
@@ -170,7 +170,7 @@ unsafe fn catch_up(local: *mut Local, time: u64) {
 /// As for [`add_one`]; nobody accesses the chunk any more.
 pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-    // invariant it is mapped, and what others change at once is atomic or only a time.
+    // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
         let counts = core::mem::take(&mut *guests(entry));
         let sums = [&mut old.reads, &mut old.writes];
@@ -199,10 +199,13 @@ pub(crate) unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
             return;
         }
         let unit = if all <= MAX_MAPPED_BYTES { 1 } else { BLOCK };
-        let map: *mut u64 = match (*entry).touched {
-            _ if all <= 64 => &raw mut (*entry).touched,
-            0 => return,
-            map => at(map),
+        let map: *mut u64 = if all <= 64 {
+            &raw mut (*entry).touched
+        } else {
+            match (*entry).touched {
+                0 => return,
+                map => at(map),
+            }
         };
         let (first, last) = (offset / unit, (end - 1) / unit);
         let (mut new, many) = (0, MANY.load(Ordering::Relaxed));
@@ -251,12 +254,12 @@ unsafe fn filled(start: u64, map: *mut u64, index: u64) {
         if start.is_multiple_of(4096) {
             return shadow::fill(from);
         }
-        if index > 0 && *map.add(index as usize - 1) == u64::MAX {
+        if index > 0 && word(map.add(index as usize - 1)) == u64::MAX {
             shadow::fill(from);
         }
         // The last page of a chunk is not wholly the chunk's, and `fill` leaves it as it is; the
         // word after the last is of the same piece of memory or another's, and read as it is.
-        if shadow::whole(from + 4096) && *map.add(index as usize + 1) == u64::MAX {
+        if shadow::whole(from + 4096) && word(map.add(index as usize + 1)) == u64::MAX {
             shadow::fill(from + 4096);
         }
     }

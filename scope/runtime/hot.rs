@@ -8,7 +8,7 @@
 //! the chunk's until `free` takes it out under the lock, before its memory is given back: so while
 //! a program may access a chunk, its entry, its map and its site's histogram are its own.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::access::{ccscope_load, ccscope_spill, ccscope_store};
 use super::arena::{BASE, at, site};
@@ -99,10 +99,10 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
                 } else {
                     return rare::<WRITE>(address, size);
                 };
-                if (*entry).toucher != (*local).mark {
+                if toucher(entry).load(Ordering::Relaxed) != (*local).mark {
                     return rare::<WRITE>(address, size);
                 }
-                if (*entry).flags & flags::HISTOGRAM != 0 {
+                if flags_of(entry) & flags::HISTOGRAM != 0 {
                     tally::<WRITE, SIZE>(local, entry, address, size);
                 }
                 entry
@@ -111,13 +111,13 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
                 return rare::<WRITE>(address, size);
             }
             Page::Part(entry) | Page::Full(entry) => {
-                if (*entry).toucher != (*local).mark {
+                if toucher(entry).load(Ordering::Relaxed) != (*local).mark {
                     return rare::<WRITE>(address, size);
                 }
                 entry
             }
         };
-        (*entry).last = now;
+        last(entry).store(now, Ordering::Relaxed);
         (*local).now = now;
         add_one::<WRITE, true>(entry);
     }
@@ -152,8 +152,47 @@ unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
         let block = offset / BLOCK;
         map != 0
             && size <= BLOCK - offset % BLOCK
-            && *at::<u64>(map + block / 64 * 8) >> (block % 64) & 1 != 0
+            && word(at(map + block / 64 * 8)) >> (block % 64) & 1 != 0
     }
+}
+
+/// A word of a map, which others may change meanwhile.
+///
+/// # Safety
+///
+/// `place` is a word of the capture that is used by atomics, or by nobody.
+#[inline(always)]
+pub(crate) unsafe fn word(place: *mut u64) -> u64 {
+    // SAFETY: words of the capture are aligned and mapped for good; the rest is the condition.
+    unsafe { AtomicU64::from_ptr(place) }.load(Ordering::Relaxed)
+}
+
+macro_rules! shared {
+    ($($name:ident $field:ident $type:ty)*) => {$(
+        /// A field of an entry that threads which access the chunk at once change.
+        ///
+        /// # Safety
+        ///
+        /// `entry` is one of the table of chunks, and its chunk is not being made or freed.
+        #[inline(always)]
+        pub(crate) unsafe fn $name(entry: *mut Chunk) -> &'static $type {
+            // SAFETY: the table is aligned and mapped for good (entry invariant). Only who makes or
+            // frees the chunk uses the field without atomics, and nobody does (`# Safety`).
+            unsafe { <$type>::from_ptr(&raw mut (*entry).$field) }
+        }
+    )*};
+}
+shared! { first first AtomicU64 last last AtomicU64 toucher toucher AtomicU16 flags flags AtomicU8 }
+
+/// The flags of an entry.
+///
+/// # Safety
+///
+/// As for [`flags`](flags()).
+#[inline(always)]
+pub(crate) unsafe fn flags_of(entry: *mut Chunk) -> u8 {
+    // SAFETY: as the caller promises (`# Safety`), the chunk is not being made or freed.
+    unsafe { flags(entry) }.load(Ordering::Relaxed)
 }
 
 /// Where the accesses of a chunk by guests are counted: reads, then writes.
@@ -171,7 +210,7 @@ pub(crate) fn guests(entry: *mut Chunk) -> *mut [u32; 2] {
 #[inline(always)]
 pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chunk) {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
-    // invariant it is mapped, and what others change at once is atomic or only a time.
+    // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
         if !OWN {
             let counter = &raw mut (*guests(entry))[usize::from(WRITE)];

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::access::{self, MANY};
 use super::arena::{LOCK, chunk, header};
-use super::hot::{add_one, add64, guests, tally};
+use super::hot::{self, add_one, add64, guests, tally};
 use super::local::local;
 use super::{shadow, start, sys};
 use crate::format::{Chunk, flags};
@@ -43,7 +43,7 @@ impl Lent {
             } else {
                 add_one::<WRITE, false>(entry);
             }
-            (*entry).last = (*local).now + 1;
+            hot::last(entry).store((*local).now + 1, Ordering::Relaxed);
             Some(Lent {
                 address,
                 allocated: (*entry).allocated,
@@ -108,10 +108,10 @@ impl Lent {
                 access::pause(local, self.address, moved, WRITE);
             }
             let Some(entry) = self.entry() else { return };
-            (*entry).last = (*local).now;
+            hot::last(entry).store((*local).now, Ordering::Relaxed);
             let offset = self.address.wrapping_sub((*entry).start);
             access::touch(entry, offset, moved);
-            if (*entry).flags & flags::HISTOGRAM != 0 {
+            if hot::flags_of(entry) & flags::HISTOGRAM != 0 {
                 tally::<WRITE, 0>(local, entry, self.address, moved);
             }
         }

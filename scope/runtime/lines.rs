@@ -11,6 +11,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::arena::{at, chunk};
+use super::hot::{flags_of, toucher};
 use super::local::Local;
 use super::shadow;
 use crate::format::{Chunk, LOOKED_AT, Line, WATCHED, flags, layout};
@@ -57,18 +58,18 @@ pub(crate) unsafe fn accessed<const WRITE: bool>(
     unsafe {
         let (now, thread) = ((*local).now, (*local).thread);
         if own {
-            if (*entry).toucher != WATCHED || !WRITE && !is_drawn(now) {
+            if toucher(entry).load(Relaxed) != WATCHED || !WRITE && !is_drawn(now) {
                 return;
             }
-            (*entry).toucher = thread;
+            toucher(entry).store(thread, Relaxed);
         } else if !WRITE || !is_drawn(now) {
             return;
         }
         if WRITE {
             written(entry, address, thread);
         }
-        if !own && (*entry).flags & flags::SHARED != 0 {
-            (*entry).toucher = WATCHED;
+        if !own && flags_of(entry) & flags::SHARED != 0 {
+            toucher(entry).store(WATCHED, Relaxed);
         }
     }
 }
