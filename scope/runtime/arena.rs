@@ -10,7 +10,12 @@ use super::sys;
 use crate::format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layout};
 
 /// Address of the capture: far from where the kernel puts programs, libraries, heaps and stacks.
-pub(crate) const BASE: u64 = 0x1000_0000_0000;
+/// Under test, where the sanitizers' own memory does not lie.
+pub(crate) const BASE: u64 = if cfg!(test) {
+    0x5700_0000_0000
+} else {
+    0x1000_0000_0000
+};
 
 /// Guards all but what accesses write.
 pub(crate) static LOCK: Lock = Lock {

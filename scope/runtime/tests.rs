@@ -470,15 +470,16 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     let _turn = begin();
     allocate(HEAP, 64, &[1]);
     access::<true>(HEAP, 8);
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                for _ in 0..10_000 {
-                    access::<false>(HEAP, 8);
-                }
-            });
-        }
+    let threads = [(); 4].map(|()| {
+        std::thread::spawn(|| {
+            for _ in 0..10_000 {
+                access::<false>(HEAP, 8);
+            }
+        })
     });
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let chunk = of(HEAP);
     assert_eq!((chunk.reads, chunk.writes), (0, 1));
     // SAFETY: the entry is the chunk's.
@@ -502,9 +503,8 @@ fn counts_of_owner_and_guests_may_pass_two_to_the_32_together() {
     let _turn = begin();
     allocate(HEAP, 64, &[1]);
     access::<false>(HEAP, 8);
-    std::thread::scope(|scope| {
-        scope.spawn(|| access::<false>(HEAP, 8));
-    });
+    let other = std::thread::spawn(|| access::<false>(HEAP, 8));
+    other.join().unwrap();
     // SAFETY: the entry is the chunk's.
     unsafe { (*super::hot::guests(chunk(shadow::find(HEAP))))[0] = u32::MAX };
     free(HEAP, 64);
@@ -553,9 +553,8 @@ fn a_thread_that_comes_to_a_chunk_puts_its_clock_forward() {
     }
     access::<true>(HEAP, 8);
     // Its time begins with what this thread has added up so far: one event.
-    std::thread::scope(|scope| {
-        scope.spawn(|| access::<true>(HEAP, 8));
-    });
+    let other = std::thread::spawn(|| access::<true>(HEAP, 8));
+    other.join().unwrap();
     let chunk = of(HEAP);
     assert!(chunk.last >= chunk.first, "{chunk:?}");
     free(HEAP, 64);

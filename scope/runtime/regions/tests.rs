@@ -452,19 +452,20 @@ fn sums_of_a_region_that_two_threads_add_to_are_exact() {
     // SAFETY: the region was made just now, and others add to it by functions for that.
     let sums = unsafe {
         (*tree::region(number)).kind = kinds::SPAN;
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    let counts = crate::format::Track {
-                        reads: 1,
-                        ..std::mem::zeroed()
-                    };
-                    for round in 0..ROUNDS {
-                        tree::add_span(number, [3, 2, 1], &counts, 1, round << 8);
-                    }
-                });
-            }
+        let threads = [(); 2].map(|()| {
+            std::thread::spawn(move || {
+                let counts = crate::format::Track {
+                    reads: 1,
+                    ..std::mem::zeroed()
+                };
+                for round in 0..ROUNDS {
+                    tree::add_span(number, [3, 2, 1], &counts, 1, round << 8);
+                }
+            })
         });
+        for thread in threads {
+            thread.join().unwrap();
+        }
         access::MANY.store(false, Ordering::Relaxed);
         &*tree::region(number)
     };
