@@ -105,7 +105,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 static SCANNED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 /// Whether a module was loaded to the place of one that had been closed.
-static IN_TURN: AtomicBool = AtomicBool::new(false);
+pub(super) static IN_TURN: AtomicBool = AtomicBool::new(false);
 
 /// Where the runtime's own code lies.
 static OWN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
