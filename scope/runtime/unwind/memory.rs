@@ -111,25 +111,37 @@ impl Reader {
     /// Has the kernel copy the words around `address`, as far as they can be read.
     #[cold]
     fn refill(&mut self, address: u64) {
-        const GETPID: u64 = 39;
-        const PROCESS_VM_READV: u64 = 310;
         // In the same page, so that it can be read if `address` can.
         let page = address & !(PAGE - 1);
         self.copy_start = page.max(address.saturating_sub(BELOW * 8));
-        let into = [
-            self.copy.as_mut_ptr().expose_provenance() as u64,
-            size_of_val(&self.copy) as u64,
-        ];
-        let from = [self.copy_start, into[1]];
-        let [into, from] =
-            [into.as_ptr(), from.as_ptr()].map(|part| part.expose_provenance() as u64);
-        // SAFETY: the kernel reads two pairs of an address and a length, and writes at most the
-        // length of `copy` to it, which nobody else uses.
-        let read = unsafe {
-            let own = system_call(GETPID, [0; 6]).cast_unsigned();
-            system_call(PROCESS_VM_READV, [own, into, 1, from, 1, 0])
-        };
-        // Where a page cannot be read, the words before it are.
-        self.copied = usize::try_from(read).map_or(0, |bytes| bytes / 8);
+        // SAFETY: `copy` has room for so many words.
+        self.copied = unsafe { copy_words(self.copy_start, self.copy.as_mut_ptr().cast(), COPIED) };
     }
+}
+
+/// Copies the words from the address `from` on, as far as they can be read, and returns how many.
+pub(super) fn copy(from: u64, into: &mut [u64]) -> usize {
+    // SAFETY: `into` has room for so many words.
+    unsafe { copy_words(from, into.as_mut_ptr(), into.len()) }
+}
+
+/// The same, by `process_vm_readv` on this process.
+///
+/// # Safety
+///
+/// `len` words may be written to `into`, which nobody else uses.
+unsafe fn copy_words(from: u64, into: *mut u64, len: usize) -> usize {
+    const GETPID: u64 = 39;
+    const PROCESS_VM_READV: u64 = 310;
+    let len = 8 * len as u64;
+    let [into, from] = [[into.expose_provenance() as u64, len], [from, len]];
+    let parts = [into.as_ptr(), from.as_ptr()].map(|part| part.expose_provenance() as u64);
+    // SAFETY: the kernel reads two pairs of an address and a length, which live until it is done,
+    // and writes at most the first length to `into`, which has room for it (`# Safety`).
+    let read = unsafe {
+        let own = system_call(GETPID, [0; 6]).cast_unsigned();
+        system_call(PROCESS_VM_READV, [own, parts[0], 1, parts[1], 1, 0])
+    };
+    // Where a page cannot be read, the words before it are.
+    usize::try_from(read).map_or(0, |bytes| bytes / 8)
 }

@@ -2,8 +2,9 @@
 //!
 //! The dynamic linker knows; the table here only adds what it tells for a price. Lookups take no
 //! lock where glibc has `_dl_find_object` (since 2.35). Only a module that was not seen before
-//! is asked for by `dl_iterate_phdr`, whose lock also serializes additions to the table. No other
-//! lock is waited for: callbacks of the program may allocate, too.
+//! is asked for by `dl_iterate_phdr`. A child of `fork` asks for that one module only, without
+//! `dl_iterate_phdr`: glibc leaves its lock held if another thread had it during the `fork`.
+//! No other lock is waited for: callbacks of the program may allocate, too.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -13,12 +14,13 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use super::super::sys::system_call;
 use super::cfi::{self, Rule};
+use super::memory;
 use crate::format::NUMBER_SHIFT;
 
 /// Takes a module that is seen for the first time: start and end of its executable segments, what
 /// to subtract from an address to get the one in the file, and the path.
 ///
-/// It runs within `malloc` and with a lock of the dynamic linker held. It must not allocate.
+/// It runs within `malloc`, perhaps with a lock of the dynamic linker held. It must not allocate.
 pub(crate) type Report = fn(start: u64, end: u64, bias: u64, path: &[u8]);
 
 /// Modules beyond these are unwound by frame pointers.
@@ -97,8 +99,12 @@ static TABLE: [Slot; MAX_MODULES] = [const {
     }
 }; MAX_MODULES];
 static LEN: AtomicUsize = AtomicUsize::new(0);
-/// The process that is adding a module. Another number was left by the parent, in a `fork`.
+/// The thread that is adding a module. A number of no thread was left by the parent, in a `fork`.
 static ADDING: AtomicU64 = AtomicU64::new(0);
+/// So often a thread that wants to add one lets others run before it does without.
+const MAX_WAITS: u32 = 10_000;
+/// The process that asked first. In others the lock of `dl_iterate_phdr` may be held for ever.
+static FIRST: AtomicU64 = AtomicU64::new(0);
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// The state of the dynamic linker that the table shows, and the generation that was made for it.
@@ -179,15 +185,38 @@ pub(super) fn find(pc: u64, report: Report) -> Option<&'static Module> {
     }
     let known = lookup(pc);
     match found {
-        Found::Module { index } if known.is_some_and(|module| module.index == index) => known,
+        Found::Module { index, .. } if known.is_some_and(|it| it.index == index) => known,
         // Another thread may forget all modules at any moment.
         _ => loop {
-            let generation = scan(report);
+            let generation = match found {
+                Found::Module { start, map, .. } if is_forked() => {
+                    if known.is_some() {
+                        // It was closed.
+                        forget();
+                    }
+                    // SAFETY: the linker has just said that the module of `pc`, in which this
+                    // thread runs, is loaded, and that `map` describes it.
+                    unsafe { take(start, map, report) }
+                }
+                _ => scan(report),
+            };
             let found = lookup(pc);
             if found.is_some() || [0, GENERATION.load(Relaxed)].contains(&generation) {
                 return found;
             }
         },
+    }
+}
+
+const GETPID: u64 = 39;
+
+/// Whether this process is a child of the one that asked first.
+fn is_forked() -> bool {
+    // SAFETY: the call has no arguments.
+    let own = unsafe { system_call(GETPID, [0; 6]) }.cast_unsigned();
+    match FIRST.compare_exchange(0, own, Relaxed, Relaxed) {
+        Ok(_) => false,
+        Err(first) => first != own,
     }
 }
 
@@ -204,9 +233,11 @@ fn lookup(pc: u64) -> Option<&'static Module> {
 }
 
 enum Found {
-    /// A module with its `.eh_frame_hdr`, or 0, at `index`.
+    /// A module that is mapped from `start` on, with its `.eh_frame_hdr`, or 0, at `index`.
     Module {
         index: u64,
+        start: u64,
+        map: *const Map,
     },
     Nothing,
     CannotSay,
@@ -219,7 +250,7 @@ fn linker_finds(pc: u64) -> Found {
         flags: u64,
         map_start: *const c_void,
         map_end: *const c_void,
-        link_map: *const c_void,
+        link_map: *const Map,
         eh_frame: *const c_void,
         /// More than any version has.
         reserved: [u64; 16],
@@ -249,7 +280,7 @@ fn linker_finds(pc: u64) -> Found {
         flags: 0,
         map_start: null,
         map_end: null,
-        link_map: null,
+        link_map: core::ptr::null(),
         eh_frame: null,
         reserved: [0; 16],
     };
@@ -260,9 +291,21 @@ fn linker_finds(pc: u64) -> Found {
     match unsafe { function(core::ptr::without_provenance(pc), &raw mut answer) } {
         0 => Found::Module {
             index: answer.eh_frame.addr() as u64,
+            start: answer.map_start.addr() as u64,
+            map: answer.link_map,
         },
         _ => Found::Nothing,
     }
+}
+
+/// `struct link_map`, as far as it is used.
+#[repr(C)]
+struct Map {
+    bias: u64,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *const Map,
+    before: *const Map,
 }
 
 /// `struct dl_phdr_info`, as far as it is used.
@@ -346,28 +389,73 @@ unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_i
             .zip(&SCANNED)
             .for_each(|(new, old)| old.store(*new, Relaxed));
     }
-    let name = match info.name.is_null() {
-        true => c"",
-        // SAFETY: it is a string.
-        false => unsafe { CStr::from_ptr(info.name) },
-    };
-    let mut executable = [0; MAX_PATH];
-    let path = match name.to_bytes() {
-        // The program itself, which has no name.
-        b"" if first => own_path(&mut executable),
-        path => path,
-    };
+    // SAFETY: the dynamic linker passes a string, which it keeps while it calls this function.
+    let name = unsafe { text(info.name) };
     // SAFETY: the dynamic linker passes so many headers.
     let headers =
         unsafe { core::slice::from_raw_parts(info.headers, usize::from(info.header_count)) };
-    let module = module(info.bias, headers, path);
-    if module.contains(module.start) {
-        add(&module, scan.generation, scan.report);
-    }
+    let module = module(info.bias, headers, name, first);
+    add(&module, scan.generation, scan.report);
     0
 }
 
-fn module(bias: u64, headers: &[Header], path: &[u8]) -> Module {
+/// The text at `at`, or none if that is null.
+///
+/// # Safety
+///
+/// Else a 0 is behind the text, which stays as it is while the result is used.
+unsafe fn text<'t>(at: *const c_char) -> &'t [u8] {
+    if at.is_null() {
+        return b"";
+    }
+    // SAFETY: `at` is not null, so it is a text with a 0 behind it (`# Safety`).
+    unsafe { CStr::from_ptr(at) }.to_bytes()
+}
+
+/// Adds the module that is mapped from `start` on, and returns the generation that the table then
+/// shows, as [`scan`] does; 0 if the module cannot be read. It takes no lock of the linker.
+///
+/// # Safety
+///
+/// `map` is the dynamic linker's of that module, and the module is loaded.
+unsafe fn take(start: u64, map: *const Map, report: Report) -> u64 {
+    const MAGIC: u32 = u32::from_ne_bytes(*b"\x7fELF");
+    const MOST: usize = 32;
+    let (mut head, mut words) = ([0_u64; 8], [0_u64; 7 * MOST]);
+    // The linker maps a file's head with its first segment.
+    if memory::copy(start, &mut head) < head.len() || head[0] as u32 != MAGIC {
+        return 0;
+    }
+    let (table, count) = (head[4], (head[7] & 0xffff) as usize);
+    let copied = memory::copy(start.wrapping_add(table), &mut words) / 7;
+    let headers: [Header; MOST] = core::array::from_fn(|at| {
+        let words = &words[7 * at..7 * at + 7];
+        Header {
+            kind: words[0] as u32,
+            flags: (words[0] >> 32) as u32,
+            offset: words[1],
+            address: words[2],
+            physical: words[3],
+            file_size: words[4],
+            memory_size: words[5],
+            alignment: words[6],
+        }
+    });
+    let generation = GENERATION.load(Relaxed);
+    // SAFETY: the module is loaded (`# Safety`), so its map is there, and the name in it.
+    let (bias, name, first) = unsafe { ((*map).bias, text((*map).name), (*map).before.is_null()) };
+    let module = module(bias, &headers[..count.min(copied)], name, first);
+    add(&module, generation, report);
+    generation
+}
+
+/// What the headers say. The program itself is the first module, and has no name.
+fn module(bias: u64, headers: &[Header], name: &[u8], is_first: bool) -> Module {
+    let mut executable = [0; MAX_PATH];
+    let path = match name {
+        b"" if is_first => own_path(&mut executable),
+        path => path,
+    };
     let at = |header: &Header| bias.wrapping_add(header.address);
     let loaded = |flag: u32| {
         headers
@@ -405,25 +493,56 @@ fn module(bias: u64, headers: &[Header], path: &[u8]) -> Module {
     module
 }
 
-fn add(module: &Module, generation: u64, report: Report) {
-    let len = LEN.load(Acquire);
-    for slot in TABLE.iter().take(len) {
-        // SAFETY: `LEN` covers the slot, so it is written.
-        if unsafe { &*slot.module.get() } == module {
-            slot.seen.store(generation, Relaxed);
-            return;
+/// Waits until this thread alone may add modules. False in a handler that interrupts an addition.
+fn begin_adding() -> bool {
+    const GETTID: u64 = 186;
+    const TGKILL: u64 = 234;
+    const SCHED_YIELD: u64 = 24;
+    // SAFETY: the call has no arguments.
+    let own = unsafe { system_call(GETTID, [0; 6]) }.cast_unsigned();
+    let mut from = 0;
+    for _ in 0..MAX_WAITS {
+        match ADDING.compare_exchange(from, own, Acquire, Relaxed) {
+            Ok(_) => return true,
+            Err(holder) if holder == own => return false,
+            // SAFETY: the signal 0 is sent to nobody; and the other call has no arguments.
+            Err(holder) => unsafe {
+                let process = system_call(GETPID, [0; 6]).cast_unsigned();
+                let is_left = system_call(TGKILL, [process, holder, 0, 0, 0, 0]) < 0;
+                from = if is_left { holder } else { 0 };
+                system_call(SCHED_YIELD, [0; 6]);
+            },
         }
     }
-    const GETPID: u64 = 39;
-    // SAFETY: the call has no arguments.
-    let process = unsafe { system_call(GETPID, [0; 6]) }.cast_unsigned();
-    // Only a signal handler that interrupts an addition finds this taken, and does without.
-    if ADDING.swap(process, Acquire) == process {
+    false
+}
+
+/// Whether the module is in the table; then it was seen in this generation.
+fn see_again(module: &Module, generation: u64) -> bool {
+    let mut slots = TABLE.iter().take(LEN.load(Acquire));
+    // SAFETY: `LEN` covers the slot, so it is written.
+    let found = slots.find(|slot| unsafe { &*slot.module.get() } == module);
+    if let Some(slot) = found {
+        slot.seen.store(generation, Relaxed);
+    }
+    found.is_some()
+}
+
+/// Adds a module if it has executable segments.
+fn add(module: &Module, generation: u64, report: Report) {
+    if !module.contains(module.start) {
         return;
     }
-    // Such a handler may have added modules since.
-    let len = LEN.load(Acquire).max(len);
-    // SAFETY: as above.
+    if see_again(module, generation) || !begin_adding() {
+        return;
+    }
+    // Others may have added modules since.
+    if see_again(module, generation) {
+        ADDING.store(0, Release);
+        return;
+    }
+    let len = LEN.load(Acquire);
+    // SAFETY: `LEN` covers these slots, so they are written.
     let mut others = TABLE
         .iter()
         .take(len)

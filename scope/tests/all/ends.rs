@@ -135,6 +135,30 @@ fn a_child_process_has_a_profile_beside() {
     assert!(child.run.accesses);
 }
 
+/// glibc leaves the lock of `dl_iterate_phdr` held in such children.
+#[test]
+fn a_fork_while_another_thread_is_in_the_linker_goes_on() {
+    let folder = TempDir::new().unwrap();
+    let flags = ["-O1", "-shared", "-fPIC"];
+    let library = compile(folder.path(), &[CCSCOPE, "cc"], "library.c", &flags);
+    let words = [ends(), "fork-linking", library.to_str().unwrap()];
+    let run = same(&words);
+    assert_eq!(run.out(), "child ended with 7, by signal 0\n".repeat(3));
+    let children = run.others();
+    assert_eq!(children.len(), 3);
+    for child in &children {
+        assert_eq!([222, 888].map(|size| blocks(child, size)), [1, 1]);
+        let site = child.sites.iter().find(|site| site.smallest == 888);
+        let frames = &site.unwrap().stack;
+        let named = |at: usize| &*child.frames[frames[at] as usize].function;
+        assert_eq!([0, 1].map(named), ["make", "main"]);
+    }
+    let mut tool = command(CCSCOPE);
+    tool.args(["trace", "-q", "-o", "a.trace"]).args(words);
+    let output = tool.current_dir(folder.path()).output().unwrap();
+    assert_eq!(text(&output.stdout), run.out(), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_program_that_replaces_itself_has_two_profiles() {
     let run = same(&[ends(), "exec"]);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -51,6 +52,20 @@ static void of_timer(union sigval unused) {
     atomic_fetch_add(&timers_done, 1);
 }
 
+static atomic_int linker_is_busy, children_are_done;
+
+// Keeps the dynamic linker's lock for a while.
+static int hold_linker(struct dl_phdr_info *info, size_t size, void *unused) {
+    for (linker_is_busy = 1; !children_are_done;)
+        usleep(1000);
+    return 1;
+}
+
+static void *holding_thread(void *unused) {
+    dl_iterate_phdr(hold_linker, unused);
+    return NULL;
+}
+
 static size_t deep(int depth) {
     volatile char *block = keep(777);
     size_t sum = depth > 0 ? deep(depth - 1) : 0;
@@ -82,6 +97,28 @@ int main(int argc, char **argv) {
         waitpid(child, &status, 0);
         keep(444);
         printf("child ended with %d\n", WEXITSTATUS(status));
+    } else if (!strcmp(how, "fork-linking")) {
+        // Children that are the first to allocate from a library, while a thread is in the linker.
+        void *library = dlopen(argv[2], RTLD_NOW);
+        void *(*make)(void) = (void *(*)(void))dlsym(library, "make");
+        pthread_t thread;
+        pthread_create(&thread, NULL, holding_thread, NULL);
+        while (!linker_is_busy)
+            usleep(1000);
+        for (int i = 0; i < 3; i++) {
+            pid_t child = fork();
+            if (child == 0) {
+                alarm(60);
+                make();
+                keep(222);
+                _exit(7);
+            }
+            int status;
+            waitpid(child, &status, 0);
+            printf("child ended with %d, by signal %d\n", WEXITSTATUS(status), WTERMSIG(status));
+        }
+        children_are_done = 1;
+        pthread_join(thread, NULL);
     } else if (!strcmp(how, "exec")) {
         execl(argv[0], argv[0], "atexit", NULL);
     } else if (!strcmp(how, "atexit")) {
