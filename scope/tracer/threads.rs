@@ -9,6 +9,7 @@ use core::sync::atomic::{
 
 use crate::lock::Sent;
 use crate::sys::{self, PAGE};
+use crate::ticks;
 
 /// Pages that one instruction may open: it has two operands, and each may cross a border; gathers
 /// open more and are then let through page by page.
@@ -195,6 +196,12 @@ impl Thread {
         [0, 1, 2].map(|it| self.stack[it].load(Relaxed))
     }
 
+    /// Its place in [`THREADS`].
+    pub(crate) fn index(&self) -> usize {
+        let bytes = core::ptr::from_ref(self).addr() - THREADS.as_ptr().addr();
+        bytes / size_of::<Thread>()
+    }
+
     /// The thread is about to end. What is here is found again by who gets its control block.
     pub(crate) fn end(&self) {
         self.until.store(0, Relaxed);
@@ -212,5 +219,6 @@ impl Thread {
             word.store(value, Relaxed);
         }
         self.open.iter().for_each(|page| page.store(0, Relaxed));
+        ticks::forget(self);
     }
 }

@@ -3,15 +3,16 @@
 //! be interrupted by itself until its stack ends. So what comes too soon is left out: the kernel,
 //! too, makes one signal of several that wait.
 //!
-//! All of it is under the tracer's [lock](crate::LOCK).
+//! A thread counts for itself: where several have handlers of one signal, one that returns says
+//! nothing of how long another still runs.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::context::Info;
-use crate::sys;
+use crate::{sys, threads};
 
 const GETITIMER: u64 = 36;
-const TIMER_GETTIME: u64 = 108;
+const TIMER_GETTIME: u64 = 224;
 const CLOCK_GETTIME: u64 = 228;
 /// SIGALRM, SIGVTALRM and SIGPROF: signals of timers without numbers, in their order.
 const OF_TIMERS: [i32; 3] = [14, 26, 27];
@@ -20,13 +21,25 @@ const OF_TIMERS: [i32; 3] = [14, 26, 27];
 const LEAST: u64 = 1_000_000;
 const MOST: u64 = 320_000_000;
 
-/// Of each signal: when its handler was called last, how long after that it is not to be called
-/// again, and whether it has not returned since.
-static TICKS: [[AtomicU64; 3]; 65] = [const { [const { AtomicU64::new(0) }; 3] }; 65];
+/// When a signal's handler was called last, how long after that it is not to be called again, and
+/// whether it has not returned since.
+type Tick = [AtomicU64; 3];
 
-fn of(signal: i32) -> &'static [AtomicU64; 3] {
+/// Those of the [threads](threads::THREADS), for each signal.
+static TICKS: [[Tick; 65]; threads::MOST] =
+    [const { [const { [const { AtomicU64::new(0) }; 3] }; 65] }; threads::MOST];
+
+fn of(signal: i32) -> &'static Tick {
+    let own = &TICKS[threads::this().index()];
     let at = usize::try_from(signal).unwrap_or(0);
-    TICKS.get(at).unwrap_or(&TICKS[0])
+    own.get(at).unwrap_or(&own[0])
+}
+
+/// A thread begins in the place of another.
+pub(crate) fn forget(thread: &threads::Thread) {
+    for word in TICKS[thread.index()].iter().flatten() {
+        word.store(0, Relaxed);
+    }
 }
 
 fn now() -> u64 {

@@ -203,6 +203,38 @@ static void timers(const char *name, int kind) {
     printf("%s %lx, ticked %d\n", name, sum, all_counted >= 20);
 }
 
+static void *timed_thread(void *sum) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
+    event._sigev_un._tid = gettid();
+    timer_t timer;
+    struct itimerspec often = {{0, 200000}, {0, 200000}};
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    timer_settime(timer, 0, &often, NULL);
+    unsigned *all = calloc(1000, sizeof *all);
+    for (int turn = 0; turn < 20; turn++)
+        *(unsigned long *)sum ^= work(all, 1000);
+    while (ticks < 20)
+        work(all, 100);
+    timer_delete(timer);
+    return NULL;
+}
+
+// Each is interrupted by its own timer, also in its slow handler.
+static void timed_threads(void) {
+    ticks = 0;
+    set(SIGRTMIN, on_slow_tick, SA_RESTART | SA_NODEFER);
+    pthread_t threads[2];
+    static unsigned long sums[2];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 128 << 10);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], &small, timed_thread, &sums[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    printf("threads %lx %lx\n", sums[0], sums[1]);
+}
+
 // Instructions that are stepped meanwhile: their pages are open, and the trap flag is set.
 static void stepped(void) {
     static const char table[256] = {[5] = 50, [6] = 60};
@@ -433,6 +465,7 @@ int main(void) {
     timers("on stack", 2);
     timers("slow", 3);
     timers("slow, within itself", 4);
+    timed_threads();
     set(SIGALRM, on_tick, SA_RESTART);
     stepped();
     leave();
