@@ -56,17 +56,22 @@ pub(super) fn forget() {
 }
 
 impl Memo {
-    /// What the caller has noted for the stack that begins with `frame`; else what to keep a walk
-    /// in.
+    /// What the caller has noted for the stack that begins with `frame`; 0 if it is not known.
     #[inline(always)]
-    pub(super) fn find(&mut self, frame: Frame) -> Result<u32, Vacant<'_>> {
-        let mixed = (frame.ip ^ frame.sp.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let set = &mut self.sets[(mixed >> 32) as usize % SETS];
-        if let Some(way) = (0..WAYS).find(|&way| set[way].is_of(frame)) {
-            return Ok(set[way].value);
-        }
+    pub(super) fn find(&self, frame: Frame) -> u32 {
+        let known = self.sets[Self::set(frame)].iter().find(|way| way.is_of(frame));
+        known.map_or(0, |way| way.value)
+    }
+
+    /// Where to keep a walk that begins with `frame` and is not known.
+    pub(super) fn vacant(&mut self, frame: Frame) -> Vacant<'_> {
         self.misses += 1;
-        Err((&mut set[self.misses % WAYS], &mut self.path))
+        (&mut self.sets[Self::set(frame)][self.misses % WAYS], &mut self.path)
+    }
+
+    fn set(frame: Frame) -> usize {
+        let mixed = (frame.ip ^ frame.sp.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 32) as usize % SETS
     }
 }
 

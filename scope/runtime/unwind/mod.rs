@@ -86,12 +86,12 @@ pub(crate) fn stack<'m>(
         );
     }
     let frame = Frame { ip, sp, bp };
-    let entry = match memo.map(|memo| memo.find(frame)) {
-        Some(Ok(value)) => return Stack::Known(value),
-        Some(Err(vacant)) => Some(vacant),
-        None => None,
-    };
-    let result = walk(frame, own, into, entry, report);
+    let known = memo.as_ref().map_or(0, |memo| memo.find(frame));
+    if known != 0 {
+        return Stack::Known(known);
+    }
+    let vacant = memo.map(|memo| memo.vacant(frame));
+    let result = walk(frame, own, into, vacant, report);
     // SAFETY: does nothing. It keeps `walk` from being called last, after the frame is gone.
     unsafe { asm!("", options(nostack, preserves_flags)) };
     result
