@@ -59,14 +59,19 @@ impl Memo {
     /// What the caller has noted for the stack that begins with `frame`; 0 if it is not known.
     #[inline(always)]
     pub(super) fn find(&self, frame: Frame) -> u32 {
-        let known = self.sets[Self::set(frame)].iter().find(|way| way.is_of(frame));
+        let known = self.sets[Self::set(frame)]
+            .iter()
+            .find(|way| way.is_of(frame));
         known.map_or(0, |way| way.value)
     }
 
     /// Where to keep a walk that begins with `frame` and is not known.
     pub(super) fn vacant(&mut self, frame: Frame) -> Vacant<'_> {
         self.misses += 1;
-        (&mut self.sets[Self::set(frame)][self.misses % WAYS], &mut self.path)
+        (
+            &mut self.sets[Self::set(frame)][self.misses % WAYS],
+            &mut self.path,
+        )
     }
 
     fn set(frame: Frame) -> usize {

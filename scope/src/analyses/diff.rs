@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::analyses::misses::misses;
 use crate::analyses::scores::{Options, Scores, global, scores};
-use crate::analyses::units::{bytes, prefixed, short_count, sum};
+use crate::analyses::units::{bytes, short_count, sum};
 use crate::profile::{Profile, Site};
 
 pub use gates::{Gate, breaches, gates};
@@ -35,7 +35,7 @@ pub enum Metric {
     End,
     /// Chunks that were freed before their thread allocated another.
     Temporary,
-    /// Bytes times events between the last access and the free.
+    /// Bytes between their last access and their free, in the mean over the run.
     Drag,
     /// Reads and writes.
     Accesses,
@@ -76,9 +76,10 @@ impl Metric {
         let sign = if value < 0.0 { "-" } else { "" };
         let whole = crate::analyses::units::rounded(value.abs());
         let text = match self {
-            Metric::Peak | Metric::Bytes | Metric::Requested | Metric::End => bytes(whole),
+            Metric::Peak | Metric::Bytes | Metric::Requested | Metric::End | Metric::Drag => {
+                bytes(whole)
+            }
             Metric::Allocations | Metric::Temporary | Metric::Accesses => short_count(whole),
-            Metric::Drag => prefixed(value.abs(), "B*events"),
             _ => format!("{:.3}", value.abs()),
         };
         format!("{sign}{text}")
@@ -197,6 +198,10 @@ impl Side<'_> {
         }
     }
 
+    fn mean_drag(&self, site: &Site) -> f64 {
+        site.drag / self.profile.run.end.max(1) as f64
+    }
+
     fn total(&self, metric: Metric) -> Option<f64> {
         let (total, sites) = (&self.profile.total, &self.profile.sites);
         let global = || global(&self.scores);
@@ -208,7 +213,7 @@ impl Side<'_> {
             Metric::Allocations => Some(total.allocations as f64),
             Metric::End => Some(total.end_usable as f64),
             Metric::Temporary => Some(sum(sites.iter().map(|it| it.temporary)) as f64),
-            Metric::Drag => accesses.then(|| sites.iter().map(|it| it.drag).sum()),
+            Metric::Drag => accesses.then(|| sites.iter().map(|it| self.mean_drag(it)).sum()),
             Metric::Accesses => {
                 accesses.then_some(total.heap_reads.saturating_add(total.heap_writes) as f64)
             }
@@ -234,7 +239,7 @@ impl Side<'_> {
             Metric::Allocations => site.allocations as f64,
             Metric::End => site.end_usable as f64,
             Metric::Temporary => site.temporary as f64,
-            Metric::Drag => site.drag,
+            Metric::Drag => self.mean_drag(site),
             _ => site.reads as f64 + site.writes as f64,
         };
         let sites = sites.iter().map(|&site| of_site(&self.profile.sites[site]));

@@ -138,7 +138,10 @@ fn gates_bound_changes() {
         "site:src/none.rs:bytes>+0: neither profile has a site there"
     );
     // Each is a number, and their sum is none.
-    let beyond = changed(|run| run.sites.iter_mut().for_each(|it| it.drag = f64::MAX));
+    let beyond = changed(|run| {
+        run.run.end = 1;
+        run.sites.iter_mut().for_each(|it| it.drag = f64::MAX);
+    });
     for (old, new) in [(&beyond, &beyond), (&beyond, &old), (&old, &beyond)] {
         let error = breaches(old, new, &gates("drag>+10%").unwrap()).unwrap_err();
         assert!(error.contains("is no number"), "{error}");
