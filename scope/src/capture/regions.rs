@@ -17,6 +17,9 @@ pub(super) fn read(
     let there = capture.present::<format::Region>(layout::REGIONS, 1, count);
     let mut raw: BTreeMap<u64, format::Region> = there
         .map(|number| Ok((number, entry(capture, layout::REGIONS, number)?)))
+        // One of level 0 was being made when the process was killed, and leads nowhere. A damaged
+        // count makes millions of these.
+        .filter(|it| !matches!(it, Ok((_, format::Region { level: 0, .. }))))
         .collect::<Result<_, Error>>()?;
     for track in 0..header.tracks.min(layout::MAX_TRACKS) {
         end_open(capture, track, header.events, &mut raw)?;
@@ -25,10 +28,6 @@ pub(super) fn read(
     let mut index_of: HashMap<(Option<u32>, u32, String, u32), u32> = HashMap::new();
     let mut index_of_raw: HashMap<u64, u32> = HashMap::new();
     for (number, raw) in &raw {
-        if raw.level == 0 {
-            // It was being made when the process was killed, and leads nowhere.
-            continue;
-        }
         let parent = match (raw.parent, index_of_raw.get(&raw.parent.into())) {
             (0, _) => None,
             (_, Some(&index)) => Some(index),
