@@ -1,114 +1,28 @@
 //! The fuzzer's bytes as entries of a capture. What can be made of it can be written and read.
 #![no_main]
 
-use std::cell::RefCell;
+mod captured;
+
 use std::io::Cursor;
 
-use ccscope::format::{self, Header, layout};
-use ccscope::profile::Run;
 use ccscope::store::{self, Reader};
-use ccscope::symbols::Symbols;
 use libfuzzer_sys::fuzz_target;
-use memmap2::MmapMut;
-
-thread_local! {
-    /// A sparse file, zero between runs.
-    static MAP: RefCell<MmapMut> = RefCell::new({
-        let file = tempfile::tempfile().expect("a temporary file");
-        file.set_len(layout::END).expect("a sparse file");
-        // SAFETY: nobody else has the file.
-        unsafe { MmapMut::map_mut(&file) }.expect("room for a capture")
-    });
-}
-
-/// The next `len` bytes, filled up with zeros.
-fn take(bytes: &mut &[u8], len: usize) -> Vec<u8> {
-    let (part, rest) = bytes.split_at(bytes.len().min(len));
-    *bytes = rest;
-    let mut part = part.to_vec();
-    part.resize(len, 0);
-    part
-}
-
-/// Entries at their places in the capture.
-fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
-    let mut header = take(&mut bytes, size_of::<Header>());
-    let mut set = |at: usize, value: u64| {
-        header[at..at + 8].copy_from_slice(&value.to_le_bytes());
-    };
-    set(std::mem::offset_of!(Header, magic), format::MAGIC);
-    set(
-        std::mem::offset_of!(Header, version),
-        u64::from(format::VERSION),
-    );
-    let mut counts = take(&mut bytes, 6).into_iter().map(u64::from);
-    for at in [
-        std::mem::offset_of!(Header, threads),
-        std::mem::offset_of!(Header, nodes),
-        std::mem::offset_of!(Header, sites),
-        std::mem::offset_of!(Header, chunks),
-        std::mem::offset_of!(Header, windows),
-    ] {
-        set(at, counts.next().unwrap_or(0));
-    }
-    set(
-        std::mem::offset_of!(Header, heap_used),
-        counts.next().unwrap_or(0) * 64,
-    );
-    set(std::mem::offset_of!(Header, hists_used), layout::LANE);
-    set(std::mem::offset_of!(Header, lanes), 0b11);
-    // Modules would be files of this machine.
-    set(std::mem::offset_of!(Header, modules), 0);
-    let mut entries = vec![(layout::HEADER, header)];
-    while let [part, index, rest @ ..] = bytes {
-        bytes = rest;
-        let (table, len) = match part % 6 {
-            0 => (layout::THREADS, size_of::<format::Thread>()),
-            1 => (layout::NODES, size_of::<format::Node>()),
-            2 => (layout::SITES, size_of::<format::Site>()),
-            3 => (layout::CHUNKS, size_of::<format::Chunk>()),
-            4 => (layout::WINDOWS, format::WINDOW_ROOM as usize),
-            _ => (layout::HEAP, 64),
-        };
-        // The first accesses of a window are enough.
-        let mut entry = take(&mut bytes, len.min(400));
-        // Offsets that lead into the heap, where the entry has one.
-        for at in (0..entry.len() / 8 * 8).step_by(8) {
-            if entry[at + 5] == 0x50 && entry[at + 6..at + 8] == [0, 0] {
-                let offset = layout::HEAP + u64::from(entry[at]) * 8;
-                entry[at..at + 8].copy_from_slice(&offset.to_le_bytes());
-            }
-        }
-        entries.push((table + u64::from(*index) * len as u64, entry));
-    }
-    entries
-}
 
 fuzz_target!(|bytes: &[u8]| {
-    let entries = entries(bytes);
-    MAP.with_borrow_mut(|map| {
-        for (at, entry) in &entries {
-            map[*at as usize..][..entry.len()].copy_from_slice(entry);
-        }
-        let made =
-            ccscope::capture::profile(map, Run::default(), Vec::new(), &mut Symbols::default());
-        if let Ok(profile) = made {
-            let mut file = Vec::new();
-            store::write(&profile, &mut file).expect("memory takes all");
-            let mut reader = Reader::new(Cursor::new(&file)).expect("it is whole");
-            let read = reader.profile().expect("what is written can be read");
-            assert_eq!((read.run, read.sites), (profile.run, profile.sites));
-            assert_eq!(
-                reader.windows().filter_map(Result::ok).count(),
-                profile.windows.len()
-            );
-            let blocks = reader
-                .chunks()
-                .map(|block| block.expect("its sites are there").len());
-            assert_eq!(blocks.sum::<usize>(), profile.chunks.len());
-        }
-        for (at, entry) in &entries {
-            map[*at as usize..][..entry.len()].fill(0);
-        }
-    });
+    let Ok(profile) = captured::profile(bytes) else {
+        return;
+    };
+    let mut file = Vec::new();
+    store::write(&profile, &mut file).expect("memory takes all");
+    let mut reader = Reader::new(Cursor::new(&file)).expect("it is whole");
+    let read = reader.profile().expect("what is written can be read");
+    assert_eq!((read.run, read.sites), (profile.run, profile.sites));
+    assert_eq!(
+        reader.windows().filter_map(Result::ok).count(),
+        profile.windows.len()
+    );
+    let blocks = reader
+        .chunks()
+        .map(|block| block.expect("its sites are there").len());
+    assert_eq!(blocks.sum::<usize>(), profile.chunks.len());
 });
