@@ -52,13 +52,20 @@ impl Stacks {
         nodes: Option<(&Nodes, usize)>,
     ) -> u32 {
         let kept = nodes.map_or(0, |(nodes, kept)| nodes.keep(kept));
-        // SAFETY: by the lock, tables and entries are ours; numbers are of entries that were made.
+        // SAFETY: the lock is held (`# Safety`), so by the lock invariant tables are ours, and
+        // nodes and sites in them were made. `index` is not 0 only if `cache` is not, and both have
+        // the rooms that are taken here, or by `grow`.
         unsafe {
-            if self.cache == 0 {
-                self.cache = take(16 << CACHE_BITS);
+            if self.index == 0 {
+                if self.cache == 0 {
+                    self.cache = take(16 << CACHE_BITS);
+                }
                 self.index_bits = 12;
-                self.index = take(4 << self.index_bits);
-                if self.cache == 0 || self.index == 0 {
+                // Not without the cache, which there is from then on.
+                if self.cache != 0 {
+                    self.index = take(4 << self.index_bits);
+                }
+                if self.index == 0 {
                     return UNKNOWN;
                 }
             }
@@ -96,7 +103,8 @@ impl Stacks {
     ///
     /// As for [`Stacks::site`].
     unsafe fn step(&mut self, parent: u32, pc: u64) -> u32 {
-        // SAFETY: as for `site`.
+        // SAFETY: the lock is held (`# Safety`), so nodes below the count and what slots name were
+        // made. A new one is below `MAX_NODES`.
         unsafe {
             let mut slot = self.slot(parent, pc);
             if *slot != 0 {
@@ -138,7 +146,8 @@ impl Stacks {
         let mut position = hash(&[u64::from(parent), pc]) >> 7;
         loop {
             let slot: *mut u32 = at(self.index + 4 * (position & ((1 << self.index_bits) - 1)));
-            // SAFETY: as for `site`. The table is at most half full, so the loop ends.
+            // SAFETY: the lock is held (`# Safety`), so the slot lies in the table and names a node
+            // or none. The table is at most half full, so the loop ends.
             unsafe {
                 let entry = node(*slot);
                 if *slot == 0 || ((*entry).pc == pc && (*entry).parent == parent) {
@@ -153,7 +162,8 @@ impl Stacks {
     ///
     /// As for [`Stacks::site`].
     unsafe fn grow(&mut self) -> bool {
-        // SAFETY: as for `site`.
+        // SAFETY: the lock is held (`# Safety`), so the old table is nobody else's; the new one is
+        // zero, and twice as long as there are nodes.
         unsafe {
             let new = take(8 << self.index_bits);
             if new == 0 {
@@ -177,7 +187,8 @@ impl Stacks {
 ///
 /// As for [`Stacks::site`].
 pub(crate) unsafe fn new_site(path: u32) -> u32 {
-    // SAFETY: by the lock; entries beyond the count are zero and nobody's.
+    // SAFETY: the lock is held (`# Safety`); entries beyond the count are zero and nobody's, and
+    // the new one is below `MAX_SITES`. `path` is 0 or a node.
     unsafe {
         let sites = (*header()).sites + 1;
         if sites >= layout::MAX_SITES {

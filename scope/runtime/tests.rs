@@ -392,6 +392,22 @@ fn realloc_carries_content_over() {
 }
 
 #[test]
+fn without_memory_for_tables_of_stacks_there_is_one_site() {
+    let _turn = begin();
+    // Room for the first table, and what the process's curve takes, but not for the second.
+    // SAFETY: the capture is mapped, and the only thread that uses it is this one.
+    unsafe {
+        (*header()).heap_used = layout::HEAP_END - layout::HEAP - (16 << 14) - 4096;
+    }
+    for chunk in 0..3 {
+        allocate(HEAP + chunk * 64, 8, &[1 + chunk]);
+        assert_eq!(of(HEAP + chunk * 64).site, super::stacks::UNKNOWN);
+    }
+    // SAFETY: as above.
+    assert_eq!(unsafe { ((*header()).nodes, (*header()).sites) }, (0, 1));
+}
+
+#[test]
 fn groups_are_never_coarser_than_a_thousandth_of_the_run() {
     let _turn = begin();
     // Three bursts of ten chunks, 5,000 events apart, after 100,000 events.
