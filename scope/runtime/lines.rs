@@ -82,7 +82,8 @@ pub(crate) unsafe fn accessed<const WRITE: bool>(
 unsafe fn written(entry: *mut Chunk, address: u64, thread: u16) {
     let line = address / LINE_BYTES * LINE_BYTES;
     let Some(found) = find(line) else { return };
-    // SAFETY: as for `accessed`.
+    // SAFETY: `entry` is that of a chunk in the capture (`# Safety`). These fields are written
+    // before the chunk is found by its address.
     let (start, site, born) = unsafe { ((*entry).start, (*entry).site, (*entry).allocated) };
     let place = u64::from(site) << 32 | address.wrapping_sub(start).min(u64::from(u32::MAX));
     // Which thread wrote, in which chunk.
@@ -115,9 +116,21 @@ unsafe fn written(entry: *mut Chunk, address: u64, thread: u16) {
 fn is_alive(line: u64, writer: u64) -> bool {
     (0..8).any(|word| {
         let id = shadow::find(line + word * 8);
-        // SAFETY: the shadow names entries of the capture only, which is mapped for good.
-        id != 0 && unsafe { (*chunk(id)).allocated } & (u64::MAX >> 16) == writer >> 16
+        id != 0 && born(id) & (u64::MAX >> 16) == writer >> 16
     })
+}
+
+/// When a chunk was allocated; any time if another thread makes or frees it.
+fn born(id: u32) -> u64 {
+    let born: u64;
+    // SAFETY: entries of all numbers lie in the capture, which is mapped for good. In assembly,
+    // since others write whole entries meanwhile.
+    unsafe {
+        core::arch::asm!("mov {0}, qword ptr [{1} + {2}]", out(reg) born, in(reg) chunk(id),
+            const core::mem::offset_of!(Chunk, allocated),
+            options(readonly, nostack, preserves_flags));
+    }
+    born
 }
 
 /// The entry of the line, or one that it takes over.

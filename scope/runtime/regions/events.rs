@@ -67,7 +67,7 @@ pub(super) fn put(local: *mut Local, event: Event, first: u64, second: u64) {
 #[cold]
 fn write(local: *mut Local, event: Event, first: u64, second: u64) {
     let record = record(local, event, first, second);
-    put_bytes(record.as_ptr().cast(), size_of_val(&record));
+    put_bytes(record.map(u64::to_ne_bytes).as_flattened());
 }
 
 fn record(local: *mut Local, event: Event, first: u64, second: u64) -> [u64; 4] {
@@ -86,13 +86,14 @@ pub(super) fn put_name(local: *mut Local, number: u32, name: &[u8]) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         bytes[32..32 + name.len()].copy_from_slice(name);
-        put_bytes(bytes.as_ptr(), 32 + name.len().next_multiple_of(32));
+        put_bytes(&bytes[..32 + name.len().next_multiple_of(32)]);
     }
 }
 
-fn put_bytes(bytes: *const u8, len: usize) {
+fn put_bytes(bytes: &[u8]) {
     const SYS_WRITE: u64 = 1;
     let file = FILE.load(Ordering::Relaxed) as u64;
-    // SAFETY: the kernel reads the bytes, which are the caller's.
-    unsafe { sys::system_call(SYS_WRITE, [file, bytes as u64, len as u64, 0, 0, 0]) };
+    let (start, len) = (bytes.as_ptr() as u64, bytes.len() as u64);
+    // SAFETY: the kernel reads the slice, and nothing else.
+    unsafe { sys::system_call(SYS_WRITE, [file, start, len, 0, 0, 0]) };
 }

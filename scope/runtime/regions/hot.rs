@@ -72,11 +72,16 @@ pub(crate) struct Block {
     pub(crate) next: u32,
 }
 
+/// Where the thread looks for a page's blocks.
+///
+/// # Safety
+///
+/// `state` is a mapped track.
 #[inline(always)]
-pub(crate) fn line(state: *mut State, page: u64) -> *mut Line {
+pub(crate) unsafe fn line(state: *mut State, page: u64) -> *mut Line {
     // Arrays that lie a power of two apart are often read together.
     let index = (page ^ page >> 8) as usize % LINES;
-    // SAFETY: callers pass a state that is mapped.
+    // SAFETY: `state` is a mapped track (`# Safety`).
     unsafe { &raw mut (*state).lines[index] }
 }
 
@@ -120,7 +125,7 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
 /// Both are the calling thread's.
 #[inline(always)]
 pub(crate) unsafe fn count<const WRITE: bool>(local: *mut Local, state: *mut State) {
-    // SAFETY: the caller's.
+    // SAFETY: both are the calling thread's (`# Safety`), so nobody else uses them.
     unsafe {
         let track = &raw mut (*state).track;
         if WRITE {
@@ -137,7 +142,7 @@ pub(crate) unsafe fn count<const WRITE: bool>(local: *mut Local, state: *mut Sta
 /// The block is the calling thread's.
 #[inline(always)]
 pub(crate) unsafe fn elsewhere<const WRITE: bool>(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: the block is the calling thread's (`# Safety`).
     unsafe {
         (*local).other[usize::from(WRITE)] += 1;
         (*local).now += 1;

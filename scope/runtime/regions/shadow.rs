@@ -37,8 +37,8 @@ pub(crate) static EPOCH: AtomicU32 = AtomicU32::new(1);
 struct Record {
     /// The newest stamp of its blocks.
     newest: u32,
-    /// Number of the thread's track, from 1 on.
-    track: u32,
+    /// Number of the thread's track, from 1 on. Others may look while it is written.
+    track: AtomicU32,
     /// The page's record of another thread.
     next: u32,
     /// Twice the [`EPOCH`] in which it was looked up whether the page is of the heap, and one more
@@ -198,7 +198,8 @@ unsafe fn touch_block(
     address: u64,
     bytes: u64,
 ) {
-    // SAFETY: the caller's. Entries are in one list each.
+    // SAFETY: `state` is this thread's, `place` one of its record's blocks (`# Safety`). Records
+    // and entries are mapped; those of this track are its thread's, and an entry is in one list.
     unsafe {
         if (*state).current == u32::MAX {
             super::give_version(state);
@@ -281,7 +282,8 @@ unsafe fn drop_entry(state: *mut State, link: *mut u32) {
 ///
 /// As for [`touch`].
 unsafe fn take_entry(state: *mut State) -> u32 {
-    // SAFETY: the caller's; a free entry's `next` is the next free one.
+    // SAFETY: `state` is this thread's (`# Safety`), and so are its free entries, of which each
+    // names the next.
     unsafe {
         let free = (*state).free_entry;
         if free != 0 {
@@ -319,7 +321,8 @@ unsafe fn take_over(state: *mut State, level: usize, bytes: u64, address: u64) {
 ///
 /// As for [`touch`].
 unsafe fn blocks_of(state: *mut State, page: u64) -> *mut Block {
-    // SAFETY: the caller's; the words and records are mapped.
+    // SAFETY: `state` is this thread's (`# Safety`), and so is its record of the page, which is
+    // never given back.
     unsafe {
         let line = line(state, page);
         if (*line).page == page {
@@ -344,13 +347,14 @@ unsafe fn find_or_make(state: *mut State, page: u64) -> *mut Record {
     if page * 4 >= PAGES_LEN {
         return core::ptr::null_mut();
     }
-    // SAFETY: the caller's; a record is whole before the page's word leads to it.
+    // SAFETY: the words and records are mapped, and a record is whole before the page's word leads
+    // to it. One of this track is this thread's (`# Safety`).
     unsafe {
         let word = AtomicU32::from_ptr(at(PAGES + page * 4));
         let mut first = word.load(Ordering::Acquire);
         let mut number = first;
         while number != 0 {
-            if (*record(number)).track == (*state).number {
+            if (*record(number)).track.load(Ordering::Relaxed) == (*state).number {
                 return record(number);
             }
             number = (*record(number)).next;
@@ -361,7 +365,7 @@ unsafe fn find_or_make(state: *mut State, page: u64) -> *mut Record {
             return core::ptr::null_mut();
         }
         let new = record(number);
-        (*new).track = (*state).number;
+        (*new).track.store((*state).number, Ordering::Relaxed);
         loop {
             (*new).next = first;
             match word.compare_exchange(first, number, Ordering::AcqRel, Ordering::Acquire) {
@@ -396,11 +400,13 @@ unsafe fn is_heap(state: *mut State, record: *mut Record, address: u64) -> bool 
 ///
 /// As for [`touch`].
 pub(crate) unsafe fn renumber(state: *mut State) {
-    // SAFETY: the caller's. Records below `NEW` may be another thread's: those are not looked at.
+    // SAFETY: records and entries below `NEW` are mapped. Those of other tracks, which their
+    // threads may be making, are told by `track`, an atomic; the rest are this thread's (`#
+    // Safety`).
     unsafe {
         for number in 1..NEW[0].load(Ordering::Acquire) {
             let record = record(number);
-            if (*record).track != (*state).number {
+            if (*record).track.load(Ordering::Relaxed) != (*state).number {
                 continue;
             }
             (*record).newest = level(state, (*record).newest) as u32;
