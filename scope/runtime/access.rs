@@ -74,7 +74,8 @@ pub(crate) extern "C" fn ccscope_store(address: u64, size: u64) {
 #[inline(always)]
 fn rare<const WRITE: bool>(address: u64, size: u64) {
     let local = local();
-    // SAFETY: as for `access`.
+    // SAFETY: the block is this thread's. The program accesses the chunk that is found, so nobody
+    // frees it meanwhile: what all functions called here ask of its entry.
     unsafe {
         (*local).now += 1;
         if (*local).now > (*local).limit {
@@ -152,7 +153,7 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
 ///
 /// `local` is the calling thread's.
 unsafe fn catch_up(local: *mut Local, time: u64) {
-    // SAFETY: the block is this thread's, by the condition.
+    // SAFETY: `local` is the calling thread's (`# Safety`), so nobody else uses the block.
     unsafe {
         let behind = time.saturating_sub((*local).now);
         if behind > 0 {
@@ -191,7 +192,8 @@ pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
 ///
 /// As for [`add_one`], with `local` the calling thread's.
 pub(crate) unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
-    // SAFETY: the caller's; `end` is within the chunk, and so the bits are within the map.
+    // SAFETY: the chunk is not being freed (`# Safety`), so by the entry invariant its map is its
+    // own. `end` is at most its size, for each unit of which the map has a bit; words are atomic.
     unsafe {
         let all = (*entry).size();
         let end = offset.saturating_add(size).min(all);
@@ -246,10 +248,12 @@ pub(crate) unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
 ///
 /// # Safety
 ///
-/// As for [`add_one`], with `local` the calling thread's.
+/// `map` is that of a chunk of more than [`MAX_MAPPED_BYTES`] at `start`, which is not being freed,
+/// and has a word `index`.
 unsafe fn filled(start: u64, map: *mut u64, index: u64) {
     let from = start + index * 64 * BLOCK;
-    // SAFETY: the caller's: the map has a word for each 4 KiB that the page overlaps.
+    // SAFETY: `map` has the word `index`, so all before it, too, and the piece of the heap that it
+    // is in does not end the capture: words are aligned, mapped, and changed by atomics only.
     unsafe {
         if start.is_multiple_of(4096) {
             return shadow::fill(from);
@@ -313,7 +317,8 @@ pub(crate) unsafe fn inherit(local: *mut Local, old: &Chunk, new: *mut Chunk) {
 /// the lock.
 #[inline(always)]
 pub(crate) unsafe fn event(local: *mut Local) -> u64 {
-    // SAFETY: the caller's. Other threads add events once they have taken the lock.
+    // SAFETY: `local` is this thread's, and the lock is held (`# Safety`). Other threads add events
+    // once they have taken it, or, if it is shared, by atomics.
     unsafe {
         (*local).now += 1;
         add_events(local, !LOCK.is_shared())
@@ -404,7 +409,8 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
 ///
 /// `local` is the calling thread's, not marked as busy, and the capture is mapped.
 pub(crate) unsafe fn begin_thread(local: *mut Local) {
-    // SAFETY: the block is this thread's by the condition on callers, and marked as busy.
+    // SAFETY: the block is this thread's and not in use (`# Safety`); while `thread` runs it is
+    // marked as busy, which is what that asks for, with a capture that is mapped.
     unsafe {
         if (*local).thread == 0 {
             (*local).busy = true;
@@ -427,7 +433,7 @@ pub(crate) unsafe extern "C" fn __asan_memcpy(
 ) -> *mut c_void {
     block::<false>(from as u64, len as u64);
     block::<true>(to as u64, len as u64);
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe { copies::move_bytes(to, from, len) }
 }
 
@@ -444,7 +450,7 @@ pub(crate) unsafe extern "C" fn __asan_memmove(
 ) -> *mut c_void {
     block::<false>(from as u64, len as u64);
     block::<true>(to as u64, len as u64);
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe { copies::move_bytes(to, from, len) }
 }
 
@@ -460,7 +466,7 @@ pub(crate) unsafe extern "C" fn __asan_memset(
     len: usize,
 ) -> *mut c_void {
     block::<true>(to as u64, len as u64);
-    // SAFETY: the caller's.
+    // SAFETY: `to` has `len` bytes to write (`# Safety`).
     unsafe { copies::set_bytes(to, byte, len) }
 }
 

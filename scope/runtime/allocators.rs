@@ -31,7 +31,9 @@ macro_rules! wrapped {
                 core::mem::transmute::<*mut c_void, Option<Function>>(REAL.address())
             };
             let Some(real) = real else { return core::ptr::null_mut() };
-            // SAFETY: the caller's.
+            // SAFETY: the arguments fulfil the function's own conditions (`# Safety`), so it
+            // allocates, or `old` is a chunk of this allocator that the program gives up: what
+            // `$kind` asks for.
             unsafe { $kind($($what,)* || real($($argument),*)) }
         }
     )*};
@@ -52,7 +54,7 @@ unsafe fn new(size: usize, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
 ///
 /// `work` frees `old`, which nobody uses any more.
 unsafe fn gone(old: *mut c_void, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: nobody uses `old` any more, and `work` frees it (`# Safety`).
     unsafe {
         release(old, unknown, || {
             work();
@@ -68,7 +70,7 @@ unsafe fn moved(old: *mut c_void, size: usize, work: impl FnOnce() -> *mut c_voi
     if old.is_null() {
         return allocate(size, unknown, work);
     }
-    // SAFETY: the caller's.
+    // SAFETY: nobody else uses `old` meanwhile, and `work` resizes it (`# Safety`).
     unsafe { resize(old, size, unknown, work) }
 }
 
@@ -110,7 +112,7 @@ pub(crate) unsafe extern "C" fn ccscope_allocate(
     work: Work,
     context: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `allocate` calls `work` once, and it may be called once with `context` (`# Safety`).
     allocate(size, unknown, || unsafe { work(context) })
 }
 
@@ -121,7 +123,8 @@ pub(crate) unsafe extern "C" fn ccscope_allocate(
 /// As for [`ccscope_allocate`]; nobody uses `old` any more.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_free(old: *mut c_void, work: Work, context: *mut c_void) {
-    // SAFETY: the caller's.
+    // SAFETY: `gone` calls `work` once, which is allowed; it frees `old`, which is unused (`#
+    // Safety`).
     unsafe { gone(old, || work(context)) };
 }
 
@@ -137,6 +140,6 @@ pub(crate) unsafe extern "C" fn ccscope_reallocate(
     work: Work,
     context: *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `resize` calls `work` once, which is allowed; nobody else uses `old` (`# Safety`).
     unsafe { resize(old, size, unknown, || work(context)) }
 }

@@ -18,6 +18,10 @@ pub(crate) const BASE: u64 = if cfg!(test) {
 };
 
 /// Guards all but what accesses write.
+///
+/// **Lock invariant**: what of the capture accesses do not write, `BOOKS`, `FREE`, and the lists of
+/// births and of tables are read and written by the holder only, while the capture is mapped.
+/// Numbers and offsets in them are 0, or of entries and pieces that were made and not given back.
 pub(crate) static LOCK: Lock = Lock {
     held: AtomicU32::new(0),
     alone: AtomicU32::new(0),
@@ -198,7 +202,8 @@ pub(crate) unsafe fn take(bytes: u64) -> u64 {
     if class >= 38 {
         return 0;
     }
-    // SAFETY: by the lock. A free piece's first word is the offset of the next.
+    // SAFETY: the lock is held (`# Safety`), so `FREE` and `heap_used` are ours. By the lock
+    // invariant a listed piece is nobody's, and its first word is the offset of the next.
     unsafe {
         let first = &raw mut (*FREE.0.get())[class];
         if *first != 0 {
@@ -225,7 +230,8 @@ pub(crate) unsafe fn take(bytes: u64) -> u64 {
 /// As for [`take`], of which `offset` comes, with the same `bytes`; nobody uses it any more.
 pub(crate) unsafe fn give(offset: u64, bytes: u64) {
     let (class, _) = class(bytes);
-    // SAFETY: by the lock and the caller's promise.
+    // SAFETY: the lock is held, and the piece has `bytes` and is nobody's (`# Safety`): its first
+    // word may be written, and it is of the class that `bytes` has.
     unsafe {
         let first = &raw mut (*FREE.0.get())[class];
         *at::<u64>(offset) = *first;
@@ -239,6 +245,6 @@ pub(crate) unsafe fn give(offset: u64, bytes: u64) {
 ///
 /// As for [`take`].
 pub(crate) unsafe fn forget() {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held (`# Safety`), under which `FREE` is used only.
     unsafe { *FREE.0.get() = [0; 40] }
 }

@@ -65,7 +65,8 @@ pub(crate) unsafe fn insert(start: u64, id: u32) -> bool {
         word.store(table, Ordering::Relaxed);
     }
     let first = granule(table, start);
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and `id` is an entry (`# Safety`) that by its condition is in no
+    // list.
     unsafe {
         if first.load(Ordering::Relaxed) != 0 {
             // One whose end was not seen.
@@ -89,11 +90,13 @@ unsafe fn place(start: u64) -> &'static AtomicU32 {
     let mut place = granule(table, start);
     loop {
         let id = place.load(Ordering::Relaxed);
-        // SAFETY: by the lock; only entries that were made are in lists.
+        // SAFETY: the lock is held (`# Safety`), so by the lock invariant lists have only entries
+        // that were made. Entries are mapped.
         if id == 0 || unsafe { (*birth(id)).start } == start {
             return place;
         }
-        // SAFETY: as above.
+        // SAFETY: `id` is not 0, so it is an entry that was made; `next` is one of its aligned
+        // words.
         place = unsafe { AtomicU32::from_ptr(&raw mut (*birth(id)).next) };
     }
 }
@@ -104,7 +107,7 @@ unsafe fn place(start: u64) -> &'static AtomicU32 {
 ///
 /// The caller holds the lock.
 pub(crate) unsafe fn find(start: u64) -> u32 {
-    // SAFETY: the caller's.
+    // SAFETY: the lock is held (`# Safety`).
     unsafe { place(start) }.load(Ordering::Relaxed)
 }
 
@@ -115,7 +118,8 @@ pub(crate) unsafe fn find(start: u64) -> u32 {
 /// The caller holds the lock.
 #[inline(always)]
 pub(crate) unsafe fn remove(start: u64) -> u32 {
-    // SAFETY: the caller's; by the lock.
+    // SAFETY: the lock is held (`# Safety`), so lists stay as they are until the store; by the lock
+    // invariant `id` is 0 or an entry that was made.
     unsafe {
         let place = place(start);
         let id = place.load(Ordering::Relaxed);

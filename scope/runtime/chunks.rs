@@ -51,7 +51,7 @@ pub(crate) fn looked_up() -> bool {
 /// # Safety
 ///
 /// `local` is the calling thread's, marked as busy; the capture is mapped; the bytes belong to
-/// nobody else until the chunk is freed.
+/// nobody else until the chunk is freed. `from` is of [`detached`].
 pub(crate) unsafe fn allocated(
     local: *mut Local,
     new: &Allocation<'_>,
@@ -63,7 +63,8 @@ pub(crate) unsafe fn allocated(
         new.kept.hash
     };
     LOCK.with(|| {
-        // SAFETY: by the lock and the caller's promise.
+        // SAFETY: the lock is held. `local` is this thread's, and the bytes are the chunk's alone
+        // (`# Safety`). Of `from`, `detached` has said that its site, thread and map exist.
         unsafe {
             let books = &mut *BOOKS.0.get();
             let time = access::event(local);
@@ -148,7 +149,8 @@ pub(crate) unsafe fn allocated(
 /// As for [`allocated`]; nobody accesses the chunk any more.
 pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
     LOCK.with(|| {
-        // SAFETY: by the lock and the caller's promise.
+        // SAFETY: the lock is held, the thread is marked as busy, and nobody accesses the chunk (`#
+        // Safety`), so its entry and its map are ours to give back.
         unsafe {
             let time = access::event(local);
             if !start::options().sites {
@@ -184,7 +186,7 @@ pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
 ///
 /// As for [`freed`].
 pub(crate) unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
-    // SAFETY: by the lock and the caller's promise.
+    // SAFETY: the lock is held, and nobody accesses the chunk any more (`# Safety`).
     LOCK.with(|| unsafe {
         if looked_up() {
             detach::<false>(start, usable)
@@ -198,10 +200,11 @@ pub(crate) unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
 ///
 /// # Safety
 ///
-/// As for [`allocated`].
+/// As for [`allocated`]; `old` is of [`detached`], and not used again.
 pub(crate) unsafe fn attach(old: &Detached) {
     LOCK.with(|| {
-        // SAFETY: by the lock and the caller's promise.
+        // SAFETY: the lock is held. `old` was taken out of the books, so its map and its bytes are
+        // nobody else's (`# Safety`), and the entry is new.
         unsafe {
             let books = &mut *BOOKS.0.get();
             let entry = books.take_entry();
@@ -218,10 +221,11 @@ pub(crate) unsafe fn attach(old: &Detached) {
 ///
 /// # Safety
 ///
-/// As for [`freed`].
+/// As for [`freed`]; `old` is of [`detached`], and not used again.
 pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
     LOCK.with(|| {
-        // SAFETY: by the lock and the caller's promise.
+        // SAFETY: the lock is held. `old` was taken out of the books (`# Safety`), so its map is
+        // ours.
         unsafe {
             retire(old, access::event(local), false);
             give_map(&old.chunk);
@@ -255,7 +259,8 @@ impl Books {
     ///
     /// The caller holds the lock and the capture is mapped.
     unsafe fn take_entry(&mut self) -> u32 {
-        // SAFETY: by the lock.
+        // SAFETY: the lock is held (`# Safety`): by the lock invariant listed entries were made and
+        // are nobody's, and a new one is below `MAX_CHUNKS`, so it lies in its table.
         unsafe {
             if self.free != 0 {
                 let entry = self.free;
@@ -283,7 +288,8 @@ impl Books {
     /// As for [`Books::take_entry`], of which `entry` comes; nobody refers to it.
     #[inline(always)]
     unsafe fn put_entry(&mut self, entry: u32, new: &Chunk) -> bool {
-        // SAFETY: by the lock.
+        // SAFETY: the lock is held; `entry` comes of `take_entry`, and nobody refers to it (`#
+        // Safety`). The bytes are of no other chunk, as its maker has promised.
         unsafe {
             let found = if looked_up() {
                 let touched = if new.touched == 0 {
@@ -316,9 +322,10 @@ impl Books {
 
     /// # Safety
     ///
-    /// As for [`Books::put_entry`].
+    /// As for [`Books::put_entry`]; nobody finds `entry` by an address.
     unsafe fn give_entry(&mut self, entry: u32) {
-        // SAFETY: by the lock.
+        // SAFETY: the lock is held; `entry` lies in its table, and nobody refers to it (`#
+        // Safety`).
         unsafe {
             if looked_up() {
                 (*chunk(entry)).start = 0;
@@ -342,7 +349,8 @@ pub(crate) unsafe fn look_up() {
         if looked_up() {
             return;
         }
-        // SAFETY: by the lock; entries with a start are of live chunks.
+        // SAFETY: the lock is held, so by the lock invariant all entries below the count were made
+        // as births. No access is looked up yet, so nobody else uses the chunks' entries.
         unsafe {
             for id in 1..(*header()).chunks as u32 {
                 let mut new = (*birth(id)).chunk();
@@ -370,7 +378,7 @@ pub(crate) unsafe fn look_up() {
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn flags_of(new: &Chunk) -> u8 {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and a chunk's site was made (`# Safety`).
     let kept = unsafe { (*site(new.site)).hist_size };
     match new.size() {
         size if size > 0 && size == kept => flags::HISTOGRAM,
@@ -383,7 +391,9 @@ unsafe fn flags_of(new: &Chunk) -> u8 {
 /// The caller holds the lock and the capture is mapped; chunks are births if `BIRTHS`.
 #[inline(always)]
 unsafe fn detach<const BIRTHS: bool>(start: u64, usable: u64) -> Option<Detached> {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held (`# Safety`), so by the lock invariant what `find` and `remove` give
+    // is 0, whose entry is mapped too, or a live chunk's. If it begins at `start`, nobody accesses
+    // it.
     unsafe {
         let (entry, mut old) = if BIRTHS {
             let entry = births::remove(start);

@@ -68,7 +68,7 @@ fn count_foreign<const WRITE: bool>(address: *const c_void, len: usize) {
 unsafe fn counted_move(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
     count_foreign::<false>(from, len);
     count_foreign::<true>(to, len);
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe { move_bytes(to, from, len) }
 }
 
@@ -107,7 +107,7 @@ pub(crate) unsafe fn move_bytes(to: *mut c_void, from: *const c_void, len: usize
 #[inline(always)]
 pub(crate) unsafe fn set_bytes(to: *mut c_void, byte: c_int, len: usize) -> *mut c_void {
     let known = MEMSET.load(Ordering::Acquire);
-    // SAFETY: as for `move_bytes`.
+    // SAFETY: libc's function of this name has this type, and `to` has `len` bytes (`# Safety`).
     unsafe {
         if !known.is_null() {
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -124,7 +124,7 @@ pub(crate) unsafe fn set_bytes(to: *mut c_void, byte: c_int, len: usize) -> *mut
 /// As for `memmove`.
 #[inline(always)]
 unsafe fn any_move(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe {
         if COUNTED.load(Ordering::Relaxed) {
             counted_move(to, from, len)
@@ -145,7 +145,7 @@ pub(crate) unsafe extern "C" fn memcpy(
     from: *const c_void,
     len: usize,
 ) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe { any_move(to, from, len) }
 }
 
@@ -160,7 +160,7 @@ pub(crate) unsafe extern "C" fn memmove(
     from: *const c_void,
     len: usize,
 ) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: `to` and `from` have `len` bytes to write and to read (`# Safety`).
     unsafe { any_move(to, from, len) }
 }
 
@@ -172,7 +172,7 @@ pub(crate) unsafe extern "C" fn memmove(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn memset(to: *mut c_void, byte: c_int, len: usize) -> *mut c_void {
     count::<true>(to, len);
-    // SAFETY: the caller's.
+    // SAFETY: `to` has `len` bytes to write (`# Safety`).
     unsafe { set_bytes(to, byte, len) }
 }
 
@@ -210,7 +210,8 @@ macro_rules! transfers {
                 true => Lent::new::<$write>(buffer),
                 false => None,
             };
-            // SAFETY: what the caller passes is passed on, and fulfils the function's conditions.
+            // SAFETY: the arguments fulfil the conditions of the function of this name (`#
+            // Safety`).
             let moved = unsafe { real($($argument),*) };
             // A datagram may be longer than the buffer.
             let bytes = moved.max(0).cast_unsigned().min($len) as u64;

@@ -32,7 +32,7 @@ pub(crate) unsafe fn before(
     time: u64,
     level: impl FnOnce() -> Level,
 ) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the lock is held, and the curve is this drawing's (`# Safety`).
     time >= drawing.until && unsafe { extend(drawing, max_room, time, level()) }
 }
 
@@ -49,7 +49,8 @@ fn points(curve: *mut Curve) -> *mut Point {
 #[inline(never)]
 unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) -> bool {
     let [usable, requested, touched, allocations] = level;
-    // SAFETY: the caller's; `room` points follow the header of the curve.
+    // SAFETY: the lock is held (`# Safety`), so `take` and `give` may be called, and the curve is
+    // ours. `room` points follow its header, and after `coarsen` `len` is below `room`.
     unsafe {
         if drawing.offset == 0 {
             drawing.offset = take(bytes(FIRST_ROOM));
@@ -104,7 +105,8 @@ unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) 
 ///
 /// As for [`before`].
 unsafe fn coarsen(curve: *mut Curve, points: *mut Point) {
-    // SAFETY: the caller's; `kept` stays below the point that is read.
+    // SAFETY: the curve's `len` points are ours (`# Safety`); `kept` stays below the point that is
+    // read.
     unsafe {
         let target = (*curve).room / 2;
         while (*curve).len > target {

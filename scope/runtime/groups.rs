@@ -13,10 +13,12 @@ const MAX_GROUPS: u64 = 4096;
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// The caller holds the lock and the capture is mapped; `sum` is of it, and was made.
 #[inline(always)]
 pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
-    // SAFETY: by the lock; `groups_len` of the `groups_room` entries at `groups` are groups.
+    // SAFETY: the lock is held (`# Safety`), so `sum` is ours, with `groups_len` groups at `groups`
+    // and room for `groups_room`. After `coarsen` gaps are longer than 1/2000 of the run, so there
+    // are fewer than `MAX_GROUPS`, and one has room.
     unsafe {
         let sum = &mut *sum;
         // The longest power of two that is at most a thousandth of the run so far.
@@ -74,7 +76,7 @@ unsafe fn coarsen(sum: &mut Site, threshold: u64) {
     if sum.groups_len == 0 {
         return;
     }
-    // SAFETY: as for `join`.
+    // SAFETY: the lock is held (`# Safety`), so all `groups_len` entries are ours, and `kept < i`.
     unsafe {
         let groups: *mut Group = at(sum.groups);
         let mut kept = 0;
@@ -98,10 +100,11 @@ unsafe fn coarsen(sum: &mut Site, threshold: u64) {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// As for [`join`].
 #[inline(always)]
 pub(crate) unsafe fn leave(sum: *mut Site, old: &Chunk, time: u64) {
-    // SAFETY: as for `join`.
+    // SAFETY: the lock is held (`# Safety`), so these `groups_len` entries are ours; 0 of them may
+    // lie anywhere in the capture.
     unsafe {
         let groups =
             core::slice::from_raw_parts_mut(at::<Group>((*sum).groups), (*sum).groups_len as usize);

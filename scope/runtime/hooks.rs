@@ -139,11 +139,12 @@ pub(crate) fn allocate(
 ///
 /// # Safety
 ///
-/// Nobody uses the chunk any more.
+/// `work` frees `old`, which `usable` may be asked of, and nobody uses it any more.
 #[inline(always)]
 pub(crate) unsafe fn release(old: *mut c_void, usable: Usable, work: impl FnOnce()) {
     let Some(local) = enter() else { return work() };
-    // SAFETY: the caller's; the thread is marked as busy and recorded.
+    // SAFETY: nobody uses the chunk (`# Safety`); `enter` has marked the thread as busy, and said
+    // that the capture is mapped.
     unsafe { chunks::freed(local, old as u64, usable(old)) };
     work();
     leave(local);
@@ -153,7 +154,7 @@ pub(crate) unsafe fn release(old: *mut c_void, usable: Usable, work: impl FnOnce
 ///
 /// # Safety
 ///
-/// Nobody else uses the chunk meanwhile.
+/// `work` resizes `old`, which `usable` may be asked of, and nobody else uses it meanwhile.
 #[inline(always)]
 pub(crate) unsafe fn resize(
     old: *mut c_void,
@@ -162,7 +163,8 @@ pub(crate) unsafe fn resize(
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let Some(local) = enter() else { return work() };
-    // SAFETY: as for `release`.
+    // SAFETY: nobody else uses the chunk (`# Safety`), so nobody accesses it until `work` has run.
+    // `enter` has marked the thread as busy, and said that the capture is mapped.
     unsafe {
         let before = chunks::detached(old as u64, usable(old));
         let new = work();
@@ -250,7 +252,8 @@ unsafe fn record_walked(local: *mut Local, new: &Allocation<'_>, from: Option<De
     let own = unsafe { (*local).stack };
     if let Stack::Walked { len, .. } = unwind::stack(&mut frames, None, own, start::module) {
         let (site, stack) = (0, &frames[..len]);
-        // SAFETY: what `allocated` asks for, the caller promises (`# Safety`).
+        // SAFETY: the thread is busy, the capture mapped, and the bytes are the new chunk's (`#
+        // Safety`).
         unsafe {
             chunks::allocated(
                 local,
@@ -293,7 +296,7 @@ pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     } else {
         real_calloc::get()
     };
-    // SAFETY: as above.
+    // SAFETY: the block is this thread's.
     unsafe { (*local).resolving = looked_up };
     let Some(real) = real else {
         return early::take(count.saturating_mul(size));
@@ -328,7 +331,7 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
     let Some(real) = real_realloc::get() else {
         return out_of_memory();
     };
-    // SAFETY: the caller's.
+    // SAFETY: `old` is a chunk that only the caller uses, as `realloc` demands (`# Safety`).
     unsafe { resize(old, size, usable, || real(old, size)) }
 }
 
@@ -344,7 +347,7 @@ pub(crate) unsafe extern "C" fn reallocarray(
     size: usize,
 ) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: the caller's.
+        // SAFETY: `old` is null or a chunk that only the caller uses (`# Safety`).
         Some(bytes) => unsafe { realloc(old, bytes) },
         None => out_of_memory(),
     }
@@ -361,7 +364,7 @@ pub(crate) unsafe extern "C" fn free(old: *mut c_void) {
         return;
     }
     let Some(real) = real_free::get() else { return };
-    // SAFETY: the caller's.
+    // SAFETY: `old` is a chunk that nobody uses any more, as `free` demands (`# Safety`).
     unsafe { release(old, usable, || real(old)) };
 }
 
@@ -417,7 +420,8 @@ pub(crate) unsafe extern "C" fn posix_memalign(
     };
     let mut status = 0;
     allocate(size, usable, || {
-        // SAFETY: the caller's.
+        // SAFETY: `into` is a place for a pointer (`# Safety`), which is written if the status is
+        // 0.
         unsafe {
             status = real(into, alignment, size);
             if status == 0 {
@@ -441,7 +445,7 @@ pub(crate) unsafe extern "C" fn malloc_usable_size(address: *mut c_void) -> usiz
         // SAFETY: it was taken there.
         return unsafe { early::size(address) };
     }
-    // SAFETY: the caller's.
+    // SAFETY: `address` is null or a chunk (`# Safety`), and not of `early`.
     real_usable_size::get().map_or(0, |real| unsafe { real(address) })
 }
 
@@ -464,7 +468,7 @@ pub(crate) unsafe extern "C" fn mmap(
         out_of_memory();
         return failed;
     };
-    // SAFETY: the caller's.
+    // SAFETY: `mmap` and `munmap` ask of us what they ask of the caller (`# Safety`).
     let mapped = unsafe { real(address, len, protection, flags, file, offset) };
     if mapped != failed && flags & sys::MAP_ANONYMOUS != 0 {
         map_total(len as i64);
@@ -486,7 +490,7 @@ pub(crate) unsafe extern "C" fn mmap64(
     file: c_int,
     offset: i64,
 ) -> *mut c_void {
-    // SAFETY: the caller's.
+    // SAFETY: what `mmap` asks for holds (`# Safety`).
     unsafe { mmap(address, len, protection, flags, file, offset) }
 }
 
@@ -500,7 +504,7 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_in
     let Some(real) = real_munmap::get() else {
         return -1;
     };
-    // SAFETY: the caller's.
+    // SAFETY: `mmap` and `munmap` ask of us what they ask of the caller (`# Safety`).
     let status = unsafe { real(address, len) };
     if status == 0 {
         map_total(-(len as i64));
@@ -511,7 +515,8 @@ pub(crate) unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_in
 fn map_total(change: i64) {
     let Some(local) = enter() else { return };
     LOCK.with(|| {
-        // SAFETY: by the lock. Files are mapped and unmapped, too, hence saturating.
+        // SAFETY: the lock is held, under which the header's totals are changed. Files are mapped
+        // and unmapped, too, hence saturating.
         unsafe {
             let header = header();
             (*header).mapped = (*header).mapped.saturating_add_signed(change);
@@ -549,7 +554,7 @@ pub(crate) unsafe extern "C" fn thrd_create(
     let Some(real) = real_thrd_create::get() else {
         return ERROR;
     };
-    // SAFETY: the caller's.
+    // SAFETY: the arguments are those of a call of `thrd_create` (`# Safety`).
     unsafe { real(thread, start, argument) }
 }
 
@@ -587,10 +592,11 @@ pub(crate) unsafe extern "C" fn pthread_create(
         None
     };
     let Some((begin, prepared)) = prepared else {
-        // SAFETY: what the caller passes is passed on, and fulfils the conditions of the function.
+        // SAFETY: the arguments are those of a call of `pthread_create` (`# Safety`).
         return unsafe { real(thread, attributes, function, argument) };
     };
-    // SAFETY: as above, but for a function that calls the caller's with the caller's argument.
+    // SAFETY: the arguments are valid for `pthread_create` (`# Safety`). `begin` takes `prepared`,
+    // and calls `function` with `argument` once, as the real function would.
     let status = unsafe { real(thread, attributes, begin as *const c_void, prepared) };
     if status != 0 {
         threads::take_back(prepared);
@@ -608,7 +614,7 @@ pub(crate) unsafe extern "C" fn dlclose(library: *mut c_void) -> c_int {
     let Some(real) = real_dlclose::get() else {
         return -1;
     };
-    // SAFETY: the caller's.
+    // SAFETY: `library` is a handle that the caller gives up (`# Safety`).
     let status = unsafe { real(library) };
     unwind::forget();
     regions::modules_changed();

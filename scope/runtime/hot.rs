@@ -7,6 +7,11 @@
 //! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is
 //! the chunk's until `free` takes it out under the lock, before its memory is given back: so while
 //! a program may access a chunk, its entry, its map and its site's histogram are its own.
+//!
+//! **Histogram invariant**: a chunk with [`flags::HISTOGRAM`] is as large as its site's histogram
+//! was made for, whose rows stay: in each lane one for each byte of the chunk up to the end of its
+//! last granule, and nine more. Where a chunk's `toucher` is a thread's `mark`, that thread owns
+//! the chunk, which begins at a granule, and has a lane.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -40,7 +45,8 @@ pub(crate) fn or64(map: &AtomicU64, mask: u64, many: bool) -> u64 {
     let mut before = map.load(Ordering::Relaxed);
     loop {
         let (expected, map) = (before, map.as_ptr());
-        // SAFETY: the map is there. As for `add64`.
+        // SAFETY: `map` is a reference, so the word is there and aligned. One thread writes, and
+        // `cmpxchg` is one instruction: no signal handler comes in between.
         unsafe {
             core::arch::asm!("cmpxchg qword ptr [{0}], {1}", in(reg) map, in(reg) before | mask,
                 inout("rax") before, options(nostack));
@@ -145,7 +151,8 @@ unsafe fn elsewhere<const WRITE: bool>(local: *mut Local, now: u64) {
 /// `entry` is that of a chunk that the program may access now.
 #[inline(always)]
 unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
-    // SAFETY: the caller's; the chunk is a page at least, so its map has a bit for each block.
+    // SAFETY: the chunk is not being freed (`# Safety`), so by the entry invariant its map is its
+    // own. It is a page at least, so the map has a bit for each of its blocks.
     unsafe {
         let map = (*entry).touched;
         let offset = address - (*entry).start;
@@ -163,7 +170,8 @@ unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
 /// `place` is a word of the capture that is used by atomics, or by nobody.
 #[inline(always)]
 pub(crate) unsafe fn word(place: *mut u64) -> u64 {
-    // SAFETY: words of the capture are aligned and mapped for good; the rest is the condition.
+    // SAFETY: words of the capture are aligned and mapped for good, and all who use this one at
+    // once do so by atomics (`# Safety`).
     unsafe { AtomicU64::from_ptr(place) }.load(Ordering::Relaxed)
 }
 
@@ -191,7 +199,7 @@ shared! { first first AtomicU64 last last AtomicU64 toucher toucher AtomicU16 fl
 /// As for [`flags`](flags()).
 #[inline(always)]
 pub(crate) unsafe fn flags_of(entry: *mut Chunk) -> u8 {
-    // SAFETY: as the caller promises (`# Safety`), the chunk is not being made or freed.
+    // SAFETY: the chunk is not being made or freed (`# Safety`).
     unsafe { flags(entry) }.load(Ordering::Relaxed)
 }
 
@@ -246,7 +254,8 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
 ///
 /// # Safety
 ///
-/// As for [`add_one`], with `local` the calling thread's and the chunk's flag set.
+/// As for [`add_one`], with `local` the calling thread's and the chunk's flag set. If `SIZE` is not
+/// 0, the access is aligned, its first granule is the chunk's, and `toucher` is the thread's mark.
 #[inline(always)]
 pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     local: *mut Local,
@@ -254,8 +263,9 @@ pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     address: u64,
     size: u64,
 ) {
-    // SAFETY: the caller's. A histogram has a place for each byte of a chunk, and more: see
-    // `maps::histogram`.
+    // SAFETY: by the histogram invariant the row of `offset`, and that of the byte after the
+    // access, are in the site's part of the lane: with `SIZE`, this thread owns the chunk and so
+    // has a lane (`# Safety`); without, the access is compared with the chunk's bounds.
     unsafe {
         let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size());
         let hist = (*site((*entry).site)).hist + u64::from(WRITE) * 8;

@@ -131,7 +131,8 @@ pub(crate) fn local() -> *mut Local {
 #[inline(always)]
 pub(crate) fn local() -> *mut Local {
     let address: *mut Local;
-    // SAFETY: as above; the variable is the library's, and does not change any more.
+    // SAFETY: the variable holds what the thread pointer differs by from the block, as the library
+    // has published it, once; `fs:0` is the thread pointer. Nothing is written.
     unsafe {
         core::arch::asm!(
             concat!(

@@ -42,18 +42,20 @@ fn map_bytes(size: u64) -> u64 {
 pub(crate) unsafe fn map_of(size: u64) -> u64 {
     match map_bytes(size) {
         0 => 0,
-        // SAFETY: by the lock.
+        // SAFETY: the lock is held, and the capture is mapped (`# Safety`).
         bytes => unsafe { arena::take(bytes) },
     }
 }
 
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// The caller holds the lock and the capture is mapped; the chunk is dead, and its map was not
+/// given back.
 pub(crate) unsafe fn give_map(old: &Chunk) {
     let bytes = map_bytes(old.size());
     if bytes > 0 && old.touched != 0 {
-        // SAFETY: by the lock; the chunk is dead.
+        // SAFETY: the lock is held; the chunk is dead (`# Safety`), so nobody uses its map, which
+        // has `bytes`.
         unsafe { arena::give(old.touched, bytes) }
     }
 }
@@ -62,7 +64,7 @@ pub(crate) unsafe fn give_map(old: &Chunk) {
 ///
 /// # Safety
 ///
-/// The chunk's map is allocated.
+/// The chunk is dead, and its map was not given back.
 #[inline(always)]
 pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
     if old.first == 0 {
@@ -76,7 +78,8 @@ pub(crate) unsafe fn touched_bytes(old: &Chunk) -> u64 {
     if old.touched == 0 {
         return 0;
     }
-    // SAFETY: by the lock, and the caller's promise.
+    // SAFETY: `touched` is not 0, so it is the offset of so many words that nobody else uses (`#
+    // Safety`).
     let map = unsafe { core::slice::from_raw_parts(at::<u64>(old.touched), words as usize) };
     let ones: u64 = map.iter().map(|word| u64::from(word.count_ones())).sum();
     if size <= MAX_MAPPED_BYTES {
@@ -101,7 +104,8 @@ pub(crate) unsafe fn touched_ranges(old: &Chunk, mut each: impl FnMut(u64, u64))
     } else if old.touched == 0 {
         return;
     } else {
-        // SAFETY: by the lock, and the caller's promise.
+        // SAFETY: `touched` is not 0, so it is the offset of so many words that nobody else uses
+        // (`# Safety`).
         unsafe { core::slice::from_raw_parts(at::<u64>(old.touched), words as usize) }
     };
     let unit = if old.size() <= MAX_MAPPED_BYTES {

@@ -77,7 +77,7 @@ pub(crate) mod early {
     ///
     /// `taken` comes from [`take`].
     pub(crate) unsafe fn size(taken: *mut c_void) -> usize {
-        // SAFETY: the caller's.
+        // SAFETY: `take` has written the size 16 bytes before what it gave (`# Safety`).
         unsafe { taken.cast::<u8>().sub(16).cast::<usize>().read() }
     }
 

@@ -67,7 +67,8 @@ impl Table {
     /// Bits of 64 bytes.
     #[inline(always)]
     fn seen_word(self, address: u64) -> &'static AtomicU64 {
-        // SAFETY: as for `word`.
+        // SAFETY: granules of all tables are below `MAX_GRANULE_TABLES * GRANULES_OF_PAGE`, and
+        // `SEEN` has a byte for each: the aligned word lies in the mapped part.
         unsafe { AtomicU64::from_ptr(at(layout::SEEN + self.granule(address) / 8 * 8)) }
     }
 
@@ -88,7 +89,8 @@ impl Table {
             return size <= 64 - from && (unseen >> from) << (64 - size) == 0;
         }
         let bits: u32;
-        // SAFETY: as for `word`. In assembly, since others write whole words.
+        // SAFETY: `SIZE` aligned bytes lie in one or two granules of one table, whose bytes in
+        // `SEEN` are mapped. In assembly, since others write whole words.
         unsafe {
             core::arch::asm!(
                 "movzx {0:e}, word ptr [{1}]",
@@ -276,13 +278,14 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
             // A table that the page had is lost to it, and used by the next that needs one.
             let old = word.swap(name(id), Ordering::Relaxed);
             if old != 0 && old & WHOLE == 0 {
-                // SAFETY: by the lock; the page's chunks are gone.
+                // SAFETY: the lock is held, and the bytes are of no other chunk (`# Safety`), so
+                // the page was the only one to lead to its table.
                 unsafe { retire(Table(old)) };
             }
         } else {
             let mut table = Table(word.load(Ordering::Relaxed));
             if table.0 == 0 || table.0 & WHOLE != 0 {
-                // SAFETY: by the lock.
+                // SAFETY: the lock is held (`# Safety`).
                 table = unsafe { new_table() };
                 if table.0 == 0 {
                     return false;

@@ -50,7 +50,8 @@ pub(crate) fn active() -> bool {
 /// What is recorded.
 #[inline(always)]
 pub(crate) fn options() -> &'static Options {
-    // SAFETY: see `Chosen`.
+    // SAFETY: written by the first thread before `STATE` says that anything is recorded, and in a
+    // child of `fork`, which has one thread: never while another reads it.
     unsafe { &*OPTIONS.0.get() }
 }
 
@@ -139,7 +140,7 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
 #[cfg(test)]
 pub(crate) fn for_test_of_regions(which: u64) {
     for_test(0, true);
-    // SAFETY: as above.
+    // SAFETY: `for_test` has mapped the capture, and tests that use it run one at a time.
     unsafe { ((*OPTIONS.0.get()).regions, (*local()).busy) = (which, false) };
     regions::begin(true);
 }

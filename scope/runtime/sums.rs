@@ -62,9 +62,9 @@ impl InPlace {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// The caller holds the lock and the capture is mapped; `sum` is of it, and was made.
 pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, kept: InPlace, time: u64) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and `sum` was made (`# Safety`): by the lock invariant it is ours.
     unsafe {
         draw(sum, time);
         let sum = &mut *sum;
@@ -101,9 +101,9 @@ pub(crate) fn note_size(sum: &mut Site, size: u64, time: u64) {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// As for [`grow`].
 pub(crate) unsafe fn note_peak(sum: *mut Site) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and `sum` was made (`# Safety`): by the lock invariant it is ours.
     unsafe {
         let peak = (*total()).peak_time;
         if (*sum).peak_seen != peak {
@@ -124,10 +124,10 @@ fn bits(n: u64) -> usize {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// The caller holds the lock and the capture is mapped; `old` was detached, with its map.
 #[inline(never)]
 pub(crate) unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
-    // SAFETY: the caller's.
+    // SAFETY: all that it asks for is asked of callers (`# Safety`).
     unsafe { fold_into_sums(old, time, temporary) }
 }
 
@@ -136,7 +136,8 @@ pub(crate) unsafe fn retire(old: &Detached, time: u64, temporary: bool) {
 /// As for [`retire`].
 #[inline(always)]
 pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held; the chunk was `detached`, so its thread and its site were made and
+    // its map is not given back (`# Safety`).
     unsafe {
         let of_thread = &mut *thread(old.chunk.thread());
         draw_thread(of_thread, time);
@@ -181,8 +182,8 @@ const PATIENCE: u32 = 1 << 20;
 ///
 /// The caller holds the lock and the capture is mapped.
 unsafe fn put(dead: Dead, full: bool) {
-    // SAFETY: by the lock; the tool writes `dead_taken` only. A position is below the ring's
-    // length.
+    // SAFETY: the lock is held (`# Safety`), and the tool writes `dead_taken` only, so the entry at
+    // `dead_put` is ours. A position is below the ring's length.
     unsafe {
         let header = header();
         let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
@@ -259,9 +260,9 @@ fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// As for [`retire`].
 pub(crate) unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and the chunk's site was made (`# Safety`).
     unsafe {
         let sum = site(old.chunk.site);
         (*sum).reallocs += 1;
@@ -275,10 +276,11 @@ pub(crate) unsafe fn moved(old: &Detached, new: &Allocation<'_>) {
 ///
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped.
+/// As for [`grow`].
 #[inline(always)]
 pub(crate) unsafe fn draw(sum: *mut Site, time: u64) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and `sum` was made (`# Safety`), so its curve is ours;
+    // `live_touched`, which accesses change, is read by an atomic.
     unsafe {
         let room = if sum == total() {
             PROCESS_POINTS
@@ -304,7 +306,7 @@ pub(crate) unsafe fn draw(sum: *mut Site, time: u64) {
 /// As for [`draw`].
 #[inline(always)]
 pub(crate) unsafe fn draw_thread(of: *mut Thread, time: u64) {
-    // SAFETY: by the lock.
+    // SAFETY: the lock is held, and `of` is an entry (`# Safety`), whose curve is ours.
     unsafe {
         let level = move || [(*of).live, (*of).live, (*of).live, (*of).allocations];
         curves::before(&mut (*of).curve, THREAD_POINTS, time, level);

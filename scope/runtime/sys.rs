@@ -139,7 +139,7 @@ pub(crate) unsafe fn map(
     flags: c_int,
     fd: c_int,
 ) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: what `mmap` asks for holds (`# Safety`).
     let mapped = unsafe { syscall(SYS_MMAP, address, len, protection, flags, fd, 0_i64) };
     mapped == address.cast_signed()
 }
@@ -159,7 +159,7 @@ pub(crate) unsafe fn map_at(
     over: bool,
 ) -> bool {
     let fixed = if over { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
-    // SAFETY: the caller's; advice changes no content.
+    // SAFETY: what `mmap` asks for holds (`# Safety`); this advice changes no content.
     unsafe {
         let place = core::ptr::with_exposed_provenance_mut(address as usize);
         map(address, len, protection, flags | fixed, fd) && {
@@ -269,7 +269,7 @@ pub(crate) fn restore_signals(before: u64) {
 pub(crate) unsafe fn system_call(number: u64, arguments: [u64; 6]) -> i64 {
     let [first, second, third, fourth, fifth, sixth] = arguments;
     let result;
-    // SAFETY: the caller answers for the call; the kernel changes only these registers.
+    // SAFETY: what the call demands holds (`# Safety`); the kernel changes only these registers.
     unsafe {
         core::arch::asm!(
             "syscall",

@@ -137,7 +137,8 @@ unsafe fn begin(local: *mut Local) -> bool {
         return false;
     }
     let burst = BURSTS.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the caller's. A place is written by the thread that has set its bit.
+    // SAFETY: `local` is this thread's (`# Safety`). Of the places, the first is used by the first
+    // burst only, and each other by the thread that has set its bit in `IN_USE`.
     unsafe {
         if burst == 0 {
             open(local, 0, 0);

@@ -85,7 +85,7 @@ pub(crate) fn begin(over: bool) {
     events::begin();
     if !shadow::begin(over) {
         sys::say(b"300 GiB of address space are needed (see `ulimit -v`): no regions are recorded");
-        // SAFETY: as above.
+        // SAFETY: the block is this thread's.
         unsafe { (*local()).trackless = true };
     }
 }
@@ -105,7 +105,8 @@ fn state_of(number: u64) -> *mut State {
 ///
 /// `state` is the calling thread's.
 unsafe fn opens<'s>(state: *const State) -> &'s [Open] {
-    // SAFETY: the caller's: as many as `depth` says are written.
+    // SAFETY: `state` is this thread's (`# Safety`). By the track invariant `depth` opens are
+    // written.
     unsafe {
         let first = state.byte_add(layout::OPENS as usize).cast();
         core::slice::from_raw_parts(first, (*state).track.depth as usize)
@@ -172,7 +173,9 @@ fn with_state<R>(work: impl FnOnce(*mut Local, *mut State) -> R) -> Option<R> {
 /// `local` is the calling thread's.
 #[cold]
 unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
-    // SAFETY: the caller's; the bit says that the track is nobody else's.
+    // SAFETY: `local` is this thread's (`# Safety`), and the capture is mapped, as `active` says.
+    // The bit in `IN_USE` says that the track is nobody else's, and marked as busy the thread
+    // records nothing.
     unsafe {
         if (*local).trackless || !start::active() || start::options().regions == 0 {
             return None;
@@ -220,7 +223,7 @@ unsafe fn take_track() -> *mut State {
     for number in 0..layout::MAX_TRACKS {
         let (word, bit) = (&IN_USE[number as usize / 64], 1 << (number % 64));
         if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
-            // SAFETY: the caller's.
+            // SAFETY: the capture is mapped (`# Safety`), and the bit says that the track is ours.
             unsafe {
                 let tracks = AtomicU64::from_ptr(&raw mut (*header()).tracks);
                 tracks.fetch_max(number + 1, Ordering::Relaxed);
@@ -238,7 +241,8 @@ unsafe fn take_track() -> *mut State {
 ///
 /// `local` is the calling thread's.
 pub(crate) unsafe fn end_thread(local: *mut Local) {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's, so by the track invariant its track is, until the bit is
+    // cleared.
     unsafe {
         let state = core::mem::replace(&mut (*local).track, core::ptr::null_mut());
         (*local).trackless = true;
@@ -259,7 +263,8 @@ pub(crate) unsafe fn end_thread(local: *mut Local) {
 ///
 /// `state` is the calling thread's, which is at work.
 unsafe fn open(state: *mut State, region: u32, span: u64) {
-    // SAFETY: the caller's; callers look at the depth.
+    // SAFETY: `state` is this thread's (`# Safety`). Callers look at the depth, or it is 0, so
+    // there is room for one more; `region` was made.
     unsafe {
         let depth = (*state).track.depth;
         let place: *mut Open = state.byte_add(layout::OPENS as usize).cast();
@@ -373,7 +378,8 @@ unsafe fn grow(state: *mut State, now: u64) {
 ///
 /// As for [`open`].
 unsafe fn enter(state: *mut State, kind: CallKind, key: u64, stack: u64, span: u64) {
-    // SAFETY: the caller's; there is room for the call.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`); neither calls nor opens are
+    // at their limit, so there is room for one more of each.
     unsafe {
         drop_dead(state, stack, kind == CallKind::Function);
         if (*state).calls == MAX_CALLS || (*state).track.depth == MAX_OPENS {
@@ -566,7 +572,7 @@ pub(crate) extern "C" fn ccscope_function_begins(address: u64, stack: u64) {
 pub(crate) extern "C" fn ccscope_function_ends(stack: u64) {
     with_state(|local, state| {
         events::put(local, Event::Ends, 0, stack);
-        // SAFETY: as above.
+        // SAFETY: the state is this thread's, which is at work.
         unsafe { leave(state, local, CallKind::Function, stack) };
     });
 }
@@ -604,7 +610,8 @@ pub(crate) unsafe extern "C" fn ccscope_region_enter(name: *const u8, len: usize
     let mark = 0_u8;
     let here = (&raw const mark) as u64;
     with_state(|local, state| {
-        // SAFETY: the caller's.
+        // SAFETY: the state is this thread's, which is at work; the name is `len` bytes long and
+        // stays (`# Safety`).
         unsafe {
             let key = tree::name(local, state, name, len);
             events::put(local, Event::Enter, key & 0xFFFF_FFFF, here);

@@ -75,7 +75,8 @@ fn span(number: u64) -> Option<*mut Span> {
 ///
 /// `of` is a span that is not closed.
 unsafe fn locked<R>(of: *mut Span, work: impl FnOnce(&mut Span) -> R) -> R {
-    // SAFETY: the caller's; by the lock the reference is the only one. The lock itself is atomic.
+    // SAFETY: the span is not closed (`# Safety`), so it stays; with its lock the reference is the
+    // only one. The lock itself is atomic.
     unsafe {
         let lock = &raw const (*of).lock;
         while (*lock).swap(1, Ordering::Acquire) != 0 {
@@ -91,7 +92,7 @@ unsafe fn locked<R>(of: *mut Span, work: impl FnOnce(&mut Span) -> R) -> R {
 ///
 /// Called by the owner of `local`, which allocates nothing else meanwhile.
 unsafe fn with_heap<R>(local: *mut Local, work: impl FnOnce() -> R) -> R {
-    // SAFETY: the caller's.
+    // SAFETY: `local` is this thread's (`# Safety`); marked as busy it does not come here again.
     unsafe {
         let busy = core::mem::replace(&mut (*local).busy, true);
         let result = LOCK.with(work);
@@ -108,7 +109,8 @@ unsafe fn with_heap<R>(local: *mut Local, work: impl FnOnce() -> R) -> R {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn ccscope_span_new(name: *const u8, len: usize) -> u64 {
     let made = with_state(|local, state| {
-        // SAFETY: the caller's; new memory is zero, which is a span without visits.
+        // SAFETY: the name is `len` bytes long and stays (`# Safety`). The lock is held by
+        // `with_heap`, and new memory is zero, which is a span without visits.
         unsafe {
             let key = tree::name(local, state, name, len);
             let offset = with_heap(local, || take(size_of::<Span>() as u64));
@@ -136,7 +138,8 @@ pub(crate) unsafe extern "C" fn ccscope_span_enter(number: u64) {
     with_state(|local, state| {
         let Some(span) = span(number) else { return };
         events::put(local, Event::SpanEnter, number, here);
-        // SAFETY: the caller's. The region of a span is that of its first visit.
+        // SAFETY: the span is not closed (`# Safety`), so it stays, and its key is never written
+        // again. Its region, an atomic, is that of its first visit.
         unsafe {
             let region = &(*span).region;
             enter(state, CallKind::Span, (*span).key, here, number);
@@ -160,7 +163,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
             return;
         }
         events::put(local, Event::SpanExit, number, 0);
-        // SAFETY: the caller's.
+        // SAFETY: the state is this thread's, which is at work; calls below the count are written.
         unsafe {
             let is_it = |index: &u64| {
                 let call = *super::call(state, *index);
@@ -180,7 +183,7 @@ pub(crate) unsafe extern "C" fn ccscope_span_exit(number: u64) {
 /// The span is not closed.
 pub(super) unsafe fn moved(number: u64, from: u32, to: u32) {
     let Some(span) = span(number) else { return };
-    // SAFETY: the caller's.
+    // SAFETY: the span is not closed (`# Safety`), so it stays; the field is atomic.
     let region = unsafe { &(*span).region };
     // Otherwise it is that of another visit.
     let _other = region.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
@@ -196,7 +199,8 @@ pub(crate) unsafe extern "C" fn ccscope_span_close(number: u64) {
     with_state(|local, _| {
         let Some(offset) = offset(number) else { return };
         events::put(local, Event::SpanClose, number, 0);
-        // SAFETY: the caller's. Spans are counted under the capture's lock.
+        // SAFETY: nobody uses the span any more (`# Safety`), so with the lock that `with_heap`
+        // takes it is ours to read and to give back.
         unsafe {
             let now = (*local).now;
             with_heap(local, || {
@@ -222,7 +226,8 @@ unsafe fn pages(of: &Span) -> u64 {
     if of.len == 0 {
         return 0;
     }
-    // SAFETY: the caller's; the table has a place for each block, and half of it stays free.
+    // SAFETY: the lock is held (`# Safety`). Both tables have `room` members, and at most half of
+    // those of `of` are in use, so `join` finds a free one.
     unsafe {
         let mut pages = Span {
             lock: AtomicU32::new(0),
@@ -253,7 +258,7 @@ unsafe fn pages(of: &Span) -> u64 {
 ///
 /// The table is the caller's, and has a free place.
 unsafe fn join(to: &mut Span, block: u64, bytes: u64) -> u64 {
-    // SAFETY: the caller's.
+    // SAFETY: the table has `room` members, a power of two, and a free one (`# Safety`).
     unsafe {
         let mut index = (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & (to.room - 1);
         loop {
@@ -281,7 +286,8 @@ unsafe fn make_room(of: &mut Span, local: *mut Local) -> bool {
     if of.len * 2 < of.room {
         return true;
     }
-    // SAFETY: the caller's; the old table is nobody's from then on.
+    // SAFETY: the calling thread has the span's lock (`# Safety`), so the table is its own; the new
+    // one is zero and twice as long, so half of it is free. `with_heap` takes the heap's lock.
     unsafe {
         let (old, room) = (of.set, of.room);
         let more = (room * 2).max(FIRST_ROOM);
@@ -310,7 +316,8 @@ unsafe fn make_room(of: &mut Span, local: *mut Local) -> bool {
 ///
 /// `state` is the calling thread's, which is at work.
 pub(super) unsafe fn touch(state: *mut State, level: usize, block: u64, bytes: u64) {
-    // SAFETY: the caller's; a span that is open is not closed.
+    // SAFETY: `state` is this thread's, which is at work (`# Safety`); a span that is open is not
+    // closed, and `join` follows `make_room`.
     unsafe {
         let local = super::super::local::local();
         for (index, open) in opens(state).iter().enumerate().skip(level) {
@@ -339,7 +346,7 @@ pub(super) unsafe fn touch(state: *mut State, level: usize, block: u64, bytes: u
 ///
 /// The visit is the calling thread's.
 pub(super) unsafe fn leave(open: &Open, track: &Track) {
-    // SAFETY: the caller's; a span that is open is not closed.
+    // SAFETY: the visit is this thread's (`# Safety`), so its span is open and not closed.
     unsafe {
         let Some(span) = span(open.span) else { return };
         locked(span, |span| {

@@ -97,7 +97,8 @@ pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64
 ///
 /// As for [`find`].
 pub(super) unsafe fn next(state: *mut State, from: u32, kind: CallKind, key: u64) -> u32 {
-    // SAFETY: the caller's; links lead to regions of this track.
+    // SAFETY: `state` is this thread's (`# Safety`); by the track invariant links lead to regions
+    // that were made, and so do their parents.
     unsafe {
         let mut to = look_up(state, from, key);
         if to != 0 {
@@ -128,9 +129,10 @@ pub(super) unsafe fn next(state: *mut State, from: u32, kind: CallKind, key: u64
 ///
 /// # Safety
 ///
-/// As for [`find`].
+/// As for [`find`]; `of` is a region that was made.
 unsafe fn level(state: *mut State, of: u32) -> u32 {
-    // SAFETY: the caller's. The levels that are open are those below this one.
+    // SAFETY: `state` is this thread's, and `of` was made (`# Safety`); by the track invariant so
+    // were open regions and those that links lead to.
     unsafe {
         let is_level = |open: &&Open| {
             open.region == of || {
@@ -161,7 +163,7 @@ unsafe fn level(state: *mut State, of: u32) -> u32 {
 ///
 /// `from` is a region, or 0.
 unsafe fn ancestor(mut from: u32, key: u64) -> u32 {
-    // SAFETY: the caller's; a parent was made before.
+    // SAFETY: `from` is 0 or a region that was made (`# Safety`), and so is the parent of each.
     unsafe {
         while from != 0 && ((*region(from)).key != key || (*region(from)).kind == kinds::THREAD) {
             from = (*region(from)).parent;
@@ -223,7 +225,8 @@ unsafe fn look_up(state: *mut State, from: u32, key: u64) -> u32 {
 ///
 /// As for [`find`].
 unsafe fn insert(state: *mut State, from: u32, key: u64, to: u32) {
-    // SAFETY: the caller's. Half of a table stays free.
+    // SAFETY: `state` is this thread's (`# Safety`). Room for `MAX_LINKS` is mapped, each table
+    // behind the one before, and half of a table stays free, so `place` ends.
     unsafe {
         if (*state).links_room == 0 {
             (*state).links_room = FIRST_LINKS;
@@ -297,7 +300,8 @@ unsafe fn interned(number: u32) -> &'static [u8] {
 /// The caller holds the lock.
 unsafe fn intern(text: &[u8]) -> u32 {
     const ROOM: u64 = layout::NAMES_END - layout::NAMES;
-    // SAFETY: by the lock; names lie behind each other.
+    // SAFETY: the lock is held (`# Safety`): below `names_used`, which is ours, lie names, each its
+    // length and so many bytes; beyond, there is room for `ROOM` in all.
     unsafe {
         let used = &raw mut (*header()).names_used;
         let mut offset = 0;

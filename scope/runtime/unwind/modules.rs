@@ -368,7 +368,8 @@ fn scan(report: Report) -> u64 {
 ///
 /// `info` is what `dl_iterate_phdr` passes, and `scan` a pointer to a [`Scan`].
 unsafe extern "C" fn each(info: *const Info, _: usize, scan: *mut c_void) -> c_int {
-    // SAFETY: as the caller promises; nobody else has this `Scan`.
+    // SAFETY: `info` is the linker's and `scan` the `Scan` that was passed to it (`# Safety`),
+    // which nobody else uses until it returns.
     let (info, scan) = unsafe { (&*info, &mut *scan.cast::<Scan>()) };
     let first = scan.generation == 0;
     if first {
