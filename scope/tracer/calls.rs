@@ -154,7 +154,8 @@ fn descriptors(context: &mut Context) {
             let parts = [(first, own - 1), (own + 1, second)];
             let mut result = 0;
             for (from, to) in parts.into_iter().filter(|it| it.0 <= it.1) {
-                // SAFETY: the program's own call, in two parts.
+                // SAFETY: the program makes this call, but for our file, and gives up its own files
+                // only.
                 let part = unsafe { sys::call(nr::CLOSE_RANGE, [from, to, flags, 0, 0, 0]) };
                 result = result.min(part);
             }

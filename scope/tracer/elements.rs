@@ -19,7 +19,8 @@ const MORE_VECTORS: u32 = 7;
 /// Records the elements that are traced, in order.
 pub(crate) fn record_all(thunk: &Thunk, context: &Context) {
     let place = core::ptr::with_exposed_provenance::<Elements>(thunk.code as usize);
-    // SAFETY: the tool's answer, which `thunks::ask` has put there.
+    // SAFETY: `thunks::ask` has put an `Elements` there for an instruction of this kind, and code
+    // of thunks is never unmapped.
     let it = unsafe { place.read_unaligned() };
     let base = context.value_of(it.base);
     let size = u64::from(it.size);

@@ -274,7 +274,8 @@ fn call(thunk: &Thunk, zone: &Zone, address: u64, context: &mut Context) -> Resu
     let mut target = 0_u64;
     let next = context.rip + u64::from(thunk.len);
     let place = context.rsp - 8;
-    // SAFETY: what the instruction does.
+    // SAFETY: the program's instruction reads `address`, of which the alias shows the same memory,
+    // and writes the word below its stack pointer; `target` and `next` are ours.
     unsafe {
         let alias = address.wrapping_add_signed(zone.delta);
         if !sys::try_copy((&raw mut target) as u64, alias, 8) {

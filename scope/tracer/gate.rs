@@ -114,7 +114,7 @@ pub(crate) fn settle(context: &mut Context) {
 /// Whether this kernel has what [`dispatch`] needs.
 pub(crate) fn can_dispatch() -> bool {
     const OFF: u64 = 0;
-    // SAFETY: it is off, and stays so.
+    // SAFETY: no call goes to a handler before `dispatch`, and this turns off what is off.
     !sys::failed(unsafe { sys::call(sys::PRCTL, [SET_DISPATCH, OFF, 0, 0, 0, 0]) })
 }
 

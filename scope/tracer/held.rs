@@ -38,7 +38,7 @@ fn words(start: u64, end: u64, mut each: impl FnMut(*mut u64, u64) -> bool) {
 
 /// Notes that a range is in use.
 pub(crate) fn add(start: u64, end: u64) {
-    // SAFETY: the word is one of the table, which the caller's lock guards.
+    // SAFETY: the word is one of the table, which by the lock invariant nobody else uses.
     words(start, end, |word, mask| unsafe {
         *word |= mask;
         false
@@ -48,7 +48,7 @@ pub(crate) fn add(start: u64, end: u64) {
 /// The end of the last page in use of the first word that has one of a range.
 pub(crate) fn find(start: u64, end: u64) -> Option<u64> {
     let mut found = None;
-    // SAFETY: as in `add`.
+    // SAFETY: the word is one of the table, which by the lock invariant nobody else uses.
     words(start, end, |word, mask| unsafe {
         let bits = *word & mask;
         if bits != 0 {
@@ -63,7 +63,7 @@ pub(crate) fn find(start: u64, end: u64) -> Option<u64> {
 
 /// A range is no longer in use.
 pub(crate) fn remove(start: u64, end: u64) {
-    // SAFETY: as in `add`.
+    // SAFETY: the word is one of the table, which by the lock invariant nobody else uses.
     words(start, end, |word, mask| unsafe {
         *word &= !mask;
         false

@@ -306,7 +306,8 @@ macro_rules! mmap {
             let ip = caller!();
             let words = [protection, flags, fd].map(|it| i64::from(it).cast_unsigned());
             let words = [address, len, words[0], words[1], words[2], offset];
-            // SAFETY: the program's own call of this function, with the same arguments.
+            // SAFETY: the program calls this function with the same arguments: what the mapping
+            // replaces is its own.
             let place = unsafe { quietly($function, words) };
             if place != u64::MAX {
                 tell(wire::MMAP, ip, place, len, None);

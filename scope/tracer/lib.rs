@@ -75,7 +75,11 @@ mod unwind;
 mod wire;
 mod zones;
 
-/// The tracer's lock. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back
+/// The tracer's lock.
+///
+/// **Lock invariant**: `table`, `held`, `thunks`, `patches` and the text of `/proc/self/maps`
+/// are used by its owner only, or, before `start` has begun and in a child of `fork`, by the only
+/// thread. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back
 /// in both processes.
 pub(crate) static LOCK: lock::Lock = lock::Lock::new();
 

@@ -113,7 +113,8 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
             held::add(address, end);
             let flags = flags & !FIXED_NOREPLACE | sys::MAP_FIXED;
             let rest = [address, len, protection, flags, fd, offset];
-            // SAFETY: the program's own call; the place is only reserved.
+            // SAFETY: the program makes this call. By `held` nothing is there but our reservation,
+            // which it may replace.
             return Some(unsafe { sys::call(sys::MMAP, rest) });
         }
         if is_plain && zones::find(address).is_some_and(|zone| zone.end >= end) {
@@ -158,7 +159,7 @@ fn map_data(arguments: [u64; 6], end: u64) -> Option<i64> {
     if !is_private || protection != sys::PROT_READ | sys::PROT_WRITE || !start::traces(kind) {
         return None;
     }
-    // SAFETY: the program's own call.
+    // SAFETY: the linker makes this call: what it replaces is its own, and no zone's.
     let result = unsafe { sys::call(sys::MMAP, arguments) };
     if !sys::failed(result) {
         zones::take_data(address, end);
@@ -186,7 +187,8 @@ fn unmap(start: u64, end: u64) -> i64 {
                 reserve(at, to);
             }
         } else {
-            // SAFETY: the program's own call.
+            // SAFETY: the program makes this call: what it gives up is its own, and no zone's any
+            // more.
             let result = unsafe { sys::call(sys::MUNMAP, [at, to - at, 0, 0, 0, 0]) };
             if sys::failed(result) {
                 return result;
@@ -216,7 +218,7 @@ fn protect(start: u64, end: u64, protection: u64) -> Option<i64> {
                 if is_free {
                     return Some(ENOMEM);
                 }
-                // SAFETY: the program's own call.
+                // SAFETY: the program makes this call, for memory of its own that is no zone's.
                 let result = unsafe { sys::protect(at, to - at, protection) };
                 if sys::failed(result) {
                     return Some(result);
@@ -299,7 +301,8 @@ fn remap(arguments: [u64; 6]) -> Option<i64> {
 /// The kernel moves memory that is no zone's; what it leaves of the arena stays ours.
 fn remap_plain(arguments: [u64; 6], end: u64) -> i64 {
     let [address, old_len, _, flags, ..] = arguments;
-    // SAFETY: the program's own call.
+    // SAFETY: the program makes this call, for memory of its own that is no zone's any more, to a
+    // place that has none.
     let result = unsafe { sys::call(sys::MREMAP, arguments) };
     let is_left = !sys::failed(result) && result != address.cast_signed();
     if is_left && old_len != 0 && flags & STAYS == 0 && arena::is_in(address) {
@@ -325,7 +328,7 @@ fn advise(start: u64, end: u64, advice: u64) -> Option<i64> {
             let zone = zones::find(at);
             let to = zone.map_or(at + PAGE, |zone| zone.end);
             if zone.is_none() {
-                // SAFETY: the program's own call.
+                // SAFETY: the program makes this call, for a page of its own that is no zone's.
                 unsafe { sys::call(sys::MADVISE, [at, PAGE, advice, 0, 0, 0]) };
             }
             at = to;

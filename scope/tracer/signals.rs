@@ -88,7 +88,8 @@ pub(crate) fn init() {
         // The four stay open: a fault of ours ends the process, and one that is sent waits.
         let action = [handler, flags, gate::start() + gate::RETURN, !OURS];
         let mut old = [0_u64; 4];
-        // SAFETY: the handlers are made for this.
+        // SAFETY: the handlers take what the kernel passes with these flags, and return to the
+        // gate; the kernel reads one action and writes the other.
         unsafe {
             let call = [
                 u64::from(signal.unsigned_abs()),
@@ -144,7 +145,8 @@ pub(crate) fn set_action([signal, new, old, size, ..]: [u64; 6]) -> i64 {
         } else {
             (&raw const told) as u64
         };
-        // SAFETY: the program's own call; the entry calls what it wants to be called.
+        // SAFETY: the program makes this call; `told` names its handler, or our entry, which takes
+        // the same and calls it. The kernel writes `before`.
         let result = unsafe {
             let words = [signal, told, (&raw mut before) as u64, 8, 0, 0];
             sys::call(sys::RT_SIGACTION, words)

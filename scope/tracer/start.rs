@@ -244,7 +244,7 @@ fn rows(text: &[u8]) -> impl Iterator<Item = Row<'_>> {
 
 /// Where the first page of a file is mapped.
 fn base_of(path: &[u8]) -> Option<u64> {
-    // SAFETY: the caller holds the lock, and keeps a number only.
+    // SAFETY: by the lock invariant nobody else is here. A number is all that is kept of the text.
     let text = unsafe { maps() };
     rows(text)
         .find(|row| row.path == path && row.offset == 0)
@@ -253,7 +253,8 @@ fn base_of(path: &[u8]) -> Option<u64> {
 
 /// Takes over data, bss and heap. `linker` is where the dynamic linker lies.
 fn take(linker: u64) {
-    // SAFETY: the caller holds the lock; `copy_maps` and `base_of` are not called meanwhile.
+    // SAFETY: the process has one thread, as `begin` has seen; `copy_maps` and `base_of`, which
+    // read the text anew, are not called while this one is used.
     let text = unsafe { maps() };
     let own = take as fn(u64) as *const () as u64;
     let path_at = |address: u64| {
@@ -560,7 +561,8 @@ impl Path {
 pub(crate) fn copy_maps(mut path: Path) {
     const CREATE_TO_APPEND: u64 = 0o100 | 0o2000 | 1;
     path.text(b".maps");
-    // SAFETY: the caller holds the lock, or there is nobody else yet.
+    // SAFETY: by the lock invariant nobody else is here, or the process has one thread. The text is
+    // used in this function only.
     let text = unsafe { maps() };
     // SAFETY: the path ends with 0, and the text is readable.
     unsafe {

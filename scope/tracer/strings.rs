@@ -104,7 +104,8 @@ fn copy(to: u64, from: u64, size: u64, address: u64) -> Result<(), u64> {
             other
         }
     };
-    // SAFETY: what the instruction does, or the value's own place.
+    // SAFETY: one of both is `value`, or memory of ours; the other the program's instruction reads
+    // or writes, and an alias shows the same memory.
     if unsafe { sys::try_copy(usable(to), usable(from), size) } {
         return Ok(());
     }
@@ -112,7 +113,7 @@ fn copy(to: u64, from: u64, size: u64, address: u64) -> Result<(), u64> {
     for at in 0..size {
         let place = zones::usable(address + at);
         let [to, from] = [to, from].map(|it| if it == address { place } else { it + at });
-        // SAFETY: a byte of what the instruction copies, or of the value's own place.
+        // SAFETY: a byte of the range above.
         if !unsafe { sys::try_copy(to, from, 1) } {
             return Err(address + at);
         }

@@ -126,7 +126,8 @@ pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thun
     let first = first_slot(ip, delta);
     for turn in 0..TURNS {
         let place = slot(first + turn);
-        // SAFETY: within the table, which starts as zeros; the caller holds the lock.
+        // SAFETY: the slot is one of the table, of which zeros are entries; by the lock invariant
+        // nobody else uses it, and `known` is not used beyond `ask`.
         let known = unsafe { &mut *place };
         if known.ip == ip && known.delta == delta && known.is_current(bytes) {
             known.faults += 1;
@@ -134,7 +135,7 @@ pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thun
         }
         if known.ip == 0 || (known.ip == ip && known.delta == delta) || turn == TURNS - 1 {
             let thunk = ask(ip, delta, bytes, len)?;
-            // SAFETY: `place` is a slot of the table, and nobody else is here without the lock.
+            // SAFETY: `place` is a slot of the table, which by the lock invariant nobody else uses.
             unsafe { place.write(thunk) };
             return Some(thunk);
         }
@@ -154,7 +155,7 @@ pub(crate) fn instruction_of(ip: u64) -> Option<Thunk> {
     };
     let first = first_slot(own, delta);
     let known = (0..TURNS).find_map(|turn| {
-        // SAFETY: within the table; the caller holds the lock.
+        // SAFETY: the slot is one of the table, which by the lock invariant nobody else uses.
         let thunk = unsafe { *slot(first + turn) };
         (thunk.code == place).then_some(thunk)
     });

@@ -75,7 +75,8 @@ pub(crate) fn copy(to: u64, from: u64, len: u64) -> bool {
         let left = |start: u64| PAGE - start.wrapping_add(at) % PAGE;
         let part = left(to).min(left(from)).min(len - at);
         let [to, from] = [to, from].map(|start| usable(start.wrapping_add(at)));
-        // SAFETY: the program asked the kernel for the same.
+        // SAFETY: one range is ours; the other the program has passed to the kernel to be read or
+        // written so, and an alias shows the same memory.
         if !unsafe { sys::try_copy(to, from, part) } {
             return false;
         }
