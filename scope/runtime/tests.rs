@@ -395,7 +395,7 @@ fn realloc_carries_content_over() {
 fn without_memory_for_tables_of_stacks_there_is_one_site() {
     let _turn = begin();
     // Room for the first table, and what the process's curve takes, but not for the second.
-    // SAFETY: the capture is mapped, and the only thread that uses it is this one.
+    // SAFETY: `begin` has mapped the capture, and its turn keeps all other tests out of it.
     unsafe {
         (*header()).heap_used = layout::HEAP_END - layout::HEAP - (16 << 14) - 4096;
     }
@@ -403,7 +403,7 @@ fn without_memory_for_tables_of_stacks_there_is_one_site() {
         allocate(HEAP + chunk * 64, 8, &[1 + chunk]);
         assert_eq!(of(HEAP + chunk * 64).site, super::stacks::UNKNOWN);
     }
-    // SAFETY: as above.
+    // SAFETY: `begin` has mapped the capture, and its turn keeps all other tests out of it.
     assert_eq!(unsafe { ((*header()).nodes, (*header()).sites) }, (0, 1));
 }
 
