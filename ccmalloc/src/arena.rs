@@ -20,7 +20,6 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use crate::bin::Bin;
 use crate::chunk::{ChunkDesc, Slab, SlotRef, Tag, granule_bit, kind, map_word};
-use crate::extents::Extents;
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
 use crate::mapping::Inventory;
 use crate::outcome::OUTCOMES;
@@ -50,7 +49,6 @@ pub(crate) struct Arena {
     /// `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
-    pub(crate) extents: Extents,
     /// When the chunks with free slots were last looked through for memory to give back; see
     /// `slots`.
     pub(crate) purged_at: Cell<usize>,
@@ -111,7 +109,6 @@ impl Arena {
             unused_descs: Cell::new(null()),
             spare: Cell::new(null()),
             chunks: Cell::new(0),
-            extents: Extents::new(),
             purged_at: Cell::new(0),
             meta: Cell::new(null_mut()),
             meta_left: Cell::new(0),

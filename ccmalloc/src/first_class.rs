@@ -433,7 +433,6 @@ impl Own<'static> {
             unused_descs: _, // what `return_chunk` adds to
             spare,
             chunks: _,    // counted down by `return_chunk`
-            extents: _,   // emptied at last
             purged_at: _, // any value will do
             meta: _,      // metadata stays for the next heap
             meta_left: _,
@@ -474,8 +473,6 @@ impl Own<'static> {
             desc.links.prev.set(null());
         }
         self.unmap_all_held();
-        // Chunks and mappings were only kept so far.
-        self.extents.unmap_kept();
     }
 }
 

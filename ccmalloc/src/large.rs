@@ -11,20 +11,17 @@ use core::sync::atomic::Ordering;
 
 use crate::arena::Own;
 use crate::chunk::{SlotRef, kind};
-use crate::extents::{Chunks, LARGE_BYTES_MAPPED, used_bytes};
+use crate::extents::{self, Chunks, LARGE_BYTES_MAPPED};
 use crate::geometry::{
     BLOCK_BYTES, CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, round_up, slot_offset,
 };
+use crate::huge::{HugePages, clear_tail};
 use crate::mapping::Mapping;
 use crate::registry::{self, Owner};
 use crate::sys;
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
-/// Mappings from this many chunks on ask for huge pages; an object may touch little of the last.
-const HUGE_FROM_CHUNKS: usize = 3;
-/// In a process that uses this many bytes, all mappings and chunks ask for huge pages.
-pub(crate) const HUGE_FROM_USED_BYTES: usize = 32 << 20;
 /// Up to this many bytes, kept chunks are overwritten with zeros: under a hypervisor, fresh memory
 /// can cost ten times as much.
 const CLEARED_BYTES_MAX: usize = 16 * CHUNK_BYTES;
@@ -97,25 +94,41 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
 }
 
 fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
-    let Some((start, mapped, offset)) = map_object(own, bytes, align, contents) else {
+    let Some(mapping) = map_object(own, bytes, align, contents) else {
         return null_mut();
     };
-    if !registry::insert_large(start.addr().get(), mapped, offset) {
+    let Mapped {
+        start,
+        bytes,
+        offset,
+        huge,
+    } = mapping;
+    if !registry::insert_large(start.addr().get(), bytes, offset, huge) {
         // SAFETY: taken above, and in no use.
-        unsafe { sys::unmap(start, mapped) };
+        unsafe { sys::unmap(start, bytes) };
         return null_mut();
     }
-    LARGE_BYTES_MAPPED.fetch_add(mapped, Ordering::Relaxed);
+    LARGE_BYTES_MAPPED.fetch_add(bytes, Ordering::Relaxed);
     start.as_ptr().wrapping_add(offset)
 }
 
-/// A mapping for one object, not yet recorded: its start, its bytes, and the object's offset.
+/// A mapping for one object, not yet recorded.
+pub(crate) struct Mapped {
+    pub(crate) start: NonNull<u8>,
+    /// Whole chunks.
+    pub(crate) bytes: usize,
+    /// Where in it the object starts, in bytes.
+    pub(crate) offset: usize,
+    pub(crate) huge: HugePages,
+}
+
+/// A mapping for one object of `bytes`. `None` when the OS refuses.
 pub(crate) fn map_object(
     own: Own<'_>,
     bytes: usize,
     align: usize,
     contents: Contents,
-) -> Option<(NonNull<u8>, usize, usize)> {
+) -> Option<Mapped> {
     // For smaller objects, rounding mostly leaves enough room.
     let room = if align < PAGE_BYTES && bytes >= COLOURED_FROM_BYTES {
         PAGE_BYTES
@@ -131,35 +144,39 @@ pub(crate) fn map_object(
     } else {
         0
     };
-    let Chunks { start, zero } = if align <= CHUNK_BYTES {
-        own.extents.take_chunks(mapped / CHUNK_BYTES)?
-    } else {
-        own.extents.map_fresh(mapped, align)?
+    let huge = match contents {
+        Contents::Any => HugePages::suiting(mapped, offset + bytes),
+        Contents::Zero => HugePages::Never,
     };
-    start.as_ptr().expose_provenance();
-    if zero {
-        advise_huge(start, mapped);
-    } else if contents == Contents::Zero {
-        clear(start, offset, bytes);
+    let count = mapped / CHUNK_BYTES;
+    let chunks = if align <= CHUNK_BYTES {
+        extents::take_chunks(count, huge.mask(count))?
+    } else {
+        extents::map_fresh(mapped, align)?
+    };
+    chunks.start.expose_provenance();
+    huge.apply(chunks, offset + bytes);
+    let start = NonNull::new(chunks.start)?;
+    if contents == Contents::Zero && !chunks.zero {
+        clear(start, offset, bytes, chunks);
     }
-    Some((start, mapped, offset))
+    Some(Mapped {
+        start,
+        bytes: mapped,
+        offset,
+        huge,
+    })
 }
 
 /// Clears the `bytes` at `offset` of kept chunks.
-fn clear(start: NonNull<u8>, offset: usize, bytes: usize) {
+fn clear(start: NonNull<u8>, offset: usize, bytes: usize, chunks: Chunks) {
+    let unmaps = bytes > CLEARED_BYTES_MAX || chunks.huge != 0;
     // SAFETY: whole chunks that were taken just now, and in no use.
-    if bytes > CLEARED_BYTES_MAX && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
+    if unmaps && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
         return;
     }
     // SAFETY: as above; the object lies in them.
     unsafe { start.add(offset).write_bytes(0, bytes) };
-}
-
-/// Asks for huge pages when a mapping is large enough to gain from them.
-pub(crate) fn advise_huge(start: NonNull<u8>, mapped: usize) {
-    if mapped >= HUGE_FROM_CHUNKS * CHUNK_BYTES || used_bytes() >= HUGE_FROM_USED_BYTES {
-        sys::advise_huge(start.as_ptr(), mapped);
-    }
 }
 
 /// Where a large object lies.
@@ -167,7 +184,7 @@ pub(crate) enum Place<'a> {
     /// A span, from this slot on.
     Span(SlotRef<'a>),
     /// A mapping of this many bytes, whose object starts at the address given to [`find`].
-    Mapping(NonNull<u8>, usize),
+    Mapping(NonNull<u8>, usize, HugePages),
     /// A mapping that a first-class heap holds.
     Held(&'static Mapping),
 }
@@ -187,9 +204,13 @@ pub(crate) unsafe fn find<'a>(address: usize) -> Place<'a> {
             }
             Place::Span(slot)
         }
-        Owner::LargeStart { pages, offset } if address - start == offset => {
+        Owner::LargeStart {
+            pages,
+            offset,
+            huge,
+        } if address - start == offset => {
             match NonNull::new(core::ptr::with_exposed_provenance_mut(start)) {
-                Some(base) => Place::Mapping(base, pages * PAGE_BYTES),
+                Some(base) => Place::Mapping(base, pages * PAGE_BYTES, huge),
                 None => sys::die("not a large object:", address),
             }
         }
@@ -236,7 +257,7 @@ pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
             // As `alloc_span` took them, or `resize` left them.
             bytes <= room && (bytes.div_ceil(SLOT_BYTES) == span_slots(*slot) || bytes > room / 2)
         }
-        Place::Mapping(_, mapped) => in_mapping(*mapped),
+        Place::Mapping(_, mapped, _) => in_mapping(*mapped),
         Place::Held(mapping) => in_mapping(mapping.bytes()),
     };
     if !fits {
@@ -248,27 +269,13 @@ pub(crate) fn expect_bytes(place: &Place<'_>, address: usize, bytes: usize) {
 ///
 /// # Safety
 /// - `base` and `bytes` come from [`find`], and the object is not used any more.
-pub(crate) unsafe fn free_mapping(own: Option<Own<'_>>, base: NonNull<u8>, bytes: usize) {
+pub(crate) unsafe fn free_mapping(base: NonNull<u8>, bytes: usize, huge: HugePages) {
     if !registry::take_large(base.addr().get(), bytes) {
         sys::die("double free, by two threads, of", base.addr().get());
     }
     LARGE_BYTES_MAPPED.fetch_sub(bytes, Ordering::Relaxed);
     // SAFETY: a whole mapping by the registry's word, freed by its owner, and out of the registry.
-    unsafe { give_back(own, base, bytes) };
-}
-
-/// Keeps chunks for the arena's next requests, or unmaps them.
-///
-/// # Safety
-/// - `[start, start + bytes)` are whole chunks that were mapped by this allocator, nothing in them
-///   is used any more, and they are not in the registry.
-unsafe fn give_back(own: Option<Own<'_>>, start: NonNull<u8>, bytes: usize) {
-    match own {
-        // SAFETY: as the caller says.
-        Some(own) => unsafe { own.extents.give_chunks(start, bytes / CHUNK_BYTES) },
-        // SAFETY: as the caller says.
-        None => unsafe { sys::unmap(start, bytes) },
-    }
+    unsafe { extents::give_chunks(huge.tail(base, bytes)) };
 }
 
 /// Resizes an object in place or by moving its pages. Null if that is impossible, as for a mapping
@@ -307,30 +314,33 @@ pub(crate) unsafe fn resize(
                 let mapping = Whole {
                     base,
                     bytes: record.bytes(),
+                    huge: record.huge.get(),
                     entry: Entry::Held(record),
                 };
                 // SAFETY: a whole mapping of this arena, used by the caller alone.
-                unsafe { mapping.resize(Some(own), offset, new_bytes, align) }
+                unsafe { mapping.resize(offset, new_bytes, align) }
             });
-            let Some((base, mapped)) = resized else {
+            let Some((base, mapped, huge)) = resized else {
                 return null_mut();
             };
+            record.huge.set(huge);
             let sum = &own.inventory.held_bytes;
             sum.set(sum.get() - record.bytes() + mapped);
             record.start.set(base.as_ptr());
             record.bytes.store(mapped, Ordering::Relaxed);
             base.as_ptr().wrapping_add(offset)
         }
-        Place::Mapping(base, bytes) => {
+        Place::Mapping(base, bytes, huge) => {
             let offset = object.addr() - base.addr().get();
             let mapping = Whole {
                 base,
                 bytes,
+                huge,
                 entry: Entry::Plain { offset },
             };
             // SAFETY: a whole mapping by the registry's word, used by the caller alone.
-            let resized = unsafe { mapping.resize(own, offset, new_bytes, align) };
-            resized.map_or(null_mut(), |(base, _)| base.as_ptr().wrapping_add(offset))
+            let resized = unsafe { mapping.resize(offset, new_bytes, align) };
+            resized.map_or(null_mut(), |(base, ..)| base.as_ptr().wrapping_add(offset))
         }
     }
 }
@@ -346,9 +356,9 @@ enum Entry {
 
 impl Entry {
     /// Enters a mapping of this kind. `false`, and nothing entered, when the table cannot grow.
-    fn insert(self, start: usize, bytes: usize) -> bool {
+    fn insert(self, start: usize, bytes: usize, huge: HugePages) -> bool {
         match self {
-            Entry::Plain { offset } => registry::insert_large(start, bytes, offset),
+            Entry::Plain { offset } => registry::insert_large(start, bytes, offset, huge),
             Entry::Held(record) => registry::insert_held(start, bytes, record),
         }
     }
@@ -360,64 +370,75 @@ struct Whole {
     base: NonNull<u8>,
     /// Whole chunks.
     bytes: usize,
+    huge: HugePages,
     entry: Entry,
 }
 
 impl Whole {
     /// Gives the object at `offset` `new_bytes` bytes, in place or by moving its pages. Returns the
-    /// mapping's new start and length; `None`, and all as before, if that is impossible.
+    /// mapping's new start, length and huge pages; `None`, and all as before, if that is
+    /// impossible.
     ///
     /// # Safety
     /// - The mapping is registered as this value says, and used by the caller alone.
     unsafe fn resize(
         self,
-        own: Option<Own<'_>>,
         offset: usize,
         new_bytes: usize,
         align: usize,
-    ) -> Option<(NonNull<u8>, usize)> {
-        let bytes = round_up(new_bytes.checked_add(offset)?, CHUNK_BYTES)?;
+    ) -> Option<(NonNull<u8>, usize, HugePages)> {
+        let end = new_bytes.checked_add(offset)?;
+        let bytes = round_up(end, CHUNK_BYTES)?;
         if new_bytes < CHUNK_BYTES / 4 || bytes > isize::MAX as usize || align > CHUNK_BYTES {
             return None;
         }
-        let base = if bytes > self.bytes {
+        let (base, huge) = if bytes > self.bytes {
             // SAFETY: the caller's promise.
-            unsafe { self.grow(own, bytes) }?
+            unsafe { self.grow(bytes, end) }?
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.shrink(own, bytes) };
-            self.base
+            (self.base, unsafe { self.shrink(bytes, end) })
         };
         // Modulo 2^64.
         LARGE_BYTES_MAPPED.fetch_add(bytes.wrapping_sub(self.bytes), Ordering::Relaxed);
-        Some((base, bytes))
+        Some((base, bytes, huge))
     }
 
-    /// Gives all but the first `bytes` bytes back.
+    /// Gives all but the first `bytes` bytes back, of which the object fills the first `end`.
     ///
     /// # Safety
     /// - As for [`resize`](Self::resize), and the object does not reach further.
-    unsafe fn shrink(self, own: Option<Own<'_>>, bytes: usize) {
+    unsafe fn shrink(self, bytes: usize, end: usize) -> HugePages {
         if bytes == self.bytes {
-            return;
+            return self.huge;
         }
         let start = self.base.addr().get();
         registry::remove(start + bytes, self.bytes - bytes);
+        // All chunks in front of the last were alike.
+        let huge = match self.huge {
+            HugePages::Front => HugePages::All,
+            huge => huge,
+        };
         // The leaves exist already, so this cannot fail.
-        self.entry.insert(start, bytes);
-        // SAFETY: whole chunks at the end of a mapping, behind its object, out of the registry.
-        unsafe { give_back(own, self.base.add(bytes), self.bytes - bytes) };
+        self.entry.insert(start, bytes, huge);
+        clear_tail(self.base.as_ptr(), end, bytes);
+        // SAFETY: whole chunks at the end of a mapping, behind its object.
+        let behind = unsafe { self.base.add(bytes) };
+        // SAFETY: as above, and out of the registry.
+        unsafe { extents::give_chunks(self.huge.tail(behind, self.bytes - bytes)) };
+        huge
     }
 
-    /// Makes the mapping longer: `bytes`.
+    /// Makes the mapping longer: `bytes`, of which the object fills the first `end`.
     ///
     /// # Safety
     /// - As for [`resize`](Self::resize).
-    unsafe fn grow(self, own: Option<Own<'_>>, bytes: usize) -> Option<NonNull<u8>> {
+    unsafe fn grow(self, bytes: usize, end: usize) -> Option<(NonNull<u8>, HugePages)> {
         let start = self.base.addr().get();
-        let end = self.base.as_ptr().wrapping_add(self.bytes);
+        let behind = self.base.as_ptr().wrapping_add(self.bytes);
         let more = bytes - self.bytes;
-        let kept = own.is_some_and(|own| own.extents.take_kept_behind(end, more / CHUNK_BYTES));
+        let kept = extents::take_kept_behind(behind, more / CHUNK_BYTES);
+        self.huge.unify(self.base, self.bytes);
         let growth = if kept {
             sys::Growth::Grown
         } else {
@@ -426,9 +447,9 @@ impl Whole {
         };
         let grown = match growth {
             sys::Growth::Grown => {
-                if !self.entry.insert(start, bytes) {
+                if !self.entry.insert(start, bytes, self.huge) {
                     // The entries of the old part exist, so this cannot fail.
-                    self.entry.insert(start, self.bytes);
+                    self.entry.insert(start, self.bytes, self.huge);
                     // SAFETY: the part that has just been added, in no use.
                     unsafe { sys::unmap(self.base.add(self.bytes), more) };
                     return None;
@@ -449,19 +470,17 @@ impl Whole {
                 // shown; the target was mapped above.
                 if !unsafe { sys::remap(self.base, self.bytes, target, bytes) } {
                     // The table has had these entries, so this cannot fail.
-                    self.entry.insert(start, self.bytes);
+                    self.entry.insert(start, self.bytes, self.huge);
                     return None;
                 }
-                // Prepared above, so this cannot fail.
-                self.entry.insert(address, bytes);
                 target
             }
             sys::Growth::Impossible => return None,
         };
-        if !kept {
-            advise_huge(grown, bytes);
-        }
-        Some(grown)
+        let huge = self.huge.grown(grown, bytes, end);
+        // Prepared or entered above, so this cannot fail.
+        self.entry.insert(grown.as_ptr().addr(), bytes, huge);
+        Some((grown, huge))
     }
 }
 

@@ -2,9 +2,9 @@
 //
 // | modules | what they do |
 // |---|---|
-// | `geometry`, `list`, `primitive`, `policy`, `outcome` | units, lists, atomics, choices |
+// | `geometry`, `list`, `primitive`, `policy`, `options`, `outcome` | units, lists, atomics, choices |
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
-// | `sys`, `debug_assert`, `extents` | the operating system, and memory kept from it |
+// | `sys`, `debug_assert`, `extents`, `huge` | the operating system, and memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
 // | `arena` | all metadata of one arena |
 // | `registry`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
@@ -137,7 +137,8 @@
 //!   allocator is freed when the heap next runs out of room.
 //! - Empty slots of 64 KiB are reused. They go back to the OS with their chunk of 2 MiB, or, if a
 //!   chunk has eight or more, after half a second. Unused chunks and large mappings are kept as
-//!   long, at most 32 to 128 MiB a thread. Both are checked when the thread frees.
+//!   long, at most 16 to 128 MiB. The first is checked when the thread frees, the second when any
+//!   does. [`set_options`] changes both.
 //! - Double frees, pointers into objects and wrong sizes abort the process with one line on stderr,
 //!   unless the memory has been allocated again or the size class is the same. A free of a foreign
 //!   pointer with a layout may end in a segmentation fault; [`raw`] asks the registry first.
@@ -187,9 +188,11 @@ mod first_class;
 mod geometry;
 mod global;
 mod hint;
+mod huge;
 mod large;
 mod list;
 mod mapping;
+mod options;
 mod outcome;
 mod pages;
 mod policy;
@@ -214,6 +217,7 @@ pub use global::{
     check, contains, declare_global, is_declared_global, near, near_with, unhinted,
 };
 pub use hint::{AllocError, AllocResult, HintAllocator, Near, NearHeap, WithHint};
+pub use options::{OptionsError, set_options};
 pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };

@@ -9,6 +9,7 @@ use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::chunk::ChunkDesc;
+use crate::huge::HugePages;
 use crate::list::{Links, Listed};
 use crate::sys;
 
@@ -52,6 +53,7 @@ pub(crate) struct Mapping {
     pub(crate) offset: AtomicUsize,
     /// Set by a thread that frees the object and does not own the heap.
     pub(crate) freed: AtomicBool,
+    pub(crate) huge: Cell<HugePages>,
     /// Next in the stack of these.
     pub(crate) next_freed: AtomicPtr<Mapping>,
     pub(crate) start: Cell<*mut u8>,
@@ -77,6 +79,7 @@ impl Mapping {
             offset: AtomicUsize::new(0),
             freed: AtomicBool::new(false),
             next_freed: AtomicPtr::new(null_mut()),
+            huge: Cell::new(HugePages::No),
             start: Cell::new(null_mut()),
             links: Links::new(),
         }

@@ -15,6 +15,7 @@ use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::arena::Arena;
 use crate::geometry::{BLOCK_BYTES, CHUNK_BYTES, PAGE_BLOCKS, PAGE_BYTES, chunk_base};
+use crate::huge::HugePages;
 use crate::mapping::Mapping;
 use crate::sys;
 
@@ -30,7 +31,7 @@ const ROOT_ENTRIES: usize = if cfg!(target_arch = "x86_64") {
 /// The low bits of an entry: 0 for an arena's address, else one of these.
 const KIND: usize = 3;
 /// The first chunk of a large mapping. The next [`OFFSET_BITS`] bits are the object's offset in
-/// blocks, the rest is the mapping's length in pages.
+/// blocks, the next [`HUGE_BITS`] its [`HugePages`], the rest is the mapping's length in pages.
 const LARGE_START: usize = 1;
 /// The first chunk of a large mapping of a first-class heap. The rest is its record's address.
 const LARGE_HELD: usize = 2;
@@ -38,6 +39,7 @@ const LARGE_HELD: usize = 2;
 const LARGE_INSIDE: usize = 3;
 /// Objects start in the first page of their mappings.
 const OFFSET_BITS: u32 = PAGE_BLOCKS.ilog2();
+const HUGE_BITS: u32 = 2;
 
 struct Leaf([AtomicUsize; LEAF_ENTRIES]);
 
@@ -51,7 +53,11 @@ pub(crate) enum Owner {
     /// A chunk of this arena.
     Arena(*const Arena),
     /// The first chunk of a mapping of one object, which starts at `offset`, in bytes.
-    LargeStart { pages: usize, offset: usize },
+    LargeStart {
+        pages: usize,
+        offset: usize,
+        huge: HugePages,
+    },
     /// The first chunk of such a mapping that a first-class heap holds.
     LargeHeld(*const Mapping),
     /// A later chunk of either, which starts `distance` chunks before this one.
@@ -98,8 +104,9 @@ pub(crate) fn owner(address: usize) -> Owner {
     match value & KIND {
         _ if value == 0 => Owner::Foreign,
         LARGE_START => Owner::LargeStart {
-            pages: value >> (2 + OFFSET_BITS),
+            pages: value >> (2 + OFFSET_BITS + HUGE_BITS),
             offset: (value >> 2) % PAGE_BLOCKS * BLOCK_BYTES,
+            huge: HugePages::from_bits(value >> (2 + OFFSET_BITS)),
         },
         LARGE_INSIDE => Owner::LargeInside {
             distance: value >> 2,
@@ -169,9 +176,10 @@ pub(crate) fn insert_chunk(chunk: usize, arena: *const Arena) -> bool {
 /// Records a mapping of `bytes` (whole pages) at `start` (a chunk's), whose object starts at
 /// `offset` (whole blocks, less than a page). `false`, and nothing recorded, if the table cannot
 /// grow.
-pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize) -> bool {
+pub(crate) fn insert_large(start: usize, bytes: usize, offset: usize, huge: HugePages) -> bool {
     let pages = bytes / PAGE_BYTES;
-    let first = pages << (2 + OFFSET_BITS) | (offset / BLOCK_BYTES) << 2 | LARGE_START;
+    let rest = pages << HUGE_BITS | huge as usize;
+    let first = rest << (2 + OFFSET_BITS) | (offset / BLOCK_BYTES) << 2 | LARGE_START;
     insert_mapping(start, bytes, first)
 }
 
@@ -259,9 +267,14 @@ mod tests {
         // Addresses far from any mapping of this process: the table never reads through them.
         let start = (1 << 46) + 5 * CHUNK_BYTES;
         let bytes = 2 * CHUNK_BYTES + 4096;
-        assert!(insert_large(start, bytes, 4032));
-        let (pages, offset) = (bytes / 4096, 4032);
-        assert_eq!(owner(start + 123), Owner::LargeStart { pages, offset });
+        assert!(insert_large(start, bytes, 4032, HugePages::Front));
+        let (pages, offset, huge) = (bytes / 4096, 4032, HugePages::Front);
+        let first = Owner::LargeStart {
+            pages,
+            offset,
+            huge,
+        };
+        assert_eq!(owner(start + 123), first);
         for distance in [1, 2] {
             let inside = start + distance * CHUNK_BYTES + 4095;
             assert_eq!(owner(inside), Owner::LargeInside { distance });
@@ -272,7 +285,10 @@ mod tests {
         remove(start, bytes);
         assert_eq!(owner(start), Owner::Foreign);
         assert_eq!(owner(start + 2 * CHUNK_BYTES), Owner::Foreign);
-        assert!(!insert_large(1 << 50, 4096, 0), "beyond the table");
+        assert!(
+            !insert_large(1 << 50, 4096, 0, HugePages::No),
+            "beyond the table"
+        );
         assert!(!prepare(1 << 50, 4096), "beyond the table");
     }
 }

@@ -5,20 +5,20 @@ use core::sync::atomic::Ordering;
 
 use crate::arena::Own;
 use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
-use crate::extents::{CHUNK_BYTES_MAPPED, Chunks, DECAY_MILLISECONDS, used_bytes};
+use crate::extents::{self, CHUNK_BYTES_MAPPED, Chunks, used_bytes};
 use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
-use crate::large::HUGE_FROM_USED_BYTES;
 use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
-use crate::{abandoned, registry, sys};
+use crate::{abandoned, options, registry, sys};
 
 /// An arena with this many chunks asks for huge pages for slabs. They are resident as a whole from
 /// their first object on.
 const HUGE_FROM_CHUNKS: usize = 7;
-/// The same, also for spans, in an arena with hinted objects or in a large process
-/// ([`HUGE_FROM_USED_BYTES`]).
+/// The same, also for spans, in an arena with hinted objects or in a process that uses
+/// [`HUGE_FROM_USED_BYTES`].
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
+const HUGE_FROM_USED_BYTES: usize = 32 << 20;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
 const SPAN_CHUNKS_TRIED: usize = 16;
 /// Shorter spans avoid chunks with huge pages, where the rest of their last slot is resident.
@@ -38,7 +38,7 @@ impl<'a> Own<'a> {
         let desc = match open.filter(has_used).or(spare.filter(has_used)) {
             Some(desc) => desc,
             None => match open {
-                Some(open) if !self.extents.any_single() => open,
+                Some(open) if !extents::any_single() => open,
                 _ => self.map_chunk(None).or(open)?,
             },
         };
@@ -128,18 +128,18 @@ impl<'a> Own<'a> {
     /// memory of slots in chunks with many free ones. (It may cut huge pages into small ones, so a
     /// few slots are not worth it.)
     fn purge(self, now: usize) {
-        if now.wrapping_sub(self.purged_at.get()) <= DECAY_MILLISECONDS {
+        let time = options::decay_milliseconds();
+        if now.wrapping_sub(self.purged_at.get()) <= time {
             return;
         }
         self.purged_at.set(now);
-        self.extents.decay(now);
+        extents::decay(now);
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
             desc = open.links.next.get();
             let idle = open.free_slots.get() & open.used_slots.get();
-            if idle.count_ones() >= PURGED_SLOTS_MIN
-                && now.wrapping_sub(open.freed_at.get()) > DECAY_MILLISECONDS
+            if idle.count_ones() >= PURGED_SLOTS_MIN && now.wrapping_sub(open.freed_at.get()) > time
             {
                 self.purge_slots(open, idle);
             }
@@ -184,21 +184,27 @@ impl<'a> Own<'a> {
             }
         };
         abandoned::reclaim();
-        let Chunks { start, zero } = self.extents.take_chunks(1)?;
         let soon = self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES;
         let huge_from = match span_slots {
             None | Some(HUGE_FROM_SPAN_SLOTS..) if soon => HUGE_SOON_FROM_CHUNKS,
             None => HUGE_FROM_CHUNKS,
             Some(_) => usize::MAX,
         };
-        let huge = zero
-            && self.chunks.get() >= huge_from
+        let wants_huge = match options::huge_pages() {
+            options::HugeMode::Never => false,
+            options::HugeMode::Filled => self.chunks.get() >= huge_from,
+            options::HugeMode::Always => true,
+        };
+        let chunks = extents::take_chunks(1, u64::from(wants_huge))?;
+        let start = NonNull::new(chunks.start)?;
+        let huge = if chunks.zero {
             // Before anything in it is touched: a small page excludes a huge one.
-            && sys::advise_huge(start.as_ptr(), CHUNK_BYTES);
-        if !zero {
+            wants_huge && sys::advise_huge(chunks.start, CHUNK_BYTES)
+        } else {
             // SAFETY: the chunk was taken just now, and its metadata fill its first slot.
             unsafe { start.write_bytes(0, SLOT_BYTES) };
-        }
+            chunks.huge != 0
+        };
         // Masked addresses of objects take up the chunk's provenance.
         let base = start.as_ptr().expose_provenance();
         if !registry::insert_chunk(base, self.arena()) {
@@ -213,7 +219,7 @@ impl<'a> Own<'a> {
         // SAFETY: mapped and large enough; zero bytes are a valid `Chunk`.
         unsafe { chunk.as_ref() }.set_desc(desc);
         desc.chunk.set(chunk.as_ptr());
-        desc.used_slots.set(if zero { 0 } else { !0 });
+        desc.used_slots.set(if chunks.zero { 0 } else { !0 });
         desc.huge.set(huge);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
@@ -250,10 +256,15 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
+        let huge = u64::from(desc.huge.get());
+        let chunks = Chunks {
+            huge,
+            ..Chunks::new(chunk.cast().as_ptr(), 1)
+        };
         // SAFETY: a chunk of `map_chunk`, out of the registry, to which nothing refers (the
         // caller's promise); the thread that freed its last object does not touch it after it set
         // its bit.
-        unsafe { self.extents.give_chunks(chunk.cast(), 1) };
+        unsafe { extents::give_chunks(chunks) };
     }
 
     /// `bytes` of zeroed metadata, aligned to 64 B, that stays for ever.
@@ -261,8 +272,7 @@ impl<'a> Own<'a> {
         let bytes = bytes.next_multiple_of(64);
         if self.meta_left.get() < bytes {
             let mapped = META_BYTES.max(bytes.next_multiple_of(PAGE_BYTES));
-            self.meta
-                .set(self.extents.map_fresh(mapped, PAGE_BYTES)?.start.as_ptr());
+            self.meta.set(extents::map_fresh(mapped, PAGE_BYTES)?.start);
             self.meta_left.set(mapped);
         }
         let place = self.meta.get();
@@ -271,7 +281,7 @@ impl<'a> Own<'a> {
         NonNull::new(place)
     }
 
-    /// Gives all chunks without objects, and all extents, back to the OS.
+    /// Gives all chunks without objects to the extents.
     pub(crate) fn trim_chunks(self) {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.
@@ -281,7 +291,6 @@ impl<'a> Own<'a> {
                 self.release_chunk(open);
             }
         }
-        self.extents.unmap_kept();
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) use memory::{TAKES_PARTS_BACK, map, map_aligned, unmap};
 pub(crate) use peek::peek;
 #[cfg(not(miri))]
 use vm::keeping_errno;
-pub(crate) use vm::{advise_huge, clear, grow_in_place, remap};
+pub(crate) use vm::{advise_huge, advise_small, clear, grow_in_place, remap};
 
 /// The result of a try to make a mapping longer where it lies.
 #[cfg_attr(

@@ -469,7 +469,7 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, 
     large::expect_bytes(&place, object.addr(), bytes);
     match place {
         // SAFETY: found just now; the caller gives the object up.
-        Place::Mapping(base, bytes) => unsafe { large::free_mapping(mine, base, bytes) },
+        Place::Mapping(base, bytes, huge) => unsafe { large::free_mapping(base, bytes, huge) },
         Place::Span(slot) => {
             let owner = slot.slab().tag().owner();
             let own = mine.filter(|own| own.tag(0).owner() == owner);

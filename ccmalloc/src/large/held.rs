@@ -4,9 +4,9 @@
 use core::ptr::{NonNull, null, null_mut};
 use core::sync::atomic::Ordering;
 
-use super::{Contents, map_object};
+use super::{Contents, Mapped, map_object};
 use crate::arena::Own;
-use crate::extents::LARGE_BYTES_MAPPED;
+use crate::extents::{self, LARGE_BYTES_MAPPED};
 use crate::geometry::CHUNK_BYTES;
 use crate::list::Listed;
 use crate::mapping::Mapping;
@@ -22,9 +22,16 @@ impl Own<'static> {
         let Some(record) = self.unused_record() else {
             return null_mut();
         };
-        let Some((start, mapped, offset)) = map_object(self, bytes.max(1), align, contents) else {
+        let Some(mapping) = map_object(self, bytes.max(1), align, contents) else {
             return null_mut();
         };
+        let Mapped {
+            start,
+            bytes: mapped,
+            offset,
+            huge,
+        } = mapping;
+        record.huge.set(huge);
         record.bytes.store(mapped, Ordering::Relaxed);
         record.offset.store(offset, Ordering::Relaxed);
         if !registry::insert_held(start.addr().get(), mapped, record) {
@@ -98,7 +105,7 @@ impl Own<'static> {
         registry::remove(start.addr().get(), bytes);
         // SAFETY: whole chunks, which `alloc_held` or `Whole::resize` has taken; the object is
         // given up, and they are out of the registry.
-        unsafe { self.extents.give_chunks(start, bytes / CHUNK_BYTES) };
+        unsafe { extents::give_chunks(record.huge.get().tail(start, bytes)) };
     }
 
     /// Unmaps all mappings that the heap holds. Their objects must not be used any more.

@@ -84,15 +84,25 @@ pub(crate) unsafe fn clear(start: *mut u8, bytes: usize) -> bool {
 /// Asks for huge pages in `[start, start + bytes)`, rounded inwards to whole chunks. Returns
 /// whether the OS took the advice.
 pub(crate) fn advise_huge(start: *const u8, bytes: usize) -> bool {
+    advise_chunks(start, bytes, libc::MADV_HUGEPAGE)
+}
+
+/// Asks for small pages where [`advise_huge`] asked for huge ones.
+pub(crate) fn advise_small(start: *const u8, bytes: usize) -> bool {
+    advise_chunks(start, bytes, libc::MADV_NOHUGEPAGE)
+}
+
+/// Gives `advice`, one of the two on huge pages.
+fn advise_chunks(start: *const u8, bytes: usize, advice: libc::c_int) -> bool {
     let begin = start.addr().wrapping_add(CHUNK_BYTES - 1) & !(CHUNK_BYTES - 1);
     let end = start.addr().wrapping_add(bytes) & !(CHUNK_BYTES - 1);
     if begin < start.addr() || end <= begin {
         return false;
     }
     let begins = start.with_addr(begin).cast_mut().cast();
-    // SAFETY: MADV_HUGEPAGE changes how pages are backed, never what they contain; the kernel
-    // refuses ranges that are not mapped, and the address is only named, not read.
-    unsafe { libc::madvise(begins, end - begin, libc::MADV_HUGEPAGE) == 0 }
+    // SAFETY: the advice changes how pages are backed, never what they contain; the kernel refuses
+    // ranges that are not mapped, and the address is only named, not read.
+    keeping_errno(|| unsafe { libc::madvise(begins, end - begin, advice) == 0 })
 }
 
 #[cfg(test)]

@@ -34,3 +34,7 @@ pub(crate) unsafe fn clear(_: *mut u8, _: usize) -> bool {
 pub(crate) fn advise_huge(_: *const u8, _: usize) -> bool {
     false
 }
+
+pub(crate) fn advise_small(_: *const u8, _: usize) -> bool {
+    false
+}

@@ -1,0 +1,154 @@
+//! What a program, or who runs it, may choose: [`set_options`].
+
+use core::fmt;
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// When huge pages are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HugeMode {
+    Never = 0,
+    /// Where objects fill them.
+    Filled = 1,
+    Always = 2,
+}
+
+static HUGE: AtomicU8 = AtomicU8::new(HugeMode::Filled as u8);
+static DECAY_MILLISECONDS: AtomicUsize = AtomicUsize::new(500);
+static KEPT_BYTES_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// See the option `huge_pages`.
+pub(crate) fn huge_pages() -> HugeMode {
+    match HUGE.load(Ordering::Relaxed) {
+        0 => HugeMode::Never,
+        1 => HugeMode::Filled,
+        _ => HugeMode::Always,
+    }
+}
+
+/// How long memory is kept that no request takes.
+pub(crate) fn decay_milliseconds() -> usize {
+    DECAY_MILLISECONDS.load(Ordering::Relaxed)
+}
+
+/// How many bytes of unused chunks and mappings are kept at most.
+pub(crate) fn kept_bytes_max() -> usize {
+    KEPT_BYTES_MAX.load(Ordering::Relaxed)
+}
+
+/// A part of the text given to [`set_options`] that is no option or has no value of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionsError<'a>(&'a str);
+
+impl OptionsError<'_> {
+    /// The part, as it was given.
+    #[must_use]
+    pub fn part(&self) -> &str {
+        self.0
+    }
+}
+
+impl fmt::Display for OptionsError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no such option, or not a value of it: {:?}", self.0)
+    }
+}
+
+impl core::error::Error for OptionsError<'_> {}
+
+/// Sets options for the process, from now on: `name:value` pairs, separated by commas, as in
+/// `"decay_ms:100,huge_pages:never"`. `libccmalloc.so` calls this with the environment variable
+/// `CCMALLOC_OPTIONS` when it is loaded.
+///
+/// | option | value | default | |
+/// |---|---|---|---|
+/// | `huge_pages` | `never`, `filled`, `always` | `filled` | Whether to ask the OS for huge pages: not at all; where objects fill them, but not for memory that is requested as zeros; for all memory. |
+/// | `decay_ms` | milliseconds | 500 | How long unused memory is kept before it goes back to the OS. |
+/// | `kept_bytes` | bytes, or with `K`, `M`, `G` | what the process uses, within 16 MiB and 128 MiB | How much unused memory is kept at most. |
+///
+/// # Errors
+/// The first part that is no option; the others are set.
+///
+/// # Examples
+///
+/// ```
+/// assert!(ccmalloc::set_options("decay_ms:100,kept_bytes:8M").is_ok());
+/// assert_eq!(ccmalloc::set_options("decay_ms:soon").unwrap_err().part(), "decay_ms:soon");
+/// ```
+pub fn set_options(options: &str) -> Result<(), OptionsError<'_>> {
+    let mut result = Ok(());
+    for part in options.split(',').map(str::trim) {
+        if !part.is_empty() && set_option(part).is_none() && result.is_ok() {
+            result = Err(OptionsError(part));
+        }
+    }
+    result
+}
+
+/// Sets one option; `None` if it is none.
+fn set_option(part: &str) -> Option<()> {
+    let (name, value) = part.split_once(':')?;
+    match (name, value) {
+        ("huge_pages", _) => {
+            let mode = match value {
+                "never" => HugeMode::Never,
+                "filled" => HugeMode::Filled,
+                "always" => HugeMode::Always,
+                _ => return None,
+            };
+            HUGE.store(mode as u8, Ordering::Relaxed);
+        }
+        ("decay_ms", _) => DECAY_MILLISECONDS.store(value.parse().ok()?, Ordering::Relaxed),
+        ("kept_bytes", _) => KEPT_BYTES_MAX.store(bytes_of(value)?, Ordering::Relaxed),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// A number of bytes: digits, and maybe `K`, `M` or `G`.
+fn bytes_of(value: &str) -> Option<usize> {
+    let (digits, unit) = match value.as_bytes().last()? {
+        b'K' => (value.strip_suffix('K')?, 1 << 10),
+        b'M' => (value.strip_suffix('M')?, 1 << 20),
+        b'G' => (value.strip_suffix('G')?, 1 << 30),
+        _ => (value, 1),
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let sizes = ["0", "12", "3K", "8M", "2G"].map(|text| bytes_of(text).unwrap());
+        assert_eq!(sizes, [0, 12, 3 << 10, 8 << 20, 2 << 30]);
+        for text in [
+            "",
+            "K",
+            "1T",
+            "-1",
+            "1 M",
+            "99999999999999999999",
+            "18446744073709551615G",
+        ] {
+            assert_eq!(bytes_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_option_is_named() {
+        for part in [
+            "huge",
+            "huge_pages:",
+            "huge_pages:some",
+            "errors:ignore",
+            "Errors:warn",
+            ":",
+        ] {
+            assert_eq!(set_options(part), Err(OptionsError(part)));
+        }
+        assert_eq!(set_options(""), Ok(()));
+        assert_eq!(set_options(" , a:1, b:2"), Err(OptionsError("a:1")));
+    }
+}
