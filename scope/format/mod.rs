@@ -451,6 +451,10 @@ pub const LOOKED_AT: u64 = 8;
 pub const WATCHED: u16 = u16::MAX - 1;
 /// Set in `Chunk::toucher` if that thread counts with the guests.
 pub const GUEST: u16 = 1 << 15;
+/// What stands above it in [`Line::turns`] is the runtime's.
+pub const MAX_TURNS: u64 = (1 << 48) - 1;
+/// Set in the second of [`Line::places`] if they are in two chunks.
+pub const APART: u64 = 1 << 31;
 
 /// A chunk that is allocated.
 #[repr(C)]
@@ -543,13 +547,14 @@ pub struct Dead {
 pub struct Line {
     /// 0 for an entry that was never used.
     pub address: u64,
-    /// Stores after one by another thread to other words of the line; and to the same word.
+    /// Stores after one by another thread to other words of the line, at most [`MAX_TURNS`]; and to
+    /// the same word.
     pub turns: u64,
     pub same: u64,
     /// Bit `n` is set if thread `n` took part in turns; bit 63 stands for all from 63 on.
     pub threads: u64,
     /// Where both stores of the last turn were: the site above, the offset in its chunk in the low
-    /// 32 bits.
+    /// 31 bits; and [`APART`].
     pub places: [u64; 2],
     /// The last store: its thread in the low 16 bits, the time when its chunk was allocated above;
     /// and where it was. Only the runtime needs these and the next.

@@ -78,7 +78,8 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
     // frees it meanwhile: what all functions called here ask of its entry.
     unsafe {
         (*local).now += 1;
-        if (*local).now > (*local).limit {
+        let is_due = (*local).now > (*local).limit;
+        if is_due {
             pause(local, address, size, WRITE);
         }
         let (id, full) = shadow::look_up(address);
@@ -95,7 +96,8 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
         } else {
             add_one::<WRITE, false>(entry);
         }
-        if !own || flags_of(entry) & flags::SHARED != 0 {
+        let is_drawn = is_due && WRITE && MANY.load(Ordering::Relaxed);
+        if !own || is_drawn || hot::toucher(entry).load(Ordering::Relaxed) == WATCHED {
             lines::accessed::<WRITE>(local, entry, address, own);
         }
         hot::last(entry).store(now, Ordering::Relaxed);
@@ -129,7 +131,7 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
             // Two threads that are here at once may both seem to be the first.
             if first.load(Ordering::Relaxed) == 0 {
                 first.store(now, Ordering::Relaxed);
-            } else if before & !GUEST != (*local).thread {
+            } else if before != WATCHED && before & !GUEST != (*local).thread {
                 set_flag(entry, flags::SHARED);
             }
             if !own {

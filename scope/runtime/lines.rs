@@ -2,8 +2,9 @@
 //!
 //! A line that two threads write in different places goes from core to core with each write, though
 //! they share nothing: false sharing. Looked at are stores that are not counted on the hot path:
-//! those of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random. Each such
-//! store makes the next one by the chunk's own thread come here, too.
+//! those of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random, and those in
+//! windows. Each such store makes the next one come here, too, by the chunk's own thread and by
+//! those of other chunks in the line.
 //!
 //! A table of fixed size holds the lines. One that is written in turn stays; others give way. It is
 //! a statistic: two threads may change an entry at once, and a count may be lost.
@@ -14,13 +15,17 @@ use super::arena::{at, chunk};
 use super::hot::{flags_of, toucher};
 use super::local::Local;
 use super::shadow;
-use crate::format::{Chunk, LOOKED_AT, Line, WATCHED, flags, layout};
+use crate::format::{self, APART, Chunk, GUEST, LOOKED_AT, Line, WATCHED, flags, layout};
 
 /// Entries that a line may be in.
 const WAYS: u64 = 4;
 /// A line with so many turns keeps its entry.
 const KEPT_TURNS: u64 = 4;
 const LINE_BYTES: u64 = 64;
+/// In [`Line::turns`] one of the loads that were drawn since the last store.
+const LOAD: u64 = format::MAX_TURNS + 1;
+/// After so many of them no store is waited for.
+const MAX_LOADS: u64 = 128;
 
 /// A [`Line`] that several threads use.
 #[repr(C)]
@@ -42,7 +47,8 @@ fn is_drawn(now: u64) -> bool {
     now.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32 & (LOOKED_AT - 1) == 0
 }
 
-/// After an access of a chunk that several threads know, or that is not the calling thread's.
+/// After an access of a chunk that is watched, or not the calling thread's; or after a store that
+/// was drawn.
 ///
 /// # Safety
 ///
@@ -57,53 +63,107 @@ pub(crate) unsafe fn accessed<const WRITE: bool>(
     // other threads change meanwhile are numbers, of which any is as good.
     unsafe {
         let (now, thread) = ((*local).now, (*local).thread);
-        if own {
-            if toucher(entry).load(Relaxed) != WATCHED || !WRITE && !is_drawn(now) {
-                return;
-            }
-            toucher(entry).store(thread, Relaxed);
-        } else if !WRITE || !is_drawn(now) {
+        let is_shared = flags_of(entry) & flags::SHARED != 0;
+        let watched = own && toucher(entry).load(Relaxed) == WATCHED;
+        if !(own && WRITE) && (own == WRITE || !is_drawn(now)) {
             return;
         }
-        if WRITE {
-            written(entry, address, thread);
+        if watched && (WRITE || is_shared || !is_waited_for(address)) {
+            toucher(entry).store(thread, Relaxed);
         }
-        if !own && flags_of(entry) & flags::SHARED != 0 {
+        if WRITE && (watch_others(entry, address, thread) || watched || !own) {
+            written(entry, address, local, own);
+        }
+        if !own && is_shared {
             toucher(entry).store(WATCHED, Relaxed);
         }
     }
 }
 
-/// Notes a store of `thread` at `address`, in the chunk of `entry`.
+/// Whether a thread that loads from its chunk in the line of `address` may soon store there.
+fn is_waited_for(address: u64) -> bool {
+    let loads = |it: &Entry| it.turns.fetch_add(LOAD, Relaxed) / LOAD;
+    find(address / LINE_BYTES * LINE_BYTES).is_some_and(|it| loads(it) < MAX_LOADS)
+}
+
+/// Lets the threads of other chunks in the line of `address` tell of their next stores. Whether
+/// there is such a chunk of another thread than `thread`, which writes to that of `entry`.
 ///
 /// # Safety
 ///
 /// `entry` is that of a chunk in the capture.
-unsafe fn written(entry: *mut Chunk, address: u64, thread: u16) {
+unsafe fn watch_others(entry: *mut Chunk, address: u64, thread: u16) -> bool {
+    let line = address / LINE_BYTES * LINE_BYTES;
+    // SAFETY: `entry` is that of a chunk in the capture (`# Safety`). These fields are written
+    // before the chunk is found by its address.
+    let (start, size) = unsafe { ((*entry).start, (*entry).size()) };
+    let (mut found, mut before) = (false, 0);
+    let is_all = start <= line && line + LINE_BYTES <= start + size;
+    for word in 0..if is_all { 0 } else { LINE_BYTES / 8 } {
+        let id = shadow::find(line + word * 8);
+        if id == 0 || id == before || chunk(id) == entry {
+            continue;
+        }
+        before = id;
+        let mut by: u16;
+        // SAFETY: entries of all numbers lie in the capture, which is mapped for good. In assembly,
+        // since others write whole entries meanwhile. A chunk that is being made or freed is then
+        // watched in vain, until its next store or until it is made.
+        unsafe {
+            let toucher = (&raw mut (*chunk(id)).toucher).cast::<u16>();
+            core::arch::asm!("mov {0:x}, word ptr [{1}]", out(reg) by, in(reg) toucher,
+                options(readonly, nostack, preserves_flags));
+            // Of threads that are guests of it, stores are looked at anyway.
+            if by & GUEST == 0 && by != thread {
+                core::arch::asm!("mov word ptr [{1}], {0:x}", in(reg) WATCHED, in(reg) toucher,
+                    options(nostack, preserves_flags));
+                by = WATCHED;
+            }
+        }
+        found |= by == WATCHED;
+    }
+    found
+}
+
+/// Notes the calling thread's store at `address`, in the chunk of `entry`, which is its `own`.
+///
+/// # Safety
+///
+/// `local` is the calling thread's; `entry` is that of a chunk in the capture.
+unsafe fn written(entry: *mut Chunk, address: u64, local: *mut Local, own: bool) {
     let line = address / LINE_BYTES * LINE_BYTES;
     let Some(found) = find(line) else { return };
+    found.turns.fetch_and(LOAD - 1, Relaxed);
+    // SAFETY: `local` is this thread's, and nobody else uses it (`# Safety`).
+    let (now, thread) = unsafe { ((*local).now, (*local).thread) };
     // SAFETY: `entry` is that of a chunk in the capture (`# Safety`). These fields are written
     // before the chunk is found by its address.
     let (start, site, born) = unsafe { ((*entry).start, (*entry).site, (*entry).allocated) };
-    let place = u64::from(site) << 32 | address.wrapping_sub(start).min(u64::from(u32::MAX));
+    let place = u64::from(site) << 32 | address.wrapping_sub(start).min(APART - 1);
     // Which thread wrote, in which chunk.
     let writer = u64::from(thread) | (born & (u64::MAX >> 16)) << 16;
     let word = &found.words[(address % LINE_BYTES / 8) as usize];
     let (before, last) = (word.swap(writer, Relaxed), found.last.swap(writer, Relaxed));
-    let last_place = found.last_place.swap(place, Relaxed);
+    let of_owner = if own { APART } else { 0 };
+    let last_place = found.last_place.swap(place | of_owner, Relaxed);
     if last == 0 || last as u16 == thread {
         return;
     }
     // Memory that one thread has freed and another was given is not shared.
-    if last >> 16 != writer >> 16 && !is_alive(line, last) {
+    let is_apart = last >> 16 != writer >> 16;
+    if is_apart && !is_alive(line, last) {
         found.words.iter().for_each(|word| word.store(0, Relaxed));
         word.store(writer, Relaxed);
         return;
     }
     if before == 0 || before as u16 == thread {
-        found.turns.fetch_add(1, Relaxed);
-        found.places[0].store(last_place, Relaxed);
-        found.places[1].store(place, Relaxed);
+        // Where both own what they write, all turns are seen: one in `LOOKED_AT` counts.
+        let all_seen = is_apart && last_place & of_owner != 0;
+        let turns = u64::from(!all_seen || is_drawn(now));
+        found.turns.fetch_add(turns, Relaxed);
+        found.places[0].store(last_place & !APART, Relaxed);
+        let apart = if is_apart { APART } else { 0 };
+        found.places[1].store(place | apart, Relaxed);
         let bit = |thread: u64| 1 << thread.min(63);
         let threads = bit(u64::from(last as u16)) | bit(thread.into());
         found.threads.fetch_or(threads, Relaxed);
@@ -144,8 +204,9 @@ fn find(line: u64) -> Option<&'static Entry> {
     });
     let found = entries.clone().find(|it| it.address.load(Relaxed) == line);
     found.or_else(|| {
-        let least = entries.min_by_key(|it| it.turns.load(Relaxed))?;
-        if least.turns.load(Relaxed) >= KEPT_TURNS {
+        let turns = |it: &Entry| it.turns.load(Relaxed) % LOAD;
+        let least = entries.min_by_key(|it| turns(it))?;
+        if turns(least) >= KEPT_TURNS {
             return None;
         }
         for word in [&least.turns, &least.same, &least.threads, &least.last] {

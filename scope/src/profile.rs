@@ -48,13 +48,15 @@ pub struct SharedLine {
     /// Its first byte.
     pub address: u64,
     /// Stores that follow another thread's store to another word of the line, and to the same word.
-    /// Of the stores by threads that did not allocate a chunk one in 8 is looked at.
+    /// One in 8 is counted.
     pub turns: u64,
     pub same: u64,
     /// As [`Site::threads`].
     pub threads: u64,
     /// Two places that different threads write: an index of a site, and the offset in its chunk.
     pub places: [(u32, u32); 2],
+    /// Whether these are in two chunks.
+    pub apart: bool,
 }
 
 /// How the profile came to be.

@@ -428,6 +428,14 @@ pub(crate) fn seconds_per_event(profile: &Profile, site: &Site) -> f64 {
     (profile.seconds(end) - profile.seconds(start)) / (end - start) as f64
 }
 
+/// ` at main.c:8`, where the user's own code allocates at `site`.
+fn place_of(profile: &Profile, site: u32) -> Option<String> {
+    let place = profile.sites.get(site as usize)?.place?;
+    let frame = profile.frames.get(place as usize)?;
+    let file = frame.file.rsplit('/').next().filter(|it| !it.is_empty())?;
+    Some(format!(" at {file}:{}", frame.line))
+}
+
 /// Lines that threads write in turn in different places, by site. What they also write in the same
 /// place they share on purpose: of such lines nothing is said.
 fn false_sharing(profile: &Profile) -> Vec<Finding> {
@@ -435,15 +443,15 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
         .total
         .heap_reads
         .saturating_add(profile.total.heap_writes);
-    let mut sites: HashMap<[u32; 2], Vec<&SharedLine>> = HashMap::new();
+    let mut sites: HashMap<([u32; 2], bool), Vec<&SharedLine>> = HashMap::new();
     for line in &profile.lines {
         if line.turns / MAX_SAME >= line.same && line.turns >= MIN_TURNS {
             let places = line.places.map(|(site, _)| site);
-            sites.entry(places).or_default().push(line);
+            sites.entry((places, line.apart)).or_default().push(line);
         }
     }
     let mut found = Vec::new();
-    for ([site, other], lines) in sites {
+    for (([site, other], apart), lines) in sites {
         let threads = lines.iter().map(|line| line.threads.count_ones()).max();
         let turns = sum(lines.iter().map(|line| line.turns)).saturating_mul(LOOKED_AT);
         let [(_, first), (_, second)] = lines[0].places;
@@ -453,15 +461,19 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
             n => format!("{} cache lines", count(n as u64)),
         };
         let places = match site == other {
+            true if apart => format!("byte {first} of a chunk, and byte {second} of another"),
             true => format!("bytes {first} and {second}"),
-            false => format!(
-                "byte {first}, and byte {second} of #{}",
-                u64::from(other) + 1
-            ),
+            false => {
+                let at = place_of(profile, other).unwrap_or_default();
+                format!("byte {first}, and byte {second} of #{other}{at}")
+            }
+        };
+        let advice = match apart {
+            true => format!("align each chunk to {LINE_BYTES} bytes"),
+            false => format!("give each thread {LINE_BYTES} bytes of its own"),
         };
         let sentence = format!(
-            "{} threads write {which} in turn, some {at_least} times ({places}): give each \
-             thread {LINE_BYTES} bytes of its own",
+            "{} threads write {which} in turn, some {at_least} times ({places}): {advice}",
             threads.unwrap_or(2)
         );
         found.push(Finding {

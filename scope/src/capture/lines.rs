@@ -12,20 +12,22 @@ pub(super) fn read(capture: Source<'_>, site_of: &Renumbered) -> Result<Vec<Shar
     for index in 0..layout::MAX_LINES {
         let raw: format::Line = entry(capture, layout::LINES, index)?;
         let place = |place: u64| {
-            let low = u32::try_from(place & u64::from(u32::MAX)).ok()?;
+            let low = u32::try_from(place & (format::APART - 1)).ok()?;
             let site = u32::try_from(place >> 32).ok()?;
             Some((*site_of.get(&site)?, low))
         };
         let [Some(first), Some(second)] = raw.places.map(place) else {
             continue;
         };
-        if raw.turns > 0 {
+        let turns = raw.turns & format::MAX_TURNS;
+        if turns > 0 {
             lines.push(SharedLine {
                 address: raw.address,
-                turns: raw.turns,
+                turns,
                 same: raw.same,
                 threads: raw.threads,
                 places: [first.min(second), first.max(second)],
+                apart: raw.places[1] & format::APART != 0,
             });
         }
     }

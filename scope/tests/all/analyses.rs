@@ -58,6 +58,38 @@ fn words_of_two_threads_in_a_block_are_false_sharing() {
 }
 
 #[test]
+fn objects_of_two_threads_in_a_line_are_false_sharing() {
+    let shared = |which| {
+        let profile = profile(&[], which);
+        let found = findings(&profile, &findings::Options::default());
+        let shared = found.into_iter().filter(|it| it.kind == Kind::FalseSharing);
+        (shared.collect::<Vec<_>>(), profile)
+    };
+    let (found, profile) = shared("objects");
+    let [first, second] = [16, 20].map(|size| site_of(&profile, size));
+    let [finding] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!(finding.site, first.min(second));
+    let other = first.max(second);
+    let of_other = format!("(byte 8, and byte 8 of #{other} at analyses.c:");
+    let sentence = &finding.sentence;
+    let start = "2 threads write one cache line in turn, some ";
+    assert!(
+        sentence.starts_with(start) && sentence.contains(&of_other),
+        "{sentence}"
+    );
+    // No thread has accessed the other's.
+    for site in [first, second] {
+        assert_eq!(profile.sites[site].shared_chunks, 0);
+    }
+    // Both write in 6000 rounds, so that there is a turn at least in each; one in 8 is counted.
+    let turns = profile.lines.iter().map(|line| line.turns * 8).sum::<u64>();
+    assert!((4000..=1_300_000).contains(&turns), "{turns}");
+    assert_eq!(shared("objects-apart").0, []);
+}
+
+#[test]
 fn what_is_touched_after_the_peak_was_is_touched_at_the_peak() {
     let profile = profile(&[], "late");
     let large = &profile.sites[site_of(&profile, 700_000)];

@@ -189,6 +189,7 @@ impl Arbitrary for AnyProfile {
             same: number(g),
             threads: number(g),
             places: [(); 2].map(|()| (index(g, sites.len()), u32::arbitrary(g))),
+            apart: bool::arbitrary(g),
         };
         let lines = match sites.is_empty() {
             true => Vec::new(),
@@ -366,6 +367,7 @@ fn small() -> Profile {
             same: 0,
             threads: 3,
             places: [(0, 0), (0, 8)],
+            apart: false,
         }],
         edges: vec![Edge {
             from: 0,

@@ -1,4 +1,5 @@
 // Programs that were made for what analyses recognise; the argument says which.
+#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,43 @@ static void *sharing(void *place) {
     return NULL;
 }
 
+static volatile long *own[2];
+static int apart_by_a_line;
+
+// Two threads count in 16 and 20 bytes that each has allocated for itself, 32 bytes apart: in one
+// cache line, or in two.
+static void *counting(void *place) {
+    long which = (long)place;
+    // What the allocator needs for a thread.
+    *(volatile char *)malloc(200) = 1;
+    pthread_barrier_wait(&barrier);
+    if (!which)
+        do
+            own[0] = malloc(16);
+        while ((unsigned long)own[0] % 64 >= 32 != apart_by_a_line);
+    pthread_barrier_wait(&barrier);
+    if (which)
+        own[1] = malloc(20);
+    for (int round = 0; round < 6000; round++) {
+        pthread_barrier_wait(&barrier);
+        for (long i = 0; i < 100; i++)
+            own[which][1] += i;
+    }
+    return NULL;
+}
+
+static void objects(void) {
+    mallopt(M_ARENA_MAX, 1);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_t threads[2];
+    for (long which = 0; which < 2; which++)
+        pthread_create(&threads[which], NULL, counting, (void *)which);
+    for (int which = 0; which < 2; which++)
+        pthread_join(threads[which], NULL);
+    if ((unsigned long)own[0] / 64 == (unsigned long)own[1] / 64 == apart_by_a_line)
+        exit(3);
+}
+
 // Two threads use the chunk for all the run, and the first does so once more at its end; another
 // is touched only once it is part of the peak.
 static void *using(void *place) {
@@ -79,6 +117,11 @@ static void resizes(void) {
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "resizes")) {
         resizes();
+        return 0;
+    }
+    if (argc > 1 && !strncmp(argv[1], "objects", 7)) {
+        apart_by_a_line = !strcmp(argv[1], "objects-apart");
+        objects();
         return 0;
     }
     if (argc > 1 && !strcmp(argv[1], "late")) {

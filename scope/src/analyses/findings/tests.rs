@@ -300,6 +300,7 @@ fn lines_that_threads_write_in_turn_are_false_sharing() {
         same: 0,
         threads: 0b110,
         places: [(2, 0), (2, 8)],
+        apart: false,
     };
     let said = |lines: Vec<SharedLine>| {
         let mut run = profile();
@@ -318,11 +319,20 @@ fn lines_that_threads_write_in_turn_are_false_sharing() {
         [format!("2: {}", sentence.replacen('3', "2", 1))]
     );
     // Two objects.
-    let two = said(vec![SharedLine {
-        places: [(1, 0), (2, 8)],
-        ..line
-    }]);
-    assert!(two[0].contains("(byte 0, and byte 8 of #3)"), "{two:?}");
+    for (places, text) in [
+        ([(1, 0), (2, 8)], "(byte 0, and byte 8 of #2): align each"),
+        (
+            [(2, 0), (2, 0)],
+            "(byte 0 of a chunk, and byte 0 of another): align",
+        ),
+    ] {
+        let two = said(vec![SharedLine {
+            places,
+            apart: true,
+            ..line
+        }]);
+        assert!(two[0].contains(text), "{two:?}");
+    }
     // The same word, too; and a line that was handed over now and then.
     let same = SharedLine {
         same: 1 << 18,
