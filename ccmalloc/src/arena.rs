@@ -18,6 +18,7 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
+use crate::abandoned::Holder;
 use crate::bin::Bin;
 use crate::chunk::{ChunkDesc, Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
@@ -25,6 +26,7 @@ use crate::mapping::Inventory;
 use crate::outcome::OUTCOMES;
 use crate::protocol::DirtyStack;
 use crate::size_class::{CLASSES, Class};
+use crate::sweep::SlotsLock;
 use crate::sys;
 
 /// Keeps what other threads write out of the owner's blocks.
@@ -49,9 +51,8 @@ pub(crate) struct Arena {
     /// `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
-    /// When the chunks with free slots were last looked through for memory to give back; see
-    /// `slots`.
-    pub(crate) purged_at: Cell<usize>,
+    /// Of `open`, and of what the descriptors in it say of their slots.
+    pub(crate) slots_lock: SlotsLock,
     pub(crate) meta: Cell<*mut u8>,
     pub(crate) meta_left: Cell<usize>,
     /// Counts spans and large mappings, to start them at different offsets in their pages.
@@ -81,6 +82,10 @@ pub(crate) struct Arena {
 
     /// Chunks with remote frees.
     pub(crate) dirty: Shared<DirtyStack<ChunkDesc>>,
+    /// Who has the arena.
+    pub(crate) holder: Holder,
+    /// Whether threads without an arena allocate in it.
+    pub(crate) is_shared: Cell<bool>,
     /// Next in the stack of arenas without a thread.
     pub(crate) next_abandoned: AtomicPtr<Arena>,
     /// Next in the list of all arenas; set once.
@@ -88,8 +93,8 @@ pub(crate) struct Arena {
 }
 
 // SAFETY: threads share the atomics and `placed`. Every cell is touched only through `Own`, which
-// exists on one thread at a time; the stack of abandoned arenas hands over with release and
-// acquire.
+// exists on one thread at a time: `Holder` hands over with release and acquire. Only `sweep` reads
+// `open` and what it leads to without `Own`, and whoever does so has `slots_lock`.
 unsafe impl Sync for Arena {}
 
 /// The arena of no thread: nothing is at hand in any class, so that allocation falls through to the
@@ -109,7 +114,7 @@ impl Arena {
             unused_descs: Cell::new(null()),
             spare: Cell::new(null()),
             chunks: Cell::new(0),
-            purged_at: Cell::new(0),
+            slots_lock: SlotsLock::new(),
             meta: Cell::new(null_mut()),
             meta_left: Cell::new(0),
             colour: Cell::new(0),
@@ -122,6 +127,8 @@ impl Arena {
             inventory: Inventory::new(),
             placed: [const { AtomicU64::new(0) }; OUTCOMES],
             dirty: Shared(DirtyStack::new()),
+            holder: Holder::new(),
+            is_shared: Cell::new(false),
             next_abandoned: AtomicPtr::new(null_mut()),
             next_arena: AtomicPtr::new(null_mut()),
         }
@@ -175,7 +182,7 @@ impl Arena {
         let live = word.get();
         if live & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
             // SAFETY: the address lies in a slab of this arena, whose chunk is mapped.
-            refuse(unsafe { SlotRef::containing(address) }.slab(), address);
+            return refuse(unsafe { SlotRef::containing(address) }.slab(), address);
         }
         let left = live & !granule_bit(address);
         word.set(left);
@@ -190,19 +197,27 @@ impl Arena {
     }
 }
 
-/// Aborts with a message: the object at `address` is not live.
+/// Tells that the object at `address` is not live, and aborts by default.
 #[cold]
 #[inline(never)]
-fn refuse(slab: &Slab, address: usize) -> ! {
-    check_start(slab, address);
-    sys::die("double free of", address);
+fn refuse(slab: &Slab, address: usize) {
+    if starts(slab, address) {
+        sys::refuse("double free of", address);
+    } else {
+        sys::refuse("free of a pointer that is no object's:", address);
+    }
+}
+
+/// Whether an object of the slab, live or not, starts at `address`.
+fn starts(slab: &Slab, address: usize) -> bool {
+    let bytes = slab.tag().class().bytes() as usize;
+    let offset = slot_offset(address);
+    offset.is_multiple_of(bytes) && offset + bytes <= SLOT_BYTES
 }
 
 /// Aborts with a message unless an object of the slab starts at `address`.
 pub(crate) fn check_start(slab: &Slab, address: usize) {
-    let bytes = slab.tag().class().bytes() as usize;
-    let offset = slot_offset(address);
-    if !offset.is_multiple_of(bytes) || offset + bytes > SLOT_BYTES {
+    if !starts(slab, address) {
         sys::die("free of a pointer that is no object's:", address);
     }
 }

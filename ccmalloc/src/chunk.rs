@@ -220,6 +220,8 @@ pub(crate) struct ChunkDesc {
     pub(crate) used_slots: Cell<u32>,
     /// Whether the chunk asked for huge pages when it was mapped.
     pub(crate) huge: Cell<bool>,
+    /// Whether slots that were never used are resident: the others of a huge page.
+    pub(crate) resident: Cell<bool>,
     /// When a slot last became free, by `sys::milliseconds`.
     pub(crate) freed_at: Cell<usize>,
     /// Slots that a [`Region`](crate::Region) is filling (bit = slot): their pages serve no
@@ -246,6 +248,7 @@ impl ChunkDesc {
             free_slots: Cell::new(0),
             used_slots: Cell::new(0),
             huge: Cell::new(false),
+            resident: Cell::new(false),
             freed_at: Cell::new(0),
             reserved_slots: Cell::new(0),
             links: Links::new(),

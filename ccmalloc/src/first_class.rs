@@ -432,9 +432,9 @@ impl Own<'static> {
             open,
             unused_descs: _, // what `return_chunk` adds to
             spare,
-            chunks: _,    // counted down by `return_chunk`
-            purged_at: _, // any value will do
-            meta: _,      // metadata stays for the next heap
+            chunks: _, // counted down by `return_chunk`
+            slots_lock,
+            meta: _, // metadata stays for the next heap
             meta_left: _,
             colour: _,   // any value will do
             run_next: _, // no run
@@ -446,6 +446,8 @@ impl Own<'static> {
             inventory,
             placed: _, // counts over the life of the process
             dirty,
+            holder: _, // the heap, for ever
+            is_shared: _,
             next_abandoned: _,
             next_arena: _,
         } = self.arena();
@@ -458,6 +460,7 @@ impl Own<'static> {
         for list in active_slab.iter().chain(partial) {
             list.set(null());
         }
+        let _slots = slots_lock.enter();
         open.set(null());
         spare.set(null());
         run_end.set(0);

@@ -278,6 +278,25 @@ pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
     crate::sys::advise_huge(ptr, bytes)
 }
 
+/// Gives unused memory back to the OS, of all threads, and returns about how many bytes.
+///
+/// Without this, memory goes back once it has been unused for the
+/// [decay time](crate::set_options), when a thread next takes or frees memory.
+///
+/// Costs a system call for each run of unused slots of 64 KiB and each unused chunk; what is used
+/// again afterwards costs page faults. What other threads are changing at the moment is left out.
+#[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
+pub fn purge() -> usize {
+    crate::sweep::purge()
+}
+
+/// Gives back to the OS what has been unused for the [decay time](crate::set_options), in up to 64
+/// heaps; nothing if that was done within that time. For a thread of a program whose others may all
+/// be idle.
+pub fn decay() {
+    crate::sweep::tick(crate::sys::milliseconds());
+}
+
 /// Checks all metadata of the calling thread's heap, and describes the first contradiction.
 #[doc(hidden)]
 pub fn check() -> Result<(), &'static str> {

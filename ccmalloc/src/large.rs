@@ -18,7 +18,7 @@ use crate::geometry::{
 use crate::huge::{HugePages, clear_tail};
 use crate::mapping::Mapping;
 use crate::registry::{self, Owner};
-use crate::sys;
+use crate::{sweep, sys};
 
 /// The longest span; half a chunk, so that two fit.
 const SPAN_SLOTS_MAX: usize = 15;
@@ -69,7 +69,7 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
         // If only spans pass between threads, `refill` is not called.
         own.collect_remote();
     }
-    let Some(first) = own.take_span(slots) else {
+    let Some((first, used)) = own.take_span(slots) else {
         return null_mut();
     };
     let offset = next_colour(own, slots * SLOT_BYTES - bytes, align);
@@ -83,10 +83,7 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
         slab.set_tag(own.tag(kind::SPAN_INSIDE));
     }
     let object = first.base().wrapping_add(offset);
-    let used = first.desc().used_slots.get();
-    if contents == Contents::Zero
-        && (first.slot()..first.slot() + slots).any(|slot| used >> slot & 1 == 1)
-    {
+    if contents == Contents::Zero && used {
         // SAFETY: the span was taken just now, and has this many bytes behind the offset.
         unsafe { object.write_bytes(0, bytes) };
     }
@@ -94,6 +91,7 @@ fn alloc_span(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *
 }
 
 fn alloc_mapping(own: Own<'_>, bytes: usize, align: usize, contents: Contents) -> *mut u8 {
+    sweep::tick(sys::milliseconds());
     let Some(mapping) = map_object(own, bytes, align, contents) else {
         return null_mut();
     };

@@ -7,7 +7,7 @@
 // | `sys`, `debug_assert`, `extents`, `huge` | the operating system, and memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
 // | `arena` | all metadata of one arena |
-// | `registry`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
+// | `registry`, `slabs`, `target`, `abandoned`, `sweep`, `check` | what belongs to an arena |
 // | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
 // | `thread` | from a thread to its arena; every request |
 // | `global`, `raw`, `stats`, `first_class`, `hint`, `region`, `thin`, `adapters` | the interface |
@@ -206,6 +206,7 @@ mod size_class;
 mod slabs;
 mod slots;
 mod stats;
+mod sweep;
 mod sys;
 mod target;
 mod thin;
@@ -214,7 +215,7 @@ mod thread;
 pub use first_class::{Heap, HeapStats};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
-    check, contains, declare_global, is_declared_global, near, near_with, unhinted,
+    check, contains, decay, declare_global, is_declared_global, near, near_with, purge, unhinted,
 };
 pub use hint::{AllocError, AllocResult, HintAllocator, Near, NearHeap, WithHint};
 pub use options::{OptionsError, set_options};

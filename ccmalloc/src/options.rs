@@ -1,7 +1,10 @@
 //! What a program, or who runs it, may choose: [`set_options`].
 
 use core::fmt;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::sys;
 
 /// When huge pages are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub(crate) enum HugeMode {
 
 static HUGE: AtomicU8 = AtomicU8::new(HugeMode::Filled as u8);
 static DECAY_MILLISECONDS: AtomicUsize = AtomicUsize::new(500);
+static BACKGROUND: AtomicBool = AtomicBool::new(false);
+static WARN: AtomicBool = AtomicBool::new(false);
 static KEPT_BYTES_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// See the option `huge_pages`.
@@ -33,6 +38,11 @@ pub(crate) fn decay_milliseconds() -> usize {
 /// How many bytes of unused chunks and mappings are kept at most.
 pub(crate) fn kept_bytes_max() -> usize {
     KEPT_BYTES_MAX.load(Ordering::Relaxed)
+}
+
+/// Whether a wrong free is told and ignored.
+pub(crate) fn warns() -> bool {
+    WARN.load(Ordering::Relaxed)
 }
 
 /// A part of the text given to [`set_options`] that is no option or has no value of it.
@@ -63,6 +73,8 @@ impl core::error::Error for OptionsError<'_> {}
 /// |---|---|---|---|
 /// | `huge_pages` | `never`, `filled`, `always` | `filled` | Whether to ask the OS for huge pages: not at all; where objects fill them, but not for memory that is requested as zeros; for all memory. |
 /// | `decay_ms` | milliseconds | 500 | How long unused memory is kept before it goes back to the OS. |
+/// | `background_thread` | `true`, `false` | `false` | Whether a thread of the allocator's own gives unused memory back in time, also if all threads of the program are idle. The child of a `fork` has none. |
+/// | `errors` | `abort`, `warn` | `abort` | What a free of a pointer that is no live object's does, after one line on stderr: end the process, or nothing. With `warn`, what is found too late for that still ends it. |
 /// | `kept_bytes` | bytes, or with `K`, `M`, `G` | what the process uses, within 16 MiB and 128 MiB | How much unused memory is kept at most. |
 ///
 /// # Errors
@@ -99,9 +111,34 @@ fn set_option(part: &str) -> Option<()> {
         }
         ("decay_ms", _) => DECAY_MILLISECONDS.store(value.parse().ok()?, Ordering::Relaxed),
         ("kept_bytes", _) => KEPT_BYTES_MAX.store(bytes_of(value)?, Ordering::Relaxed),
+        ("background_thread", "true") => return background_thread(),
+        ("background_thread", "false") => BACKGROUND.store(false, Ordering::Relaxed),
+        ("errors", "abort" | "warn") => WARN.store(value == "warn", Ordering::Relaxed),
         _ => return None,
     }
     Some(())
+}
+
+/// Starts the background thread, unless there is one; `None` if the OS refuses.
+fn background_thread() -> Option<()> {
+    if BACKGROUND.swap(true, Ordering::Relaxed) {
+        return Some(());
+    }
+    let thread = std::thread::Builder::new().name("ccmalloc".to_owned());
+    // Signals of the program are for its own threads.
+    let started = sys::with_signals_blocked(|| {
+        thread.stack_size(64 << 10).spawn(|| {
+            while BACKGROUND.load(Ordering::Relaxed) {
+                let time = decay_milliseconds().clamp(10, 60_000);
+                std::thread::sleep(Duration::from_millis(time as u64));
+                crate::decay();
+            }
+        })
+    });
+    if started.is_err() {
+        BACKGROUND.store(false, Ordering::Relaxed);
+    }
+    started.ok().map(drop)
 }
 
 /// A number of bytes: digits, and maybe `K`, `M` or `G`.

@@ -137,14 +137,15 @@ pub unsafe fn deallocate_sized(object: *mut u8, bytes: usize) {
 #[inline(never)]
 unsafe fn deallocate_slow(object: *mut u8) {
     let address = object.addr();
-    match find(address) {
+    match look_up(address) {
         // SAFETY: a mapping of one object, which the caller gives up.
         Some(Found::Mapping(bytes)) => unsafe {
             thread::dealloc_large(thread::existing(), object, bytes);
         },
         // SAFETY: `find` gives the slot of this address.
         Some(Found::Slot(slot)) => unsafe { thread::dealloc_slow(slot, address, None) },
-        None => {}
+        None if address == 0 => {}
+        None => sys::refuse(FOREIGN, address),
     }
 }
 
@@ -159,6 +160,18 @@ enum Found<'a> {
 /// is not this allocator's.
 #[inline]
 fn find<'a>(address: usize) -> Option<Found<'a>> {
+    let found = look_up(address);
+    if found.is_none() && address != 0 {
+        sys::die(FOREIGN, address);
+    }
+    found
+}
+
+const FOREIGN: &str = "not allocated by ccmalloc, or freed before:";
+
+/// As [`find`]; `None` also when it is not this allocator's.
+#[inline]
+fn look_up<'a>(address: usize) -> Option<Found<'a>> {
     match registry::owner(address) {
         // The first slot of a chunk is metadata.
         Owner::Arena(_) if address - chunk_base(address) >= SLOT_BYTES => {
@@ -174,8 +187,7 @@ fn find<'a>(address: usize) -> Option<Found<'a>> {
                 registry::mapped_bytes(start) - (address - start),
             ))
         }
-        _ if address == 0 => None,
-        _ => sys::die("not allocated by ccmalloc, or freed before:", address),
+        _ => None,
     }
 }
 

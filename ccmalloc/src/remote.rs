@@ -13,37 +13,40 @@
 use core::ops::ControlFlow;
 
 use crate::arena::{Arena, Own};
-use crate::chunk::{SlotRef, kind};
+use crate::chunk::{SlotRef, Tag, kind};
 use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
 /// Leaves an object of another arena to that arena. Costs one atomic read-modify-write if the slot
 /// is announced already, up to three if not, and more where threads compete. `bit` is the number
-/// of the object's first granule in its slot, 0 for a span.
+/// of the object's first granule in its slot, 0 for a span; `arena` is the slot's.
 ///
 /// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the
 /// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is
 /// the same (<https://github.com/rust-lang/rust/issues/55005>).
-pub(crate) fn free_remote(slot: SlotRef<'_>, owner: usize, bit: usize, address: usize) {
-    // A tag of the thread's own arena is valid; any other may be bytes of foreign memory.
-    if registry::owner(address) != Owner::Arena(core::ptr::with_exposed_provenance(owner)) {
-        sys::die("free of a pointer to nothing allocated:", address);
-    }
+#[inline]
+pub(crate) fn free_remote(slot: SlotRef<'_>, arena: &Arena, bit: usize, address: usize) {
     // Read before the bit is set: from then on the chunk may be gone.
     let desc = slot.desc();
     let number = slot.slot();
     if let Some(word) = slot.remote().get(bit / 64)
         && !word.set(1 << (bit % 64))
     {
-        sys::die("double free of", address);
+        return sys::refuse("double free of", address);
     }
-    let arena: *const Arena = core::ptr::with_exposed_provenance(owner);
-    // SAFETY: a tag names an arena, and arenas live for ever.
-    if let Some(arena) = unsafe { arena.as_ref() } {
-        // SAFETY: descriptors live for ever, and a chunk's names the arena that the chunk is tagged
-        // with.
-        unsafe { arena.dirty.0.announce(desc, number) };
+    // SAFETY: descriptors live for ever, and this is one of a chunk of the arena.
+    unsafe { arena.dirty.0.announce(desc, number) };
+}
+
+/// The arena of the object at `address`, in a slot with this tag. Aborts with a message when the
+/// tag may be bytes of foreign memory.
+#[inline]
+pub(crate) fn arena_of(address: usize, tag: Tag) -> &'static Arena {
+    match registry::owner(address) {
+        // SAFETY: the registry names arenas, which live for ever.
+        Owner::Arena(arena) if arena.addr() == tag.owner() => unsafe { &*arena },
+        _ => sys::die("free of a pointer to nothing allocated:", address),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
 use crate::list::Listed;
 use crate::size_class::Class;
+use crate::{sweep, sys};
 
 /// Once this many free objects are gathered, no further word is looked at.
 const GATHER: usize = FILL_MAX / 2;
@@ -54,6 +55,7 @@ impl<'a> Own<'a> {
         ) else {
             return false;
         };
+        sweep::tick(sys::milliseconds());
         loop {
             // The active slab, if there is one, has no free object left.
             // SAFETY: null or a slab of one of this arena's mapped chunks: an active slab is never
@@ -175,6 +177,21 @@ impl<'a> Own<'a> {
         let bin = self.arena().bin(slot.slab().tag().class());
         // SAFETY: `Own` is the proof of ownership; the tag was set to `LISTED` just now.
         unsafe { self.arena().push(bin, address, kind::LISTED) };
+    }
+
+    /// Makes all active slabs listed ones, so that the free of their last objects gives them back.
+    pub(crate) fn retire_slabs(self) {
+        for (active_slab, bin) in self.active_slab.iter().zip(&self.bins) {
+            // SAFETY: null or a slab of one of this arena's mapped chunks.
+            if let Some(slab) = unsafe { active_slab.replace(null()).as_ref() } {
+                bin.forget_all();
+                self.link_partial(slab);
+                // SAFETY: it lies in a mapped chunk of this arena.
+                let base = unsafe { slab.slot_ref() }.base();
+                // SAFETY: an address in that slab.
+                unsafe { self.release_if_empty(base.addr()) };
+            }
+        }
     }
 
     /// Gives empty active slabs back.

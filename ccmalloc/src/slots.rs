@@ -10,7 +10,7 @@ use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
 use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
-use crate::{abandoned, options, registry, sys};
+use crate::{abandoned, options, registry, sweep, sys};
 
 /// An arena with this many chunks asks for huge pages for slabs. They are resident as a whole from
 /// their first object on.
@@ -23,14 +23,13 @@ const HUGE_FROM_USED_BYTES: usize = 32 << 20;
 const SPAN_CHUNKS_TRIED: usize = 16;
 /// Shorter spans avoid chunks with huge pages, where the rest of their last slot is resident.
 const HUGE_FROM_SPAN_SLOTS: usize = 4;
-/// Chunks with this many free slots that have been used give their memory back after a while.
-const PURGED_SLOTS_MIN: u32 = 8;
 /// Bytes mapped at a time for metadata.
 const META_BYTES: usize = 64 * 1024;
 
 impl<'a> Own<'a> {
     /// Takes a slot for a slab or for pages, tagged by the caller afterwards. Its maps are zero.
     pub(crate) fn take_slot(self) -> Option<SlotRef<'a>> {
+        let _slots = self.slots_lock.enter();
         // SAFETY: null or descriptors of this arena, which live for ever.
         let (open, spare) = unsafe { (self.open.get().as_ref(), self.spare.get().as_ref()) };
         let has_used = |desc: &&ChunkDesc| desc.free_slots.get() & desc.used_slots.get() != 0;
@@ -48,8 +47,17 @@ impl<'a> Own<'a> {
         self.take_from(desc, from.trailing_zeros() as usize, 1)
     }
 
-    /// As [`Own::take_slot`], for a span of `count` neighbouring slots.
-    pub(crate) fn take_span(self, count: usize) -> Option<SlotRef<'a>> {
+    /// As [`Own::take_slot`], for a span of `count` neighbouring slots. Also returns whether it may
+    /// be other than zero.
+    pub(crate) fn take_span(self, count: usize) -> Option<(SlotRef<'a>, bool)> {
+        let _slots = self.slots_lock.enter();
+        let (desc, slot) = self.find_span(count)?;
+        let used = desc.used_slots.get() & slots_mask(slot, count) != 0;
+        Some((self.take_from(desc, slot, count)?, used))
+    }
+
+    /// Where `count` neighbouring slots are free: in this chunk, from this slot on.
+    fn find_span(self, count: usize) -> Option<(&'a ChunkDesc, usize)> {
         let may_be_huge = count >= HUGE_FROM_SPAN_SLOTS;
         let mut other_room = None;
         let mut desc = self.open.get();
@@ -64,15 +72,14 @@ impl<'a> Own<'a> {
             if runs != 0 {
                 let slot = runs.trailing_zeros() as usize;
                 if may_be_huge || !open.huge.get() {
-                    return self.take_from(open, slot, count);
+                    return Some((open, slot));
                 }
                 other_room = Some((open, slot));
             }
             desc = open.links.next.get();
         }
         let fresh = self.map_chunk(Some(count)).map(|desc| (desc, 1));
-        let (desc, slot) = fresh.or(other_room)?;
-        self.take_from(desc, slot, count)
+        fresh.or(other_room)
     }
 
     fn take_from(self, desc: &'a ChunkDesc, slot: usize, count: usize) -> Option<SlotRef<'a>> {
@@ -91,7 +98,7 @@ impl<'a> Own<'a> {
 
     /// Gives `count` slots from `first` on back to their chunk, and the chunk to the extents if it
     /// and another one are empty. The slots are in no list, and their maps are clear.
-    pub(crate) fn free_slots(self, first: SlotRef<'_>, count: usize) {
+    pub(crate) fn free_slots(self, first: SlotRef<'a>, count: usize) {
         let desc = first.desc();
         // SAFETY: the chunk is mapped: `first` lies in it.
         let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
@@ -107,7 +114,13 @@ impl<'a> Own<'a> {
             }
         }
         let now = sys::milliseconds();
-        self.purge(now);
+        self.note_freed(desc, mask, now);
+        sweep::tick(now);
+    }
+
+    /// Enters the slots of `mask` as free since `now`.
+    fn note_freed(self, desc: &'a ChunkDesc, mask: u32, now: usize) {
+        let _slots = self.slots_lock.enter();
         desc.freed_at.set(now);
         desc.used_slots.set(desc.used_slots.get() | mask);
         if desc.free_slots.get() == 0 {
@@ -121,47 +134,6 @@ impl<'a> Own<'a> {
             } else {
                 self.release_chunk(desc);
             }
-        }
-    }
-
-    /// Gives back to the OS what has been free for too long at the time `now`: extents, and the
-    /// memory of slots in chunks with many free ones. (It may cut huge pages into small ones, so a
-    /// few slots are not worth it.)
-    fn purge(self, now: usize) {
-        let time = options::decay_milliseconds();
-        if now.wrapping_sub(self.purged_at.get()) <= time {
-            return;
-        }
-        self.purged_at.set(now);
-        extents::decay(now);
-        let mut desc = self.open.get();
-        // SAFETY: null or a descriptor of this arena, which lives for ever.
-        while let Some(open) = unsafe { desc.as_ref() } {
-            desc = open.links.next.get();
-            let idle = open.free_slots.get() & open.used_slots.get();
-            if idle.count_ones() >= PURGED_SLOTS_MIN && now.wrapping_sub(open.freed_at.get()) > time
-            {
-                self.purge_slots(open, idle);
-            }
-        }
-    }
-
-    /// Gives the memory of the free slots `idle` of a chunk back to the OS.
-    fn purge_slots(self, desc: &ChunkDesc, mut idle: u32) {
-        // SAFETY: an open chunk is mapped.
-        let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
-            return;
-        };
-        while idle != 0 {
-            let first = idle.trailing_zeros();
-            let count = (idle >> first).trailing_ones();
-            let run = slots_mask(first as usize, count as usize);
-            let start = SlotRef::new(chunk, first as usize).base();
-            // SAFETY: whole slots of a mapped chunk, in no use.
-            if unsafe { sys::clear(start, count as usize * SLOT_BYTES) } {
-                desc.used_slots.set(desc.used_slots.get() & !run);
-            }
-            idle &= !run;
         }
     }
 
@@ -183,7 +155,7 @@ impl<'a> Own<'a> {
                 desc
             }
         };
-        abandoned::reclaim();
+        abandoned::reclaim(abandoned::RECLAIM_ARENAS_MAX);
         let soon = self.latest_opening.get() != 0 || used_bytes() >= HUGE_FROM_USED_BYTES;
         let huge_from = match span_slots {
             None | Some(HUGE_FROM_SPAN_SLOTS..) if soon => HUGE_SOON_FROM_CHUNKS,
@@ -221,6 +193,7 @@ impl<'a> Own<'a> {
         desc.chunk.set(chunk.as_ptr());
         desc.used_slots.set(if chunks.zero { 0 } else { !0 });
         desc.huge.set(huge);
+        desc.resident.set(huge);
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
         desc.link_before(&self.arena().open);
@@ -283,6 +256,7 @@ impl<'a> Own<'a> {
 
     /// Gives all chunks without objects to the extents.
     pub(crate) fn trim_chunks(self) {
+        let _slots = self.slots_lock.enter();
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
@@ -295,6 +269,6 @@ impl<'a> Own<'a> {
 }
 
 /// The bits of `count` slots from `first` on.
-fn slots_mask(first: usize, count: usize) -> u32 {
+pub(crate) fn slots_mask(first: usize, count: usize) -> u32 {
     (u32::MAX >> (CHUNK_SLOTS - count)) << first
 }

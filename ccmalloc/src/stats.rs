@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::arena::{ALL_ARENAS, Arena};
 use crate::extents::{CHUNK_BYTES_MAPPED, KEPT_BYTES, LARGE_BYTES_MAPPED};
 use crate::outcome::{OUTCOMES, counts};
-use crate::thread;
+use crate::{sweep, thread};
 
 /// Where hinted objects lie: those of the process ([`placement`]), of a thread since some moment
 /// ([`watch`]), or of a [`Heap`](crate::Heap::placement). `Display` prints percentages and a
@@ -182,8 +182,11 @@ pub struct Stats {
     pub chunk_bytes: usize,
     /// Bytes of mappings in use, each for one larger object.
     pub large_bytes: usize,
-    /// Bytes of unused chunks and mappings, which heaps keep for half a second or longer: as much
-    /// as the process uses, but 32 to 128 MiB a thread.
+    /// Bytes in chunks in use that no object takes: slots of 64 KiB. Without those of heaps that
+    /// other threads are changing at the moment.
+    pub free_bytes: usize,
+    /// Bytes of unused chunks and mappings, which are kept for half a second or longer: as much as
+    /// the process uses, but 16 to 128 MiB.
     pub kept_bytes: usize,
     /// Heaps: about the largest number of threads and [`Heap`](crate::Heap)s at one time.
     pub heaps: usize,
@@ -195,6 +198,7 @@ pub fn stats() -> Stats {
     Stats {
         chunk_bytes: CHUNK_BYTES_MAPPED.load(Ordering::Relaxed),
         large_bytes: LARGE_BYTES_MAPPED.load(Ordering::Relaxed),
+        free_bytes: arenas().map(sweep::free_bytes).sum(),
         kept_bytes: KEPT_BYTES.load(Ordering::Relaxed),
         heaps: arenas().count(),
     }

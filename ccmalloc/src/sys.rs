@@ -114,6 +114,18 @@ mod at_unload {
     static AT_UNLOAD: extern "C" fn() = delete_exit_key;
 }
 
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    // SAFETY: has no preconditions.
+    unsafe { libc::sched_yield() };
+}
+
+/// The number of this process: another one in the child of a `fork`. Neither 0 nor `u32::MAX`.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: has no preconditions.
+    unsafe { libc::getpid() }.cast_unsigned()
+}
+
 /// Milliseconds since some time in the past, precise to a few.
 pub(crate) fn milliseconds() -> usize {
     let mut time = libc::timespec {
@@ -133,6 +145,32 @@ pub(crate) fn milliseconds() -> usize {
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
 #[cfg(not(target_os = "linux"))]
 const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
+/// Calls `f` while the thread takes no signals, and what it starts takes none.
+pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: zero bytes are a signal set, which is filled below.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { core::mem::zeroed() };
+    // SAFETY: both are sets of this function's.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let result = f();
+    // SAFETY: as above; `before` was filled by the first call.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut()) };
+    result
+}
+
+/// Prints `message` and `address` to stderr, and aborts unless the program wants to go on without
+/// the free that this is about.
+#[cold]
+#[inline(never)]
+pub(crate) fn refuse(message: &str, address: usize) {
+    if !crate::options::warns() {
+        die(message, address);
+    }
+    say(format_args!("{message} {address:#x} (ignored)"));
+}
 
 /// Prints `message` and `address` to stderr and aborts.
 #[cold]

@@ -27,13 +27,14 @@ use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr::{NonNull, null, null_mut};
 
+use crate::abandoned::{self, Borrowed};
 use crate::arena::{Arena, NO_ARENA, Own, check_live, check_start};
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::large::{self, Contents, Place};
 use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
-use crate::remote::free_remote;
+use crate::remote::{arena_of, free_remote};
 use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
 use crate::sys;
 use crate::target::target;
@@ -98,7 +99,18 @@ pub(crate) fn existing() -> Option<Own<'static>> {
     with_thread(|thread| unsafe { thread.own.get().as_ref().map(|arena| Own::new(arena)) })
 }
 
-/// This thread's arena; acquires one first if need be. `None` when the OS refuses memory.
+/// Calls `f` with this thread's arena, or one that many threads share. `None` when the OS refuses
+/// memory.
+#[inline]
+fn with_arena<R>(f: impl FnOnce(Own<'static>) -> R) -> Option<R> {
+    match own_arena() {
+        Some(own) => Some(f(own)),
+        None => abandoned::borrow_shared().map(|borrowed| f(borrowed.own())),
+    }
+}
+
+/// This thread's arena; acquires one first if need be. `None` when the OS refuses memory, or many
+/// threads have arenas.
 pub(crate) fn own_arena() -> Option<Own<'static>> {
     if let Some(own) = existing() {
         return Some(own);
@@ -224,26 +236,22 @@ fn alloc_slow_at(layout: Layout, ambient: Ambient) -> *mut u8 {
 /// Allocates without a hint.
 #[inline(never)]
 fn alloc_unhinted(layout: Layout) -> *mut u8 {
-    let Some(own) = own_arena() else {
-        return null_mut();
-    };
-    match Class::for_layout(layout.size(), layout.align()) {
+    let alloc = |own: Own<'static>| match Class::for_layout(layout.size(), layout.align()) {
         Some(class) => own.alloc_class(class),
         None => large::alloc(own, layout.size(), layout.align(), Contents::Any),
-    }
+    };
+    with_arena(alloc).unwrap_or(null_mut())
 }
 
 /// Allocates near `hint`, which may be any number. Null when out of memory.
 #[inline]
 pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) -> *mut u8 {
     let policy = policy.unwrap_or_else(default_policy);
-    if let Some(own) = existing().or_else(own_arena) {
-        let object = own.alloc_near(hint, layout.size(), layout.align(), policy);
-        if !object.is_null() {
-            return object;
-        }
+    let alloc = |own: Own<'static>| own.alloc_near(hint, layout.size(), layout.align(), policy);
+    match existing().map_or_else(|| with_arena(alloc), |own| Some(alloc(own))) {
+        Some(object) if !object.is_null() => object,
+        _ => alloc_unhinted(layout),
     }
-    alloc_unhinted(layout)
 }
 
 /// Allocates near what `hint` means. Null when out of memory.
@@ -389,10 +397,15 @@ pub(crate) unsafe fn dealloc_small(
     }
     let tag = slot.slab().tag();
     if tag == Tag::FREE {
-        sys::die("free of a pointer to nothing allocated:", address);
+        return sys::refuse("free of a pointer to nothing allocated:", address);
     }
-    let owner = tag.owner();
-    let own = mine.filter(|own| own.tag(0).owner() == owner);
+    let mine = mine.filter(|own| own.tag(0).owner() == tag.owner());
+    let arena = mine.map_or_else(|| arena_of(address, tag), Own::arena);
+    let borrowed = match mine {
+        Some(_) => None,
+        None => abandoned::borrow(arena),
+    };
+    let own = mine.or(borrowed.as_ref().map(Borrowed::own));
     match tag.kind() {
         kind::COLOCATED => {
             let bytes = asked.map(|layout| layout.size());
@@ -404,16 +417,16 @@ pub(crate) unsafe fn dealloc_small(
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
             let ends = unsafe { slot.ends() };
             let run = others_run(ends, address, bytes);
-            free_remote(slot, owner, run.first, address);
+            free_remote(slot, arena, run.first, address);
         }
-        kind::SPAN if asked.is_none() => free_span(slot, own, address),
+        kind::SPAN if asked.is_none() => free_span(slot, own, arena, address),
         kind::SPAN | kind::SPAN_INSIDE => sys::die("free with a wrong size, of", address),
         kind => {
             let class = tag.class();
             check_class(class, address, asked);
             let Some(own) = own else {
                 check_start(slot.slab(), address);
-                return free_remote(slot, owner, slot_offset(address) / GRANULE_BYTES, address);
+                return free_remote(slot, arena, slot_offset(address) / GRANULE_BYTES, address);
             };
             let bin = own.arena().bin(class);
             match kind {
@@ -445,14 +458,14 @@ fn check_class(class: Class, address: usize, asked: Option<Layout>) {
 }
 
 /// Frees the span whose first slot is `slot`: at once if its arena is `own`, else by leaving it to
-/// its arena.
-fn free_span(slot: SlotRef<'_>, own: Option<Own<'_>>, address: usize) {
+/// its `arena`.
+fn free_span<'a>(slot: SlotRef<'a>, own: Option<Own<'a>>, arena: &Arena, address: usize) {
     if slot_offset(address) != large::span_offset(slot) {
         sys::die("free of a pointer that is no object's:", address);
     }
     match own {
         Some(own) => own.free_span(slot),
-        None => free_remote(slot, slot.slab().tag().owner(), 0, address),
+        None => free_remote(slot, arena, 0, address),
     }
 }
 
@@ -471,9 +484,8 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, 
         // SAFETY: found just now; the caller gives the object up.
         Place::Mapping(base, bytes, huge) => unsafe { large::free_mapping(base, bytes, huge) },
         Place::Span(slot) => {
-            let owner = slot.slab().tag().owner();
-            let own = mine.filter(|own| own.tag(0).owner() == owner);
-            free_span(slot, own, object.addr());
+            // SAFETY: the slot of this address.
+            unsafe { dealloc_small(mine, slot, object.addr(), None) };
         }
         Place::Held(mapping) => match mine.filter(|own| mapping.is_in(&own.inventory)) {
             Some(own) => own.free_held(mapping),
@@ -485,9 +497,8 @@ pub(crate) unsafe fn dealloc_large(mine: Option<Own<'static>>, object: *mut u8, 
 /// Allocates zeroed memory. Null when out of memory.
 pub(crate) fn alloc_zeroed(layout: Layout) -> *mut u8 {
     if Class::for_layout(layout.size(), layout.align()).is_none() {
-        return own_arena().map_or(null_mut(), |own| {
-            large::alloc(own, layout.size(), layout.align(), Contents::Zero)
-        });
+        let alloc = |own| large::alloc(own, layout.size(), layout.align(), Contents::Zero);
+        return with_arena(alloc).unwrap_or(null_mut());
     }
     let object = alloc(layout);
     if !object.is_null() {

@@ -12,8 +12,8 @@
 //! | `free_sized`, `free_aligned_sized` | abort if the size is larger than the object |
 //! | `free` | keeps `errno` |
 //!
-//! `mallopt`, `malloc_trim`, `mallinfo2`, `malloc_info` and `malloc_stats` stay the C library's and
-//! act on its own arenas. Some old programs call glibc's own names, with two underscores, to bypass
+//! `mallopt` stays the C library's, and changes nothing here; `statistics` has `malloc_trim`,
+//! `mallinfo2` and the like. Some old programs call glibc's own names, with two underscores, to bypass
 //! an interposed `malloc`. These lead here as well: one allocator must allocate and free.
 
 use core::ffi::{c_int, c_void};

@@ -14,10 +14,6 @@
     clippy::print_stderr
 )]
 
-mod errno;
-mod family;
-mod hinted;
-mod reorganize;
 #[cfg(any(
     target_os = "linux",
     target_os = "android",
@@ -25,4 +21,9 @@ mod reorganize;
     target_os = "netbsd",
     target_os = "openbsd"
 ))]
-mod report;
+mod environment;
+mod errno;
+mod family;
+mod hinted;
+mod reorganize;
+mod statistics;

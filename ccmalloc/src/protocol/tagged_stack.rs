@@ -109,7 +109,7 @@ impl<N: Linked> TaggedStack<N> {
 
     /// Takes up to `count` nodes, calls `each` with every one of them, and puts them back. Others
     /// find the stack without them meanwhile.
-    pub(crate) fn visit(&self, count: usize, mut each: impl FnMut(&N)) {
+    pub(crate) fn visit<'a>(&'a self, count: usize, mut each: impl FnMut(&'a N)) {
         let mut taken: *const N = null();
         for _ in 0..count {
             let Some(node) = self.pop() else { break };

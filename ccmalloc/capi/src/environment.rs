@@ -1,12 +1,17 @@
-//! `CCMALLOC_REPORT=FILE`: what became of the hints, when the process ends.
+//! What the environment asks for when the library is loaded: `CCMALLOC_OPTIONS`, and
+//! `CCMALLOC_REPORT=FILE`, what became of the hints, when the process ends.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// The file that the environment named when the library was loaded.
-static FILE: OnceLock<OsString> = OnceLock::new();
+use crate::statistics::{Figures, say};
+
+/// The file that `CCMALLOC_REPORT` named when the library was loaded.
+static HINTS: OnceLock<OsString> = OnceLock::new();
+/// The file that the option `report` named.
+static STATISTICS: OnceLock<String> = OnceLock::new();
 
 /// Whether the program was started with rights that its user does not have: the environment is then
 /// not to be trusted.
@@ -20,11 +25,22 @@ fn is_privileged() -> bool {
     privileged
 }
 
-/// Records the file. At the end of the process, other threads may be changing the environment.
+/// Records the files: at the end of the process, other threads may be changing the environment.
 extern "C" fn read_environment() {
-    if let Some(file) = std::env::var_os("CCMALLOC_REPORT").filter(|_| !is_privileged()) {
+    if is_privileged() {
+        return;
+    }
+    if let Some(file) = std::env::var_os("CCMALLOC_REPORT") {
         // No other code sets it.
-        FILE.set(file).ok();
+        HINTS.set(file).ok();
+    }
+    let options = std::env::var_os("CCMALLOC_OPTIONS").unwrap_or_default();
+    for option in options.to_string_lossy().split(',').map(str::trim) {
+        if let Some(file) = option.strip_prefix("report:") {
+            STATISTICS.set(file.to_owned()).ok();
+        } else if let Err(error) = allocator::set_options(option) {
+            say(format_args!("CCMALLOC_OPTIONS: {error}"));
+        }
     }
 }
 
@@ -34,9 +50,12 @@ extern "C" fn read_environment() {
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = read_environment;
 
-/// Appends one line to the file, if there is one.
+/// Appends one line to each file that there is.
 extern "C" fn report_at_exit() {
-    let Some(file) = FILE.get() else { return };
+    if let Some(file) = STATISTICS.get() {
+        append(file.as_ref(), Figures::now().json().as_str());
+    }
+    let Some(file) = HINTS.get() else { return };
     let program = std::env::args_os().next().unwrap_or_default();
     let line = format!(
         "{} ({}): {}\n",
@@ -44,6 +63,11 @@ extern "C" fn report_at_exit() {
         std::process::id(),
         allocator::placement()
     );
+    append(file, &line);
+}
+
+/// Appends a line to a file, if it can.
+fn append(file: &OsStr, line: &str) {
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {
         // An error cannot be reported any more.
         file.write_all(line.as_bytes()).ok();

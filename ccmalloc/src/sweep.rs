@@ -1,0 +1,203 @@
+//! Memory of free slots goes back to the OS in time, also that of arenas whose threads are idle.
+//!
+//! A thread that takes memory looks now and then through the arenas of all: a *sweep*. It takes no
+//! slot and unmaps no chunk, but leaves the memory of slots that have long been free not resident.
+
+use core::hint::spin_loop;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use crate::arena::{ALL_ARENAS, Arena};
+use crate::chunk::{ChunkDesc, SlotRef};
+use crate::extents::{self, KEPT_BYTES};
+use crate::geometry::SLOT_BYTES;
+use crate::list::Listed;
+use crate::slots::slots_mask;
+use crate::{abandoned, options, sys, thread};
+
+/// Chunks with this many free slots that have been used give their memory back. (It may cut huge
+/// pages into small ones, so a few slots are not worth it.)
+const SWEPT_SLOTS_MIN: u32 = 8;
+/// How many arenas are looked through at a time.
+const ARENAS_AT_A_TIME: usize = 64;
+/// How often the owner looks whether a sweep is over before it lets other threads run.
+const SPINS: usize = 200;
+
+/// Guards what the chunks of an arena say of their slots. The arena's owner takes it for each slot
+/// that it takes or frees; a sweep passes arenas by whose owners have it.
+pub(crate) struct SlotsLock(AtomicU32);
+
+/// Nobody. Zero bytes are this; any other value but `OWNER` is the process id of a sweep.
+const FREE: u32 = 0;
+const OWNER: u32 = u32::MAX;
+
+impl SlotsLock {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(FREE))
+    }
+
+    #[inline]
+    fn change(&self, from: u32, to: u32) -> Result<u32, u32> {
+        (self.0).compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
+    }
+
+    /// For the arena's owner, which does not have it yet: waits for a sweep.
+    #[inline]
+    pub(crate) fn enter(&self) -> SlotsGuard<'_> {
+        if self.change(FREE, OWNER).is_err() {
+            self.wait();
+        }
+        SlotsGuard(self)
+    }
+
+    #[cold]
+    fn wait(&self) {
+        for spins in 1_usize.. {
+            let holder = self.0.load(Ordering::Relaxed);
+            // The process id of another: that of a sweep when this process was forked, which nobody
+            // ends. It left everything whole: all that it changes is one number, at its end.
+            let is_over = holder == FREE || holder != sys::process_id();
+            if is_over && self.change(holder, OWNER).is_ok() {
+                return;
+            }
+            if spins.is_multiple_of(SPINS) {
+                sys::yield_now();
+            } else {
+                spin_loop();
+            }
+        }
+    }
+
+    /// For a sweep: `None` if the owner or another sweep has it.
+    fn try_enter(&self) -> Option<SlotsGuard<'_>> {
+        if self.0.load(Ordering::Relaxed) != FREE {
+            return None;
+        }
+        let taken = self.change(FREE, sys::process_id());
+        taken.is_ok().then_some(SlotsGuard(self))
+    }
+}
+
+/// See [`SlotsLock`].
+pub(crate) struct SlotsGuard<'a>(&'a SlotsLock);
+
+impl Drop for SlotsGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.0.store(FREE, Ordering::Release);
+    }
+}
+
+/// When the latest sweep began.
+static SWEPT_AT: AtomicUsize = AtomicUsize::new(0);
+/// Where the next one begins; null for the first arena.
+static NEXT: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
+
+/// Sweeps if it is time to, at the time `now`. For a thread that has no [`SlotsLock`].
+#[inline]
+pub(crate) fn tick(now: usize) {
+    let time = options::decay_milliseconds();
+    let swept_at = SWEPT_AT.load(Ordering::Relaxed);
+    if now.wrapping_sub(swept_at) > time
+        && (SWEPT_AT.compare_exchange(swept_at, now, Ordering::Relaxed, Ordering::Relaxed)).is_ok()
+    {
+        extents::decay(now);
+        let is_due = |chunk: &ChunkDesc, idle: u32| {
+            idle.count_ones() >= SWEPT_SLOTS_MIN && now.wrapping_sub(chunk.freed_at.get()) > time
+        };
+        let next = sweep(NEXT.load(Ordering::Acquire), ARENAS_AT_A_TIME, is_due).0;
+        NEXT.store(next, Ordering::Release);
+    }
+}
+
+/// Gives all unused memory of the process back to the OS, as far as other threads' work allows.
+/// Returns about how many bytes.
+pub(crate) fn purge() -> usize {
+    if let Some(own) = thread::existing() {
+        own.collect_remote();
+        own.trim();
+    }
+    abandoned::reclaim(usize::MAX);
+    let (_, cleared) = sweep(null_mut(), usize::MAX, |_, _| true);
+    let kept = KEPT_BYTES.load(Ordering::Relaxed);
+    extents::unmap_kept();
+    kept + cleared
+}
+
+/// Looks through `count` arenas from `first` on, or the first of all if that is null, for chunks
+/// that, with these free slots that have been used, are due to be cleared of them. Returns the next
+/// arena, or null, and how many bytes it has left not resident.
+fn sweep(
+    first: *mut Arena,
+    count: usize,
+    is_due: impl Fn(&ChunkDesc, u32) -> bool,
+) -> (*mut Arena, usize) {
+    let (mut next, mut cleared) = (first, 0);
+    if next.is_null() {
+        next = ALL_ARENAS.load(Ordering::Acquire);
+    }
+    for _ in 0..count {
+        // SAFETY: null or an arena in the list of all, which live for ever.
+        let Some(arena) = (unsafe { next.as_ref() }) else {
+            break;
+        };
+        next = arena.next_arena.load(Ordering::Acquire);
+        let Some(_slots) = arena.slots_lock.try_enter() else {
+            continue;
+        };
+        let mut desc = arena.open.get();
+        // SAFETY: null or a descriptor in the list `open`, to which this thread has the lock;
+        // descriptors live for ever.
+        while let Some(open) = unsafe { desc.as_ref() } {
+            desc = open.links().next.get();
+            let used = if open.resident.get() {
+                !0
+            } else {
+                open.used_slots.get()
+            };
+            let idle = open.free_slots.get() & used;
+            if is_due(open, idle) {
+                cleared += clear_slots(open, idle);
+            }
+        }
+    }
+    (next, cleared)
+}
+
+/// Bytes of the free slots of an arena's chunks; 0 if its owner is changing them.
+pub(crate) fn free_bytes(arena: &Arena) -> usize {
+    let Some(_slots) = arena.slots_lock.try_enter() else {
+        return 0;
+    };
+    let (mut slots, mut desc) = (0, arena.open.get());
+    // SAFETY: as in `sweep`.
+    while let Some(open) = unsafe { desc.as_ref() } {
+        desc = open.links().next.get();
+        slots += open.free_slots.get().count_ones() as usize;
+    }
+    slots * SLOT_BYTES
+}
+
+/// Gives the memory of the free slots `idle` of an open chunk back to the OS, and returns how many
+/// bytes. The caller has the lock.
+fn clear_slots(desc: &ChunkDesc, mut idle: u32) -> usize {
+    // SAFETY: an open chunk is mapped: its owner unmaps it with the lock.
+    let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
+        return 0;
+    };
+    desc.resident.set(false);
+    let mut cleared = 0;
+    while idle != 0 {
+        let first = idle.trailing_zeros();
+        let count = (idle >> first).trailing_ones();
+        let run = slots_mask(first as usize, count as usize);
+        let start = SlotRef::new(chunk, first as usize).base();
+        // SAFETY: whole slots of a mapped chunk, in no use: with the lock, nobody takes them.
+        if unsafe { sys::clear(start, count as usize * SLOT_BYTES) } {
+            desc.used_slots.set(desc.used_slots.get() & !run);
+            cleared += count as usize * SLOT_BYTES;
+        }
+        idle &= !run;
+    }
+    cleared
+}
