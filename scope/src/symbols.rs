@@ -7,7 +7,7 @@ mod instances;
 mod seen;
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +77,8 @@ fn called(pc: u64, loaded: &[Loaded]) -> Option<(&Loaded, u64)> {
 pub struct Symbols {
     /// `None` for what is no executable or cannot be read.
     modules: HashMap<PathBuf, Option<Module>>,
+    /// Those that were asked for since [`Symbols::begin_process`].
+    asked: HashSet<PathBuf>,
     /// By module and address in its file.
     frames: HashMap<(PathBuf, u64), Vec<Frame>>,
 }
@@ -90,6 +92,11 @@ impl std::fmt::Debug for Symbols {
 }
 
 impl Symbols {
+    /// What is asked from now on is of another process, which may be of another program.
+    pub(crate) fn begin_process(&mut self) {
+        self.asked.clear();
+    }
+
     /// The frames that the `pc` of a node stands for, innermost first: the function that called
     /// there, and before it what was inlined into that function. There is always at least one.
     pub fn frames(&mut self, pc: u64, loaded: &[Loaded]) -> Vec<Frame> {
@@ -104,6 +111,7 @@ impl Symbols {
         };
         let key = (module.path.clone(), address);
         if let Some(frames) = self.frames.get(&key) {
+            self.asked.insert(key.0);
             return frames.clone();
         }
         let opened = self.open(&module.path);
@@ -135,6 +143,7 @@ impl Symbols {
     }
 
     fn open(&mut self, path: &Path) -> Option<&Module> {
+        self.asked.insert(path.to_path_buf());
         let module = self.modules.entry(path.to_path_buf());
         module.or_insert_with(|| Module::open(path)).as_ref()
     }
@@ -144,10 +153,13 @@ impl Symbols {
         Some(&self.open(path)?.debug_file)
     }
 
-    /// Paths of the files with debug information of the modules opened so far: first those that
-    /// are not the system's, so that the user's types win.
+    /// Paths of the files with debug information of the process's modules that were asked for:
+    /// first those that are not the system's, so that the user's types win.
     pub(crate) fn debug_files(&self) -> Vec<&Path> {
-        let modules = self.modules.values().flatten();
+        let modules = self
+            .asked
+            .iter()
+            .filter_map(|path| self.modules.get(path)?.as_ref());
         let mut files: Vec<&Path> = modules.map(|it| it.debug_file.as_path()).collect();
         let is_of_system = |path: &Path| ["/usr", "/lib"].iter().any(|it| path.starts_with(it));
         files.sort_by_key(|path| (is_of_system(path), *path));

@@ -43,17 +43,8 @@ pub(crate) unsafe fn init(most: u64) -> bool {
         const CREATE_NEW_TO_READ_AND_WRITE: u64 = 0o100 | 0o200 | 0o2;
         // SAFETY: the path ends with 0; the mapping is ours.
         unsafe {
-            let fd = sys::call(
-                sys::OPEN,
-                [
-                    events.pointer(),
-                    CREATE_NEW_TO_READ_AND_WRITE,
-                    0o600,
-                    0,
-                    0,
-                    0,
-                ],
-            );
+            let how = CREATE_NEW_TO_READ_AND_WRITE;
+            let fd = sys::call(sys::OPEN, [events.pointer(), how, 0o600, 0, 0, 0]);
             const EEXIST: i64 = -17;
             if fd == EEXIST {
                 continue;

@@ -201,16 +201,12 @@ unsafe fn maps() -> &'static [u8] {
     // SAFETY: `MAPS_SIZE` bytes at `place` are mapped for this alone, and no earlier answer is
     // still in use (`# Safety`). `len` of them were written, and the path ends with 0.
     unsafe {
-        let fd = sys::call(
-            sys::OPEN,
-            [c"/proc/self/maps".as_ptr() as u64, 0, 0, 0, 0, 0],
-        );
+        let name = c"/proc/self/maps".as_ptr() as u64;
+        let fd = sys::call(sys::OPEN, [name, 0, 0, 0, 0, 0]);
         if !sys::failed(fd) {
             loop {
-                let got = sys::call(
-                    sys::READ,
-                    [fd.cast_unsigned(), place + len, MAPS_SIZE - len, 0, 0, 0],
-                );
+                let words = [fd.cast_unsigned(), place + len, MAPS_SIZE - len, 0, 0, 0];
+                let got = sys::call(sys::READ, words);
                 if got <= 0 {
                     break;
                 }
@@ -416,14 +412,8 @@ pub(crate) fn block_signals() -> u64 {
     let (all, mut before) = (!signals::OURS, 0_u64);
     // SAFETY: the kernel reads one word and writes the other.
     unsafe {
-        let words = [
-            2,
-            (&raw const all) as u64,
-            (&raw mut before) as u64,
-            8,
-            0,
-            0,
-        ];
+        let [from, to] = [(&raw const all) as u64, (&raw mut before) as u64];
+        let words = [2, from, to, 8, 0, 0];
         sys::call(sys::RT_SIGPROCMASK, words);
     }
     before
@@ -431,13 +421,9 @@ pub(crate) fn block_signals() -> u64 {
 
 /// Undoes it.
 pub(crate) fn restore_signals(before: u64) {
+    let words = [2, (&raw const before) as u64, 0, 8, 0, 0];
     // SAFETY: the kernel reads the word.
-    unsafe {
-        sys::call(
-            sys::RT_SIGPROCMASK,
-            [2, (&raw const before) as u64, 0, 8, 0, 0],
-        )
-    };
+    unsafe { sys::call(sys::RT_SIGPROCMASK, words) };
 }
 
 /// Moves a descriptor to a number that programs do not choose.
@@ -474,14 +460,8 @@ pub(crate) fn ask<A>(question: &Question, answer: &mut A) -> bool {
             sys::call(sys::SOCKET, [UNIX, SEQPACKET_CLOSED_BY_EXEC, 0, 0, 0, 0]).cast_unsigned();
         let mut got = sys::call(sys::CONNECT, [fd, address.as_ptr() as u64, 110, 0, 0, 0]);
         if got == 0 {
-            let words = [
-                fd,
-                core::ptr::from_ref(question) as u64,
-                size_of::<Question>() as u64,
-                0,
-                0,
-                0,
-            ];
+            let asked = core::ptr::from_ref(question) as u64;
+            let words = [fd, asked, size_of::<Question>() as u64, 0, 0, 0];
             sys::call(sys::WRITE, words);
             got = sys::call(sys::READ, [fd, place, size, 0, 0, 0]);
         }
@@ -557,28 +537,30 @@ impl Path {
     }
 }
 
-/// Appends `/proc/self/maps` to a file, by which the tool knows modules.
-pub(crate) fn copy_maps(mut path: Path) {
+/// Appends `/proc/self/maps` to the file `maps`, by which the tool knows modules, behind a line
+/// that says of whom it is. One file costs less than one of each process.
+pub(crate) fn copy_maps(mut of: Path) {
     const CREATE_TO_APPEND: u64 = 0o100 | 0o2000 | 1;
-    path.text(b".maps");
+    of.text(b"\n");
+    let mut path = Path::in_folder();
+    path.text(b"maps");
     // SAFETY: by the lock invariant nobody else is here, or the process has one thread. The text is
     // used in this function only.
     let text = unsafe { maps() };
-    // SAFETY: the path ends with 0, and the text is readable.
-    unsafe {
-        let fd = sys::call(
-            sys::OPEN,
-            [path.pointer(), CREATE_TO_APPEND, 0o600, 0, 0, 0],
-        );
+    let parts = [of.as_bytes(), text].map(|part| [part.as_ptr() as u64, part.len() as u64]);
+    const MOST: u64 = 1 << 40;
+    // SAFETY: the path ends with 0, and both parts are readable.
+    sys::with_files_of(MOST, || unsafe {
+        let words = [path.pointer(), CREATE_TO_APPEND, 0o600, 0, 0, 0];
+        let fd = sys::call(sys::OPEN, words);
         if !sys::failed(fd) {
             let fd = fd.cast_unsigned();
-            sys::call(
-                sys::WRITE,
-                [fd, text.as_ptr() as u64, text.len() as u64, 0, 0, 0],
-            );
+            // In one call, so that no other process writes between them.
+            sys::call(sys::WRITEV, [fd, (&raw const parts) as u64, 2, 0, 0, 0]);
             sys::call(sys::CLOSE, [fd, 0, 0, 0, 0, 0]);
         }
-    }
+        fd
+    });
 }
 
 /// Says that a function of `--from` or `--to` begins with what cannot be moved.

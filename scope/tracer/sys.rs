@@ -165,13 +165,19 @@ pub(crate) fn limit_of(what: u64) -> (u64, u64) {
     (limit[0], limit[1])
 }
 
-/// Gives a file its length; false if it cannot have that. A limit of the size of files would end
-/// the process, and is raised meanwhile.
+/// Gives a file its length; false if it cannot have that.
 ///
 /// # Safety
 ///
 /// The file is ours.
 pub(crate) unsafe fn lengthen(fd: u64, len: u64) -> bool {
+    // SAFETY: the file is ours (`# Safety`).
+    with_files_of(len, || unsafe { call(FTRUNCATE, [fd, len, 0, 0, 0, 0]) })
+}
+
+/// Makes a call that needs files of so many bytes; false if it fails, or they cannot be had. A
+/// limit of the size of files would end the process, and is raised meanwhile.
+pub(crate) fn with_files_of(len: u64, how: impl FnOnce() -> i64) -> bool {
     const RLIMIT_FSIZE: u64 = 1;
     let (now, most) = limit_of(RLIMIT_FSIZE);
     if most < len {
@@ -179,18 +185,13 @@ pub(crate) unsafe fn lengthen(fd: u64, len: u64) -> bool {
     }
     let set = |limit: [u64; 2]| {
         if now < len {
+            let words = [0, RLIMIT_FSIZE, (&raw const limit) as u64, 0, 0, 0];
             // SAFETY: the kernel reads two words, and allows what is at most `most`.
-            unsafe {
-                call(
-                    PRLIMIT64,
-                    [0, RLIMIT_FSIZE, (&raw const limit) as u64, 0, 0, 0],
-                )
-            };
+            unsafe { call(PRLIMIT64, words) };
         }
     };
     set([most, most]);
-    // SAFETY: the file is ours (`# Safety`).
-    let result = unsafe { call(FTRUNCATE, [fd, len, 0, 0, 0, 0]) };
+    let result = how();
     set([now, most]);
     !failed(result)
 }

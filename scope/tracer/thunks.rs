@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::context::Context;
 use crate::wire::{ACCESSES, Access, Answer, FOR_THUNK, LONGEST, Plan, Question, THUNK};
 use crate::zones;
-use crate::{answers, sys};
+use crate::{answers, start, sys};
 
 /// An instruction.
 #[repr(C)]
@@ -26,7 +26,7 @@ pub(crate) struct Thunk {
     zero: [u8; 3],
     pub(crate) accesses: [Access; ACCESSES],
     bytes: [u8; 16],
-    /// How often it was asked for.
+    /// How often it was asked for, if that is counted.
     pub(crate) faults: u64,
 }
 
@@ -130,7 +130,8 @@ pub(crate) fn of(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thun
         // nobody else uses it, and `known` is not used beyond `ask`.
         let known = unsafe { &mut *place };
         if known.ip == ip && known.delta == delta && known.is_current(bytes) {
-            known.faults += 1;
+            // Only patches need it: the child of a `fork` would copy the page.
+            known.faults += u64::from(start::traces(start::PATCH));
             return Some(*known);
         }
         if known.ip == 0 || (known.ip == ip && known.delta == delta) || turn == TURNS - 1 {
@@ -201,7 +202,7 @@ fn ask(ip: u64, delta: i64, bytes: &[u8; 16], len: u64) -> Option<Thunk> {
     // SAFETY: all zeros are an answer.
     let mut answer: Answer = unsafe { core::mem::zeroed() };
     let is_known = answers::find(&question, &mut answer);
-    let is_answered = is_known || crate::start::ask(&question, &mut answer);
+    let is_answered = is_known || start::ask(&question, &mut answer);
     if is_answered && !is_known {
         answers::keep(&question, &answer);
     }

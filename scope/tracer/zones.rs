@@ -352,22 +352,12 @@ pub(crate) fn free(start: u64, end: u64, stays: bool) {
         let is_reserved = stays || arena::is_in(zone.start);
         // SAFETY: the program gave the memory back.
         unsafe {
-            if is_reserved {
-                sys::map(alias, zone.end - zone.start, sys::PROT_NONE, flags, -1, 0);
-            } else {
-                sys::call(sys::MUNMAP, [alias, zone.end - zone.start, 0, 0, 0, 0]);
-            }
-            if is_reserved {
-                sys::map(
-                    zone.start,
-                    zone.end - zone.start,
-                    sys::PROT_NONE,
-                    flags,
-                    -1,
-                    0,
-                );
-            } else {
-                sys::call(sys::MUNMAP, [zone.start, zone.end - zone.start, 0, 0, 0, 0]);
+            for at in [alias, zone.start] {
+                if is_reserved {
+                    sys::map(at, zone.end - zone.start, sys::PROT_NONE, flags, -1, 0);
+                } else {
+                    sys::call(sys::MUNMAP, [at, zone.end - zone.start, 0, 0, 0, 0]);
+                }
             }
         }
     });

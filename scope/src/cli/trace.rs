@@ -5,6 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
+use std::mem;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +18,7 @@ use super::{CliError, fail, launch, runtime, signals, usage};
 use crate::profile::Run;
 use crate::store::{create, is_stream};
 use crate::symbols::demangle;
-use crate::trace::names::{Names, without_parameters};
+use crate::trace::names::{Known, Names, without_parameters};
 use crate::trace::reader::{Counts, Event, Maps, Reader};
 use crate::trace::server::Server;
 use crate::trace::text::{self, Form};
@@ -197,6 +198,7 @@ pub(super) fn run(
     let kept = [&files[0]]
         .into_iter()
         .chain(others.into_iter().map(|it| it.1));
+    let mut known = Known::default();
     for (at, file) in kept.enumerate() {
         let reader = Reader::open(file)?;
         let is_std = args.output.as_deref() == Some(Path::new("-"));
@@ -205,7 +207,7 @@ pub(super) fn run(
         let counts = reader.counts;
         let maps = Maps::of(file);
         let regions = maps.rows.len();
-        let sums = write(args, file, maps, &path, out, &begun)?;
+        let sums = write(args, file, (maps, &mut known), &path, out, &begun)?;
         if let Some(function) = args.from.as_ref().filter(|_| at == 0 && counts.faults == 0) {
             writeln!(err, "ccscope: nothing was traced: was {function} called?")?;
         }
@@ -381,13 +383,13 @@ impl<'w> Sink<'w> {
 fn write(
     args: &TraceArgs,
     file: &Path,
-    maps: Maps,
+    (maps, known): (Maps, &mut Known),
     path: &Path,
     out: Option<&mut dyn Write>,
     run: &Run,
 ) -> Result<Sums, CliError> {
     let events = Reader::open(file)?;
-    let mut names = Names::new(maps, Reader::open(file)?);
+    let mut names = Names::new(maps, Reader::open(file)?, mem::take(known));
     let wanted = args
         .only
         .as_deref()
@@ -402,6 +404,7 @@ fn write(
         }
     }
     sink.finish(&names)?;
+    *known = names.known;
     Ok(sums)
 }
 
@@ -511,7 +514,7 @@ fn imported(
     super::show::not_over_itself(path, output)?;
     let file =
         File::open(path).map_err(|why| format!("{} cannot be read: {why}", path.display()))?;
-    let mut names = Names::new(Maps::default(), std::iter::empty());
+    let mut names = Names::new(Maps::default(), std::iter::empty(), Known::default());
     let out = (output == Path::new("-")).then_some(out);
     let mut sink = Sink::new(args, output, out, None)?;
     let mut sums = Sums::new();

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use object::{Object, ObjectSymbol, SymbolKind};
 
@@ -17,7 +19,7 @@ use crate::views::text::short_function;
 struct Symbol {
     start: u64,
     end: u64,
-    name: String,
+    name: Rc<str>,
     /// Of a variable that is accessed: index into [`Names::types`].
     type_id: Option<u32>,
 }
@@ -63,16 +65,25 @@ pub struct Place {
     pub type_id: Option<u32>,
 }
 
+/// What executables and libraries have told, for all processes of a run.
+#[derive(Debug, Default)]
+pub struct Known {
+    symbols: Symbols,
+    /// Functions and variables of each file, at their addresses there.
+    tables: HashMap<PathBuf, [Vec<Symbol>; 2]>,
+}
+
 /// All that has a name, at one moment of the trace.
 #[derive(Debug)]
 pub struct Names {
     maps: Maps,
     loaded: Vec<Loaded>,
-    symbols: Symbols,
+    /// For the next process.
+    pub known: Known,
     functions: Vec<Symbol>,
     variables: Vec<Symbol>,
     /// Of each instruction: its function with offset, and its line.
-    known: HashMap<u64, (String, String)>,
+    lines: HashMap<u64, (String, String)>,
     /// Chunks by their start, also freed ones that nobody has taken the place of.
     chunks: BTreeMap<u64, Chunk>,
     allocations: u64,
@@ -87,33 +98,23 @@ pub struct Names {
 }
 
 impl Names {
-    /// Reads the symbol tables of the process's modules; `events` are all of its events, which tell
-    /// who allocates, and which variables are accessed.
-    pub fn new(maps: Maps, events: impl Iterator<Item = Event>) -> Names {
+    /// Reads the symbol tables of the process's modules that are not `known`; `events` are all of
+    /// its events, which tell who allocates, and which variables are accessed.
+    pub fn new(maps: Maps, events: impl Iterator<Item = Event>, mut known: Known) -> Names {
+        known.symbols.begin_process();
         let (mut functions, mut variables) = (Vec::new(), Vec::new());
         for module in &maps.modules {
-            if let Ok(bytes) = fs::read(path_of(module))
-                && let Ok(file) = object::File::parse(&*bytes)
-            {
-                for symbol in file.symbols().chain(file.dynamic_symbols()) {
-                    let list = match symbol.kind() {
-                        SymbolKind::Text => &mut functions,
-                        SymbolKind::Data => &mut variables,
-                        _ => continue,
-                    };
-                    let start = module.bias.wrapping_add(symbol.address());
-                    if symbol.address() != 0
-                        && let Ok(name) = symbol.name()
-                    {
-                        let end = start.saturating_add(symbol.size().max(1));
-                        list.push(Symbol {
-                            start,
-                            end,
-                            name: demangle(name),
-                            type_id: None,
-                        });
+            let path = path_of(module);
+            let tables = { known.tables.entry(path) }.or_insert_with_key(|path| tables(path));
+            for (list, table) in [&mut functions, &mut variables].into_iter().zip(tables) {
+                list.extend(table.iter().map(|symbol| {
+                    Symbol {
+                        start: module.bias.wrapping_add(symbol.start),
+                        end: (module.bias.wrapping_add(symbol.start))
+                            .saturating_add(symbol.end - symbol.start),
+                        ..symbol.clone()
                     }
-                }
+                }));
             }
         }
         for list in [&mut functions, &mut variables] {
@@ -125,10 +126,10 @@ impl Names {
         let mut names = Names {
             maps,
             loaded,
-            symbols: Symbols::default(),
+            known,
             functions,
             variables,
-            known: HashMap::new(),
+            lines: HashMap::new(),
             chunks: BTreeMap::new(),
             allocations: 0,
             sites: Vec::new(),
@@ -162,7 +163,7 @@ impl Names {
             }
             let mut stack = Vec::new();
             for &pc in &key {
-                for frame in self.symbols.frames(pc, &self.loaded) {
+                for frame in self.known.symbols.frames(pc, &self.loaded) {
                     stack.push(u32::try_from(frames.len()).expect("there are fewer frames"));
                     frames.push(frame);
                 }
@@ -170,7 +171,12 @@ impl Names {
             // The return address of the user's frame says where the call is.
             let own = place(&stack, &frames).map_or(0, |it| it as usize);
             let pc = { key.iter() }
-                .find(|&&pc| self.symbols.frames(pc, &self.loaded).contains(&frames[own]))
+                .find(|&&pc| {
+                    self.known
+                        .symbols
+                        .frames(pc, &self.loaded)
+                        .contains(&frames[own])
+                })
                 .copied()
                 .unwrap_or(event.ip);
             let line = line_of(&frames[own]);
@@ -187,12 +193,12 @@ impl Names {
         let places: Vec<Option<u32>> = stacks.iter().map(|it| place(it, &frames)).collect();
         types.learn(
             places.iter().flatten().map(|&it| &frames[it as usize]),
-            &self.symbols,
+            &self.known.symbols,
         );
         for ((site, stack), place) in self.sites.iter_mut().zip(&stacks).zip(places) {
             site.type_id = types.of_stack(stack, place, &frames);
         }
-        types.complete(&self.symbols);
+        types.complete(&self.known.symbols);
         self.find_types(&accessed, &mut types);
         self.types = types.list;
         self.tails = types.tails;
@@ -210,7 +216,7 @@ impl Names {
                 .collect();
             let wanted: HashSet<u64> = of_module.keys().copied().collect();
             if !wanted.is_empty()
-                && let Some(path) = self.symbols.debug_file(&path_of(module))
+                && let Some(path) = self.known.symbols.debug_file(&path_of(module))
             {
                 for (address, type_id) in types.of_variables(path, &wanted) {
                     self.variables[of_module[&address]].type_id = Some(type_id);
@@ -270,14 +276,14 @@ impl Names {
     /// The function of an instruction with the offset in it, and its `file:line`.
     pub fn instruction(&mut self, ip: u64) -> &(String, String) {
         let Names {
-            known,
+            lines,
             functions,
             maps,
-            symbols,
+            known,
             loaded,
             ..
         } = self;
-        known.entry(ip).or_insert_with(|| {
+        lines.entry(ip).or_insert_with(|| {
             let name = match symbol_at(functions, ip) {
                 Some(at) => {
                     let symbol = &functions[at];
@@ -299,7 +305,7 @@ impl Names {
                 },
             };
             // The lines are of calls, which are looked for before the address.
-            let frames = symbols.frames(ip.wrapping_add(1), loaded);
+            let frames = known.symbols.frames(ip.wrapping_add(1), loaded);
             (name, frames.first().map(line_of).unwrap_or_default())
         })
     }
@@ -328,7 +334,7 @@ impl Names {
             let symbol = &self.variables[at];
             return Place {
                 type_id: symbol.type_id,
-                ..place(symbol.name.clone(), symbol.start)
+                ..place(symbol.name.to_string(), symbol.start)
             };
         }
         match self.maps.row(address) {
@@ -409,6 +415,34 @@ fn prefix(kind: u8) -> Option<&'static str> {
         wire::MREMAP => "mremap",
         _ => return None,
     })
+}
+
+/// The functions and variables of a file.
+fn tables(path: &Path) -> [Vec<Symbol>; 2] {
+    let mut tables = [Vec::new(), Vec::new()];
+    if let Ok(bytes) = fs::read(path)
+        && let Ok(file) = object::File::parse(&*bytes)
+    {
+        for symbol in file.symbols().chain(file.dynamic_symbols()) {
+            let list = match symbol.kind() {
+                SymbolKind::Text => &mut tables[0],
+                SymbolKind::Data => &mut tables[1],
+                _ => continue,
+            };
+            let start = symbol.address();
+            if start != 0
+                && let Ok(name) = symbol.name()
+            {
+                list.push(Symbol {
+                    start,
+                    end: start.saturating_add(symbol.size().max(1)),
+                    name: demangle(name).into(),
+                    type_id: None,
+                });
+            }
+        }
+    }
+    tables
 }
 
 /// The index of the symbol that an address is in.
@@ -497,7 +531,7 @@ mod tests {
             event(wire::MMAP, 0x8000, 4096, 0),
             event(wire::MUNMAP, 0x8000, 4096, 0),
         ];
-        let mut names = Names::new(Maps::default(), events.iter().cloned());
+        let mut names = Names::new(Maps::default(), events.iter().cloned(), Known::default());
         for event in &events {
             names.note(event);
         }
@@ -519,25 +553,25 @@ mod tests {
     #[test]
     fn own_functions_and_variables_have_names() {
         let own = std::env::current_exe().unwrap();
-        let mut maps = Maps::default();
-        let start = 0x5000_0000;
-        let (code, own) = (start + 0x1000, own.display());
-        let text = format!(
-            "{start:x}-{code:x} r--p 00000000 08:01 5 {own}\n\
-             {code:x}-{:x} r-xp 00001000 08:01 5 {own}\n",
-            code + 0x1000
-        );
         let file = tempfile::TempDir::new().unwrap();
-        let events = file.path().join("7.0.events");
-        fs::write(file.path().join("7.0.maps"), text).unwrap();
-        maps.clone_from(&Maps::of(&events));
-        let mut names = Names::new(maps, std::iter::empty());
-        let main = names
-            .functions
-            .iter()
-            .find(|it| it.name == "main")
-            .unwrap()
-            .start;
-        assert_eq!(names.function(main + 3), "main+3");
+        // Where the same file lies elsewhere, it is not read again.
+        let (mut known, mut text) = (Known::default(), String::new());
+        for (process, start) in [(7, 0x5000_0000_u64), (8, 0x6000_0000)] {
+            let (code, own) = (start + 0x1000, own.display());
+            text += &format!(
+                "/x/{process}.0\n{start:x}-{code:x} r--p 00000000 08:01 5 {own}\n\
+                 {code:x}-{:x} r-xp 00001000 08:01 5 {own}\n",
+                code + 0x1000
+            );
+            fs::write(file.path().join("maps"), &text).unwrap();
+            let maps = Maps::of(&file.path().join(format!("{process}.0.events")));
+            let mut names = Names::new(maps, std::iter::empty(), known);
+            let mut own = names.functions.iter();
+            let main = own.find(|it| &*it.name == "main").unwrap().start;
+            assert!(main > start);
+            assert_eq!(names.function(main + 3), "main+3");
+            known = names.known;
+        }
+        assert_eq!(known.tables.len(), 1);
     }
 }

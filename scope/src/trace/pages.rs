@@ -191,6 +191,7 @@ fn outside(ranges: &BTreeMap<u64, u64>, mappings: &[Mapping]) -> Vec<(u64, u64)>
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Known;
     use super::super::reader::Maps;
     use super::*;
 
@@ -224,7 +225,7 @@ mod tests {
             ],
             modules: Vec::new(),
         };
-        let names = Names::new(maps, std::iter::empty());
+        let names = Names::new(maps, std::iter::empty(), Known::default());
         let mut pages = Pages::new(640);
         let copy = Event {
             from: 0x9010,

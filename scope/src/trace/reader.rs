@@ -226,21 +226,25 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Reads the file beside a file of events. What cannot be read is left out: names get poorer.
+    /// Reads the file `maps` beside a file of events. What cannot be read is left out: names get
+    /// poorer.
     #[must_use]
     pub fn of(events: &Path) -> Maps {
-        let pid = events
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let process = pid.split('.').next().unwrap_or_default();
-        let read = |name: &str| {
-            let bytes = fs::read(events.with_file_name(format!("{name}.maps")));
-            String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
-        };
+        let turn = events.file_stem().unwrap_or_default().to_string_lossy();
+        let process = turn.split('.').next().unwrap_or_default();
+        let bytes = fs::read(events.with_file_name("maps")).unwrap_or_default();
         // The first is of the start; the other has libraries that came later.
-        let (first, later) = (read(&pid), read(process));
+        let (mut first, mut later, mut owner) = (String::new(), String::new(), "");
+        let text = String::from_utf8_lossy(&bytes);
+        for line in text.split_inclusive('\n') {
+            if line.starts_with('/') {
+                owner = line.trim_end().rsplit('/').next().unwrap_or_default();
+            } else if owner == turn {
+                first.push_str(line);
+            } else if owner == process {
+                later.push_str(line);
+            }
+        }
         let mut maps = Maps::default();
         for line in first.lines().chain(of_program(&first, &later)) {
             maps.line(line);
@@ -465,8 +469,8 @@ mod tests {
             a000-b000 rw-s 00001000 00:01 7 /memfd:ccscope\n";
         let other = "1000-3000 r--p 00000000 08:01 5 /other\n5000-6000 r--p 00000000 08:01 5 /x\n";
         let events = folder.path().join("7.0.events");
-        fs::write(folder.path().join("7.0.maps"), format!("{own}\n")).unwrap();
-        fs::write(folder.path().join("7.maps"), format!("{lib}{other}")).unwrap();
+        let text = format!("/x/7.0\n{own}\n/x/70.0\n{other}/x/7\n{lib}{other}");
+        fs::write(folder.path().join("maps"), text).unwrap();
         let rows = Maps::of(&events).rows;
         let names: Vec<(u64, &str)> = rows.iter().map(|it| (it.start, &*it.name)).collect();
         let expected = [

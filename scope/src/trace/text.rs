@@ -77,6 +77,7 @@ fn symbolic(event: &Event, names: &mut Names, out: &mut dyn Write) -> io::Result
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::Known;
     use super::super::reader::{Maps, Row};
     use super::*;
 
@@ -92,7 +93,7 @@ mod tests {
             rows: vec![row],
             modules: Vec::new(),
         };
-        let mut names = Names::new(maps, std::iter::empty());
+        let mut names = Names::new(maps, std::iter::empty(), Known::default());
         let event = Event {
             kind: COPY,
             address: 0x1008,

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use tempfile::TempDir;
 
-use super::{both, raw};
+use super::{both, raw, run};
 use crate::programs::{compile, text};
 
 #[test]
@@ -148,6 +148,26 @@ fn panics_go_through_traced_code() {
 #[test]
 fn processes_are_made_as_without() {
     same("cc", "trace-processes.c", &["-O1", "-w", "-pthread"], 14);
+}
+
+#[test]
+fn children_of_a_shell_are_named_as_one_alone() {
+    // The tool reads each file once for all processes.
+    let folder = TempDir::new().unwrap();
+    let script = "i=0; while [ $i -lt 4 ]; do (true); /bin/true; i=$((i+1)); done";
+    run(folder.path(), &["sh", "-c", script]);
+    let mut of_forks = Vec::new();
+    for entry in folder.path().read_dir().unwrap() {
+        let trace = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let start = trace.split_once(':').unwrap().1.lines().next().unwrap();
+        if start.contains("fork") {
+            of_forks.push(trace);
+        }
+    }
+    assert_eq!(of_forks.len(), 4);
+    // Up to their own numbers all are at the same addresses, and do the same.
+    assert!(of_forks[0].lines().count() > 100);
+    assert!(of_forks.iter().all(|it| *it == of_forks[0]));
 }
 
 #[test]
