@@ -31,6 +31,22 @@ const TRACER_NAME: &str = "libccscope_tracer.so";
 /// What glibc calls the machine; up to 2.36, some by what they can do.
 const PLATFORMS: [&str; 3] = ["x86_64", "haswell", "xeon_phi"];
 
+/// What the loader of glibc for 32 bits calls the machine.
+const PLATFORM_32: &str = "i686";
+/// An empty library of 32 bits, so that this loader finds one and says nothing.
+#[rustfmt::skip]
+const LIBRARY_32: [u32; 58] = [
+    // Header: a shared library for the 80386, with three segments.
+    0x464c_457f, 0x0001_0101, 0, 0, 0x0003_0003, 1, 0, 52, 0, 0, 0x0020_0034, 0x0028_0003, 0,
+    // All of this; the dynamic section; a stack without code.
+    1, 0, 0, 0, 232, 232, 6, 4096, 2, 148, 148, 148, 48, 48, 6, 4,
+    0x6474_e551, 0, 0, 0, 0, 0, 6, 16,
+    // Places of the hash table, names and symbols; sizes of names and of a symbol.
+    4, 196, 5, 228, 6, 212, 10, 1, 11, 16, 0, 0,
+    // The hash table, a symbol and its name.
+    1, 1, 0, 0, 0, 0, 0, 0, 0,
+];
+
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
     let absolute = |name| {
@@ -60,10 +76,16 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
             "{path} has a character that LD_PRELOAD cannot hold: set XDG_CACHE_HOME"
         ));
     }
+    let of_32_bits: Vec<u8> = { LIBRARY_32.iter() }
+        .flat_map(|it| it.to_le_bytes())
+        .collect();
+    let folder_32 = path.with_file_name(PLATFORM_32);
     for (path, content) in [
         (&path.with_file_name(HOT_NAME), HOT),
         (&path.with_file_name(REGIONS_NAME), REGIONS),
         (&path.with_file_name(TRACER_NAME), TRACER),
+        (&folder_32.join(TRACER_NAME), &of_32_bits),
+        (&folder_32.join(NAME), &of_32_bits),
         (&path, RUNTIME),
     ] {
         let installed = own_folders(path).and_then(|()| match holds(path, content) {

@@ -418,6 +418,8 @@ fn programs_that_the_library_cannot_be_in_run_as_without() {
         ("gcc", &["-fsanitize=leak"], "it has a sanitizer"),
         ("clang", &["-fsanitize=address"], "it has a sanitizer"),
         ("clang", &["-fsanitize=memory"], "it has a sanitizer"),
+        ("clang", &["-fsanitize=thread"], "it has a sanitizer"),
+        ("gcc", &["-m32"], "it is not for x86-64"),
     ] {
         let program = folder.path().join("program");
         let mut compile = command(compiler);
@@ -458,6 +460,45 @@ fn programs_that_the_library_cannot_be_in_run_as_without() {
                 "runs as without the tool"
             };
             assert!(err.contains(line) && err.contains(program), "{what}");
+        }
+    }
+}
+
+#[test]
+fn programs_with_rights_of_their_own_keep_them() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return skipped("only root makes a program setuid");
+    }
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    for name in ["tool", "home"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    std::os::unix::fs::chown(at("home"), Some(NOBODY), Some(NOBODY)).unwrap();
+    let tool = at("tool/ccscope");
+    fs::copy(CCSCOPE, &tool).unwrap();
+    let program = compile(folder.path(), &["cc"], "setuid.c", &["-O1"]);
+    for path in [folder.path(), &at("tool"), &tool] {
+        mode(path, 0o755).unwrap();
+    }
+    mode(&program, 0o4755).unwrap();
+    let program = program.to_str().unwrap();
+    let script = format!("{program}; exit $?");
+    for how in ["run", "trace"] {
+        for words in [&[program][..], &["sh", "-c", &script]] {
+            let mut command = command(tool.to_str().unwrap());
+            command.args([how, "-q", "-o", "main.ccscope"]).args(words);
+            command.current_dir(at("home")).uid(NOBODY).gid(NOBODY);
+            let output = command.env("XDG_CACHE_HOME", at("home")).output().unwrap();
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let end = (out.as_str(), output.status.code());
+            assert_eq!(end, ("65534 0\n", Some(3)), "{how} {words:?}: {err}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+            assert!(err.contains(program) && err.contains("setuid"), "{err}");
         }
     }
 }
