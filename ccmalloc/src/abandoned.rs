@@ -78,6 +78,12 @@ impl Holder {
         false
     }
 
+    /// Whether somebody has it for longer than one operation.
+    #[inline]
+    pub(crate) fn is_owned(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == OWNED
+    }
+
     fn leave(&self) {
         self.0.store(FREE, Ordering::Release);
     }

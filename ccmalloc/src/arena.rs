@@ -141,15 +141,15 @@ impl Arena {
         unsafe { self.bins.get_unchecked(class.index()) }
     }
 
-    /// The bin of a slab's class.
+    /// The bin at this distance from the arena.
     ///
     /// # Safety
-    /// - `tag` is that of a slab of this arena.
+    /// - It comes from [`Tag::fast_slab`], of the tag of a slot of this arena.
     #[inline]
-    pub(crate) unsafe fn bin_of(&self, tag: Tag) -> &Bin {
+    pub(crate) unsafe fn bin_at(&self, distance: usize) -> &Bin {
         let bin: *const Bin = (&raw const *self).cast();
         // SAFETY: a slab's tag is the address of a bin of its arena plus a kind.
-        unsafe { &*bin.with_addr(tag.bin_address()) }
+        unsafe { &*bin.byte_add(distance) }
     }
 
     /// Takes a free object of `class` that is at hand, or null if none is: a dozen instructions,
@@ -180,11 +180,12 @@ impl Arena {
         // SAFETY: a slab's slot is not the first of its chunk, and mapped.
         let word = unsafe { map_word(address) };
         let live = word.get();
-        if live & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
+        let left = live ^ granule_bit(address);
+        // Larger if the bit was clear.
+        if left > live || !address.is_multiple_of(GRANULE_BYTES) {
             // SAFETY: the address lies in a slab of this arena, whose chunk is mapped.
             return refuse(unsafe { SlotRef::containing(address) }.slab(), address);
         }
-        let left = live & !granule_bit(address);
         word.set(left);
         // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be
         // good for a smaller type than the next.

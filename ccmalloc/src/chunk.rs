@@ -81,10 +81,14 @@ impl Tag {
         self.0 ^ (&raw const *bin).addr()
     }
 
-    /// Address of the bin of a slab's class.
+    /// For a slab of the arena at this address whose frees take the fast path: the distance of its
+    /// bin from the arena, and its kind. `None` for any other slot.
     #[inline]
-    pub(crate) fn bin_address(self) -> usize {
-        self.0 - self.kind()
+    pub(crate) fn fast_slab(self, arena: usize) -> Option<(usize, usize)> {
+        const BINS: usize = ARENA_ALIGN_BYTES - BIN_BYTES;
+        let distance = self.0 ^ arena;
+        (distance & !(BINS | kind::LISTED) == 0)
+            .then_some((distance & !kind::LISTED, distance & kind::LISTED))
     }
 
     /// What the slot is used for.

@@ -12,8 +12,8 @@ use crate::options::{self, HugeMode};
 use crate::sys;
 
 /// Objects that end this far behind the start of their mappings ask for huge pages. The
-/// second-level TLB reaches as far with small ones, and fresh huge pages can cost more: a hypervisor
-/// may have to find them first.
+/// second-level TLB reaches as far with small ones, and fresh huge pages can cost more: a
+/// hypervisor may have to find them first.
 const HUGE_FROM_BYTES: usize = 8 << 20;
 /// A huge page may have this many bytes that the object does not fill.
 const UNFILLED_BYTES_MAX: usize = 64 << 10;

@@ -2,7 +2,8 @@
 //
 // | modules | what they do |
 // |---|---|
-// | `geometry`, `list`, `primitive`, `policy`, `options`, `outcome` | units, lists, atomics, choices |
+// | `geometry`, `list`, `primitive`, `outcome` | units, lists, atomics |
+// | `policy`, `options` | what a program may choose |
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
 // | `sys`, `debug_assert`, `extents`, `huge` | the operating system, and memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |

@@ -69,13 +69,19 @@ impl core::error::Error for OptionsError<'_> {}
 /// `"decay_ms:100,huge_pages:never"`. `libccmalloc.so` calls this with the environment variable
 /// `CCMALLOC_OPTIONS` when it is loaded.
 ///
-/// | option | value | default | |
-/// |---|---|---|---|
-/// | `huge_pages` | `never`, `filled`, `always` | `filled` | Whether to ask the OS for huge pages: not at all; where objects fill them, but not for memory that is requested as zeros; for all memory. |
-/// | `decay_ms` | milliseconds | 500 | How long unused memory is kept before it goes back to the OS. |
-/// | `background_thread` | `true`, `false` | `false` | Whether a thread of the allocator's own gives unused memory back in time, also if all threads of the program are idle. The child of a `fork` has none. |
-/// | `errors` | `abort`, `warn` | `abort` | What a free of a pointer that is no live object's does, after one line on stderr: end the process, or nothing. With `warn`, what is found too late for that still ends it. |
-/// | `kept_bytes` | bytes, or with `K`, `M`, `G` | what the process uses, within 16 MiB and 128 MiB | How much unused memory is kept at most. |
+/// - `huge_pages`: `never`, `filled` (the default) or `always`. Whether to ask the OS for huge
+///   pages: not at all; where objects fill them, but not for memory that is requested as zeros; for
+///   all.
+/// - `decay_ms`: milliseconds, 500 by default. How long unused memory is kept before it goes back
+///   to the OS, when a thread next takes or frees memory.
+/// - `kept_bytes`: bytes, or with `K`, `M`, `G`. How much unused memory is kept at most; by default
+///   as much as the process uses, within 16 MiB and 128 MiB.
+/// - `background_thread`: `true` or `false` (the default). Whether a thread of the allocator's own
+///   gives unused memory back in time, also if all threads of the program are idle. The child of a
+///   `fork` has none.
+/// - `errors`: `abort` (the default) or `warn`. What a free of a pointer that is no live object's
+///   does, after one line on stderr: end the process, or nothing. With `warn`, what is found too
+///   late to be left out still ends it.
 ///
 /// # Errors
 /// The first part that is no option; the others are set.

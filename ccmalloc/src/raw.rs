@@ -26,7 +26,7 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
-use crate::arena::{Own, check_live};
+use crate::arena::{Arena, Own, check_live, check_start};
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
@@ -35,6 +35,7 @@ use crate::large;
 use crate::pages::others_run;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
+use crate::remote::free_remote;
 use crate::size_class::SMALL_BYTES_MAX;
 pub use crate::size_class::natural_align;
 use crate::sys;
@@ -96,20 +97,43 @@ pub unsafe fn deallocate(object: *mut u8) {
         // SAFETY: a chunk of the calling thread's arena (no chunk is NO_ARENA's), which no other
         // code unmaps.
         let slot = unsafe { SlotRef::containing(address) };
-        let tag = slot.slab().tag();
-        if tag.kind() <= kind::LISTED && tag != Tag::FREE {
-            // SAFETY: the slot's tag is this arena's, and says ACTIVE or LISTED.
-            let bin = unsafe { arena.bin_of(tag) };
-            // SAFETY: this thread's arena, and as above.
-            unsafe { arena.push(bin, address, tag.kind()) };
-            return;
+        if let Some((bin, kind)) = slot.slab().tag().fast_slab((&raw const *arena).addr()) {
+            // SAFETY: of the tag of a slot of this arena.
+            let bin = unsafe { arena.bin_at(bin) };
+            // SAFETY: this thread's arena, whose slab of this bin is of this kind.
+            return unsafe { arena.push(bin, address, kind) };
         }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { deallocate_other(object) };
+}
+
+/// Frees of all but objects in slabs of the thread's own with room.
+///
+/// # Safety
+/// - As for [`deallocate`].
+#[inline(never)]
+unsafe fn deallocate_other(object: *mut u8) {
+    let address = object.addr();
+    let Owner::Arena(owner) = registry::owner(address) else {
+        // SAFETY: the caller's promise.
+        return unsafe { deallocate_slow(object) };
+    };
+    // SAFETY: the registry names arenas, which live for ever.
+    let arena: &'static Arena = unsafe { &*owner };
+    // SAFETY: a chunk, by the registry, which stays mapped until its objects are freed.
+    let slot = unsafe { SlotRef::containing(address) };
+    let tag = slot.slab().tag();
+    if core::ptr::eq(arena, thread::fast()) {
         if tag.kind() == kind::COLOCATED {
-            // SAFETY: the slot's tag is this arena's.
+            // SAFETY: `fast` is this thread's arena; no chunk is NO_ARENA's.
             let own = unsafe { Own::new(arena) };
             // SAFETY: the slot of this address, a co-location slot of this arena by its tag.
             return unsafe { own.free_colocated(slot, address, None) };
         }
+    } else if tag.kind() <= kind::FULL && tag.owner() == owner.addr() && arena.holder.is_owned() {
+        check_start(slot.slab(), address);
+        return free_remote(slot, arena, slot_offset(address) / GRANULE_BYTES, address);
     }
     // SAFETY: the caller's promise.
     unsafe { deallocate_slow(object) };

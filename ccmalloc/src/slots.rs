@@ -114,8 +114,9 @@ impl<'a> Own<'a> {
             }
         }
         let now = sys::milliseconds();
-        self.note_freed(desc, mask, now);
+        // First: a chunk is due by its latest free slot before these.
         sweep::tick(now);
+        self.note_freed(desc, mask, now);
     }
 
     /// Enters the slots of `mask` as free since `now`.

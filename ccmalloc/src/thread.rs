@@ -406,6 +406,8 @@ pub(crate) unsafe fn dealloc_small(
         None => abandoned::borrow(arena),
     };
     let own = mine.or(borrowed.as_ref().map(Borrowed::own));
+    // Again: another borrower may have changed the kind until then.
+    let tag = slot.slab().tag();
     match tag.kind() {
         kind::COLOCATED => {
             let bytes = asked.map(|layout| layout.size());

@@ -12,7 +12,7 @@
  *
  * All functions may be called from any thread, and no object belongs to a thread: what one allocates another may free. None of them may be
  * called from a signal handler, like malloc. What is found not to be a live object when it is freed (freed before, a pointer into an
- * object, another allocator's) ends the process with one line on stderr and SIGABRT.
+ * object, another allocator's) ends the process with one line on stderr and SIGABRT, unless CCMALLOC_OPTIONS says otherwise.
  */
 #ifndef CCMALLOC_H
 #define CCMALLOC_H
@@ -96,6 +96,24 @@ struct ccmalloc_placement {
  * Fills in `*report`. `size` is sizeof *report: a later version of the library may know more counters than the program, or fewer (these are 0).
  * Walks over the heaps, one a thread. */
 void ccmalloc_get_placement(struct ccmalloc_placement *report, size_t size);
+
+/* Gives unused memory back to the OS, of all threads, and returns about how many bytes. malloc_trim does the same. Otherwise memory goes back
+ * once it has been unused for half a second, when a thread next takes or frees memory. */
+size_t ccmalloc_purge(void);
+
+/* Gives one line of JSON to `write`, in one call, or to stderr if it is NULL: bytes that are mapped, in use (rounded up to the 64 KiB that small
+ * objects share), free and kept, the number of heaps, and what became of the hints. Allocates nothing. mallinfo2, malloc_info and malloc_stats
+ * of glibc tell of this library's heap as well. */
+void ccmalloc_stats_print(void (*write)(void *opaque, const char *text), void *opaque);
+
+/* The environment variable CCMALLOC_OPTIONS holds `name:value` pairs, separated by commas:
+ *   huge_pages:never|filled|always  which memory asks for huge pages (filled: what objects fill; not what calloc returns)
+ *   decay_ms:N                      how long unused memory is kept, in milliseconds (500)
+ *   kept_bytes:N[K|M|G]             how much of it is kept at most (what the process uses, within 16M and 128M)
+ *   background_thread:true|false    whether a thread gives unused memory back in time if all others are idle (false)
+ *   report:FILE                     append the line of ccmalloc_stats_print to FILE when the process ends
+ *   errors:abort|warn               what a wrong free does after its line on stderr (abort)
+ * What is none of these is named on stderr. Programs that were started with more rights than their user has ignore it. */
 
 /* Lays the nodes of a tree, or of a list, out again, so that nodes that are used one after the other share cache blocks and pages; for structures that
  * are built first and searched often after that. The interface is that of T. Chilimbi, "Cache-Conscious Data Structures" (1999), figure 4-1:

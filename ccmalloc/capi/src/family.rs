@@ -13,8 +13,10 @@
 //! | `free` | keeps `errno` |
 //!
 //! `mallopt` stays the C library's, and changes nothing here; `statistics` has `malloc_trim`,
-//! `mallinfo2` and the like. Some old programs call glibc's own names, with two underscores, to bypass
-//! an interposed `malloc`. These lead here as well: one allocator must allocate and free.
+//! `mallinfo2` and the like.
+//!
+//! Some old programs call glibc's own names, with two underscores, to bypass an interposed
+//! `malloc`. These lead here as well: one allocator must allocate and free.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;

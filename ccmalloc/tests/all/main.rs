@@ -9,6 +9,7 @@ mod idle;
 mod invalid_frees;
 mod misuse;
 mod operation;
+mod options;
 mod placement;
 mod process;
 mod program;
