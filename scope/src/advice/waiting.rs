@@ -93,7 +93,7 @@ pub fn waits(profile: &Profile, machine: &Machine) -> Option<Waits> {
     structures.retain(|it| it.share > 0.0);
     structures.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.sites.cmp(&b.sites)));
     Some(Waits {
-        share: probable.values().sum::<f64>().min(1.0),
+        share: (0.0 + probable.values().sum::<f64>()).min(1.0),
         is_typical,
         structures,
     })

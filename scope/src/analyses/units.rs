@@ -88,7 +88,8 @@ pub(crate) fn seconds(number: f64) -> String {
 
 /// `42 %`; of less than one, two digits: `0.25 %`.
 pub(crate) fn percent(part: f64) -> String {
-    match part * 100.0 {
+    // The sum of no numbers is -0.
+    match part * 100.0 + 0.0 {
         percent if percent > 0.0 && percent < 0.95 => format!("{percent:.2} %"),
         percent => format!("{percent:.0} %"),
     }
@@ -106,6 +107,7 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_and_a_prefix() {
+        assert_eq!([-0.0, 0.004, 0.5].map(percent), ["0 %", "0.40 %", "50 %"]);
         let cases: [(u64, &str); 7] = [
             (0, "0 B"),
             (999, "999 B"),
