@@ -131,7 +131,8 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
             // Two threads that are here at once may both seem to be the first.
             if first.load(Ordering::Relaxed) == 0 {
                 first.store(now, Ordering::Relaxed);
-            } else if before != WATCHED && before & !GUEST != (*local).thread {
+            } else if !(own && before == WATCHED) && before & !GUEST != (*local).thread {
+                // Watched, and not shared yet, are those that their own thread accessed last.
                 set_flag(entry, flags::SHARED);
             }
             if !own {

@@ -1,6 +1,7 @@
 //! The books and the access path, on chunks at addresses that need no memory: the runtime never
 //! reads what lies in a chunk, but for loads of eight bytes in windows.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
 use super::arena::{BASE, at, chunk, header, node, site};
@@ -11,7 +12,7 @@ use super::sums::Allocation;
 use super::unwind::Kept;
 use super::{maps, shadow, start};
 use crate::format::accesses::Coder;
-use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, flags, layout};
+use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, WATCHED, flags, layout};
 
 /// One capture for the process: tests that use it take turns.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());
@@ -512,6 +513,23 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     free(HEAP, 64);
     // SAFETY: as above.
     assert_eq!(unsafe { (*site(2)).reads }, 40_000);
+}
+
+/// Another thread has stored to another chunk in the line.
+#[test]
+fn a_watched_chunk_is_shared_from_its_first_guest_on() {
+    let _turn = begin();
+    allocate(HEAP, 16, &[1]);
+    access::<true>(HEAP, 8);
+    let entry = chunk(shadow::find(HEAP));
+    // SAFETY: the entry is the chunk's, which lives to the end.
+    unsafe { super::hot::toucher(entry) }.store(WATCHED, Ordering::Relaxed);
+    access::<false>(HEAP, 8);
+    assert_eq!(of(HEAP).flags & flags::SHARED, 0);
+    std::thread::spawn(|| access::<true>(HEAP, 8))
+        .join()
+        .unwrap();
+    assert_eq!(of(HEAP).flags & flags::SHARED, flags::SHARED);
 }
 
 #[test]
