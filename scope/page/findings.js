@@ -27,6 +27,7 @@ const KINDS = {
   moved: ["Moved", "Realloc copies the bytes to another place."],
   capacity: ["Capacity beyond the length", "Every vector of the site has room that none uses."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
+  "large-future": ["Large future", "Each holds the memory of its largest local all its life."],
   "false-sharing": [
     "False sharing",
     "Threads write different bytes of one cache line, which travels between their cores.",

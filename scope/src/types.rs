@@ -13,6 +13,7 @@ use std::path::Path;
 use crate::profile::{Frame, Type};
 use crate::symbols::{self, Symbols};
 use layout::Layout;
+pub(crate) use layout::{AWAIT, CAPTURED};
 use names::Name;
 pub(crate) use names::shorten;
 

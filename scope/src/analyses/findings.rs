@@ -6,7 +6,7 @@
 //! | kinds | share of |
 //! |---|---|
 //! | never touched, never read, never written | the process's memory |
-//! | partly used, reserved, capacity | the process's memory |
+//! | partly used, reserved, capacity, large futures | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
@@ -114,6 +114,8 @@ pub enum Kind {
     Moved,
     /// Calls of `realloc` that change nothing.
     SameSize,
+    /// Boxes of futures of which one local or argument is most.
+    LargeFuture,
     /// Cache lines that several threads write in different places.
     FalseSharing,
     /// A data structure whose nodes the program waits for; the views add these findings.
@@ -186,6 +188,7 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
     for (index, site) in profile.sites.iter().enumerate() {
         let mut at_site = search.memory(site);
         at_site.extend(search.time(site));
+        at_site.extend(search.large_future(site));
         found.extend(
             at_site
                 .into_iter()
@@ -350,6 +353,10 @@ impl Search<'_> {
             amount,
             share: (events / self.time).min(1.0),
         };
+        let of_calls = |kind, calls: u64, sentence| {
+            let events = calls as f64 * CALL_EVENTS;
+            of_time(kind, Amount::Allocations(calls), events, sentence)
+        };
         let mut found = Vec::new();
         let is_short = |events: f64| events < self.options.min_calls as f64 * CALL_EVENTS;
         let copies = site.moved_bytes as f64 / COPY_BYTES;
@@ -364,39 +371,25 @@ impl Search<'_> {
                 false => "ask for the final size first",
             };
             let times = count(site.longest_chain);
-            let moved = if is_moved {
-                format!(", {moved}")
-            } else {
-                String::new()
+            let moved = match is_moved {
+                true => format!(", {moved}"),
+                false => String::new(),
             };
-            found.push(of_time(
-                Kind::Growth,
-                Amount::Allocations(resized),
-                growth,
-                format!(
-                    "grown {times} times{moved}: {advice}, up to {}",
-                    bytes(site.largest)
-                ),
-            ));
+            let largest = bytes(site.largest);
+            let sentence = format!("grown {times} times{moved}: {advice}, up to {largest}");
+            let amount = Amount::Allocations(resized);
+            found.push(of_time(Kind::Growth, amount, growth, sentence));
         }
         if !grows && is_moved && !is_short(copies) {
-            found.push(of_time(
-                Kind::Moved,
-                Amount::Bytes(site.moved_bytes),
-                copies,
-                format!("{moved} by `realloc`: ask for the final size first"),
-            ));
+            let sentence = format!("{moved} by `realloc`: ask for the final size first");
+            let amount = Amount::Bytes(site.moved_bytes);
+            found.push(of_time(Kind::Moved, amount, copies, sentence));
         }
         if site.same_size >= self.options.min_calls {
-            found.push(of_time(
-                Kind::SameSize,
-                Amount::Allocations(site.same_size),
-                site.same_size as f64 * CALL_EVENTS,
-                format!(
-                    "{} of `realloc` to the size that the chunk has: leave them out",
-                    plural(site.same_size, "call")
-                ),
-            ));
+            let calls = plural(site.same_size, "call");
+            let advice = "of `realloc` to the size that the chunk has: leave them out";
+            let sentence = format!("{calls} {advice}");
+            found.push(of_calls(Kind::SameSize, site.same_size, sentence));
         }
         let copies = self.copies(site);
         if let Some((sentence, events)) = copies {
@@ -405,15 +398,9 @@ impl Search<'_> {
         } else if ratio(site.temporary, site.allocations) >= MOST_CHUNKS
             && site.temporary >= self.options.min_calls
         {
-            found.push(of_time(
-                Kind::Temporary,
-                Amount::Allocations(site.temporary),
-                site.temporary as f64 * CALL_EVENTS,
-                format!(
-                    "{}: reuse one buffer",
-                    plural(site.temporary, "temporary allocation")
-                ),
-            ));
+            let chunks = plural(site.temporary, "temporary allocation");
+            let sentence = format!("{chunks}: reuse one buffer");
+            found.push(of_calls(Kind::Temporary, site.temporary, sentence));
         }
         found
     }
@@ -490,6 +477,7 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
 }
 
 mod copies;
+mod futures;
 mod unused;
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use gimli::{AttributeValue, UnitOffset};
 
 use super::names;
 use crate::profile::Field;
-use crate::symbols::debug_info::{Dwarf, Entry, Unit, borrowed, each_unit, name_of};
+use crate::symbols::debug_info::{Dwarf, Entry, Unit, borrowed, each_unit, name_of, text};
+use crate::symbols::demangle;
 use crate::symbols::generics::{last_part, normal};
 
 /// How a type lies in memory.
@@ -28,6 +29,17 @@ const WRAPPERS: [&str; 3] = [
     "alloc::collections::linked_list::Node<",
 ];
 const WRAPPED: [&str; 3] = ["value", "data", "element"];
+
+/// What names of futures begin with: `{async_fn_env#0}`.
+const FUTURE: &str = "{async_";
+/// Smaller futures within others are one field.
+const LARGE: u64 = 256;
+/// How far futures within futures are followed, and how many fields they may add.
+const MAX_FUTURES: usize = 32;
+const MAX_FIELDS: usize = 1000;
+/// After the names of a future's fields: of what it was made with, and of locals that it holds.
+pub(crate) const CAPTURED: &str = " (captured)";
+pub(crate) const AWAIT: &str = " (await at ";
 
 /// How far types are followed that have no size or name of their own.
 pub(super) const MAX_DEPTH: usize = 4;
@@ -71,6 +83,7 @@ fn find_in<'d, T>(
     (wanted, last_parts): (&HashMap<String, T>, &HashSet<&str>),
     found: &mut HashMap<String, Layout>,
 ) -> gimli::Result<()> {
+    let closures = wanted.keys().any(|name| name.contains("{closure#"));
     // Names of the entries around the current one, by their depth.
     let mut around: Vec<(isize, Cow<'d, str>)> = Vec::new();
     let mut entries = unit.entries();
@@ -113,9 +126,42 @@ fn find_in<'d, T>(
                 found.insert(whole, layout(dwarf, unit, entry.offset(), wraps)?);
             }
         }
+        let makes_closure = closures
+            && tag == dw::DW_TAG_subprogram
+            && (name.starts_with("new") || name.starts_with("pin<"))
+            && name.contains("_env#");
         around.push((entry.depth(), name));
+        if makes_closure
+            && let Some(element) = closure_of(dwarf, unit, entry)
+            && wanted.contains_key(&element)
+            && let Some(at) = first_argument(unit, entry.offset())?
+        {
+            found
+                .entry(element)
+                .or_insert(layout(dwarf, unit, at, false)?);
+        }
     }
     Ok(())
+}
+
+/// What a function boxes. Symbols name closures and futures otherwise than debug information does,
+/// which has both names of such a function.
+fn closure_of(dwarf: &Dwarf<'_>, unit: &Unit<'_>, function: &Entry<'_>) -> Option<String> {
+    let symbol = text(dwarf, unit, function, dw::DW_AT_linkage_name)?;
+    let boxed = names::of_self(&demangle(&symbol)).filter(|it| it.path == "alloc::boxed::Box")?;
+    boxed.args.into_iter().next()
+}
+
+/// The first generic argument of the function at `at`.
+fn first_argument(unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<Option<UnitOffset>> {
+    let mut entries = unit.entries_at_offset(at)?;
+    entries.next_dfs()?;
+    while let Some(entry) = entries.next_dfs()?.filter(|it| it.depth() > 0) {
+        if entry.tag() == dw::DW_TAG_template_type_parameter {
+            return Ok(type_of(unit, entry));
+        }
+    }
+    Ok(None)
 }
 
 /// The entry of the type that `entry` refers to.
@@ -143,8 +189,10 @@ pub(super) fn layout(
         Part {
             at,
             prefix: "",
+            suffix: "",
             start: 0,
             wraps,
+            depth: 0,
         },
         &mut fields,
     )?;
@@ -203,9 +251,13 @@ struct Part<'p> {
     at: UnitOffset,
     /// Comes before the names of its members.
     prefix: &'p str,
+    /// Comes after them.
+    suffix: &'p str,
     start: u64,
     /// Whether it is one of [`WRAPPERS`].
     wraps: bool,
+    /// How many types around it are followed for futures.
+    depth: usize,
 }
 
 /// Adds the members of a type, and of all its variants.
@@ -215,17 +267,14 @@ fn members(
     part: Part<'_>,
     fields: &mut Vec<Field>,
 ) -> gimli::Result<()> {
-    let Part {
-        at,
-        prefix,
-        start,
-        wraps,
-    } = part;
-    let mut entries = unit.entries_at_offset(at)?;
+    let (prefix, suffix) = (part.prefix, part.suffix);
+    let mut entries = unit.entries_at_offset(part.at)?;
     let Some(root) = entries.next_dfs()? else {
         return Ok(());
     };
     let root_depth = root.depth();
+    let root_name = borrowed(dwarf, unit, root, dw::DW_AT_name);
+    let is_future = root_name.is_some_and(|name| name.starts_with(FUTURE));
     // Depths of the innermost part with variants and of the variant.
     let mut variant = None;
     while let Some(entry) = entries.next_dfs()? {
@@ -255,35 +304,28 @@ fn members(
         let name = name_of(dwarf, unit, entry).unwrap_or_default();
         // Those of tuples are written as numbers.
         let name = name.strip_prefix("__").unwrap_or(&name);
-        let start = start.saturating_add(offset);
-        if of_variant {
-            let prefix = format!("{prefix}{name}.");
-            members(
-                dwarf,
-                unit,
-                Part {
-                    at: kind,
-                    prefix: &prefix,
-                    start,
-                    wraps: false,
-                },
-                fields,
-            )?;
+        let start = part.start.saturating_add(offset);
+        let mut inner = part;
+        (inner.at, inner.start, inner.wraps) = (kind, start, false);
+        let own_name = name_of(dwarf, unit, &unit.entry(kind)?).unwrap_or_default();
+        if of_variant && is_future {
+            let suffix = match &*own_name {
+                "Returned" | "Panicked" => continue,
+                "Unresumed" => CAPTURED.to_owned(),
+                _ => format!("{AWAIT}{})", declared_at(dwarf, unit, entry)),
+            };
+            (inner.prefix, inner.suffix) = ("", &suffix);
+            members(dwarf, unit, inner, fields)?;
             continue;
         }
-        if wraps && WRAPPED.contains(&name) {
+        if of_variant {
+            let prefix = &format!("{prefix}{name}.");
+            members(dwarf, unit, Part { prefix, ..inner }, fields)?;
+            continue;
+        }
+        if part.wraps && WRAPPED.contains(&name) {
             let before = fields.len();
-            members(
-                dwarf,
-                unit,
-                Part {
-                    at: kind,
-                    prefix,
-                    start,
-                    wraps: false,
-                },
-                fields,
-            )?;
+            members(dwarf, unit, inner, fields)?;
             if fields.len() > before {
                 continue;
             }
@@ -291,8 +333,23 @@ fn members(
         let type_name = type_name(dwarf, unit, kind, MAX_DEPTH)?;
         let size = size(unit, kind, MAX_DEPTH)?;
         let is_array = unit.entry(kind)?.tag() == dw::DW_TAG_array_type;
-        if size > 0 || is_array {
-            let name = format!("{prefix}{name}");
+        let is_followed = part.depth < MAX_FUTURES && fields.len() < MAX_FIELDS;
+        if size >= LARGE && is_followed && own_name.contains(FUTURE) {
+            let (before, prefix) = (fields.len(), format!("{prefix}{name}."));
+            (inner.prefix, inner.depth) = (&prefix, part.depth + 1);
+            members(dwarf, unit, inner, fields)?;
+            if fields.len() > before {
+                continue;
+            }
+        }
+        // What it was made with is held to the end.
+        let captured = |it: &Field| {
+            suffix.starts_with(AWAIT)
+                && it.offset == start
+                && it.name.strip_suffix(CAPTURED) == Some(name)
+        };
+        if (size > 0 || is_array) && !fields.iter().any(captured) {
+            let name = format!("{prefix}{name}{suffix}");
             fields.push(Field {
                 name,
                 type_name,
@@ -302,6 +359,21 @@ fn members(
         }
     }
     Ok(())
+}
+
+/// The last part of the file and the line of an entry.
+fn declared_at(dwarf: &Dwarf<'_>, unit: &Unit<'_>, entry: &Entry<'_>) -> String {
+    let number = |name| entry.attr_value(name).and_then(|it| it.udata_value());
+    let line = number(dw::DW_AT_decl_line).unwrap_or(0);
+    let file = || {
+        let AttributeValue::FileIndex(file) = entry.attr_value(dw::DW_AT_decl_file)? else {
+            return None;
+        };
+        let file = unit.line_program.as_ref()?.header().file(file)?;
+        let path = dwarf.attr_string(unit, file.path_name()).ok()?;
+        path.to_string_lossy().rsplit('/').next().map(str::to_owned)
+    };
+    format!("{}:{line}", file().unwrap_or_default())
 }
 
 /// What C writes before the name of a type of this kind.

@@ -5,7 +5,7 @@ use ccscope::analyses::findings::{self, Kind, findings};
 use ccscope::analyses::scores::{self, Pattern, inferences, scores};
 use tempfile::TempDir;
 
-use super::programs::{CCSCOPE, Run, cargo_run_with, compile};
+use super::programs::{CCSCOPE, Run, cargo_run, cargo_run_with, compile};
 
 fn profile(options: &[&str], which: &str) -> Profile {
     let folder = TempDir::new().unwrap();
@@ -18,6 +18,13 @@ fn profile(options: &[&str], which: &str) -> Profile {
 fn site_of(profile: &Profile, size: u64) -> usize {
     let mut sites = profile.sites.iter();
     sites.position(|site| site.largest == size).unwrap()
+}
+
+/// Sites and sentences of the findings of this kind.
+fn told(profile: &Profile, kind: Kind) -> Vec<(usize, String)> {
+    let found = findings(profile, &findings::Options::default()).into_iter();
+    let found = found.filter(|it| it.kind == kind);
+    found.map(|it| (it.site, it.sentence)).collect()
 }
 
 #[test]
@@ -37,13 +44,11 @@ fn patterns_of_figure_3_are_recognised() {
 #[test]
 fn words_of_two_threads_in_a_block_are_false_sharing() {
     let profile = profile(&[], "sharing");
-    let found = findings(&profile, &findings::Options::default());
-    let shared = found.iter().filter(|it| it.kind == Kind::FalseSharing);
-    let shared: Vec<_> = shared.map(|it| (it.site, it.sentence.as_str())).collect();
-    let [(site, sentence)] = shared[..] else {
+    let shared = told(&profile, Kind::FalseSharing);
+    let [(site, sentence)] = &shared[..] else {
         panic!("{shared:?}")
     };
-    assert_eq!(site, site_of(&profile, 64));
+    assert_eq!(*site, site_of(&profile, 64));
     let (start, end) = (
         "2 threads write one cache line in turn, some ",
         " (bytes 0 and 8)",
@@ -59,21 +64,15 @@ fn words_of_two_threads_in_a_block_are_false_sharing() {
 
 #[test]
 fn objects_of_two_threads_in_a_line_are_false_sharing() {
-    let shared = |which| {
-        let profile = profile(&[], which);
-        let found = findings(&profile, &findings::Options::default());
-        let shared = found.into_iter().filter(|it| it.kind == Kind::FalseSharing);
-        (shared.collect::<Vec<_>>(), profile)
+    let run = profile(&[], "objects");
+    let shared = told(&run, Kind::FalseSharing);
+    let [first, second] = [16, 20].map(|size| site_of(&run, size));
+    let [(site, sentence)] = &shared[..] else {
+        panic!("{shared:?}")
     };
-    let (found, profile) = shared("objects");
-    let [first, second] = [16, 20].map(|size| site_of(&profile, size));
-    let [finding] = &found[..] else {
-        panic!("{found:?}")
-    };
-    assert_eq!(finding.site, first.min(second));
+    assert_eq!(*site, first.min(second));
     let other = first.max(second);
     let of_other = format!("(byte 8, and byte 8 of #{other} at analyses.c:");
-    let sentence = &finding.sentence;
     let start = "2 threads write one cache line in turn, some ";
     assert!(
         sentence.starts_with(start) && sentence.contains(&of_other),
@@ -81,12 +80,36 @@ fn objects_of_two_threads_in_a_line_are_false_sharing() {
     );
     // No thread has accessed the other's.
     for site in [first, second] {
-        assert_eq!(profile.sites[site].shared_chunks, 0);
+        assert_eq!(run.sites[site].shared_chunks, 0);
     }
     // Both write in 6000 rounds, so that there is a turn at least in each; one in 8 is counted.
-    let turns = profile.lines.iter().map(|line| line.turns * 8).sum::<u64>();
+    let turns = run.lines.iter().map(|line| line.turns * 8).sum::<u64>();
     assert!((4000..=1_300_000).contains(&turns), "{turns}");
-    assert_eq!(shared("objects-apart").0, []);
+    let apart = profile(&[], "objects-apart");
+    assert_eq!(told(&apart, Kind::FalseSharing), []);
+}
+
+#[test]
+fn a_large_future_is_told_by_its_largest_local() {
+    let source = include_str!("../programs/futures.rs");
+    let line_of = |word: &str| source.lines().position(|it| it.ends_with(word)).unwrap() + 1;
+    let found = told(&cargo_run("futures").profile, Kind::LargeFuture);
+    let of = |local: &str, line| {
+        format!("{local}, held at the await of futures.rs:{line}: drop it before, or box it, up to")
+    };
+    let expected = [
+        of("3,000 of them `table: [u8; 3000]`", line_of("// table")),
+        of(
+            "16,384 of them `scratch: [u8; 16384]`",
+            line_of("// scratch"),
+        ),
+        "12,000 of them `numbers: [u64; 1500]`, an argument: pass it in a box, up to".to_owned(),
+    ];
+    assert_eq!(found.len(), expected.len(), "{found:#?}");
+    for part in expected {
+        let is_it = |(_, sentence): &(usize, String)| sentence.contains(&part);
+        assert!(found.iter().any(is_it), "{part} {found:#?}");
+    }
 }
 
 #[test]

@@ -15,12 +15,12 @@ fn usable(len: u64) -> u64 {
 }
 
 impl Search<'_> {
-    fn type_of(&self, site: &Site) -> Option<&Type> {
+    pub(super) fn type_of(&self, site: &Site) -> Option<&Type> {
         self.profile.types.get(usize::try_from(site.type_id?).ok()?)
     }
 
     /// What the site would save at the peak if chunks had `len` bytes.
-    fn saved(site: &Site, len: u64) -> u64 {
+    pub(super) fn saved(site: &Site, len: u64) -> u64 {
         let left = site.at_peak_chunks.saturating_mul(usable(len));
         site.at_peak_usable.saturating_sub(left)
     }
@@ -58,12 +58,9 @@ impl Search<'_> {
                 return None;
             }
             let saved = Self::saved(site, filled.saturating_mul(element));
-            let sentence = format!(
-                "{} of {} slots used: `with_capacity({filled})`, {} at the peak",
-                count(filled),
-                count(slots),
-                bytes(saved)
-            );
+            let (of, at_peak) = (count(slots), bytes(saved));
+            let used = format!("{} of {of} slots used", count(filled));
+            let sentence = format!("{used}: `with_capacity({filled})`, {at_peak} at the peak");
             return self.of_peak(Kind::Capacity, saved, sentence);
         }
         if ratio(used, size) >= self.options.used_part {
@@ -76,12 +73,9 @@ impl Search<'_> {
                 false => "allocate less",
             };
             let saved = Self::saved(site, used);
-            let sentence = format!(
-                "{} of {} bytes touched: {advice}, {} at the peak",
-                count(used),
-                count(size),
-                bytes(saved)
-            );
+            let (touched, of, at_peak) = (count(used), count(size), bytes(saved));
+            let sentence =
+                format!("{touched} of {of} bytes touched: {advice}, {at_peak} at the peak");
             return self.of_peak(Kind::PartlyUsed, saved, sentence);
         }
         let part = ratio(used, size);
@@ -116,9 +110,7 @@ impl Search<'_> {
         if library_frame(&site.stack, site.place, &profile.frames).is_none() {
             return false;
         }
-        let Some(own) = outer(site) else {
-            return false;
-        };
+        let own = outer(site);
         let freed = |site: &Site| site.groups.iter().map(|it| it.last_freed).max();
         let is_used = |other: &&Site| {
             let idle = other.drag / other.chunk_bytes().max(1) as f64;
@@ -126,8 +118,6 @@ impl Search<'_> {
             other.reads > 0 && idle < life * 0.1 && freed(other) >= freed(site)
         };
         let others = profile.sites.iter().filter(|it| it.place == site.place);
-        others
-            .filter(is_used)
-            .any(|other| outer(other).is_some_and(|it| it == own))
+        own.is_some() && others.filter(is_used).any(|other| outer(other) == own)
     }
 }
