@@ -526,9 +526,8 @@ fn a_watched_chunk_is_shared_from_its_first_guest_on() {
     unsafe { super::hot::toucher(entry) }.store(WATCHED, Ordering::Relaxed);
     access::<false>(HEAP, 8);
     assert_eq!(of(HEAP).flags & flags::SHARED, 0);
-    std::thread::spawn(|| access::<true>(HEAP, 8))
-        .join()
-        .unwrap();
+    let guest = std::thread::spawn(|| access::<true>(HEAP, 8));
+    guest.join().unwrap();
     assert_eq!(of(HEAP).flags & flags::SHARED, flags::SHARED);
 }
 

@@ -3,7 +3,7 @@ program, and prints its loads.
 
     findings.py PACKAGE WORDS    the lines of findings.tsv with this package and these words
 
-Right findings must still be said, and wrong ones no longer. Open ones are wrong and still said.
+Right findings must still be said, and wrong ones no longer.
 """
 import json
 import pathlib
@@ -27,13 +27,15 @@ sites = {site["id"]: site for site in profile["sites"]}
 said = set()
 for finding in profile["findings"]:
     site = sites.get(finding["site"], {})
-    said.add((kind_of(finding["kind"]), f"{site.get('file')}:{site.get('line')}"))
+    # The program's line and that of the package which allocates for it.
+    for place in (site, site.get("library") or {}):
+        said.add((kind_of(finding["kind"]), f"{place.get('file')}:{place.get('line')}"))
 rows = (pathlib.Path(__file__).parent / "findings.tsv").read_text().splitlines()
 for row in rows:
     if row.startswith("#"):
         continue
-    name, of, kind, place, _, verdict, _ = row.split("\t")
-    if (name, of) != (package, words) or verdict == "open":
+    name, of, kind, place, _, _, verdict, _ = row.split("\t")
+    if (name, of) != (package, words):
         continue
     is_said = any(kind_of(kind) == it and where.endswith("/" + place) for it, where in said)
     if is_said != (verdict == "right"):

@@ -189,18 +189,13 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
         let mut at_site = search.memory(site);
         at_site.extend(search.time(site));
         at_site.extend(search.large_future(site));
-        found.extend(
-            at_site
-                .into_iter()
-                .filter(|it| it.weight() >= options.min_share)
-                .map(|it| Finding { site: index, ..it }),
-        );
-    }
-    found.extend(
-        false_sharing(profile)
+        let at_site = at_site
             .into_iter()
-            .filter(|it| it.share >= options.min_share),
-    );
+            .filter(|it| it.weight() >= options.min_share);
+        found.extend(at_site.map(|it| Finding { site: index, ..it }));
+    }
+    let shared = false_sharing(profile).into_iter();
+    found.extend(shared.filter(|it| it.share >= options.min_share));
     sort(&mut found);
     found
 }
@@ -224,11 +219,8 @@ struct Search<'a> {
 impl Search<'_> {
     fn new(profile: &Profile, options: Options) -> Search<'_> {
         let resident = profile.resident.iter().map(|sample| sample.bytes).max();
-        let moved: f64 = profile
-            .sites
-            .iter()
-            .map(|site| site.moved_bytes as f64)
-            .sum();
+        let moved = profile.sites.iter().map(|site| site.moved_bytes as f64);
+        let moved: f64 = moved.sum();
         let calls = profile.total.allocations as f64;
         Search {
             profile,
@@ -268,30 +260,24 @@ impl Search<'_> {
         };
         let at_peak = |part: f64| rounded(site.at_peak_usable as f64 * part.clamp(0.0, 1.0));
         let mut found = Vec::new();
-        let useless = [
+        let of_untouched = match self.is_of_sort(site) {
+            true => "`sort_unstable` needs none",
+            false => "allocate on first use",
+        };
+        let words = [
+            ("never touched", of_untouched),
+            ("written, never read", "drop it, unless the system reads it"),
             (
-                Kind::NeverTouched,
-                site.untouched_chunks,
-                "never touched",
-                match self.is_of_sort(site) {
-                    true => "`sort_unstable` needs none",
-                    false => "allocate on first use",
-                },
-            ),
-            (
-                Kind::NeverRead,
-                site.unread_chunks,
-                "written, never read",
-                "drop it, unless the system reads it",
-            ),
-            (
-                Kind::NeverWritten,
-                site.unwritten_chunks,
                 "read, never written",
                 "share it, unless the system writes it",
             ),
         ];
-        for (kind, number, what, advice) in useless {
+        let kinds = [Kind::NeverTouched, Kind::NeverRead, Kind::NeverWritten];
+        let (untouched, unread) = (site.untouched_chunks, site.unread_chunks);
+        let useless = kinds
+            .into_iter()
+            .zip([untouched, unread, site.unwritten_chunks]);
+        for ((kind, number), (what, advice)) in useless.zip(words) {
             if ratio(number, n) >= MOST_CHUNKS {
                 let unused = at_peak(ratio(number, n));
                 let (of_chunks, saved) = (of_chunks(number), bytes(unused));
@@ -365,7 +351,8 @@ impl Search<'_> {
         let moved = format!("{} moved", bytes(site.moved_bytes));
         let resized = site.reallocs.saturating_sub(site.same_size);
         let growth = resized as f64 * CALL_EVENTS + copies;
-        if grows && !is_short(growth) {
+        // std's own vectors take no capacity: those of `vars_os`.
+        if grows && !(self.is_rust && site.unseen) && !is_short(growth) {
             let advice = match self.is_rust {
                 true => "`with_capacity`",
                 false => "ask for the final size first",

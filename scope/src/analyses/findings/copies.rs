@@ -18,6 +18,7 @@ impl Search<'_> {
         let life = ratio(site.lifetime, n);
         let is_short = life <= self.profile.run.end as f64 * SHORT;
         if !self.profile.run.accesses
+            || site.unseen
             || unread < self.options.min_calls
             || ratio(unread, n) < UNREAD
             || !is_short
@@ -35,7 +36,8 @@ impl Search<'_> {
         };
         let events = unread as f64 * CALL_EVENTS + site.writes as f64;
         Some((
-            format!("{of} {things} only written: do not make the copy"),
+            // As `==` does, by `memcmp`.
+            format!("{of} {things} only written or compared: do not make the copy"),
             events,
         ))
     }

@@ -32,10 +32,8 @@ impl Search<'_> {
                 let is_used = |(reads, writes): (&u64, &u64)| *reads > 0 || *writes > 0;
                 let all = || it.reads.iter().zip(&it.writes).map(is_used);
                 let end = all().collect::<Vec<bool>>().iter().rposition(|&is| is);
-                (
-                    all().filter(|&is| is).count() as u64,
-                    end.map_or(0, |it| it as u64 + 1),
-                )
+                let used = all().filter(|&is| is).count() as u64;
+                (used, end.map_or(0, |it| it as u64 + 1))
             }
             None => {
                 let touched = ratio(site.touched_bytes, site.chunk_bytes()) * size as f64;
@@ -46,10 +44,8 @@ impl Search<'_> {
             return None;
         }
         let name = type_name(self.profile, site.type_id).unwrap_or_default();
-        let element = self
-            .type_of(site)
-            .and_then(|it| it.size)
-            .filter(|&it| it > 0);
+        let element = self.type_of(site).and_then(|it| it.size);
+        let element = element.filter(|&it| it > 0);
         if let Some(element) = element.filter(|_| site.histogram.is_some())
             && (name.starts_with("Vec<") || name.starts_with("VecDeque<"))
         {
@@ -90,10 +86,8 @@ impl Search<'_> {
 
     /// Whether chunks are scratch memory of a stable sort.
     pub(super) fn is_of_sort(&self, site: &Site) -> bool {
-        let frames = site
-            .stack
-            .iter()
-            .filter_map(|&it| self.profile.frames.get(it as usize));
+        let frame = |&it: &u32| self.profile.frames.get(it as usize);
+        let frames = site.stack.iter().filter_map(frame);
         let mut functions = frames.take(8).map(|frame| &*frame.function);
         functions.any(|it| it.contains("slice::sort") || it.contains("driftsort"))
     }
