@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::{ALLOCATOR_VARIABLE, served_by};
 use crate::olden::runner;
-use crate::programs::{LIVE_MIB, Program, SPECIAL, Scale, UNHINTED};
+use crate::programs::{LIVE_MIB, PRODUCTION, Program, SPECIAL, Scale, UNHINTED};
 use crate::rounds::Rounds;
 use crate::sys::{peak_resident_bytes, warm_memory};
 use crate::timing::turns;
@@ -56,6 +56,11 @@ impl Taken {
         self.rounds(|run| run.peak_bytes as f64 / f64::from(1 << 20))
     }
 
+    /// Of the whole program, where it counts that.
+    pub fn resident_mib(&self) -> Rounds {
+        self.rounds(|run| run.object_bytes.unwrap_or(0.0) / f64::from(1 << 20))
+    }
+
     /// Resident bytes of an object, where the program counts them; else 0.
     pub fn object_bytes(&self) -> Rounds {
         self.rounds(|run| run.object_bytes.unwrap_or(0.0))
@@ -92,7 +97,9 @@ fn find(name: &str) -> Option<&'static Program> {
     let applications = crate::apps::PROGRAMS;
     #[cfg(not(feature = "apps"))]
     let applications: &[Program] = &[];
-    let mut all = UNHINTED.iter().chain(SPECIAL).chain(applications);
+    let mut all = (UNHINTED.iter().chain(SPECIAL))
+        .chain(PRODUCTION)
+        .chain(applications);
     all.find(|program| program.name == name)
 }
 

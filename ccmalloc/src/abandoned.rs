@@ -7,12 +7,12 @@
 //! mappings, and the OS has limits on both.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arena::{ALL_ARENAS, Arena, Own};
 use crate::bin::ARENA_ALIGN_BYTES;
 use crate::protocol::{Linked, TaggedStack};
-use crate::sys;
+use crate::{sweep, sys};
 
 /// How many threads have arenas of their own.
 const ARENAS_MAX: usize = 512;
@@ -20,7 +20,7 @@ const ARENAS_MAX: usize = 512;
 const SHARED: usize = 64;
 /// How many arenas one thread looks through for memory before it maps more.
 pub(crate) const RECLAIM_ARENAS_MAX: usize = 64;
-/// How long a thread waits for an arena that another has borrowed. A borrower is done in less,
+/// How long a thread waits for a shared arena. A borrower is done in less,
 /// unless it was another thread of a process that has forked: then nobody is.
 const WAIT_MILLISECONDS: usize = 300;
 
@@ -29,9 +29,6 @@ static ABANDONED: TaggedStack<Arena> = TaggedStack::new();
 
 /// Arenas that no thread ever owns; null where none was made yet.
 static SHARED_ARENAS: [AtomicPtr<Arena>; SHARED] = [const { AtomicPtr::new(null_mut()) }; SHARED];
-
-/// Threads that have arenas.
-static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 impl Linked for Arena {
     fn link(&self) -> &AtomicPtr<Self> {
@@ -100,10 +97,13 @@ impl Borrowed {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        if !self.0.is_shared.get() && !self.0.spare.get().is_null() {
-            self.0.trim_chunks();
+        let own = self.0;
+        // Not under Miri, for which a box that is being dropped holds on to its memory.
+        if !own.is_shared.get() && !own.spare.get().is_null() && cfg!(not(miri)) {
+            own.trim_chunks();
         }
-        self.0.arena().holder.leave();
+        own.arena().holder.leave();
+        sweep::tick(sys::milliseconds());
     }
 }
 
@@ -123,67 +123,81 @@ pub(crate) fn borrow(arena: &'static Arena) -> Option<Borrowed> {
 
 /// Borrows a shared arena. `None` when the OS refuses memory.
 pub(crate) fn borrow_shared() -> Option<Borrowed> {
-    for (number, place) in SHARED_ARENAS.iter().enumerate() {
+    let mut busy = None;
+    for place in &SHARED_ARENAS {
         // SAFETY: null or an arena, which lives for ever, put there below.
         match unsafe { place.load(Ordering::Acquire).as_ref() } {
             Some(arena) => match borrow(arena) {
                 Some(borrowed) => return Some(borrowed),
-                // The last one is waited for, below.
-                None if number + 1 < SHARED => {}
-                None if arena.holder.wait_and_take(BORROWED) => {
-                    // SAFETY: as in `borrow`.
-                    return Some(Borrowed(unsafe { Own::new(arena) }));
-                }
-                None => {}
+                None => busy = Some(arena),
             },
-            None => {
-                let own = Own::map()?;
-                own.is_shared.set(true);
-                own.arena().holder.0.store(BORROWED, Ordering::Relaxed);
-                let arena = (&raw const *own.arena()).cast_mut();
-                let (order, none) = (Ordering::AcqRel, null_mut());
-                if place
-                    .compare_exchange(none, arena, order, Ordering::Relaxed)
-                    .is_err()
-                {
-                    // Another thread was first: this one is left for the next thread that starts.
-                    own.is_shared.set(false);
-                    own.leave();
-                    continue;
+            None => match map_borrowed() {
+                Some(borrowed) => {
+                    let own = borrowed.own();
+                    let arena = (&raw const *own.arena()).cast_mut();
+                    own.is_shared.set(true);
+                    let (order, none) = (Ordering::AcqRel, null_mut());
+                    if (place.compare_exchange(none, arena, order, Ordering::Relaxed)).is_err() {
+                        // Another thread was first.
+                        own.is_shared.set(false);
+                    }
+                    return Some(borrowed);
                 }
-                return Some(Borrowed(own));
-            }
+                None => break,
+            },
         }
     }
-    // All are in use, or were when the process forked.
+    // All are in use, or were when the process forked, or the OS gives no more.
+    let waited = |arena: &&'static Arena| arena.holder.wait_and_take(BORROWED);
+    match busy.filter(waited) {
+        // SAFETY: it was nobody's, and is this thread's until `Borrowed` is dropped.
+        Some(arena) => Some(Borrowed(unsafe { Own::new(arena) })),
+        None => map_borrowed(),
+    }
+}
+
+/// A new arena, borrowed.
+fn map_borrowed() -> Option<Borrowed> {
     let own = Own::map()?;
     own.arena().holder.0.store(BORROWED, Ordering::Relaxed);
     Some(Borrowed(own))
+}
+
+/// How many threads of this process have arenas. The child of a `fork` has one.
+fn threads() -> &'static AtomicUsize {
+    static PROCESS: AtomicU32 = AtomicU32::new(0);
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    let process = sys::process_id();
+    if PROCESS.load(Ordering::Relaxed) != process {
+        PROCESS.store(process, Ordering::Relaxed);
+        THREADS.store(0, Ordering::Relaxed);
+    }
+    &THREADS
 }
 
 impl Own<'static> {
     /// An arena for this thread: one whose thread has ended, or a new one. `None` when the OS
     /// refuses memory, or [`ARENAS_MAX`] threads have arenas.
     pub(crate) fn acquire() -> Option<Self> {
-        if THREADS.fetch_add(1, Ordering::Relaxed) >= ARENAS_MAX {
-            THREADS.fetch_sub(1, Ordering::Relaxed);
+        if threads().load(Ordering::Relaxed) >= ARENAS_MAX {
             return None;
         }
-        while let Some(arena) = ABANDONED.pop() {
-            // An arena whose borrower is gone, after a `fork`, is lost to this process.
-            if arena.holder.wait_and_take(OWNED) {
-                // SAFETY: it was on the stack of abandoned arenas and is off it now, and it was
-                // nobody's.
-                let own = unsafe { Own::new(arena) };
-                own.collect_remote();
-                return Some(own);
+        let own = Self::abandoned().or_else(Self::map)?;
+        threads().fetch_add(1, Ordering::Relaxed);
+        Some(own)
+    }
+
+    /// An arena whose thread has ended, if there is one that nobody has borrowed.
+    fn abandoned() -> Option<Self> {
+        let mut found = None;
+        ABANDONED.visit_until(RECLAIM_ARENAS_MAX, |arena| {
+            if arena.holder.take(OWNED) {
+                // SAFETY: it was nobody's, and `visit_until` leaves it off the stack.
+                found = Some(unsafe { Own::new(arena) });
             }
-        }
-        let own = Self::map();
-        if own.is_none() {
-            THREADS.fetch_sub(1, Ordering::Relaxed);
-        }
-        own
+            found.is_some()
+        });
+        found.inspect(|own| own.collect_remote())
     }
 
     /// A new arena. `None` when the OS refuses memory.
@@ -207,7 +221,9 @@ impl Own<'static> {
         self.collect_remote();
         self.retire_slabs();
         self.trim();
-        THREADS.fetch_sub(1, Ordering::Relaxed);
+        // The child of a `fork` counts from 0, its first thread not included.
+        let fewer = |count: usize| count.checked_sub(1);
+        let _ = threads().fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
         self.leave();
     }
 
@@ -231,12 +247,13 @@ impl Own<'_> {
 
 /// Gives back to the OS what was freed in up to `count` arenas of ended threads.
 pub(crate) fn reclaim(count: usize) {
-    ABANDONED.visit(count, |arena| {
+    ABANDONED.visit_until(count, |arena| {
         if !arena.dirty.0.is_empty() && arena.holder.take(BORROWED) {
             // SAFETY: it was nobody's, and is this thread's until `Borrowed` is dropped.
             let borrowed = Borrowed(unsafe { Own::new(arena) });
             borrowed.own().collect_remote();
             borrowed.own().trim();
         }
+        false
     });
 }

@@ -263,19 +263,18 @@ pub(crate) fn map_fresh(bytes: usize, align: usize) -> Option<Chunks> {
 }
 
 /// Takes `count` chunks right behind `end`, if they are kept.
-pub(crate) fn take_kept_behind(end: *mut u8, count: usize) -> bool {
+pub(crate) fn take_kept_behind(end: *mut u8, count: usize) -> Option<Chunks> {
     if KEPT_BYTES.load(Ordering::Relaxed) < count.saturating_mul(CHUNK_BYTES) {
-        return false;
+        return None;
     }
-    let taken = KEPT.with(|extents| {
+    KEPT.with(|extents| {
         let behind =
             |extent: &&mut Extent| extent.chunks.start == end && extent.chunks.count >= count;
-        extents
-            .iter_mut()
-            .find(behind)
-            .map(|extent| extent.chunks = extent.chunks.split(count).1)
-    });
-    taken.flatten().is_some()
+        let extent = extents.iter_mut().find(behind)?;
+        let (front, rest) = extent.chunks.split(count);
+        extent.chunks = rest;
+        Some(front)
+    })?
 }
 
 /// Keeps `chunks` for later requests, or unmaps them or others.
@@ -330,7 +329,7 @@ fn insert(extents: &mut [Extent; EXTENTS], mut chunks: Chunks, now: usize) -> bo
 pub(crate) fn decay(now: usize) {
     if KEPT_BYTES.load(Ordering::Relaxed) > 0 {
         let time = options::decay_milliseconds();
-        KEPT.unmap_while(|_, freed_at| now.wrapping_sub(freed_at) > time);
+        KEPT.unmap_while(|_, freed_at| now.saturating_sub(freed_at) > time);
     }
 }
 

@@ -89,13 +89,25 @@ impl HugePages {
             // Before anything in them is touched: a small page excludes a huge one.
             return self.advise(chunks.start, chunks.bytes());
         }
-        let surplus = chunks.huge & !self.mask(chunks.count);
+        let mask = self.mask(chunks.count);
+        if mask & !chunks.huge != 0 {
+            self.advise(chunks.start, chunks.bytes());
+        }
+        let surplus = chunks.huge & !mask;
         let surplus_from = surplus.trailing_zeros() as usize;
         if surplus != 0 {
             let from = chunks.start.wrapping_add(surplus_from * CHUNK_BYTES);
             sys::advise_small(from, chunks.bytes() - surplus_from * CHUNK_BYTES);
         }
         clear_tail(chunks.start, end, chunks.bytes());
+    }
+
+    /// Undoes [`unify`](Self::unify).
+    pub(crate) fn undo(self, start: NonNull<u8>, bytes: usize) {
+        if self == Self::Front {
+            let last = bytes - CHUNK_BYTES;
+            sys::advise_small(start.as_ptr().wrapping_add(last), CHUNK_BYTES);
+        }
     }
 
     /// Makes the advice of a mapping one, so that the OS can move it as a whole.

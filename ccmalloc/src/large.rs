@@ -432,10 +432,32 @@ impl Whole {
     /// # Safety
     /// - As for [`resize`](Self::resize).
     unsafe fn grow(self, bytes: usize, end: usize) -> Option<(NonNull<u8>, HugePages)> {
+        // SAFETY: the caller's promise.
+        let grown = unsafe { self.extend(bytes) };
+        let Some(grown) = grown else {
+            self.huge.undo(self.base, self.bytes);
+            return None;
+        };
+        let huge = self.huge.grown(grown, bytes, end);
+        // Prepared or entered before, so this cannot fail.
+        self.entry.insert(grown.as_ptr().addr(), bytes, huge);
+        Some((grown, huge))
+    }
+
+    /// Makes the mapping longer, wherever it then lies; entered as it was, if it has not moved.
+    ///
+    /// # Safety
+    /// - As for [`resize`](Self::resize).
+    unsafe fn extend(self, bytes: usize) -> Option<NonNull<u8>> {
         let start = self.base.addr().get();
         let behind = self.base.as_ptr().wrapping_add(self.bytes);
         let more = bytes - self.bytes;
-        let kept = extents::take_kept_behind(behind, more / CHUNK_BYTES);
+        let taken = extents::take_kept_behind(behind, more / CHUNK_BYTES);
+        let kept = taken.is_some();
+        if let Some(taken) = taken {
+            // As those in front of them: huge pages are asked for below, where they suit.
+            HugePages::No.apply(taken, 0);
+        }
         self.huge.unify(self.base, self.bytes);
         let growth = if kept {
             sys::Growth::Grown
@@ -475,10 +497,7 @@ impl Whole {
             }
             sys::Growth::Impossible => return None,
         };
-        let huge = self.huge.grown(grown, bytes, end);
-        // Prepared or entered above, so this cannot fail.
-        self.entry.insert(grown.as_ptr().addr(), bytes, huge);
-        Some((grown, huge))
+        Some(grown)
     }
 }
 

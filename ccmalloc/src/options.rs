@@ -1,7 +1,7 @@
 //! What a program, or who runs it, may choose: [`set_options`].
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::sys;
@@ -17,7 +17,8 @@ pub(crate) enum HugeMode {
 
 static HUGE: AtomicU8 = AtomicU8::new(HugeMode::Filled as u8);
 static DECAY_MILLISECONDS: AtomicUsize = AtomicUsize::new(500);
-static BACKGROUND: AtomicBool = AtomicBool::new(false);
+/// The process that has a background thread; 0 for none.
+static BACKGROUND: AtomicU32 = AtomicU32::new(0);
 static WARN: AtomicBool = AtomicBool::new(false);
 static KEPT_BYTES_MAX: AtomicUsize = AtomicUsize::new(usize::MAX);
 
@@ -118,7 +119,7 @@ fn set_option(part: &str) -> Option<()> {
         ("decay_ms", _) => DECAY_MILLISECONDS.store(value.parse().ok()?, Ordering::Relaxed),
         ("kept_bytes", _) => KEPT_BYTES_MAX.store(bytes_of(value)?, Ordering::Relaxed),
         ("background_thread", "true") => return background_thread(),
-        ("background_thread", "false") => BACKGROUND.store(false, Ordering::Relaxed),
+        ("background_thread", "false") => BACKGROUND.store(0, Ordering::Relaxed),
         ("errors", "abort" | "warn") => WARN.store(value == "warn", Ordering::Relaxed),
         _ => return None,
     }
@@ -127,14 +128,15 @@ fn set_option(part: &str) -> Option<()> {
 
 /// Starts the background thread, unless there is one; `None` if the OS refuses.
 fn background_thread() -> Option<()> {
-    if BACKGROUND.swap(true, Ordering::Relaxed) {
+    let process = sys::process_id();
+    if BACKGROUND.swap(process, Ordering::Relaxed) == process {
         return Some(());
     }
     let thread = std::thread::Builder::new().name("ccmalloc".to_owned());
     // Signals of the program are for its own threads.
     let started = sys::with_signals_blocked(|| {
         thread.stack_size(64 << 10).spawn(|| {
-            while BACKGROUND.load(Ordering::Relaxed) {
+            while BACKGROUND.load(Ordering::Relaxed) == sys::process_id() {
                 let time = decay_milliseconds().clamp(10, 60_000);
                 std::thread::sleep(Duration::from_millis(time as u64));
                 crate::decay();
@@ -142,7 +144,7 @@ fn background_thread() -> Option<()> {
         })
     });
     if started.is_err() {
-        BACKGROUND.store(false, Ordering::Relaxed);
+        BACKGROUND.store(0, Ordering::Relaxed);
     }
     started.ok().map(drop)
 }

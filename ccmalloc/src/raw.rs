@@ -131,7 +131,12 @@ unsafe fn deallocate_other(object: *mut u8) {
             // SAFETY: the slot of this address, a co-location slot of this arena by its tag.
             return unsafe { own.free_colocated(slot, address, None) };
         }
-    } else if tag.kind() <= kind::FULL && tag.owner() == owner.addr() && arena.holder.is_owned() {
+    } else if tag.kind() <= kind::FULL
+        && tag.owner() == owner.addr()
+        && arena.holder.is_owned()
+        // Under an ambient request, `fast` is not the thread's own.
+        && thread::existing().is_none_or(|own| !core::ptr::eq(own.arena(), arena))
+    {
         check_start(slot.slab(), address);
         return free_remote(slot, arena, slot_offset(address) / GRANULE_BYTES, address);
     }

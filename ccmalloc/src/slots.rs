@@ -195,6 +195,7 @@ impl<'a> Own<'a> {
         desc.used_slots.set(if chunks.zero { 0 } else { !0 });
         desc.huge.set(huge);
         desc.resident.set(huge);
+        desc.freed_at.set(sys::milliseconds());
         desc.reserved_slots.set(0);
         desc.free_slots.set(ALL_SLOTS);
         desc.link_before(&self.arena().open);

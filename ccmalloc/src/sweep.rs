@@ -56,7 +56,7 @@ impl SlotsLock {
             let holder = self.0.load(Ordering::Relaxed);
             // The process id of another: that of a sweep when this process was forked, which nobody
             // ends. It left everything whole: all that it changes is one number, at its end.
-            let is_over = holder == FREE || holder != sys::process_id();
+            let is_over = holder == FREE || (holder != OWNER && holder != sys::process_id());
             if is_over && self.change(holder, OWNER).is_ok() {
                 return;
             }
@@ -98,12 +98,13 @@ static NEXT: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
 pub(crate) fn tick(now: usize) {
     let time = options::decay_milliseconds();
     let swept_at = SWEPT_AT.load(Ordering::Relaxed);
-    if now.wrapping_sub(swept_at) > time
+    // Saturating, here and below: another thread's clock may be ahead by a tick.
+    if now.saturating_sub(swept_at) > time
         && (SWEPT_AT.compare_exchange(swept_at, now, Ordering::Relaxed, Ordering::Relaxed)).is_ok()
     {
         extents::decay(now);
         let is_due = |chunk: &ChunkDesc, idle: u32| {
-            idle.count_ones() >= SWEPT_SLOTS_MIN && now.wrapping_sub(chunk.freed_at.get()) > time
+            idle.count_ones() >= SWEPT_SLOTS_MIN && now.saturating_sub(chunk.freed_at.get()) > time
         };
         let next = sweep(NEXT.load(Ordering::Acquire), ARENAS_AT_A_TIME, is_due).0;
         NEXT.store(next, Ordering::Release);

@@ -34,11 +34,15 @@ use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::large::{self, Contents, Place};
 use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
+use crate::registry;
 use crate::remote::{arena_of, free_remote};
 use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
-use crate::sys;
 use crate::target::target;
+use crate::{sweep, sys};
 use local::{fast_arena, with_thread};
+
+/// After how many allocations by the slow path a thread looks at the clock.
+const SLOW_A_TICK: usize = 16;
 
 /// A request that holds for every allocation of the thread at the moment.
 #[derive(Clone, Copy)]
@@ -62,6 +66,8 @@ pub(crate) struct Thread {
     pub(crate) fast: Cell<*const Arena>,
     own: Cell<*const Arena>,
     ambient: Cell<Ambient>,
+    /// Counts allocations by the slow path, for [`sweep::tick`].
+    slow: Cell<usize>,
 }
 
 impl Thread {
@@ -70,6 +76,7 @@ impl Thread {
             fast: Cell::new(&raw const NO_ARENA),
             own: Cell::new(null()),
             ambient: Cell::new(Ambient::None),
+            slow: Cell::new(0),
         }
     }
 
@@ -204,13 +211,20 @@ pub(crate) fn alloc_natural(bytes: usize) -> *mut u8 {
 /// request.
 #[inline(never)]
 fn alloc_slow(layout: Layout) -> *mut u8 {
-    let ambient = with_thread(|thread| thread.ambient.get());
+    let (ambient, slow) = with_thread(|thread| {
+        let slow = thread.slow.get().wrapping_add(1);
+        thread.slow.set(slow);
+        (thread.ambient.get(), slow)
+    });
     // First: ccmorph makes millions of these requests.
     if let Ambient::Ready(address, of) = ambient
         && of == layout
     {
         with_thread(|thread| thread.ambient.set(Ambient::At(0)));
         return core::ptr::with_exposed_provenance_mut(address);
+    }
+    if slow.is_multiple_of(SLOW_A_TICK) {
+        sweep::tick(sys::milliseconds());
     }
     alloc_slow_at(layout, ambient)
 }
@@ -406,8 +420,14 @@ pub(crate) unsafe fn dealloc_small(
         None => abandoned::borrow(arena),
     };
     let own = mine.or(borrowed.as_ref().map(Borrowed::own));
+    if borrowed.is_some() && registry::owner(address) != registry::Owner::Arena(arena) {
+        return sys::refuse("double free of", address);
+    }
     // Again: another borrower may have changed the kind until then.
     let tag = slot.slab().tag();
+    if tag == Tag::FREE {
+        return sys::refuse("double free of", address);
+    }
     match tag.kind() {
         kind::COLOCATED => {
             let bytes = asked.map(|layout| layout.size());

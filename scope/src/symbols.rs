@@ -93,6 +93,7 @@ impl std::fmt::Debug for Symbols {
 
 impl Symbols {
     /// What is asked from now on is of another process, which may be of another program.
+    #[cfg(feature = "cli")]
     pub(crate) fn begin_process(&mut self) {
         self.asked.clear();
     }

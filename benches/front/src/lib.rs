@@ -90,6 +90,7 @@ pub const WORKLOADS: &[Workload] = &[
     workload("ccmalloc", "build_once_tree", &[], &[]),
     workload("ccmalloc", "null_hint_control", &["null_hint_bst", "null_hint_chain"], &[]),
     workload("ccmalloc", "hinted_alloc_cost", &[], &[]),
+    workload("ccmalloc", "production", &[], &[]),
     workload("ccmorph", "bst_random_dependent_2m", &[], &[]),
     workload("ccmorph", "bst_random_dependent_4m",
         &["bst_random_independent_4m", "bst_random_side_by_side_4m"], &[]),

@@ -8,6 +8,7 @@ mod documents;
 mod maps;
 mod morphs;
 mod objects;
+mod production;
 pub mod threads;
 pub mod trees;
 
@@ -60,6 +61,9 @@ pub(crate) const SPECIAL: &[Program] = &[
     Program::new("tree_morph", |_scale| morphs::run(false)),
 ];
 
+/// Programs whose resident memory is counted at their end.
+pub(crate) const PRODUCTION: &[Program] = production::PROGRAMS;
+
 /// About how much memory an unhinted program is to have, in MiB, where that is not its usual size.
 pub(crate) static LIVE_MIB: OnceLock<usize> = OnceLock::new();
 
@@ -100,7 +104,7 @@ pub(crate) struct Outcome {
     pub(crate) build: Duration,
     pub(crate) layout: Duration,
     pub(crate) work: Duration,
-    /// Resident bytes that an object took, where the program counts them.
+    /// Resident bytes that an object took, or the whole program, where it counts them.
     pub(crate) object_bytes: Option<f64>,
 }
 

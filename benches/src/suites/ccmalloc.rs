@@ -12,7 +12,7 @@ use super::{against_processes, pass, race};
 use crate::keys;
 use crate::placement::{Hinted, NodeAllocator};
 use crate::programs::trees::aged_chains;
-use crate::programs::{Program, Scale, UNHINTED};
+use crate::programs::{PRODUCTION, Program, Scale, UNHINTED};
 use crate::queries::Chain;
 use crate::raw::{RawChains, RawTree};
 use crate::rivals::{self, ALLOCATORS, Allocator, OURS};
@@ -218,6 +218,28 @@ pub(super) fn null_hint_control(workload: &Workload, effort: &Effort) -> Rows {
     let taken = all_under_each(workload.also, effort)?;
     let mut comparisons = best_first(workload.name, mean_rows(workload.name, TIME, &taken));
     comparisons.extend(program_rows("", TIME, &taken));
+    Ok(comparisons)
+}
+
+/// Memory that is resident at the end of programs that use it as servers do, and the wall time of
+/// those that fill it: `production_PROGRAM_vs_..`, `production_time_PROGRAM_vs_..`.
+pub(super) fn production(workload: &Workload, effort: &Effort) -> Rows {
+    let only = effort.only.as_deref().unwrap_or_default();
+    let all = only.is_empty() || covers(only, workload.name);
+    let is_named = |name: &str| covers(&format!("production_{name}"), only);
+    let names = PRODUCTION.iter().map(|program| program.name);
+    let names: Vec<_> = names.filter(|name| all || is_named(name)).collect();
+    let taken = all_under_each(&names, effort)?;
+    let resident: Figure = ("MiB", Taken::resident_mib);
+    let mut comparisons = program_rows("production_", resident, &taken);
+    let filling = taken
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("buffers"));
+    comparisons.extend(program_rows(
+        "production_time_",
+        TIME,
+        &filling.collect::<Vec<_>>(),
+    ));
     Ok(comparisons)
 }
 

@@ -46,6 +46,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "build_once_tree" => ccmalloc::build_once_tree,
         "null_hint_control" => ccmalloc::null_hint_control,
         "hinted_alloc_cost" => ccmalloc::hinted_alloc_cost,
+        "production" => ccmalloc::production,
         "bst_random_dependent_2m" => ccmorph::bst_random_2m,
         "bst_random_dependent_4m" => ccmorph::bst_random_4m,
         "list_churned_walk" => ccmorph::list_churned_walk,

@@ -107,13 +107,16 @@ impl<N: Linked> TaggedStack<N> {
         unsafe { node_of::<N>(head).as_ref() }
     }
 
-    /// Takes up to `count` nodes, calls `each` with every one of them, and puts them back. Others
-    /// find the stack without them meanwhile.
-    pub(crate) fn visit<'a>(&'a self, count: usize, mut each: impl FnMut(&'a N)) {
+    /// Takes up to `count` nodes, calls `each` with every one of them until it returns true, and
+    /// puts back all but the one for which it did: the caller owns that. Others find the stack
+    /// without them meanwhile.
+    pub(crate) fn visit_until<'a>(&'a self, count: usize, mut each: impl FnMut(&'a N) -> bool) {
         let mut taken: *const N = null();
         for _ in 0..count {
             let Some(node) = self.pop() else { break };
-            each(node);
+            if each(node) {
+                break;
+            }
             // Put aside, or the next pop would find it again.
             node.link().store(taken.cast_mut(), Ordering::Relaxed);
             taken = node;
