@@ -7,10 +7,11 @@
 //! mappings, and the OS has limits on both.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arena::{ALL_ARENAS, Arena, Own};
 use crate::bin::ARENA_ALIGN_BYTES;
+use crate::owner::{BORROWED, OWNED};
 use crate::protocol::{Linked, TaggedStack};
 use crate::{sweep, sys};
 
@@ -20,9 +21,6 @@ const ARENAS_MAX: usize = 512;
 const SHARED: usize = 64;
 /// How many arenas one thread looks through for memory before it maps more.
 pub(crate) const RECLAIM_ARENAS_MAX: usize = 64;
-/// How long a thread waits for a shared arena. A borrower is done in less,
-/// unless it was another thread of a process that has forked: then nobody is.
-const WAIT_MILLISECONDS: usize = 300;
 
 /// Arenas whose threads have ended. Invariant: an arena is on it when no thread owns it.
 static ABANDONED: TaggedStack<Arena> = TaggedStack::new();
@@ -33,56 +31,6 @@ static SHARED_ARENAS: [AtomicPtr<Arena>; SHARED] = [const { AtomicPtr::new(null_
 impl Linked for Arena {
     fn link(&self) -> &AtomicPtr<Self> {
         &self.next_abandoned
-    }
-}
-
-/// Who has an arena.
-pub(crate) struct Holder(AtomicU8);
-
-/// A thread or a first-class heap, for as long as it likes. Zero bytes are this.
-const OWNED: u8 = 0;
-/// Nobody.
-const FREE: u8 = 1;
-/// A thread, for one operation.
-const BORROWED: u8 = 2;
-
-impl Holder {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU8::new(OWNED))
-    }
-
-    /// Takes the arena if nobody has it.
-    fn take(&self, taken: u8) -> bool {
-        // Acquire: what its holders before did to it has happened.
-        self.0.load(Ordering::Relaxed) == FREE
-            && (self.0)
-                .compare_exchange(FREE, taken, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
-    }
-
-    /// As `take`, from a thread that may have borrowed it. `false` when that takes too long.
-    fn wait_and_take(&self, taken: u8) -> bool {
-        if self.take(taken) {
-            return true;
-        }
-        let start = sys::milliseconds();
-        while sys::milliseconds().wrapping_sub(start) < WAIT_MILLISECONDS {
-            sys::yield_now();
-            if self.take(taken) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether somebody has it for longer than one operation.
-    #[inline]
-    pub(crate) fn is_owned(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == OWNED
-    }
-
-    fn leave(&self) {
-        self.0.store(FREE, Ordering::Release);
     }
 }
 
@@ -159,7 +107,7 @@ pub(crate) fn borrow_shared() -> Option<Borrowed> {
 /// A new arena, borrowed.
 fn map_borrowed() -> Option<Borrowed> {
     let own = Own::map()?;
-    own.arena().holder.0.store(BORROWED, Ordering::Relaxed);
+    own.arena().holder.set(BORROWED);
     Some(Borrowed(own))
 }
 

@@ -18,15 +18,14 @@ use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
-use crate::abandoned::Holder;
 use crate::bin::Bin;
 use crate::chunk::{ChunkDesc, Slab, SlotRef, Tag, granule_bit, kind, map_word};
 use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
 use crate::mapping::Inventory;
 use crate::outcome::OUTCOMES;
+use crate::owner::{Holder, SlotsLock};
 use crate::protocol::DirtyStack;
 use crate::size_class::{CLASSES, Class};
-use crate::sweep::SlotsLock;
 use crate::sys;
 
 /// Keeps what other threads write out of the owner's blocks.

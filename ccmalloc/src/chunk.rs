@@ -240,6 +240,11 @@ pub(crate) struct ChunkDesc {
     pub(crate) ends: Cell<*const EndMap>,
 }
 
+/// The bits of `count` slots from `first` on.
+pub(crate) fn slots_mask(first: usize, count: usize) -> u32 {
+    (u32::MAX >> (CHUNK_SLOTS - count)) << first
+}
+
 /// All slots but the metadata's.
 pub(crate) const ALL_SLOTS: u32 = !1;
 

@@ -4,10 +4,11 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use crate::extents::{self, KEPT_BYTES};
 use crate::policy::Policy;
-use crate::registry;
 use crate::target::target;
 use crate::thread::{self, Ambient, AmbientGuard};
+use crate::{abandoned, registry, sweep, sys};
 
 /// The allocator, for `#[global_allocator]`. Zero-sized.
 ///
@@ -275,7 +276,7 @@ pub fn contains(ptr: *const u8) -> bool {
 /// Asks the OS to back the whole 2 MiB pages inside `[ptr, ptr + bytes)` by huge pages. Returns
 /// whether it takes the advice, which it refuses for ranges that are not mapped. Contents stay.
 pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
-    crate::sys::advise_huge(ptr, bytes)
+    sys::advise_huge(ptr, bytes)
 }
 
 /// Gives unused memory back to the OS, of all threads, and returns about how many bytes.
@@ -287,14 +288,21 @@ pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
 /// again afterwards costs page faults. What other threads are changing at the moment is left out.
 #[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
 pub fn purge() -> usize {
-    crate::sweep::purge()
+    if let Some(own) = thread::existing() {
+        own.collect_remote();
+        own.trim();
+    }
+    abandoned::reclaim(usize::MAX);
+    let kept = KEPT_BYTES.load(Ordering::Relaxed);
+    extents::unmap_kept();
+    kept + sweep::sweep_all()
 }
 
 /// Gives back to the OS what has been unused for the [decay time](crate::set_options), in up to 64
 /// heaps; nothing if that was done within that time. For a thread of a program whose others may all
 /// be idle.
 pub fn decay() {
-    crate::sweep::tick(crate::sys::milliseconds());
+    sweep::tick(sys::milliseconds());
 }
 
 /// Checks all metadata of the calling thread's heap, and describes the first contradiction.

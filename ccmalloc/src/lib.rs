@@ -5,13 +5,14 @@
 // | `geometry`, `list`, `primitive`, `outcome` | units, lists, atomics |
 // | `policy`, `options` | what a program may choose |
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
-// | `sys`, `debug_assert`, `extents`, `huge` | the operating system, and memory kept from it |
+// | `sys`, `debug_assert`, `extents`, `huge`, `owner` | the operating system, memory kept from it |
 // | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
 // | `arena` | all metadata of one arena |
-// | `registry`, `slabs`, `target`, `abandoned`, `sweep`, `check` | what belongs to an arena |
+// | `registry`, `sweep`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
 // | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
 // | `thread` | from a thread to its arena; every request |
-// | `global`, `raw`, `stats`, `first_class`, `hint`, `region`, `thin`, `adapters` | the interface |
+// | `global`, `raw`, `stats`, `first_class`, `hint`, `region`, `thin` | the interface |
+// | `adapters`, `configure` | and more of it |
 
 //! A global allocator that takes a hint, and puts the new object into the hint's cache block.
 //!
@@ -184,6 +185,7 @@ mod bits;
 mod check;
 mod chunk;
 mod colocate;
+mod configure;
 mod extents;
 mod first_class;
 mod geometry;
@@ -195,6 +197,7 @@ mod list;
 mod mapping;
 mod options;
 mod outcome;
+mod owner;
 mod pages;
 mod policy;
 mod primitive;
@@ -213,13 +216,13 @@ mod target;
 mod thin;
 mod thread;
 
+pub use configure::{OptionsError, set_options};
 pub use first_class::{Heap, HeapStats};
 pub use global::{
     CcMalloc, advise_huge_pages, cc_alloc, cc_alloc_with, cc_dealloc, cc_dealloc_each, cc_realloc,
     check, contains, decay, declare_global, is_declared_global, near, near_with, purge, unhinted,
 };
 pub use hint::{AllocError, AllocResult, HintAllocator, Near, NearHeap, WithHint};
-pub use options::{OptionsError, set_options};
 pub use policy::{
     Policy, default_policy, reserved_blocks, set_default_policy, set_reserved_blocks,
 };

@@ -4,9 +4,9 @@ use core::ptr::{NonNull, null};
 use core::sync::atomic::Ordering;
 
 use crate::arena::Own;
-use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag};
+use crate::chunk::{ALL_SLOTS, Chunk, ChunkDesc, SlotRef, Tag, slots_mask};
 use crate::extents::{self, CHUNK_BYTES_MAPPED, Chunks, used_bytes};
-use crate::geometry::{CHUNK_BYTES, CHUNK_SLOTS, PAGE_BYTES, SLOT_BYTES};
+use crate::geometry::{CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES};
 use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
@@ -268,9 +268,4 @@ impl<'a> Own<'a> {
             }
         }
     }
-}
-
-/// The bits of `count` slots from `first` on.
-pub(crate) fn slots_mask(first: usize, count: usize) -> u32 {
-    (u32::MAX >> (CHUNK_SLOTS - count)) << first
 }

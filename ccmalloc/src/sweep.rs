@@ -3,97 +3,27 @@
 //! A thread that takes memory looks now and then through the arenas of all: a *sweep*. It takes no
 //! slot and unmaps no chunk, but leaves the memory of slots that have long been free not resident.
 
-use core::hint::spin_loop;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::arena::{ALL_ARENAS, Arena};
-use crate::chunk::{ChunkDesc, SlotRef};
-use crate::extents::{self, KEPT_BYTES};
+use crate::chunk::{ChunkDesc, SlotRef, slots_mask};
 use crate::geometry::SLOT_BYTES;
 use crate::list::Listed;
-use crate::slots::slots_mask;
-use crate::{abandoned, options, sys, thread};
+use crate::{extents, options, sys};
 
 /// Chunks with this many free slots that have been used give their memory back. (It may cut huge
 /// pages into small ones, so a few slots are not worth it.)
 const SWEPT_SLOTS_MIN: u32 = 8;
 /// How many arenas are looked through at a time.
 const ARENAS_AT_A_TIME: usize = 64;
-/// How often the owner looks whether a sweep is over before it lets other threads run.
-const SPINS: usize = 200;
-
-/// Guards what the chunks of an arena say of their slots. The arena's owner takes it for each slot
-/// that it takes or frees; a sweep passes arenas by whose owners have it.
-pub(crate) struct SlotsLock(AtomicU32);
-
-/// Nobody. Zero bytes are this; any other value but `OWNER` is the process id of a sweep.
-const FREE: u32 = 0;
-const OWNER: u32 = u32::MAX;
-
-impl SlotsLock {
-    pub(crate) const fn new() -> Self {
-        Self(AtomicU32::new(FREE))
-    }
-
-    #[inline]
-    fn change(&self, from: u32, to: u32) -> Result<u32, u32> {
-        (self.0).compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)
-    }
-
-    /// For the arena's owner, which does not have it yet: waits for a sweep.
-    #[inline]
-    pub(crate) fn enter(&self) -> SlotsGuard<'_> {
-        if self.change(FREE, OWNER).is_err() {
-            self.wait();
-        }
-        SlotsGuard(self)
-    }
-
-    #[cold]
-    fn wait(&self) {
-        for spins in 1_usize.. {
-            let holder = self.0.load(Ordering::Relaxed);
-            // The process id of another: that of a sweep when this process was forked, which nobody
-            // ends. It left everything whole: all that it changes is one number, at its end.
-            let is_over = holder == FREE || (holder != OWNER && holder != sys::process_id());
-            if is_over && self.change(holder, OWNER).is_ok() {
-                return;
-            }
-            if spins.is_multiple_of(SPINS) {
-                sys::yield_now();
-            } else {
-                spin_loop();
-            }
-        }
-    }
-
-    /// For a sweep: `None` if the owner or another sweep has it.
-    fn try_enter(&self) -> Option<SlotsGuard<'_>> {
-        if self.0.load(Ordering::Relaxed) != FREE {
-            return None;
-        }
-        let taken = self.change(FREE, sys::process_id());
-        taken.is_ok().then_some(SlotsGuard(self))
-    }
-}
-
-/// See [`SlotsLock`].
-pub(crate) struct SlotsGuard<'a>(&'a SlotsLock);
-
-impl Drop for SlotsGuard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.0.store(FREE, Ordering::Release);
-    }
-}
 
 /// When the latest sweep began.
 static SWEPT_AT: AtomicUsize = AtomicUsize::new(0);
 /// Where the next one begins; null for the first arena.
 static NEXT: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
 
-/// Sweeps if it is time to, at the time `now`. For a thread that has no [`SlotsLock`].
+/// Sweeps if it is time to, at the time `now`.
 #[inline]
 pub(crate) fn tick(now: usize) {
     let time = options::decay_milliseconds();
@@ -111,18 +41,9 @@ pub(crate) fn tick(now: usize) {
     }
 }
 
-/// Gives all unused memory of the process back to the OS, as far as other threads' work allows.
-/// Returns about how many bytes.
-pub(crate) fn purge() -> usize {
-    if let Some(own) = thread::existing() {
-        own.collect_remote();
-        own.trim();
-    }
-    abandoned::reclaim(usize::MAX);
-    let (_, cleared) = sweep(null_mut(), usize::MAX, |_, _| true);
-    let kept = KEPT_BYTES.load(Ordering::Relaxed);
-    extents::unmap_kept();
-    kept + cleared
+/// Leaves the memory of all free slots not resident, and returns how many bytes.
+pub(crate) fn sweep_all() -> usize {
+    sweep(null_mut(), usize::MAX, |_, _| true).1
 }
 
 /// Looks through `count` arenas from `first` on, or the first of all if that is null, for chunks

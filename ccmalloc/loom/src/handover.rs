@@ -211,9 +211,10 @@ fn looking_through_abandoned_heaps_loses_none() {
         let world = World::new(2);
         let visitor = spawn(&world, move |world| {
             let mut turns = 0;
-            world.abandoned.visit(2, |heap| {
+            world.abandoned.visit_until(2, |heap| {
                 heap.work();
                 turns += 1;
+                false
             });
             turns
         });
