@@ -286,7 +286,6 @@ pub fn advise_huge_pages(ptr: *const u8, bytes: usize) -> bool {
 ///
 /// Costs a system call for each run of unused slots of 64 KiB and each unused chunk; what is used
 /// again afterwards costs page faults. What other threads are changing at the moment is left out.
-#[expect(clippy::must_use_candidate, reason = "it is called for what it does")]
 pub fn purge() -> usize {
     if let Some(own) = thread::existing() {
         own.collect_remote();
