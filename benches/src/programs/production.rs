@@ -37,7 +37,7 @@ fn weighed<B>(work: impl FnOnce(&mut Checksum) -> B) -> Outcome {
 fn buffers(scale: Scale, bytes: usize) -> Outcome {
     weighed(|sum| {
         let count = scale.of(1 << 30) / bytes;
-        let buffers = collect(count, |number| vec![number as u8 | 1; bytes]);
+        let buffers = collect(count, |_| vec![1u8; bytes]);
         buffers.iter().for_each(|buffer| sum.add_bytes(buffer));
         buffers
     })
