@@ -7,7 +7,7 @@
 //! mappings, and the OS has limits on both.
 
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arena::{ALL_ARENAS, Arena, Own};
 use crate::bin::ARENA_ALIGN_BYTES;
@@ -22,11 +22,18 @@ const SHARED: usize = 64;
 /// How many arenas one thread looks through for memory before it maps more.
 pub(crate) const RECLAIM_ARENAS_MAX: usize = 64;
 
+/// How long a thread waits for a shared arena. A borrower is done in less, unless it was another
+/// thread of a process that has forked: then nobody is.
+const WAIT_MILLISECONDS: usize = 1000;
+
 /// Arenas whose threads have ended. Invariant: an arena is on it when no thread owns it.
 static ABANDONED: TaggedStack<Arena> = TaggedStack::new();
 
 /// Arenas that no thread ever owns; null where none was made yet.
 static SHARED_ARENAS: [AtomicPtr<Arena>; SHARED] = [const { AtomicPtr::new(null_mut()) }; SHARED];
+
+/// Whether a thread is making a shared arena.
+static SHARING: AtomicBool = AtomicBool::new(false);
 
 impl Linked for Arena {
     fn link(&self) -> &AtomicPtr<Self> {
@@ -71,37 +78,50 @@ pub(crate) fn borrow(arena: &'static Arena) -> Option<Borrowed> {
 
 /// Borrows a shared arena. `None` when the OS refuses memory.
 pub(crate) fn borrow_shared() -> Option<Borrowed> {
-    let mut busy = None;
-    for place in &SHARED_ARENAS {
-        // SAFETY: null or an arena, which lives for ever, put there below.
-        match unsafe { place.load(Ordering::Acquire).as_ref() } {
-            Some(arena) => match borrow(arena) {
-                Some(borrowed) => return Some(borrowed),
-                None => busy = Some(arena),
-            },
-            None => match map_borrowed() {
-                Some(borrowed) => {
-                    let own = borrowed.own();
-                    let arena = (&raw const *own.arena()).cast_mut();
-                    own.is_shared.set(true);
-                    let (order, none) = (Ordering::AcqRel, null_mut());
-                    if (place.compare_exchange(none, arena, order, Ordering::Relaxed)).is_err() {
-                        // Another thread was first.
-                        own.is_shared.set(false);
-                    }
-                    return Some(borrowed);
+    let mut start = None;
+    loop {
+        for place in &SHARED_ARENAS {
+            // SAFETY: null or an arena, which lives for ever, put there by `share`.
+            let arena = unsafe { place.load(Ordering::Acquire).as_ref() };
+            let borrowed = match arena {
+                Some(arena) => borrow(arena),
+                // One thread at a time: a thousand may be here at once.
+                None if SHARING.swap(true, Ordering::Acquire) => break,
+                None => {
+                    let shared = share(place, null_mut());
+                    SHARING.store(false, Ordering::Release);
+                    shared
                 }
-                None => break,
-            },
+            };
+            if borrowed.is_some() {
+                return borrowed;
+            }
         }
+        // All are in use, or the OS gives no more.
+        let now = sys::milliseconds();
+        if now.saturating_sub(*start.get_or_insert(now)) > WAIT_MILLISECONDS {
+            break;
+        }
+        // Not a yield: a thousand threads that yield leave the borrowers little time.
+        sys::pause();
     }
-    // All are in use, or were when the process forked, or the OS gives no more.
-    let waited = |arena: &&'static Arena| arena.holder.wait_and_take(BORROWED);
-    match busy.filter(waited) {
-        // SAFETY: it was nobody's, and is this thread's until `Borrowed` is dropped.
-        Some(arena) => Some(Borrowed(unsafe { Own::new(arena) })),
-        None => map_borrowed(),
-    }
+    // In the child of a `fork`, those that were in use then are so for ever.
+    let [first, ..] = &SHARED_ARENAS;
+    share(first, first.load(Ordering::Relaxed))
+}
+
+/// Borrows a new arena, which takes the place of `old`, if that is still there. `None` when the OS
+/// refuses memory.
+fn share(place: &AtomicPtr<Arena>, old: *mut Arena) -> Option<Borrowed> {
+    let borrowed = map_borrowed()?;
+    let own = borrowed.own();
+    let arena = (&raw const *own.arena()).cast_mut();
+    own.is_shared.set(true);
+    let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+    // If another thread was first, this one is not shared.
+    let placed = place.compare_exchange(old, arena, order, failed).is_ok();
+    own.is_shared.set(placed);
+    Some(borrowed)
 }
 
 /// A new arena, borrowed.
@@ -127,12 +147,19 @@ impl Own<'static> {
     /// An arena for this thread: one whose thread has ended, or a new one. `None` when the OS
     /// refuses memory, or [`ARENAS_MAX`] threads have arenas.
     pub(crate) fn acquire() -> Option<Self> {
-        if threads().load(Ordering::Relaxed) >= ARENAS_MAX {
+        let threads = threads();
+        if threads.load(Ordering::Relaxed) >= ARENAS_MAX {
             return None;
         }
-        let own = Self::abandoned().or_else(Self::map)?;
-        threads().fetch_add(1, Ordering::Relaxed);
-        Some(own)
+        // Counted first: many threads may start at once.
+        let is_one_of_them = threads.fetch_add(1, Ordering::Relaxed) < ARENAS_MAX;
+        let own = is_one_of_them
+            .then(|| Self::abandoned().or_else(Self::map))
+            .flatten();
+        if own.is_none() {
+            threads.fetch_sub(1, Ordering::Relaxed);
+        }
+        own
     }
 
     /// An arena whose thread has ended, if there is one that nobody has borrowed.

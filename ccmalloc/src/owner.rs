@@ -5,9 +5,6 @@ use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use crate::sys;
 
-/// How long a thread waits for a shared arena. A borrower is done in less,
-/// unless it was another thread of a process that has forked: then nobody is.
-const WAIT_MILLISECONDS: usize = 300;
 /// How often the owner looks whether a sweep is over before it lets other threads run.
 const SPINS: usize = 200;
 
@@ -33,21 +30,6 @@ impl Holder {
             && (self.0)
                 .compare_exchange(FREE, taken, Ordering::Acquire, Ordering::Relaxed)
                 .is_ok()
-    }
-
-    /// As `take`, from a thread that may have borrowed it. `false` when that takes too long.
-    pub(crate) fn wait_and_take(&self, taken: u8) -> bool {
-        if self.take(taken) {
-            return true;
-        }
-        let start = sys::milliseconds();
-        while sys::milliseconds().wrapping_sub(start) < WAIT_MILLISECONDS {
-            sys::yield_now();
-            if self.take(taken) {
-                return true;
-            }
-        }
-        false
     }
 
     /// Whether somebody has it for longer than one operation.

@@ -120,6 +120,16 @@ pub(crate) fn yield_now() {
     unsafe { libc::sched_yield() };
 }
 
+/// Lets other threads run for a quarter of a millisecond or longer.
+pub(crate) fn pause() {
+    let time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 250_000,
+    };
+    // SAFETY: reads a local variable, and writes nothing.
+    unsafe { libc::nanosleep(&raw const time, core::ptr::null_mut()) };
+}
+
 /// The number of this process: another one in the child of a `fork`. Neither 0 nor `u32::MAX`.
 pub(crate) fn process_id() -> u32 {
     // SAFETY: has no preconditions.

@@ -14,6 +14,8 @@
     clippy::print_stderr
 )]
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+mod deepbind;
 #[cfg(any(
     target_os = "linux",
     target_os = "android",
