@@ -6,7 +6,7 @@ import sys
 
 COLUMNS = 100
 # `model/src` is what the package publishes.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27500, "scope": 65600, "ccmalloc": 16550,
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27500, "scope": 65600, "ccmalloc": 16650,
             "benches": 15600, "ccmorph": 12300, "examples": 2400}
 
 files = subprocess.check_output(["git", "ls-files", "*.rs"], text=True).split()
