@@ -20,7 +20,7 @@ const HUGE_FROM_CHUNKS: usize = 7;
 const HUGE_SOON_FROM_CHUNKS: usize = 1;
 const HUGE_FROM_USED_BYTES: usize = 32 << 20;
 /// How many chunks with room are looked at for a span before a fresh one is mapped.
-const SPAN_CHUNKS_TRIED: usize = 16;
+const SPAN_CHUNKS_TRIED: usize = 256;
 /// Shorter spans avoid chunks with huge pages, where the rest of their last slot is resident.
 const HUGE_FROM_SPAN_SLOTS: usize = 4;
 /// Bytes mapped at a time for metadata.

@@ -12,9 +12,9 @@ use crate::geometry::SLOT_BYTES;
 use crate::list::Listed;
 use crate::{extents, options, sys};
 
-/// Chunks with this many free slots that have been used give their memory back. (It may cut huge
-/// pages into small ones, so a few slots are not worth it.)
-const SWEPT_SLOTS_MIN: u32 = 8;
+/// Chunks with huge pages give back the memory of this many free slots or more: it cuts huge pages
+/// into small ones, so a few are not worth it.
+const SWEPT_HUGE_SLOTS_MIN: u32 = 8;
 /// How many arenas are looked through at a time.
 const ARENAS_AT_A_TIME: usize = 64;
 
@@ -34,7 +34,8 @@ pub(crate) fn tick(now: usize) {
     {
         extents::decay(now);
         let is_due = |chunk: &ChunkDesc, idle: u32| {
-            idle.count_ones() >= SWEPT_SLOTS_MIN && now.saturating_sub(chunk.freed_at.get()) > time
+            (idle.count_ones() >= SWEPT_HUGE_SLOTS_MIN || idle != 0 && !chunk.huge.get())
+                && now.saturating_sub(chunk.freed_at.get()) > time
         };
         let next = sweep(NEXT.load(Ordering::Acquire), ARENAS_AT_A_TIME, is_due).0;
         NEXT.store(next, Ordering::Release);

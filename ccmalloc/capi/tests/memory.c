@@ -82,6 +82,36 @@ static void sparse(void) {
     free(table);
 }
 
+/* Vectors that grow to 4 KiB to 256 KiB by doubling, are freed, and grow again. */
+static void vectors(void) {
+    enum { COUNT = 1000 };
+    static char *vectors[COUNT];
+    static size_t bytes[COUNT];
+    size_t round, i, live = 0;
+    unsigned state = 1;
+    for (round = 0; round < 20; round++)
+        for (i = 0; i < COUNT; i++) {
+            size_t wanted;
+            state = state * 1103515245 + 12345;
+            wanted = (size_t)4096 << (state >> 16) % 7;
+            if (wanted < bytes[i]) {
+                free(vectors[i]);
+                vectors[i] = NULL;
+                bytes[i] = 0;
+            }
+            while (bytes[i] < wanted) {
+                size_t more = bytes[i] ? bytes[i] * 2 : 1024;
+                vectors[i] = realloc(vectors[i], more);
+                if (!vectors[i]) exit(2);
+                memset(vectors[i] + bytes[i], 1, more - bytes[i]);
+                bytes[i] = more;
+            }
+        }
+    for (i = 0; i < COUNT; i++) live += bytes[i];
+    REQUIRE_AT_MOST(status("VmHWM"), live * 140 / 100 + 16 * MIB);
+    for (i = 0; i < COUNT; i++) free(vectors[i]);
+}
+
 enum { THREADS = 20, OBJECTS = 200000 };
 static pthread_barrier_t barrier;
 
@@ -197,7 +227,7 @@ static void wrong(void) {
 
 int main(int count, char **arguments) {
     static const struct { const char *name; void (*run)(void); } cases[] = {
-        {"large", large}, {"sparse", sparse}, {"idle", idle}, {"ended", ended},
+        {"large", large}, {"sparse", sparse}, {"vectors", vectors}, {"idle", idle}, {"ended", ended},
         {"threads", threads}, {"statistics", statistics}, {"wrong", wrong},
     };
     size_t i;
