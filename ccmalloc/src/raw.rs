@@ -174,7 +174,7 @@ unsafe fn deallocate_slow(object: *mut u8) {
         // SAFETY: `find` gives the slot of this address.
         Some(Found::Slot(slot)) => unsafe { thread::dealloc_slow(slot, address, None) },
         None if address == 0 => {}
-        None => sys::refuse(FOREIGN, address),
+        None => sys::refuse("not allocated by ccmalloc, or freed before:", address),
     }
 }
 
@@ -191,12 +191,10 @@ enum Found<'a> {
 fn find<'a>(address: usize) -> Option<Found<'a>> {
     let found = look_up(address);
     if found.is_none() && address != 0 {
-        sys::die(FOREIGN, address);
+        sys::die("not allocated by ccmalloc, or freed before:", address);
     }
     found
 }
-
-const FOREIGN: &str = "not allocated by ccmalloc, or freed before:";
 
 /// As [`find`]; `None` also when it is not this allocator's.
 #[inline]

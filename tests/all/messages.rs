@@ -21,9 +21,10 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The messages in `text`: the first string in each call of `die`.
+/// The messages in `text`: the first string in each call of `die` and of `refuse`.
 fn messages(text: &str) -> impl Iterator<Item = &str> {
-    text.split("die(").skip(1).filter_map(|call| {
+    let calls = |function: &'static str| text.split(function).skip(1);
+    calls("die(").chain(calls("refuse(")).filter_map(|call| {
         let quoted = call.trim_start().strip_prefix('"')?;
         quoted.split('"').next()
     })
@@ -51,7 +52,7 @@ fn the_guide_explains_each_abort_message() {
         .collect();
     let said: BTreeSet<&str> = texts.iter().flat_map(|text| messages(text)).collect();
     let explained = explained(GUIDE, "| message | means |");
-    assert!(said.len() > 10, "calls of `die` have changed their form");
+    assert!(said.len() > 10, "these calls have changed their form");
     assert_eq!(said, explained);
 }
 
