@@ -433,7 +433,7 @@ impl Whole {
     /// - As for [`resize`](Self::resize).
     unsafe fn grow(self, bytes: usize, end: usize) -> Option<(NonNull<u8>, HugePages)> {
         // SAFETY: the caller's promise.
-        let grown = unsafe { self.extend(bytes) };
+        let grown = unsafe { self.extend(bytes, end) };
         let Some(grown) = grown else {
             self.huge.undo(self.base, self.bytes);
             return None;
@@ -444,19 +444,19 @@ impl Whole {
         Some((grown, huge))
     }
 
-    /// Makes the mapping longer, wherever it then lies; entered as it was, if it has not moved.
+    /// As [`grow`](Self::grow), but for the advice on huge pages.
     ///
     /// # Safety
     /// - As for [`resize`](Self::resize).
-    unsafe fn extend(self, bytes: usize) -> Option<NonNull<u8>> {
+    unsafe fn extend(self, bytes: usize, end: usize) -> Option<NonNull<u8>> {
         let start = self.base.addr().get();
         let behind = self.base.as_ptr().wrapping_add(self.bytes);
         let more = bytes - self.bytes;
         let taken = extents::take_kept_behind(behind, more / CHUNK_BYTES);
         let kept = taken.is_some();
         if let Some(taken) = taken {
-            // As those in front of them: huge pages are asked for below, where they suit.
-            HugePages::No.apply(taken, 0);
+            // Huge pages are asked for later, where they suit.
+            HugePages::No.apply(taken, end.saturating_sub(self.bytes));
         }
         self.huge.unify(self.base, self.bytes);
         let growth = if kept {

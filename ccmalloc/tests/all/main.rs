@@ -55,19 +55,26 @@ fn alone(name: &str) -> bool {
     if cfg!(miri) || std::env::var_os(ALONE).is_some() {
         return true;
     }
-    let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--test-threads=1"])
-        .env(ALONE, name)
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name}: {stdout}{stderr}");
+    let stdout = passes(&["--exact", name, "--test-threads=1"], ALONE, name);
     assert!(
         stdout.contains("1 passed"),
         "no test is called {name}: {stdout}"
     );
     false
+}
+
+/// Runs tests in a child process, which must pass, with a variable in its environment; returns
+/// what they print.
+fn passes(arguments: &[&str], variable: &str, value: &str) -> String {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(arguments)
+        .env(variable, value)
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{value}: {stdout}{stderr}");
+    stdout
 }
 
 /// Runs the test `child` in a process of its own, with `what` in its environment. It must abort

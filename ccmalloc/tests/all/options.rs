@@ -1,6 +1,5 @@
 //! Random programs under each option, and among more threads than may have heaps of their own.
 
-use std::process::Command;
 use std::sync::Barrier;
 
 use ccmalloc::{check, near, set_options};
@@ -21,19 +20,13 @@ fn random_programs_run_under_each_option() {
         "decay_ms:0,background_thread:true",
         "errors:warn",
     ] {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "options::child",
-                "program::a_long_program",
-                "races::",
-                "--test-threads=2",
-            ])
-            .env(OPTIONS, options)
-            .output()
-            .unwrap();
-        let stdout = String::from_utf8_lossy(&output.stdout);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{options}: {stdout}{stderr}");
+        let tests = [
+            "options::child",
+            "program::a_long_program",
+            "races::",
+            "--test-threads=2",
+        ];
+        let stdout = crate::passes(&tests, OPTIONS, options);
         assert!(!stdout.contains(" 0 passed"), "{options}: {stdout}");
     }
 }

@@ -108,6 +108,11 @@ fn a_long_program() {
         if step % 32 == 0 {
             check().unwrap();
         }
+        if step % 500 == 0 {
+            // What hints, bins and regions know of must still hold.
+            ccmalloc::purge();
+            check().unwrap();
+        }
         if world.len() > 3000 {
             world.run(&Op::Thin(2));
         }
