@@ -354,7 +354,8 @@ static void clocks(void) {
     int got = gettimeofday(time_of_day, zone);
     printf("day %d %d\n", got, time_of_day->tv_sec >= times[0].tv_sec);
     time_t told = time(now);
-    printf("time %d\n", told == *now && *now >= times[0].tv_sec);
+    // `time` reads a coarse clock, which may be a tick, and so a second, behind.
+    printf("time %d\n", told == *now && *now + 1 >= times[0].tv_sec);
     got = clock_getres(CLOCK_REALTIME, times);
     printf("resolution %d %ld\n", got, times->tv_nsec);
     printf("processor %d\n", getcpu(processor, processor + 1));
