@@ -1,43 +1,49 @@
-//! Compiles the runtime: a library of its own with a C interface, and an archive with its hot path;
-//! and the tracer, another library.
-//! The tool carries both as bytes.
+//! Compiles the runtime, a library with a C interface, and two archives with its hot path, of which
+//! one is linked into an instrumented program. The tool carries all three as bytes.
 //!
-//! It uses neither `std` nor a crate, so one call of the compiler is enough, and the same file
-//! serves programs of any compiler.
+//! They use neither `std` nor a crate but `inside`, so one call of the compiler for each is enough,
+//! and the same files serve programs of any compiler.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
-use std::process::Command;
+#[cfg(feature = "cli")]
+use std::{path::PathBuf, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=format");
-    println!("cargo::rerun-if-changed=tracer");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(in_program)");
     // Names what a program and the library must agree on when the hot path is in the program.
     let mut hasher = DefaultHasher::new();
     for file in [
         "format/mod.rs",
-        "runtime/access.rs",
-        "runtime/arena.rs",
         "runtime/callbacks.rs",
+        "runtime/capture.rs",
         "runtime/chunks.rs",
+        "runtime/clock.rs",
+        "runtime/counts.rs",
+        "runtime/entries.rs",
         "runtime/hot.rs",
         "runtime/local.rs",
         "runtime/maps.rs",
         "runtime/regions/hot.rs",
         "runtime/regions/shadow.rs",
         "runtime/shadow.rs",
+        "runtime/slow_path.rs",
+        "runtime/track.rs",
     ] {
         let text = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));
         text.hash(&mut hasher);
     }
     let hot = format!("{:016x}", hasher.finish());
     println!("cargo::rustc-env=CCSCOPE_HOT={hot}");
-    if std::env::var_os("CARGO_FEATURE_CLI").is_none() {
-        return;
-    }
+    #[cfg(feature = "cli")]
+    compile_libraries(&hot);
+}
+
+/// Compiles what the tool carries.
+#[cfg(feature = "cli")]
+fn compile_libraries(hot: &str) {
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let target = variable("TARGET");
     assert!(
@@ -51,7 +57,7 @@ fn main() {
             // Stacks are walked from within the runtime.
             .args(["-Ccodegen-units=1", "-Cforce-unwind-tables=yes"])
             .args(["--target", &target])
-            .env("CCSCOPE_HOT", &hot)
+            .env("CCSCOPE_HOT", hot)
             .args(words)
             .arg("-o")
             .arg(out.join(file))
@@ -59,29 +65,30 @@ fn main() {
             .expect("the compiler can be started");
         assert!(status.success(), "the runtime does not compile: {status}");
     };
-    for (name, words) in [
-        ("runtime", &["-Cdebuginfo=1"][..]),
-        // Functions that are taken over find their caller by it.
-        ("tracer", &["-Cforce-frame-pointers=yes"]),
-    ] {
-        let file = format!("libccscope_{name}.so");
-        let (crate_name, soname, source) = (
-            format!("--crate-name=ccscope_{name}"),
-            format!("-Clink-arg=-Wl,-soname,{file}"),
-            format!("{name}/lib.rs"),
-        );
-        let mut all = vec![
-            &*crate_name,
+    const INSIDE: &str = "libccscope_inside.rlib";
+    let words = [
+        "--crate-name=ccscope_inside",
+        "--crate-type=rlib",
+        "-Cdebuginfo=1",
+    ];
+    compile(&[&words[..], &[inside::SOURCE]].concat(), INSIDE);
+    let inside = format!("inside={}", out.join(INSIDE).display());
+    let inside = ["--extern", &*inside];
+    compile(
+        &[
+            "--crate-name=ccscope_runtime",
             "--crate-type=cdylib",
             "-Clink-arg=-nostartfiles",
             "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined",
-            &soname,
+            "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
             "-Clink-arg=-lc",
-            &source,
-        ];
-        all.extend(words);
-        compile(&all, &file);
-    }
+            "-Cdebuginfo=1",
+            inside[0],
+            inside[1],
+            "runtime/lib.rs",
+        ],
+        "libccscope_runtime.so",
+    );
     for (name, source) in [
         ("hot", "runtime/hot_archive.rs"),
         ("regions", "runtime/regions_archive.rs"),
@@ -96,7 +103,9 @@ fn main() {
                 // Loops that call these take up to a sixth longer where one begins at an odd
                 // multiple of 16.
                 "-Cllvm-args=-align-all-functions=5",
-                "-Adead_code",
+                "-Aunused",
+                inside[0],
+                inside[1],
                 source,
             ],
             &file,

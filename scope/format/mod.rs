@@ -54,8 +54,8 @@ pub mod layout {
     pub const OPENS_END: u64 = 128 << 20;
     pub const CHUNKS: u64 = 64 * GIB;
     pub const MAX_CHUNKS: u64 = 1 << 30;
-    /// [`Birth`](super::Birth)s, as many as chunks.
-    pub const BIRTHS: u64 = 192 * GIB;
+    /// [`CompactChunk`](super::CompactChunk)s, as many as chunks.
+    pub const COMPACT_CHUNKS: u64 = 192 * GIB;
     /// Maps of touched bytes, groups and curves. Offsets of these are offsets into the capture, in
     /// bytes.
     pub const HEAP: u64 = 320 * GIB;
@@ -77,7 +77,7 @@ pub mod layout {
     pub const MAX_GRANULE_TABLES: u64 = 1 << 25;
     /// Which bytes of pages with a table of granules are known to be touched.
     pub const SEEN: u64 = 1216 * GIB;
-    /// Which births begin at an address.
+    /// Which compact chunks begin at an address.
     pub const FIRST_PAGES: u64 = 1232 * GIB;
     pub const FIRSTS: u64 = 1264 * GIB;
     pub const END: u64 = 1280 * GIB;
@@ -98,8 +98,24 @@ macro_rules! plain {
     };
 }
 plain!(
-    Header, Module, Region, Track, Open, Thread, Node, Site, Chunk, Birth, Group, Drawing, Curve,
-    Point, Window, Dead, Line, u64
+    Header,
+    Module,
+    Region,
+    Track,
+    Open,
+    Thread,
+    Node,
+    Site,
+    Chunk,
+    CompactChunk,
+    Group,
+    Drawing,
+    Curve,
+    Point,
+    Window,
+    Dead,
+    Line,
+    u64
 );
 
 /// Reads the entry at `offset`, or `None` beyond the end of `capture`.
@@ -181,7 +197,7 @@ pub struct Header {
     pub hists_used: u64,
     pub lanes: u64,
     pub windows: u64,
-    /// Of the whole process; the fields that only a site has are 0.
+    /// Sums of the whole process; the fields that only a site has are 0.
     pub total: Site,
     /// Bytes now mapped by `mmap` without a file, and their peak.
     pub mapped: u64,
@@ -195,8 +211,8 @@ pub struct Header {
     pub unknown_frees: u64,
     /// Chunks that could not be recorded.
     pub lost_chunks: u64,
-    /// 1 as long as accesses are not looked up: chunks are [`Birth`]s, and there is no [`Chunk`].
-    pub births: u64,
+    /// 1 as long as accesses are not looked up: all chunks are [`CompactChunk`]s.
+    pub compact: u64,
     /// Bytes that precompiled code has copied or filled in the heap and that the kernel has read
     /// and written there, as far as that is seen: by functions of libc.
     pub foreign_bytes: u64,
@@ -233,7 +249,7 @@ pub struct Region {
     /// The caller; 0 for a thread.
     pub parent: u32,
     pub kind: u32,
-    /// Of recursion: 1 for the outermost.
+    /// Depth of recursion: 1 for the outermost.
     pub level: u32,
     /// Invocations of this track that are open. Only the runtime needs it.
     pub active: u32,
@@ -289,7 +305,7 @@ pub struct Open {
     /// Orders invocations by their first access.
     pub version: u32,
     pub region: u32,
-    /// Of a span that may be entered again: it is counted when the span is closed.
+    /// Number of a span that may be entered again: it is counted when the span is closed.
     pub span: u64,
 }
 
@@ -444,7 +460,7 @@ pub mod flags {
 
 /// No thread has accessed the chunk.
 pub const NO_THREAD: u16 = u16::MAX;
-/// Of so many stores by threads that did not allocate the chunk the runtime looks at one, for
+/// The runtime looks at one of so many stores by threads that did not allocate the chunk, for
 /// [`Line`]s.
 pub const LOOKED_AT: u64 = 8;
 /// The chunk's own thread is to tell of its next store; in `Chunk::toucher`.
@@ -498,7 +514,7 @@ impl Chunk {
 /// it would have as a [`Chunk`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Birth {
+pub struct CompactChunk {
     /// These three as in [`Chunk`].
     pub start: u64,
     pub size_and_thread: u64,
@@ -511,7 +527,7 @@ pub struct Birth {
 
 const _: () = assert!(layout::MAX_SITES <= 1 << 24);
 
-impl Birth {
+impl CompactChunk {
     /// The same as a chunk that nobody has accessed.
     #[must_use]
     pub fn chunk(&self) -> Chunk {
@@ -566,14 +582,14 @@ pub struct Line {
 
 /// Chunks of a site that were allocated close together: each less than the threshold after
 /// the one before. The threshold was never more than a thousandth of the run so far, so groups
-/// of any larger threshold are unions of these (003, section 4.1.1).
+/// of any larger threshold are unions of these (S. Byma and J. Larus, 2018, 4.1.1).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     pub first_allocated: u64,
     pub last_allocated: u64,
     pub chunks: u64,
-    /// Of freed chunks.
+    /// Sum of the lifetimes of freed chunks.
     pub lifetimes: u64,
     pub last_freed: u64,
 }
@@ -650,7 +666,7 @@ const _: () = assert!(
 const _: () = {
     assert!(
         size_of::<Chunk>() == 64
-            && size_of::<Birth>() == 32
+            && size_of::<CompactChunk>() == 32
             && size_of::<Dead>() == 72
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64

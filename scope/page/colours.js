@@ -17,6 +17,7 @@ export const STEPS = [
   "#313695",
 ];
 export const UNKNOWN = "#b9bcc2";
+export const MARKED = "#7a1fa2";
 
 // From a geometric mean of scores, or null.
 export const stepOf = (severity) =>

@@ -80,7 +80,7 @@ export async function readProfile(text) {
     profile.starts[name] = startsOf(col[name]);
   }
   const { starts } = profile;
-  const first = col["site.first"];
+  const first = col["site.first_time"];
   addUp(col["curve.time"], starts.curve);
   addUp(col["threads.time"], starts.threads);
   addUp(col["curves.time"], starts.curves, first);
@@ -95,9 +95,7 @@ export async function readProfile(text) {
   const parent = new Uint32Array(col["node.up"].length);
   for (let i = 0; i < parent.length; i++) parent[i] = i - col["node.up"][i];
   profile.parent = parent;
-  profile.usable = col["site.requested"].map((it, i) => it + col["site.slack"][i]);
-  profile.largest = col["site.smallest"].map((it, i) => it + col["site.larger"][i]);
-  profile.ends = first.map((it, i) => it + col["site.last"][i]);
+  profile.ends = first.map((it, i) => it + col["site.end"][i]);
   profile.severity = severities(col);
   profile.isScored = profile.severity.some((it) => it >= 0);
   // Files of other tools lack much.

@@ -1,7 +1,12 @@
 // Elements from names and texts. Texts are never markup.
 
-export function h(name, attributes, ...children) {
-  const element = document.createElement(name);
+export const h = (name, attributes, ...children) =>
+  made(document.createElement(name), attributes, children);
+
+export const svg = (name, attributes, ...children) =>
+  made(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+function made(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);

@@ -44,7 +44,7 @@ function bySpan(profile, span) {
   const allocated = inSpan(profile, span, "allocations");
   const most = inSpan(profile, span, "peak");
   const { col, ends } = profile;
-  const first = col["site.first"];
+  const first = col["site.first_time"];
   return (site) =>
     first[site] <= span[1] && ends[site] >= span[0] && (allocated[site] > 0 || most[site] > 0);
 }
@@ -120,7 +120,7 @@ export function valuesOf(profile, state, metric = state.metric) {
   if (kept.metricKey === key) return kept.values;
   const { col } = profile;
   const whole = {
-    peak: col["site.peak"],
+    peak: col["site.peak_usable"],
     allocations: col["site.allocations"],
     drag: col["site.drag"],
     misses: profile.waits,

@@ -110,7 +110,7 @@ export const waitItem = (profile, { site, share, sentence, fields }) => {
     site,
     title: "Waits for memory",
     share,
-    of: "of all waiting",
+    of: "of the time",
     sentence: `${capital(sentence)}.${field}`,
     why: null,
   });

@@ -1,14 +1,16 @@
-// The flame graph of sites, by d3-flame-graph.
+// The flame graph of sites: a box for each frame.
 
 import { choice, fill, h, tip } from "./dom.js";
-import { STEPS, UNKNOWN, colourOf, inkOn } from "./colours.js";
+import { MARKED, STEPS, UNKNOWN, colourOf, inkOn } from "./colours.js";
 import { METRICS, chosenTime, valuesOf } from "./filter.js";
 import { fromPlaces, fromRoot, sitesBelow } from "./tree.js";
 import { set, state } from "./state.js";
 import { siteLink, siteName, swatch } from "./findings.js";
 import { byteSeconds, bytes, count, percent, seconds } from "./units.js";
 
-const CELL = 20;
+const ROW = 20;
+// In a narrower frame, a name would say nothing.
+const NARROWEST_NAME = 35;
 const UNITS = { bytes, byteSeconds, count, ns: (ns) => seconds(ns / 1e9) };
 export const worth = (metric, value) => UNITS[METRICS[metric].unit](value);
 
@@ -30,7 +32,8 @@ const legend = () =>
 
 const kept = { element: null, detail: null, admitted: null, total: 0 };
 let chosen = null;
-let parents = new Map();
+// What is drawn, a caller before its callees: `{ data, up, children, element }`.
+let frames = [];
 
 export const FORMS = { icicle: "Callers on top", flame: "Callers below" };
 
@@ -107,19 +110,14 @@ export function flameView(profile) {
   const detail = h("div", { class: "detail", "aria-live": "polite" });
   Object.assign(kept, { element: graph, detail });
   graph.addEventListener("keydown", (event) => key(event, profile));
-  graph.addEventListener(
-    "click",
-    (event) => {
-      const data = dataAt(event);
-      if (!data) return;
-      event.stopPropagation();
-      choose(profile, data);
-      zoomTo(data);
-    },
-    true,
-  );
+  graph.addEventListener("click", (event) => {
+    const frame = frameAt(event);
+    if (!frame) return;
+    choose(profile, frame);
+    zoomTo(frame.data);
+  });
   graph.addEventListener("mousemove", (event) => {
-    const data = dataAt(event);
+    const data = frameAt(event)?.data;
     if (data) tip(event, data.frame?.function ?? data.name, data.frame?.where, share(data));
     else tip(null);
   });
@@ -127,7 +125,7 @@ export function flameView(profile) {
   return [bar, profile.isScored ? legend() : null, graph, detail].filter((it) => it);
 }
 
-const dataAt = (event) => event.target.closest?.("g.frame")?.__data__?.data;
+const frameAt = (event) => frames[event.target.closest(".frame")?.dataset.at];
 
 const share = (data) => {
   const severity = data.severity === null ? "" : `, score ${data.severity.toFixed(2)}`;
@@ -182,65 +180,61 @@ function drawTree(profile, tree) {
   const { element } = kept;
   document.getElementById("unzoom").disabled = !state.zoom;
   if (!tree.value) {
+    frames = [];
+    element.style.height = "";
     fill(element, h("p", { class: "none" }, "No site matches the filters."));
     fill(kept.detail);
     return;
   }
-  parents = new Map();
-  let depth = 0;
+  const width = element.clientWidth || 900;
   const wanted = state.search.toLowerCase();
-  const visit = (node, up, level) => {
-    depth = Math.max(depth, level);
-    node.marked = wanted && (node.frame?.function ?? node.name).toLowerCase().includes(wanted);
-    parents.set(node, up);
-    node.children.forEach((child) => visit(child, node, level + 1));
-  };
-  visit(tree, null, 1);
-  const width = Math.max(300, element.clientWidth || 900);
-  const chart = flamegraph
-    .default()
-    .width(width)
-    .height((depth + 1) * CELL)
-    .cellHeight(CELL)
-    .transitionDuration(0)
-    .inverted(state.form === "icicle")
-    .sort(false)
-    .minFrameSize(0)
-    .selfValue(false)
-    .tooltip(noTip)
-    .setColorMapper((d) => colourOf(d.data.severity));
-  fill(element);
-  d3.select(element).datum(tree).call(chart);
-  // The library would let frames grow for a quarter of a second.
-  for (const label of element.querySelectorAll("g.frame foreignObject")) {
-    label.parentNode.querySelector("rect").setAttribute("width", label.getAttribute("width"));
-  }
-  paint();
-  describe(profile, chosen ?? tree);
-}
-
-// Ours is used.
-const noTip = Object.assign(() => {}, { show() {}, hide() {}, destroy() {} });
-
-function paint() {
-  for (const group of kept.element.querySelectorAll("g.frame")) {
-    const { data } = group.__data__;
-    const ink = data.marked ? "#ffffff" : inkOn(colourOf(data.severity));
-    group.classList.toggle("above", Boolean(data.above));
-    group.classList.toggle("marked", Boolean(data.marked));
-    group.classList.toggle("chosen", Boolean(chosen && chosen.id === data.id));
-    const label = group.querySelector("div");
-    if (label) {
-      label.style.color = ink;
-      label.textContent = data.name;
+  frames = [];
+  let depth = 0;
+  const visit = (data, up, row, left) => {
+    depth = Math.max(depth, row + 1);
+    const part = data.value / tree.value;
+    const isMarked = wanted && (data.frame?.function ?? data.name).toLowerCase().includes(wanted);
+    const colour = isMarked ? MARKED : colourOf(data.severity);
+    const names = ["frame", data.above && "above", isMarked && "marked"];
+    const box = h(
+      "div",
+      {
+        class: names.filter((it) => it).join(" "),
+        "data-at": frames.length,
+        style: {
+          left: `${left * 100}%`,
+          width: `${part * 100}%`,
+          [state.form === "icicle" ? "top" : "bottom"]: `${row * ROW}px`,
+          background: colour,
+          color: inkOn(colour),
+        },
+      },
+      part * width < NARROWEST_NAME ? null : data.name,
+    );
+    const frame = { data, up, children: [], element: box };
+    up?.children.push(frame);
+    frames.push(frame);
+    let at = left;
+    for (const child of data.children) {
+      visit(child, frame, row + 1, at);
+      at += child.value / tree.value;
     }
-  }
+  };
+  visit(tree, null, 0, 0);
+  element.style.height = `${depth * ROW}px`;
+  fill(
+    element,
+    frames.map((it) => it.element),
+  );
+  const again = frames.find(({ data }) => data.id === chosen?.id);
+  again?.element.classList.add("chosen");
+  describe(profile, again?.data ?? chosen ?? tree);
 }
 
-function choose(profile, data) {
-  chosen = data;
-  paint();
-  describe(profile, data);
+function choose(profile, frame) {
+  for (const it of frames) it.element.classList.toggle("chosen", it === frame);
+  chosen = frame.data;
+  describe(profile, chosen);
 }
 
 // Says what the chosen frame is, and which sites are below it.
@@ -274,14 +268,13 @@ function describe(profile, data) {
 }
 
 function key(event, profile) {
-  const root = [...parents.keys()][0];
-  const at = (chosen && [...parents.keys()].find((it) => it.id === chosen.id)) || root;
-  const up = parents.get(at);
-  const beside = (step) => up?.children[up.children.indexOf(at) + step];
-  const down = state.form === "icicle" ? "ArrowDown" : "ArrowUp";
+  const at = frames.find(({ data }) => data.id === chosen?.id) ?? frames[0];
+  if (!at) return;
+  const beside = (step) => at.up?.children[at.up.children.indexOf(at) + step];
+  const isDown = state.form === "icicle";
   const next = {
-    [down]: at.children[0],
-    [down === "ArrowDown" ? "ArrowUp" : "ArrowDown"]: up,
+    [isDown ? "ArrowDown" : "ArrowUp"]: at.children[0],
+    [isDown ? "ArrowUp" : "ArrowDown"]: at.up,
     ArrowLeft: beside(-1),
     ArrowRight: beside(1),
   };
@@ -289,7 +282,7 @@ function key(event, profile) {
     event.preventDefault();
     event.stopPropagation();
     if (next[event.key]) choose(profile, next[event.key]);
-  } else if (event.key === "Enter") zoomTo(at);
+  } else if (event.key === "Enter") zoomTo(at.data);
   else if (event.key === "Escape" && state.zoom) {
     event.stopPropagation();
     set({ zoom: "" });

@@ -1,9 +1,10 @@
-// Sites whose chunks point to each other: laid out by dagre, drawn by Cytoscape.
+// Sites whose chunks point to each other.
 
-import { h, tip, table } from "./dom.js";
-import { colourOf, css, inkOn } from "./colours.js";
+import { fill, h, svg, table, tip } from "./dom.js";
+import { colourOf, inkOn } from "./colours.js";
 import { fieldAt, placeOf, typeName } from "./data.js";
-import { set } from "./state.js";
+import { layers } from "./layers.js";
+import { linkTo } from "./state.js";
 import { siteLink } from "./findings.js";
 import { bytes, count, percent, plural, shortCount } from "./units.js";
 
@@ -12,6 +13,19 @@ const DRAWN_EDGES = 16;
 const MOST_EDGES = 100;
 // Parts of the graph that do not touch stand below each other up to this height.
 const COLUMN = 1100;
+const BOX = { width: 214, height: 46 };
+// Beside a label, so that its arrow can bend.
+const BEND = 38;
+const LABEL = { up: 17, down: 16 };
+// From a box to the arc of a pointer to the same site, and from arc to arc.
+const LOOP = { first: 32, next: 40 };
+// Between the end of an arrow and the tip of its head.
+const HEAD = 8;
+// Between parts, and around them.
+const SPACE = 26;
+const LABEL_FONT = "10.5px system-ui, sans-serif";
+// A drawing that is wider than the page is made smaller down to this.
+const SMALLEST = 0.7;
 const SHAPES = {
   list: "List",
   "doubly-linked-list": "Doubly linked list",
@@ -120,7 +134,7 @@ export function graphView(profile, admitted) {
     edge.followed ? percent((edge.misses[level] ?? 0) / edge.followed) : "–";
   const element = h("div", {
     class: "graph",
-    role: "img",
+    role: "group",
     "aria-label": "Graph of sites that point to each other; the table below has the same",
   });
   const end = (site) =>
@@ -179,150 +193,173 @@ export function graphView(profile, admitted) {
 // So that a type fits its box.
 const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-// Where each site stands: parts that do not touch are laid out one by one.
-function positions(edges) {
-  const part = new Map();
-  const find = (site) => {
-    const up = part.get(site) ?? site;
-    return up === site ? site : find(up);
-  };
-  edges.forEach(({ from, to }) => {
+// Edges by parts of the graph that do not touch.
+function partsOf(edges) {
+  const up = new Map();
+  const find = (site) => (up.has(site) ? find(up.get(site)) : site);
+  for (const { from, to } of edges) {
     const [a, b] = [find(from), find(to)];
-    part.set(from, part.get(from) ?? from);
-    part.set(to, part.get(to) ?? to);
-    part.set(b, a);
-  });
-  const parts = new Map();
-  edges.forEach((edge) => {
-    const key = find(edge.from);
-    parts.set(key, [...(parts.get(key) ?? []), edge]);
-  });
-  const places = new Map();
-  let [left, top, widest] = [0, 0, 0];
-  for (const own of parts.values()) {
-    const layout = new dagre.graphlib.Graph({ multigraph: true });
-    layout.setGraph({ rankdir: "LR", nodesep: 40, ranksep: 170, edgesep: 20 });
-    layout.setDefaultEdgeLabel(() => ({}));
-    own.forEach(({ from, to }, i) => {
-      for (const site of [from, to]) layout.setNode(String(site), { width: 200, height: 46 });
-      if (from !== to) layout.setEdge(String(from), String(to), {}, String(i));
-    });
-    dagre.layout(layout);
-    // A pointer to the same site is an arc above it.
-    const room = own.some(({ from, to }) => from === to) ? 70 : 0;
-    const { width, height } = layout.graph();
-    if (top > 0 && top + height + room > COLUMN) [left, top, widest] = [left + widest + 90, 0, 0];
-    for (const node of layout.nodes()) {
-      const { x, y } = layout.node(node);
-      places.set(Number(node), { x: left + x, y: top + room + y });
-    }
-    const loops = own.filter(({ from, to }) => from === to).map(({ from }) => from);
-    top += height + room + (new Set(loops).size < loops.length ? 100 : 44);
-    widest = Math.max(widest, width);
+    if (a !== b) up.set(b, a);
   }
-  return places;
+  return Map.groupBy(edges, ({ from }) => find(from)).values();
+}
+
+// Where the ends of arrows touch a side of each box, those above first.
+function spreadEnds(arrows, boxes) {
+  for (const box of boxes) {
+    for (const [end, beside] of [
+      [0, 1],
+      [-1, -2],
+    ]) {
+      const own = arrows.filter(({ line }) => line.at(end) === box);
+      own.sort((a, b) => a.line.at(beside).y - b.line.at(beside).y);
+      const step = Math.min(12, (BOX.height - 12) / own.length);
+      own.forEach((arrow, i) => {
+        arrow[end ? "last" : "first"] = box.y + (i - (own.length - 1) / 2) * step;
+      });
+    }
+  }
+}
+
+// The path from the left box to the right one, and a head at one of the ends. `gap` is the room
+// between boxes.
+function arrowPath({ line, first, last, isBack }, gap) {
+  const start = line[0].x + BOX.width / 2;
+  const end = line.at(-1).x - BOX.width / 2;
+  let [x, y] = [start + (isBack ? HEAD : 0), first];
+  let path = `M${x} ${y}`;
+  const bend = (toX, toY) => {
+    const middle = (x + toX) / 2;
+    path += `C${middle} ${y} ${middle} ${toY} ${toX} ${toY}`;
+  };
+  for (const item of line.slice(1, -1)) {
+    const half = item.rank % 2 ? gap / 2 - BEND : BOX.width / 2;
+    bend(item.x - half, item.y);
+    [x, y] = [item.x + half, item.y];
+    path += `H${x}`;
+  }
+  bend(end - (isBack ? 0 : HEAD), last);
+  return [path, isBack ? `M${start} ${first}l10 -5v10z` : `M${end} ${last}l-10 -5v10z`];
+}
+
+// The arc above a box of a pointer to the same site, its head, and the height of the arc. `below`
+// others are between it and the box.
+function loopPath({ x, y }, below) {
+  const half = 78 + 7 * Math.min(below, 3);
+  const top = y - BOX.height / 2;
+  const at = top - LOOP.first - below * LOOP.next;
+  return [
+    `M${x + half} ${top}V${at + 8}q0 -8 -8 -8H${x - half + 8}q-8 0 -8 8V${top - HEAD}`,
+    `M${x - half} ${top}l-5 -10h10z`,
+    at,
+  ];
+}
+
+function labelOf(edge, columns, rate) {
+  const followed = percent(edge.followed / Math.max(1, edge.loads));
+  const misses = columns.map(([level, name]) => `${name} ${rate(edge, level)}`).join(", ");
+  return [
+    `${short(edge.name, 24)} · ${followed} followed`,
+    edge.followed && misses ? `misses ${misses}` : null,
+  ].filter((it) => it);
+}
+
+// The label's first line stands on the arrow, at `x` and `y`, and its second below.
+function arrowElement(edge, lines, width, [path, head], x, y) {
+  const show = (event) => tip(event, ...lines, plural(edge.loads, "load"));
+  return svg(
+    "g",
+    {
+      class: "edge",
+      "data-from": edge.from,
+      "data-to": edge.to,
+      onmousemove: show,
+      onmouseleave: () => tip(null),
+    },
+    svg("path", { d: path, "stroke-width": width }),
+    svg("path", { class: "head", d: head }),
+    lines.map((line, i) => svg("text", { x, y: y + (i ? 13 : -6) }, line)),
+  );
+}
+
+function boxElement(profile, { site, x, y }) {
+  const colour = colourOf(profile.severity[site] < 0 ? null : profile.severity[site]);
+  const place = placeOf(profile, site);
+  const lines = [`#${site} ${short(typeName(profile, site), 24)}`, short(place.short, 28)];
+  return svg(
+    "a",
+    {
+      class: "node",
+      "data-site": site,
+      href: linkTo({ view: "site", site }),
+      onmousemove: (event) => tip(event, place.function, place.where),
+      onmouseleave: () => tip(null),
+    },
+    svg("rect", {
+      x: x - BOX.width / 2,
+      y: y - BOX.height / 2,
+      width: BOX.width,
+      height: BOX.height,
+      rx: 8,
+      fill: colour,
+    }),
+    lines.map((line, i) => svg("text", { x, y: y - 4 + 15 * i, fill: inkOn(colour) }, line)),
+  );
 }
 
 function draw(profile, element, edges, columns, rate) {
-  const places = positions(edges);
-  const sites = [...places.keys()];
-  const [right, low] = ["x", "y"].map((at) =>
-    Math.max(...[...places.values()].map((place) => place[at])),
-  );
-  const scale = Math.min(1, element.clientWidth / (right + 150));
-  element.style.height = `${Math.max(180, scale * (low + 80))}px`;
+  const labels = new Map(edges.map((edge) => [edge, labelOf(edge, columns, rate)]));
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = LABEL_FONT;
+  const widths = [...labels.values()].flat().map((line) => pen.measureText(line).width);
+  const gap = Math.max(...widths) + 2 * BEND + 10;
   const most = Math.log1p(edges[0].loads);
-  const nodes = sites.map((site) => {
-    const colour = colourOf(profile.severity[site] < 0 ? null : profile.severity[site]);
-    const label = `#${site} ${short(typeName(profile, site), 24)}\n${short(placeOf(profile, site).short, 28)}`;
-    return {
-      data: { id: `s${site}`, site, label, colour, ink: inkOn(colour) },
-      position: places.get(site),
+  const arrow = (edge, ...more) =>
+    arrowElement(edge, labels.get(edge), 1 + 4 * (Math.log1p(edge.loads) / most), ...more);
+
+  const [arrows, boxes] = [[], []];
+  let [left, top, right, low] = [0, 0, 0, 0];
+  for (const own of partsOf(edges)) {
+    const loops = own.filter(({ from, to }) => from === to);
+    const sizeOf = (site) => {
+      const number = loops.filter(({ from }) => from === site).length;
+      const room = number ? LOOP.first + (number - 1) * LOOP.next + LABEL.up : 0;
+      return { up: BOX.height / 2 + room, down: BOX.height / 2 };
     };
-  });
-  const loops = new Map();
-  const arrows = edges.map((edge, i) => {
-    const misses = !edge.followed
-      ? ""
-      : columns.map(([level, name]) => `${name} ${rate(edge, level)}`).join(", ");
-    const label = `${short(edge.name, 24)} · ${percent(edge.followed / Math.max(1, edge.loads))} followed${misses ? `\nmisses ${misses}` : ""}`;
-    // Pointers to the same site are arcs on different sides of it.
-    const loop = edge.from === edge.to ? (loops.get(edge.from) ?? 0) : 0;
-    if (edge.from === edge.to) loops.set(edge.from, loop + 1);
-    return {
-      data: {
-        loop: ["0deg", "180deg", "-90deg", "90deg"][loop % 4],
-        id: `e${i}`,
-        source: `s${edge.from}`,
-        target: `s${edge.to}`,
-        label,
-        width: 1 + 4 * (Math.log1p(edge.loads) / most),
-        loads: edge.loads,
-      },
-    };
-  });
-  const graph = cytoscape({
-    container: element,
-    elements: [...nodes, ...arrows],
-    layout: { name: "preset", fit: true, padding: 24 },
-    minZoom: 0.1,
-    maxZoom: 2.5,
-    autoungrabify: false,
-    boxSelectionEnabled: false,
-    style: [
+    const part = layers(own, sizeOf, LABEL);
+    if (top > 0 && top + part.height > COLUMN) [left, top] = [right + 2 * SPACE, 0];
+    for (const item of part.items) {
+      item.x = left + BOX.width / 2 + (item.rank / 2) * (BOX.width + gap);
+      item.y += top;
+      right = Math.max(right, item.x + BOX.width / 2);
+    }
+    spreadEnds(part.arrows, part.boxes);
+    for (const it of part.arrows) {
+      arrows.push(arrow(it.edge, arrowPath(it, gap), it.line[1].x, it.line[1].y));
+    }
+    for (const box of part.boxes) {
+      boxes.push(boxElement(profile, box));
+      loops
+        .filter(({ from }) => from === box.site)
+        .forEach((edge, i) => {
+          const [path, head, y] = loopPath(box, i);
+          arrows.push(arrow(edge, [path, head], box.x, y));
+        });
+    }
+    top += part.height + SPACE;
+    low = Math.max(low, top);
+  }
+  const [width, height] = [right + 2 * SPACE, low + SPACE];
+  fill(
+    element,
+    svg(
+      "svg",
       {
-        selector: "node",
-        style: {
-          shape: "round-rectangle",
-          width: 200,
-          height: 46,
-          label: "data(label)",
-          "background-color": "data(colour)",
-          color: "data(ink)",
-          "text-wrap": "wrap",
-          "text-valign": "center",
-          "text-halign": "center",
-          "font-size": 11,
-          "font-family": "system-ui, sans-serif",
-          "border-width": 1,
-          "border-color": css("muted"),
-        },
+        viewBox: `${-SPACE} ${-SPACE} ${width} ${height}`,
+        style: { width: `${width}px`, "min-width": `${SMALLEST * width}px` },
       },
-      {
-        selector: "edge",
-        style: {
-          width: "data(width)",
-          label: "data(label)",
-          "curve-style": "bezier",
-          "control-point-step-size": 56,
-          "target-arrow-shape": "triangle",
-          "line-color": css("edge"),
-          "target-arrow-color": css("edge"),
-          "font-size": 10,
-          "font-family": "system-ui, sans-serif",
-          color: css("ink"),
-          "text-wrap": "wrap",
-          "text-background-color": css("paper"),
-          "text-background-opacity": 0.85,
-          "text-background-padding": 2,
-          "loop-direction": "data(loop)",
-          "loop-sweep": "-60deg",
-        },
-      },
-    ],
-  });
-  graph.on("tap", "node", (event) => set({ view: "site", site: event.target.data("site") }));
-  graph.on("mouseover", "node", ({ target, originalEvent }) =>
-    tip(
-      originalEvent,
-      placeOf(profile, target.data("site")).function,
-      placeOf(profile, target.data("site")).where,
+      arrows,
+      boxes,
     ),
   );
-  graph.on("mouseover", "edge", ({ target, originalEvent }) =>
-    tip(originalEvent, ...target.data("label").split("\n"), plural(target.data("loads"), "load")),
-  );
-  graph.on("mouseout", () => tip(null));
-  if (graph.zoom() > 1.2) graph.zoom(1.2).center();
-  element.graph = graph;
 }

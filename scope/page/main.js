@@ -11,7 +11,13 @@ import { columnsOf, sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
 import { regionsView } from "./regions.js";
-import { COUNTS, pageCards, pagesView, refreshPages, resizePages } from "./pages.js";
+import {
+  COUNTS,
+  memoryPageCards,
+  memoryPagesView,
+  refreshMemoryPages,
+  resizeMemoryPages,
+} from "./memory_pages.js";
 import { changesView } from "./changes.js";
 import { bytes, count, moment, percent, plural, seconds, shortCount } from "./units.js";
 
@@ -27,9 +33,6 @@ const VIEWS = {
   about: ["About", "How the profile came to be"],
 };
 const COLOURS = ["line1", "line2", "line3", "line4", "line5", "line6", "line7", "line8"];
-
-// The width of A4 with margins, as in the style.
-const PAPER = 700;
 
 let profile;
 let zoomed = "life";
@@ -79,7 +82,7 @@ function head() {
       "div",
       { class: "cards" },
       profile.pages
-        ? pageCards(profile, card)
+        ? memoryPageCards(profile, card)
         : [
           card(
             "peak",
@@ -168,7 +171,7 @@ function filters() {
   );
   byId("filters").hidden = !profile.hasSites;
   const types = new Map();
-  const peaks = profile.col["site.atPeak"];
+  const peaks = profile.col["site.at_peak_usable"];
   for (let site = 0; site < profile.sites; site++) {
     const name = profile.types[profile.col["site.type"][site] - 1]?.[0];
     if (name) types.set(name, (types.get(name) ?? 0) + peaks[site]);
@@ -297,7 +300,7 @@ function timeline(sites) {
     const all = isThreads
       ? profile.threads.map((_, i) => i).slice(0, starts.threads.length - 1)
       : [...sites.keys()].filter((site) => sites[site]);
-    const peak = isThreads ? (i) => profile.threads[i][4] : (site) => col["site.atPeak"][site];
+    const peak = isThreads ? (i) => profile.threads[i][4] : (site) => col["site.at_peak_usable"][site];
     all.sort((a, b) => peak(b) - peak(a));
     const name = isThreads ? "threads" : "curves";
     all.slice(0, COLOURS.length).forEach((i, n) => {
@@ -437,7 +440,7 @@ function view(sites) {
   } else if (state.view === "changes") content = changesView(profile, sites);
   else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
   else if (state.view === "regions") [content, draws] = regionsView(profile, state.region);
-  else if (state.view === "pages") [content, draws] = pagesView(profile);
+  else if (state.view === "pages") [content, draws] = memoryPagesView(profile);
   else if (state.view === "about") content = aboutView();
   else content = findingsView(profile, sites);
   element.dataset.view = state.view;
@@ -483,7 +486,7 @@ function changed(names) {
       if (output) output.textContent = seconds(Number(state.at || profile.peakSeconds));
     });
   } else if (state.view === "pages" && [...names].every((it) => ["count", "part"].includes(it))) {
-    tasks.push(refreshPages);
+    tasks.push(refreshMemoryPages);
   } else {
     tasks.push(() => view(admitted(profile, state)));
   }
@@ -510,9 +513,6 @@ function theme() {
 
 // Paper is light and narrow; charts are drawn for it.
 function paper(is) {
-  // Its drawing would not be ready when it is asked for: it is made smaller.
-  const graph = document.querySelector(".graph");
-  if (is) graph?.style.setProperty("--zoom", PAPER / graph.offsetWidth);
   document.documentElement.toggleAttribute("data-paper", is);
   if (is) document.documentElement.dataset.theme = "light";
   else applyTheme();
@@ -531,7 +531,7 @@ function help() {
     ["n, p", "next and previous site, in the order of the table"],
     ["d", "light or dark"],
     ["arrows, Enter, Esc", "in the flame graph: choose a frame, zoom, show all"],
-    ["arrows, Home, End, Esc", "in the picture of the pages: choose a page, or none"],
+    ["arrows, Home, End, Esc", "in the picture of the memory: choose a page of memory, or none"],
     ["?", "this help"],
   ];
   const words = [
@@ -608,7 +608,7 @@ async function open() {
   profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
   if (!profile.old) delete VIEWS.changes;
   if (!profile.isOurs) delete VIEWS.pointers;
-  // A profile has regions, pages or sites.
+  // A profile has regions, pages of memory or sites.
   profile.hasSites = !profile.regions && !profile.pages;
   const views = profile.hasSites ? [] : ["findings", "flame", "sites", "site", "pointers"];
   for (const view of [...views, ...["regions", "pages"].filter((it) => !profile[it])]) delete VIEWS[view];
@@ -652,7 +652,7 @@ async function open() {
     clearTimeout(timer);
     timer = setTimeout(() => {
       resize();
-      if (state.view === "pages") spread([resizePages]);
+      if (state.view === "pages") spread([resizeMemoryPages]);
       if (state.view === "flame") spread(flameTasks(profile, () => admitted(profile, state)));
     }, 100);
   });

@@ -57,10 +57,10 @@ function scoresView(profile, site) {
   };
   const unknown = "Not known: the program is not instrumented.";
   const part = (of) => percent(of / Math.max(1, chunks));
-  const uses = [`${bytes(n("touched"))} of ${bytes(n("requested"))} touched`];
-  if (n("untouched")) uses.push(`${part(n("untouched"))} of the chunks never touched`);
-  if (n("unread")) uses.push(`${part(n("unread"))} written and never read`);
-  if (n("unwritten")) uses.push(`${part(n("unwritten"))} read and never written`);
+  const uses = [`${bytes(n("touched_bytes"))} of ${bytes(n("requested"))} touched`];
+  if (n("untouched_chunks")) uses.push(`${part(n("untouched_chunks"))} of the chunks never touched`);
+  if (n("unread_chunks")) uses.push(`${part(n("unread_chunks"))} written and never read`);
+  if (n("unwritten_chunks")) uses.push(`${part(n("unwritten_chunks"))} read and never written`);
   return h(
     "table",
     { class: "scores" },
@@ -101,20 +101,21 @@ function changeOf(profile, site) {
 function facts(profile, site) {
   const n = (name) => number(profile, name, site);
   const sizes =
-    profile.largest[site] === n("smallest")
+    n("largest") === n("smallest")
       ? bytes(n("smallest"))
-      : `${bytes(n("smallest"))} to ${bytes(profile.largest[site])}`;
+      : `${bytes(n("smallest"))} to ${bytes(n("largest"))}`;
   const at = (time) => seconds(toSeconds(profile, time));
   const second = (events) => `${shortCount(events)} events`;
-  const [shortest, longest] = [n("shortest"), n("shortest") + n("longest")];
-  const mean = second(n("lifetime"));
+  const [shortest, longest] = [n("shortest_life"), n("longest_life")];
+  const life = n("lifetime") / Math.max(1, n("allocations"));
+  const mean = second(life);
   // Files of other tools have sums alone.
   const lives =
-    n("lifetime") > longest
+    life > longest
       ? `${mean} on average`
       : shortCount(shortest) === shortCount(longest)
         ? mean
-        : `${shortCount(shortest)} to ${second(longest)}, ${shortCount(n("lifetime"))} on average`;
+        : `${shortCount(shortest)} to ${second(longest)}, ${shortCount(life)} on average`;
   const threads = profile.threads
     .filter((_, i) => i < 200)
     .map(([id]) => id)
@@ -125,11 +126,11 @@ function facts(profile, site) {
   const rows = [
     [
       "chunks",
-      `${count(n("allocations"))} of ${sizes}; ${count(n("peakChunks"))} at most at a time, ${count(n("atEndChunks"))} at the end`,
+      `${count(n("allocations"))} of ${sizes}; ${count(n("peak_chunks"))} at most at a time, ${count(n("end_chunks"))} at the end`,
     ],
     [
       "bytes",
-      `${bytes(profile.usable[site])} in all; ${bytes(n("peak"))} at most${profile.seconds ? `, at ${at(n("first") + n("peakTime"))}` : ""}; ${bytes(n("atPeak"))} at the program's peak; ${bytes(n("atEnd"))} at the end`,
+      `${bytes(n("usable"))} in all; ${bytes(n("peak_usable"))} at most${profile.seconds ? `, at ${at(n("peak_time"))}` : ""}; ${bytes(n("at_peak_usable"))} at the program's peak; ${bytes(n("end_usable"))} at the end`,
     ],
     ["lives", lives],
     profile.accesses
@@ -141,10 +142,10 @@ function facts(profile, site) {
     n("reallocs")
       ? [
           "realloc",
-          `${plural(n("reallocs"), "call")}, ${bytes(n("moved"))} moved; one chunk was grown ${plural(n("chain"), "time")}`,
+          `${plural(n("reallocs"), "call")}, ${bytes(n("moved_bytes"))} moved; one chunk was grown ${plural(n("longest_chain"), "time")}`,
         ]
       : null,
-    n("shared") ? ["shared", `${were(n("shared"))} accessed by several threads`] : null,
+    n("shared_chunks") ? ["shared", `${were(n("shared_chunks"))} accessed by several threads`] : null,
     ...changeOf(profile, site),
     threads.length
       ? ["threads", threads.slice(0, 20).join(", ") + (threads.length > 20 ? ", …" : "")]
@@ -209,7 +210,7 @@ function missesView(profile, site) {
     h(
       "p",
       { class: "about" },
-      `${percent(found.share)} of all waiting, some ${seconds(found.ns / 1e9)} if no misses overlap. Between these bounds, of 1,000 accesses:`,
+      `The program waits for it ${percent(found.share)} of its time, some ${seconds(found.ns / 1e9)}. Between these bounds, of 1,000 accesses:`,
     ),
     h(
       "div",
@@ -339,7 +340,7 @@ export function siteView(profile, site, span, zoomed, setZoomed) {
   }
   const place = placeOf(profile, site);
   const scores = scoresOf(profile, site);
-  const life = [number(profile, "first", site), profile.ends[site]].map((it) =>
+  const life = [number(profile, "first_time", site), profile.ends[site]].map((it) =>
     toSeconds(profile, it),
   );
   if (life[1] - life[0] < 1e-9) life[1] = life[0] + 1e-9;

@@ -16,10 +16,15 @@ const COLUMNS = {
   peak: [
     "at peak",
     "Bytes at the peak of the process",
-    (p, s) => bytes(p.col["site.atPeak"][s]),
-    (p, s) => p.col["site.atPeak"][s],
+    (p, s) => bytes(p.col["site.at_peak_usable"][s]),
+    (p, s) => p.col["site.at_peak_usable"][s],
   ],
-  bytes: ["in all", "Bytes in the whole run", (p, s) => bytes(p.usable[s]), (p, s) => p.usable[s]],
+  bytes: [
+    "in all",
+    "Bytes in the whole run",
+    (p, s) => bytes(p.col["site.usable"][s]),
+    (p, s) => p.col["site.usable"][s],
+  ],
   allocations: [
     "chunks",
     "Allocations in the whole run",
@@ -114,7 +119,7 @@ function keys(profile) {
 // The first `most` admitted sites in the order of the state, and how many there are.
 export function sorted(profile, admitted, most = Infinity) {
   const key = keys(profile);
-  const peak = profile.col["site.atPeak"];
+  const peak = profile.col["site.at_peak_usable"];
   const order = (a, b) => key[b] - key[a] || peak[b] - peak[a] || a - b;
   let found = [];
   let number = 0;

@@ -4,8 +4,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::arena::{self, LOCK, chunk, header, site, thread};
-use super::births::{self, birth};
+use super::capture::{self, LOCK, chunk, header, site, thread};
+use super::compact::{self, compact_chunk};
 use super::local::Local;
 use super::maps::{give_map, histogram, map_of};
 use super::stacks::{self, Stacks, UNKNOWN};
@@ -13,14 +13,14 @@ use super::sums::{
     Allocation, Detached, InPlace, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
     note_size, retire, total,
 };
-use super::{access, groups, shadow, start};
-use crate::format::{Birth, Chunk, NO_THREAD, flags, layout};
+use super::{clock, entries, groups, recording, shadow};
+use crate::format::{Chunk, CompactChunk, NO_THREAD, flags, layout};
 
 /// What the lock guards beside the capture.
 struct Books {
     stacks: Stacks,
-    /// Entries of chunks that were freed: a list through the `next` of births and the `touched` of
-    /// others.
+    /// Entries of chunks that were freed: a list through the `next` of compact chunks and the
+    /// `touched` of others.
     free: u32,
 }
 
@@ -34,16 +34,16 @@ static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
     free: 0,
 }));
 
-fn births_flag() -> &'static AtomicU64 {
+fn compact_flag() -> &'static AtomicU64 {
     // SAFETY: the counter is a field of the header.
-    unsafe { AtomicU64::from_ptr(&raw mut (*header()).births) }
+    unsafe { AtomicU64::from_ptr(&raw mut (*header()).compact) }
 }
 
-/// Whether accesses are looked up. Until the first, a chunk is a birth, and no map of its touched
-/// bytes is kept.
+/// Whether accesses are looked up. Until the first, chunks are [compact](super::compact), and no
+/// map of their touched bytes is kept.
 #[inline(always)]
 pub(crate) fn looked_up() -> bool {
-    births_flag().load(Ordering::Acquire) == 0
+    compact_flag().load(Ordering::Acquire) == 0
 }
 
 /// Records an allocation and returns its site; `from` is the chunk that it replaces, by `realloc`.
@@ -67,7 +67,7 @@ pub(crate) unsafe fn allocated(
         // (`# Safety`). Of `from`, `detached` has said that its site, thread and map exist.
         unsafe {
             let books = &mut *BOOKS.0.get();
-            let time = access::event(local);
+            let time = clock::event(local);
             let kept = from
                 .as_ref()
                 .map_or_else(InPlace::default, |old| InPlace::of(old, new));
@@ -80,7 +80,7 @@ pub(crate) unsafe fn allocated(
                 }
                 retire(old, time, false);
             }
-            if !start::options().sites {
+            if !recording::options().sites {
                 note_peak(total());
                 grow(total(), new, kept, time);
                 return UNKNOWN;
@@ -132,7 +132,7 @@ pub(crate) unsafe fn allocated(
                 return id;
             }
             if let Some(old) = &from {
-                access::inherit(local, &old.chunk, arena::chunk(entry));
+                entries::inherit(local, &old.chunk, capture::chunk(entry));
                 give_map(&old.chunk);
                 let sum = site(id);
                 (*sum).longest_chain = (*sum).longest_chain.max(u64::from(generation));
@@ -152,8 +152,8 @@ pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
         // SAFETY: the lock is held, the thread is marked as busy, and nobody accesses the chunk (`#
         // Safety`), so its entry and its map are ours to give back.
         unsafe {
-            let time = access::event(local);
-            if !start::options().sites {
+            let time = clock::event(local);
+            if !recording::options().sites {
                 draw(total(), time);
                 let sum = &mut *total();
                 sum.frees += 1;
@@ -209,7 +209,7 @@ pub(crate) unsafe fn attach(old: &Detached) {
             let books = &mut *BOOKS.0.get();
             let entry = books.take_entry();
             if entry != 0 {
-                // It may have been a birth.
+                // It may have been compact.
                 let flags = old.chunk.flags | flags_of(&old.chunk);
                 books.put_entry(entry, &Chunk { flags, ..old.chunk });
             }
@@ -227,7 +227,7 @@ pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
         // SAFETY: the lock is held. `old` was taken out of the books (`# Safety`), so its map is
         // ours.
         unsafe {
-            retire(old, access::event(local), false);
+            retire(old, clock::event(local), false);
             give_map(&old.chunk);
         }
     });
@@ -240,18 +240,18 @@ pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
 /// No other thread exists.
 pub(crate) unsafe fn forget() {
     LOCK.reset();
-    births_flag().store((!start::options().accesses).into(), Ordering::Relaxed);
+    compact_flag().store((!recording::options().accesses).into(), Ordering::Relaxed);
     // SAFETY: there is no other thread.
     unsafe {
         *BOOKS.0.get() = Books {
             stacks: Stacks::NEW,
             free: 0,
         };
-        arena::forget();
+        capture::forget();
         stacks::new_site(0);
     }
     shadow::forget();
-    births::forget();
+    compact::forget();
 }
 
 impl Books {
@@ -267,7 +267,7 @@ impl Books {
                 self.free = if looked_up() {
                     (*chunk(entry)).touched as u32
                 } else {
-                    (*birth(entry)).next
+                    (*compact_chunk(entry)).next
                 };
                 return entry;
             }
@@ -304,14 +304,14 @@ impl Books {
                 }
                 set
             } else {
-                *birth(entry) = Birth {
+                *compact_chunk(entry) = CompactChunk {
                     start: new.start,
                     size_and_thread: new.size_and_thread,
                     allocated: new.allocated,
                     site_and_generation: new.site | u32::from(new.generation) << 24,
                     next: 0,
                 };
-                births::insert(new.start, entry)
+                compact::insert(new.start, entry)
             };
             if !found {
                 self.give_entry(entry);
@@ -331,8 +331,8 @@ impl Books {
                 (*chunk(entry)).start = 0;
                 (*chunk(entry)).touched = u64::from(self.free);
             } else {
-                (*birth(entry)).start = 0;
-                (*birth(entry)).next = self.free;
+                (*compact_chunk(entry)).start = 0;
+                (*compact_chunk(entry)).next = self.free;
             }
         }
         self.free = entry;
@@ -350,29 +350,29 @@ pub(crate) unsafe fn look_up() {
             return;
         }
         // SAFETY: the lock is held, so by the lock invariant all entries below the count were made
-        // as births. No access is looked up yet, so nobody else uses the chunks' entries.
+        // as compact chunks. No access is looked up yet, so nobody else uses the chunks' entries.
         unsafe {
             for id in 1..(*header()).chunks as u32 {
-                let mut new = (*birth(id)).chunk();
+                let mut new = (*compact_chunk(id)).chunk();
                 if new.start == 0 {
-                    (*chunk(id)).touched = u64::from((*birth(id)).next);
+                    (*chunk(id)).touched = u64::from((*compact_chunk(id)).next);
                     continue;
                 }
                 new.flags = flags_of(&new);
                 new.touched = map_of(new.size());
                 *chunk(id) = new;
                 // One whose end was not seen is no longer found.
-                if births::find(new.start) == id && !shadow::set(new.start, new.size(), id) {
+                if compact::find(new.start) == id && !shadow::set(new.start, new.size(), id) {
                     (*header()).lost_chunks += 1;
                     shadow::set(new.start, new.size(), 0);
                 }
             }
         }
-        births_flag().store(0, Ordering::Release);
+        compact_flag().store(0, Ordering::Release);
     });
 }
 
-/// What a birth does not say of its chunk: whether its site has a histogram.
+/// What a compact chunk does not say: whether its site has a histogram.
 ///
 /// # Safety
 ///
@@ -388,29 +388,29 @@ unsafe fn flags_of(new: &Chunk) -> u8 {
 
 /// # Safety
 ///
-/// The caller holds the lock and the capture is mapped; chunks are births if `BIRTHS`.
+/// The caller holds the lock and the capture is mapped; chunks are compact if `COMPACT`.
 #[inline(always)]
-unsafe fn detach<const BIRTHS: bool>(start: u64, usable: u64) -> Option<Detached> {
+unsafe fn detach<const COMPACT: bool>(start: u64, usable: u64) -> Option<Detached> {
     // SAFETY: the lock is held (`# Safety`), so by the lock invariant what `find` and `remove` give
     // is 0, whose entry is mapped too, or a live chunk's. If it begins at `start`, nobody accesses
     // it.
     unsafe {
-        let (entry, mut old) = if BIRTHS {
-            let entry = births::remove(start);
-            (entry, (*birth(entry)).chunk())
+        let (entry, mut old) = if COMPACT {
+            let entry = compact::remove(start);
+            (entry, (*compact_chunk(entry)).chunk())
         } else {
             let entry = shadow::find(start);
             (entry, *chunk(entry))
         };
         if entry == 0 || old.start != start {
-            if start::options().sites {
+            if recording::options().sites {
                 (*header()).unknown_frees += 1;
             }
             return None;
         }
-        if !BIRTHS {
+        if !COMPACT {
             if old.flags & flags::GUESTS != 0 {
-                access::add_guests(chunk(entry), &mut old);
+                entries::add_guests(chunk(entry), &mut old);
             }
             shadow::set(start, old.size(), 0);
         }

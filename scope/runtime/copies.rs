@@ -9,13 +9,14 @@ use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::access::{MANY, block};
-use super::arena::header;
-use super::hot::add64;
+use super::capture::header;
+use super::counts::add64;
 use super::kernel::Lent;
 use super::local::local;
 use super::real::Real;
-use super::{regions, shadow, start};
+use super::recording::{self, several_threads};
+use super::slow_path::block;
+use super::{regions, shadow};
 
 /// Whether copies are counted.
 static COUNTED: AtomicBool = AtomicBool::new(false);
@@ -32,7 +33,7 @@ pub(crate) fn begin() {
     static REAL_MEMSET: Real = Real::new(c"memset", true);
     MEMMOVE.store(REAL_MEMMOVE.address(), Ordering::Release);
     MEMSET.store(REAL_MEMSET.address(), Ordering::Release);
-    COUNTED.store(start::options().accesses, Ordering::Relaxed);
+    COUNTED.store(recording::options().accesses, Ordering::Relaxed);
 }
 
 /// Counts `len` bytes that code without instrumentation reads or writes.
@@ -47,14 +48,14 @@ fn count<const WRITE: bool>(address: *const c_void, len: usize) {
 fn count_foreign<const WRITE: bool>(address: *const c_void, len: usize) {
     // SAFETY: the block is this thread's; the counter is a field of the header.
     unsafe {
-        let is_seen = || start::options().regions > 0 || shadow::find(address as u64) != 0;
+        let is_seen = || recording::options().regions > 0 || shadow::find(address as u64) != 0;
         if !(*local()).busy && len > 0 && is_seen() {
             block::<WRITE>(address as u64, len as u64);
-            if start::options().regions > 0 {
+            if recording::options().regions > 0 {
                 return;
             }
             let counter = &raw mut (*header()).foreign_bytes;
-            add64(counter, len as u64, MANY.load(Ordering::Relaxed));
+            add64(counter, len as u64, several_threads());
         }
     }
 }
@@ -80,8 +81,8 @@ unsafe fn counted_move(to: *mut c_void, from: *const c_void, len: usize) -> *mut
 #[inline(always)]
 pub(crate) unsafe fn move_bytes(to: *mut c_void, from: *const c_void, len: usize) -> *mut c_void {
     let known = MEMMOVE.load(Ordering::Acquire);
-    // SAFETY: the caller's; the function of this name has this type. Without it the bytes are moved
-    // from the end that is not overwritten before it is read.
+    // SAFETY: `to` and `from` have `len` bytes (`# Safety`); `begin` has found libc's function,
+    // which has this type. Without it, no byte is overwritten before it is read.
     unsafe {
         if !known.is_null() {
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -205,7 +206,7 @@ macro_rules! transfers {
             let Some(real) = real else { return -1 };
             let buffer = $buffer.expose_provenance() as u64;
             let is_counted = COUNTED.load(Ordering::Relaxed);
-            let regions = is_counted && start::options().regions > 0;
+            let regions = is_counted && recording::options().regions > 0;
             let lent = match is_counted && !regions {
                 true => Lent::new::<$write>(buffer),
                 false => None,

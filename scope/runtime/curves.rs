@@ -1,11 +1,11 @@
 //! Live bytes over time, as a step function of bounded size.
 //!
-//! A point is written only when a value changes and holds until the next (001, section 3.2). When
-//! the room is used up, twice as many events share a point; its peak is kept.
+//! A point is written only when a value changes and holds until the next (M. Jurenz et al., 2007,
+//! section 3.2). When the room is used up, twice as many events share a point; its peak is kept.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use super::arena::{at, give, take};
+use super::capture::{at, give, take};
 use super::sys;
 use crate::format::{Curve, Drawing, Point};
 

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{Ordering, compiler_fence};
 
-use super::arena::{self, at};
+use super::capture::{self, at};
 use crate::format::{Chunk, Group, Site};
 
 /// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no
@@ -40,7 +40,7 @@ pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
         }
         if sum.groups_len == sum.groups_room && sum.groups_room < MAX_GROUPS {
             let room = (sum.groups_room * 2).max(2);
-            let new = arena::take(bytes(room));
+            let new = capture::take(bytes(room));
             if new == 0 {
                 return;
             }
@@ -53,7 +53,7 @@ pub(crate) unsafe fn join(sum: *mut Site, time: u64) {
             // The process may be killed between the two.
             compiler_fence(Ordering::SeqCst);
             if old_room > 0 {
-                arena::give(old, old_room);
+                capture::give(old, old_room);
             }
         }
         *groups(sum.groups).add(sum.groups_len as usize) = Group {

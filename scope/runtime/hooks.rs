@@ -7,15 +7,15 @@
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::access::MANY;
-use super::arena::{LOCK, header};
+use super::capture::{LOCK, header};
 use super::chunks;
 use super::local::{Local, local};
 use super::real::{Real, early};
-use super::stacks::{self, Room, UNKNOWN};
+use super::room::{MAX_FRAMES, Room};
+use super::stacks::{self, UNKNOWN};
 use super::sums::{Allocation, Detached};
 use super::unwind::{Kept, Stack};
-use super::{regions, start, sys, threads, unwind};
+use super::{modules, recording, regions, sys, threads, unwind};
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -86,9 +86,9 @@ fn enter() -> Option<*mut Local> {
             return None;
         }
         (*local).busy = true;
-        if start::active() {
+        if recording::active() {
             if (*local).thread == 0 {
-                start::thread(local);
+                threads::give_number(local);
             }
             return Some(local);
         }
@@ -193,7 +193,7 @@ fn record(
     // SAFETY: the thread is marked as busy, so nothing else uses its room for frames; it is
     // recorded; the memory is new.
     unsafe {
-        let options = start::options();
+        let options = recording::options();
         if options.regions > 0 {
             regions::allocated(size as u64);
         }
@@ -220,7 +220,7 @@ fn record(
             record_walked(local, &new, from);
             return;
         };
-        match unwind::stack(frames, Some(memo), (*local).stack, start::module) {
+        match unwind::stack(frames, Some(memo), (*local).stack, modules::note) {
             Stack::Known(site) => {
                 new.site = site;
                 chunks::allocated(local, &new, from);
@@ -247,10 +247,10 @@ fn record(
 #[cold]
 #[inline(never)]
 unsafe fn record_walked(local: *mut Local, new: &Allocation<'_>, from: Option<Detached>) {
-    let mut frames = [0; stacks::MAX_FRAMES];
-    // SAFETY: the block is this thread's.
-    let own = unsafe { (*local).stack };
-    if let Stack::Walked { len, .. } = unwind::stack(&mut frames, None, own, start::module) {
+    let mut frames = [0; MAX_FRAMES];
+    // SAFETY: the block is this thread's, and has the thread's stack, or zeros.
+    let stack = unsafe { unwind::stack(&mut frames, None, (*local).stack, modules::note) };
+    if let Stack::Walked { len, .. } = stack {
         let (site, stack) = (0, &frames[..len]);
         // SAFETY: the thread is busy, the capture mapped, and the bytes are the new chunk's (`#
         // Safety`).
@@ -470,7 +470,7 @@ pub(crate) unsafe extern "C" fn mmap(
     };
     // SAFETY: `mmap` and `munmap` ask of us what they ask of the caller (`# Safety`).
     let mapped = unsafe { real(address, len, protection, flags, file, offset) };
-    if mapped != failed && flags & sys::MAP_ANONYMOUS != 0 {
+    if mapped != failed && flags & sys::MAP_ANONYMOUS as i32 != 0 {
         map_total(len as i64);
     }
     mapped
@@ -528,7 +528,7 @@ fn map_total(change: i64) {
 
 /// Before a second thread: from here on counts that are nobody's own are atomic.
 fn count_threads() {
-    MANY.store(true, Ordering::Relaxed);
+    recording::SEVERAL_THREADS.store(true, Ordering::Relaxed);
     // SAFETY: the block is this thread's.
     unsafe {
         // A handler may have interrupted what is done under the lock.
@@ -586,7 +586,7 @@ pub(crate) unsafe extern "C" fn pthread_create(
     let Some(real) = real_pthread_create::get() else {
         return EAGAIN;
     };
-    let prepared = if start::active() {
+    let prepared = if recording::active() {
         threads::prepare(function, argument)
     } else {
         None

@@ -2,7 +2,7 @@
 //!
 //! It is compiled twice: into the library, and in an archive (`hot_archive.rs`) that is linked into
 //! each instrumented program and library, where a call of it takes no detour. Whatever it does not
-//! do itself is left to [`access`](super::access) in the library, with nothing counted yet.
+//! do itself is left to [`slow_path`](super::slow_path) in the library, with nothing counted yet.
 //!
 //! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is
 //! the chunk's until `free` takes it out under the lock, before its memory is given back: so while
@@ -15,47 +15,11 @@
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::access::{ccscope_load, ccscope_spill, ccscope_store};
-use super::arena::{BASE, at, site};
+use super::capture::{BASE, at, site};
+use super::counts::{add64, word};
 use super::local::{Local, local};
 use super::shadow::{self, Page};
 use crate::format::{BLOCK, Chunk, flags, layout};
-
-/// Adds to a count, of which `many` threads may know.
-#[inline(always)]
-pub(crate) fn add64(counter: *mut u64, amount: u64, many: bool) {
-    // SAFETY: counters are aligned fields of the capture, which is mapped for good. One
-    // instruction, so that what a signal handler counts in between is not lost.
-    unsafe {
-        if many {
-            AtomicU64::from_ptr(counter).fetch_add(amount, Ordering::Relaxed);
-        } else {
-            core::arch::asm!("add qword ptr [{0}], {1}", in(reg) counter, in(reg) amount,
-                options(nostack));
-        }
-    }
-}
-
-/// Sets bits of a map, of which `many` threads may know; returns what was set before.
-#[inline(always)]
-pub(crate) fn or64(map: &AtomicU64, mask: u64, many: bool) -> u64 {
-    if many {
-        return map.fetch_or(mask, Ordering::Relaxed);
-    }
-    let mut before = map.load(Ordering::Relaxed);
-    loop {
-        let (expected, map) = (before, map.as_ptr());
-        // SAFETY: `map` is a reference, so the word is there and aligned. One thread writes, and
-        // `cmpxchg` is one instruction: no signal handler comes in between.
-        unsafe {
-            core::arch::asm!("cmpxchg qword ptr [{0}], {1}", in(reg) map, in(reg) before | mask,
-                inout("rax") before, options(nostack));
-        }
-        if before == expected {
-            return before;
-        }
-    }
-}
 
 /// One access of `size` bytes, at least 1, which the program makes next.
 #[inline(always)]
@@ -68,6 +32,16 @@ pub(crate) fn access<const WRITE: bool>(address: u64, size: u64) {
         16 => common::<WRITE, 16>(address, size),
         _ => common::<WRITE, 0>(address, size),
     }
+}
+
+// `slow_path` and `entries` of the library define these.
+unsafe extern "C" {
+    #[cold]
+    safe fn ccscope_load(address: u64, size: u64);
+    #[cold]
+    safe fn ccscope_store(address: u64, size: u64);
+    #[cold]
+    fn ccscope_spill(entry: *mut Chunk, write: bool);
 }
 
 #[inline(always)]
@@ -161,18 +135,6 @@ unsafe fn touched(entry: *mut Chunk, address: u64, size: u64) -> bool {
             && size <= BLOCK - offset % BLOCK
             && word(at(map + block / 64 * 8)) >> (block % 64) & 1 != 0
     }
-}
-
-/// A word of a map, which others may change meanwhile.
-///
-/// # Safety
-///
-/// `place` is a word of the capture that is used by atomics, or by nobody.
-#[inline(always)]
-pub(crate) unsafe fn word(place: *mut u64) -> u64 {
-    // SAFETY: words of the capture are aligned and mapped for good, and all who use this one at
-    // once do so by atomics (`# Safety`).
-    unsafe { AtomicU64::from_ptr(place) }.load(Ordering::Relaxed)
 }
 
 macro_rules! shared {

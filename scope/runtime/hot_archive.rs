@@ -5,33 +5,14 @@
 #[path = "../format/mod.rs"]
 mod format;
 
-mod arena;
 mod callbacks;
+mod capture;
+mod counts;
 mod hot;
 mod local;
+mod room;
 mod shadow;
 mod sys;
+mod track;
 
-/// What the library does.
-mod access {
-    use crate::format::Chunk;
-
-    unsafe extern "C" {
-        #[cold]
-        pub(crate) safe fn ccscope_load(address: u64, size: u64);
-        #[cold]
-        pub(crate) safe fn ccscope_store(address: u64, size: u64);
-        #[cold]
-        pub(crate) fn ccscope_spill(entry: *mut Chunk, write: bool);
-    }
-}
-
-// The block of a thread leads to these; the hot path does not follow it.
-mod stacks {
-    pub(crate) enum Room {}
-}
-mod regions {
-    pub(crate) mod hot {
-        pub(crate) enum State {}
-    }
-}
+use inside::unwind;

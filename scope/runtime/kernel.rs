@@ -7,11 +7,12 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::access::{self, MANY};
-use super::arena::{LOCK, chunk, header};
-use super::hot::{self, add_one, add64, guests, tally};
+use super::capture::{LOCK, chunk, header};
+use super::counts::add64;
+use super::hot::{self, add_one, guests, tally};
 use super::local::local;
-use super::{shadow, start, sys};
+use super::recording::{self, several_threads};
+use super::{entries, shadow, slow_path, sys, threads};
 use crate::format::{Chunk, flags};
 
 /// An access that is under way.
@@ -35,9 +36,9 @@ impl Lent {
             if id == 0 || (*local).busy {
                 return None;
             }
-            access::begin_thread(local);
+            threads::ensure_number(local);
             let entry = chunk(id);
-            let own = access::touched_by(local, entry);
+            let own = entries::touched_by(local, entry);
             if own {
                 add_one::<WRITE, true>(entry);
             } else {
@@ -69,7 +70,7 @@ impl Lent {
         let local = local();
         // A handler of signals may have forked during the call: this may be a child without a
         // capture.
-        if !start::active() {
+        if !recording::active() {
             return;
         }
         // SAFETY: the block is this thread's. If no bytes were moved, nobody got the chunk from
@@ -81,7 +82,7 @@ impl Lent {
                 return self.undo::<WRITE>();
             }
             (*local).now += 1;
-            let many = MANY.load(Ordering::Relaxed);
+            let many = several_threads();
             if many {
                 let signals = sys::block_signals();
                 (*local).busy = true;
@@ -105,12 +106,12 @@ impl Lent {
         // called here demand, if `entry` finds it. `touch` and `tally` look at the chunk's bounds.
         unsafe {
             if (*local).now > (*local).limit {
-                access::pause(local, self.address, moved, WRITE);
+                slow_path::pause(local, self.address, moved, WRITE);
             }
             let Some(entry) = self.entry() else { return };
             hot::last(entry).store((*local).now, Ordering::Relaxed);
             let offset = self.address.wrapping_sub((*entry).start);
-            access::touch(entry, offset, moved);
+            entries::touch(entry, offset, moved);
             if hot::flags_of(entry) & flags::HISTOGRAM != 0 {
                 tally::<WRITE, 0>(local, entry, self.address, moved);
             }

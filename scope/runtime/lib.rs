@@ -1,21 +1,35 @@
 //! The part of `ccscope` inside the profiled process: it sees allocations and accesses and writes
 //! them into a [capture](format).
 //!
-//! It is a shared library of its own, without `std` and without crates: `build.rs` compiles this
-//! file by one call of the compiler. Nothing in it allocates by `malloc`, since it *is* `malloc`.
+//! It is a shared library of its own, without `std` and without crates but the one that it shares
+//! with the tracer: `build.rs` compiles both, by one call of the compiler each. Nothing in it
+//! allocates by `malloc`, since it *is* `malloc`.
 //!
-//! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators;
-//!   [`real`]: what they would be without us.
-//!   [`callbacks`], [`hot`] and [`access`]: those of the instrumentation.
-//!   [`copies`]: what other code copies; [`kernel`]: what the kernel does. [`programs`] and
-//!   [`aside`]: which programs are left alone.
+//! Its layers, lowest first:
+//!
+//! * [`sys`]: libc and the kernel; [`real`]: functions as they would be without us. [`recording`]:
+//!   whether and what is recorded. [`capture`]: the capture's memory; [`counts`] in it;
+//!   [`modules`]: what is loaded.
+//! * [`local`]: what a thread has of its own; [`room`]: for call stacks; [`track`]: for regions.
+//!   [`clock`]: time in accesses. [`unwind`]: call stacks.
+//! * [`shadow`]: address to chunk; [`compact`]: the same while no accesses are looked up.
+//! * [`hot`]: what each access runs through; [`callbacks`]: what instrumented programs call.
+//!   [`entries`]: what else accesses change; [`lines`]: those that threads share.
 //! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
 //!   [`curves`].
-//! * [`shadow`]: address to chunk; [`births`]: the same while no accesses are looked up.
-//!   [`windows`]: bursts of whole accesses.
-//! * [`regions`]: what each function and span touches.
-//! * [`start`]: processes and threads; [`threads`]: what they begin with. [`arena`]: the capture's
-//!   memory. [`unwind`]: call stacks.
+//! * [`windows`]: bursts of whole accesses. [`threads`]: what they begin with. [`regions`]: what
+//!   each function and span touches. [`slow_path`]: what the hot path leaves.
+//! * [`kernel`]: what the kernel reads and writes; [`copies`]: what other code copies;
+//!   [`sanitizer`]: the rest of what instrumented programs call. [`programs`] and [`aside`]: which
+//!   programs are left alone.
+//! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
+//!   [`start`]: processes, and the ends of threads.
+
+// Modules, lowest first: `format`, `sys`, `real`, `recording`, `capture`, `counts`, `modules`,
+// `room`, `track`, `local`, `clock`, `compact`, `shadow`, `hot`, `callbacks`, `maps`, `entries`,
+// `lines`, `groups`, `curves`, `stacks`, `sums`, `chunks`, `windows`, `threads`, `regions`,
+// `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`, `hooks`, `allocators`, `start`.
+
 #![cfg_attr(not(test), no_std)]
 #![allow(
     clippy::cast_possible_truncation,
@@ -26,16 +40,18 @@
 #[path = "../format/mod.rs"]
 mod format;
 
-mod access;
+use inside::{aside, unwind};
+
 mod allocators;
-mod arena;
-#[cfg_attr(test, expect(dead_code, reason = "no program is started anew"))]
-mod aside;
-mod births;
 mod callbacks;
+mod capture;
 mod chunks;
+mod clock;
+mod compact;
 mod copies;
+mod counts;
 mod curves;
+mod entries;
 mod groups;
 mod hooks;
 mod hot;
@@ -43,11 +59,16 @@ mod kernel;
 mod lines;
 mod local;
 mod maps;
+mod modules;
 #[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]
 mod programs;
 mod real;
+mod recording;
 mod regions;
+mod room;
+mod sanitizer;
 mod shadow;
+mod slow_path;
 mod stacks;
 mod start;
 mod sums;
@@ -55,10 +76,11 @@ mod sys;
 #[cfg(test)]
 mod tests;
 mod threads;
-mod unwind;
+mod track;
 mod windows;
 
 /// The file's name.
+#[cfg(not(test))]
 const LIBRARY: &[u8] = b"libccscope_runtime.so";
 
 /// Where the tool is told of things, if this is the variable of the environment that says so.
@@ -67,6 +89,9 @@ fn folder_in(variable: &[u8]) -> Option<&[u8]> {
     let socket = variable.strip_prefix(crate::format::SOCKET_VARIABLE.as_bytes())?;
     socket.strip_prefix(b"=").map(programs::folder_of)
 }
+
+#[cfg(not(test))]
+inside::leave_sanitized_programs!(LIBRARY, folder_in);
 
 #[cfg(not(test))]
 #[panic_handler]

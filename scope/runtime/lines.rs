@@ -11,7 +11,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::arena::{at, chunk};
+use super::capture::{at, chunk};
 use super::hot::{flags_of, toucher};
 use super::local::Local;
 use super::shadow;

@@ -6,8 +6,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::regions::hot::State;
-use super::stacks::Room;
+use super::room::Room;
+use super::track::State;
 use crate::format::Window;
 
 /// Zeroed when the thread begins.
@@ -15,7 +15,7 @@ use crate::format::Window;
 pub(crate) struct Local {
     /// The thread's time.
     pub(crate) now: u64,
-    /// An access beyond this time calls `access::pause`.
+    /// An access beyond this time calls `slow_path::pause`.
     pub(crate) limit: u64,
     /// Address of the histograms that this thread alone counts in; 0 if it has no mark.
     pub(crate) lane: u64,

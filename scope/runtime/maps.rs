@@ -1,6 +1,6 @@
 //! Which bytes of a chunk were touched, and where a site counts accesses by offset.
 
-use super::arena::{self, at, header};
+use super::capture::{self, at, header};
 use crate::format::{BLOCK, Chunk, MAX_MAPPED_BYTES, SIZES_DIFFER, Site, layout};
 
 /// Whether the site has a histogram for chunks of this size; it is made with the first chunk and
@@ -43,7 +43,7 @@ pub(crate) unsafe fn map_of(size: u64) -> u64 {
     match map_bytes(size) {
         0 => 0,
         // SAFETY: the lock is held, and the capture is mapped (`# Safety`).
-        bytes => unsafe { arena::take(bytes) },
+        bytes => unsafe { capture::take(bytes) },
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) unsafe fn give_map(old: &Chunk) {
     if bytes > 0 && old.touched != 0 {
         // SAFETY: the lock is held; the chunk is dead (`# Safety`), so nobody uses its map, which
         // has `bytes`.
-        unsafe { arena::give(old.touched, bytes) }
+        unsafe { capture::give(old.touched, bytes) }
     }
 }
 

@@ -6,7 +6,7 @@
 use core::ffi::{c_char, c_void};
 
 use super::real::Real;
-use super::{aside, start, sys};
+use super::{aside, sys};
 
 static REAL: [Real; 9] = [
     Real::new(c"execve", true),
@@ -47,7 +47,7 @@ unsafe extern "C" fn before(
     };
     // SAFETY: `name` ends with 0 (`# Safety`), and so do values of the environment.
     unsafe {
-        let socket = sys::getenv(start::name(crate::format::SOCKET_VARIABLE).as_ptr().cast());
+        let socket = sys::variable(crate::format::SOCKET_VARIABLE);
         if !socket.is_null() && !name.is_null() {
             let folder = folder_of(core::ffi::CStr::from_ptr(socket).to_bytes());
             let text = core::ffi::CStr::from_ptr(name).to_bytes();

@@ -7,6 +7,8 @@ mod format;
 
 mod callbacks;
 mod local;
+mod room;
+mod track;
 
 mod hot {
     pub(crate) use crate::regions::hot::access;
@@ -14,16 +16,6 @@ mod hot {
 
 mod regions {
     pub(crate) mod hot;
-
-    unsafe extern "C" {
-        #[cold]
-        pub(crate) safe fn ccscope_region_load(address: u64, size: u64);
-        #[cold]
-        pub(crate) safe fn ccscope_region_store(address: u64, size: u64);
-    }
 }
 
-// The block of a thread leads to one; the hot path does not follow it.
-mod stacks {
-    pub(crate) enum Room {}
-}
+use inside::unwind;

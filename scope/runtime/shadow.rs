@@ -8,8 +8,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::arena::{BASE, at};
-use super::hot::or64;
+use super::capture::{BASE, at};
+use super::counts::or64;
 use crate::format::{Chunk, layout};
 
 const PAGE_BITS: u32 = 12;

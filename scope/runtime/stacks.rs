@@ -4,11 +4,10 @@
 //! leads back to it, so that a recursive program has few stacks. A small cache in front, by the
 //! hash of the whole stack, answers most lookups with one comparison.
 
-use core::cell::Cell;
-
-use super::arena::{BASE, LOCK, at, give, header, node, site, take};
+use super::capture::{BASE, LOCK, at, give, header, node, site, take};
 use super::local::Local;
-use super::unwind::{self, Memo};
+use super::room::{Nodes, Room};
+use super::unwind;
 use crate::format::{Node, Site, layout};
 
 /// Where the tables are, as offsets into the capture; 0 before the first stack.
@@ -75,7 +74,7 @@ impl Stacks {
                 return (*entry).1;
             }
             let mut path = match (nodes, kept.checked_sub(1)) {
-                (Some((nodes, _)), Some(last)) => nodes.of[last].get(),
+                (Some((nodes, _)), Some(last)) => nodes.at(last),
                 _ => 0,
             };
             for (depth, &pc) in stack.iter().rev().enumerate().skip(kept) {
@@ -205,42 +204,6 @@ pub(crate) unsafe fn new_site(path: u32) -> u32 {
         (*header()).sites = sites;
         id
     }
-}
-
-/// Frames of a stack that are kept; the outermost of deeper ones are cut off.
-pub(crate) const MAX_FRAMES: usize = 256;
-
-/// Nodes of a thread's last stack, from the outermost frame on. A recursive stack has as many, in
-/// circles.
-#[repr(C)]
-pub(crate) struct Nodes {
-    len: Cell<usize>,
-    of: [Cell<u32>; MAX_FRAMES],
-}
-
-impl Nodes {
-    /// Keeps `frames` of them, if there are as many; returns how many.
-    fn keep(&self, frames: usize) -> usize {
-        let kept = self.len.get().min(frames);
-        self.len.set(kept);
-        kept
-    }
-
-    fn add(&self, depth: usize, node: u32) {
-        if let Some(entry) = self.of.get(depth) {
-            entry.set(node);
-            self.len.set(depth + 1);
-        }
-    }
-}
-
-/// What a thread needs for its call stacks. All zeros is a room without any.
-#[repr(C)]
-pub(crate) struct Room {
-    pub(crate) memo: Memo,
-    /// Where a call stack is put; used while the thread is busy.
-    pub(crate) frames: [u64; MAX_FRAMES],
-    pub(crate) nodes: Nodes,
 }
 
 // The heap of a capture gives powers of two.

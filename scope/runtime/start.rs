@@ -1,59 +1,20 @@
-//! The beginning of recording: of the process, of a child process, and of threads.
+//! The beginning of recording, of the process and of a child process, and the ends of threads.
 
-use core::cell::UnsafeCell;
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::access::MANY;
-use super::arena::{self, BASE, header};
-use super::local::{Local, local};
-use super::{chunks, copies, hooks, regions, stacks, sys, threads, unwind, windows};
-use crate::format::{
-    GUEST, MAGIC, Module, NO_THREAD, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout,
-    state,
+use super::capture::{self, BASE, header};
+use super::local::local;
+use super::recording::{NO_TABLE, Page, SEVERAL_THREADS, STATE, active, options_mut};
+use super::{
+    chunks, clock, copies, hooks, modules, regions, stacks, sys, threads, unwind, windows,
 };
+use crate::format::{MAGIC, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state};
 
-/// 0 before the first call, 1 while it is decided, 2 without the tool, 3 recording.
-///
-/// In a page of its own, which the kernel clears in a child of `fork`: whatever the child calls
-/// first, be it a handler of `fork` before ours, begins a capture instead of writing into that of
-/// its parent.
-static STATE: Page = Page(AtomicU8::new(0));
-static OPTIONS: Chosen = Chosen(UnsafeCell::new(Options::DEFAULT));
-/// Without the tool: whether the table of pages could not be mapped.
-static NO_TABLE: AtomicBool = AtomicBool::new(false);
 /// Whether this process or the one that it was forked from has begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 /// Whether the kernel clears the page of `STATE`.
 static CLEARED: AtomicBool = AtomicBool::new(false);
-/// Key of the destructor that ends threads.
-static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
-
-#[repr(align(4096))]
-struct Page(AtomicU8);
-
-struct Chosen(UnsafeCell<Options>);
-
-// SAFETY: written by the first thread, before `STATE` says that anything is recorded.
-unsafe impl Sync for Chosen {}
-
-/// Whether this process is recorded. The first call begins.
-#[inline(always)]
-pub(crate) fn active() -> bool {
-    match STATE.0.load(Ordering::Acquire) {
-        3 => true,
-        2 | 1 => false,
-        _ => first(),
-    }
-}
-
-/// What is recorded.
-#[inline(always)]
-pub(crate) fn options() -> &'static Options {
-    // SAFETY: written by the first thread before `STATE` says that anything is recorded, and in a
-    // child of `fork`, which has one thread: never while another reads it.
-    unsafe { &*OPTIONS.0.get() }
-}
 
 /// Runs before the program's own constructors, if nothing has called `active` before.
 #[cfg(not(test))]
@@ -67,7 +28,15 @@ extern "C" fn at_start() {
     active();
 }
 
+/// What the first call of [`active`] does.
 #[cold]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ccscope_begin() -> bool {
+    first()
+}
+
+// A function with a path, by which profilers know what is ours.
+#[inline(never)]
 fn first() -> bool {
     if STATE
         .0
@@ -80,8 +49,9 @@ fn first() -> bool {
         // SAFETY: this is a child of `fork`, and has one thread.
         return unsafe { begin_child() };
     }
-    // SAFETY: the names end with 0.
-    let socket = unsafe { sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast()) };
+    #[cfg(not(test))]
+    unwind::leave_out_own();
+    let socket = sys::variable(SOCKET_VARIABLE);
     let begun = !socket.is_null() && {
         read_options();
         begin(socket, false)
@@ -101,7 +71,7 @@ fn first() -> bool {
             sys::__register_atfork(None, None, Some(in_child), core::ptr::null());
             let mut key = 0;
             if sys::pthread_key_create(&raw mut key, Some(thread_ends)) == 0 {
-                KEY.store(key, Ordering::Relaxed);
+                threads::KEY.store(key, Ordering::Relaxed);
             }
             let page = (&raw const STATE).cast_mut().cast();
             let cleared = sys::madvise(page, size_of::<Page>(), sys::MADV_WIPEONFORK) == 0;
@@ -117,12 +87,12 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     // SAFETY: nobody else uses these addresses.
     assert!(unsafe { sys::map(BASE, layout::END, sys::PROT_READ_WRITE, flags, -1) });
-    MANY.store(false, Ordering::Relaxed);
-    LANES.store(1, Ordering::Relaxed);
+    SEVERAL_THREADS.store(false, Ordering::Relaxed);
+    threads::forget();
     windows::forget();
     // SAFETY: the capture is mapped and new; the tests that use it run one at a time.
     unsafe {
-        *OPTIONS.0.get() = Options {
+        *options_mut() = Options {
             rate,
             accesses,
             ..Options::DEFAULT
@@ -131,7 +101,7 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
         chunks::forget();
         local().write_bytes(0, 1);
         (*local()).busy = true;
-        thread(local());
+        threads::give_number(local());
     }
     STATE.0.store(3, Ordering::Release);
 }
@@ -141,15 +111,8 @@ pub(crate) fn for_test(rate: u64, accesses: bool) {
 pub(crate) fn for_test_of_regions(which: u64) {
     for_test(0, true);
     // SAFETY: `for_test` has mapped the capture, and tests that use it run one at a time.
-    unsafe { ((*OPTIONS.0.get()).regions, (*local()).busy) = (which, false) };
+    unsafe { ((*options_mut()).regions, (*local()).busy) = (which, false) };
     regions::begin(true);
-}
-
-/// A name with a 0 at its end.
-pub(crate) fn name(text: &str) -> [u8; 64] {
-    let mut bytes = [0; 64];
-    bytes[..text.len()].copy_from_slice(text.as_bytes());
-    bytes
 }
 
 /// Without the tool no page belongs to a chunk: reading the table of pages gives 0.
@@ -161,76 +124,27 @@ fn map_nothing(over: bool) {
     NO_TABLE.store(!mapped, Ordering::Relaxed);
 }
 
-/// Ends the process if accesses cannot be looked up. Only an instrumented program makes them: any
-/// other runs on without the table.
-pub(crate) fn require_table() {
-    if NO_TABLE.load(Ordering::Relaxed) {
-        sys::die(b"this instrumented program needs 128 GiB of address space (see `ulimit -v`)");
-    }
-}
-
 fn read_options() {
-    // SAFETY: the name ends with 0.
-    let text = unsafe { sys::getenv(name(OPTIONS_VARIABLE).as_ptr().cast()) };
+    let text = sys::variable(OPTIONS_VARIABLE);
     if text.is_null() {
         return;
     }
-    let mut rest = text.cast::<u8>();
-    // SAFETY: the text ends with 0, and no byte after it is read. Nothing is recorded yet.
-    unsafe {
-        let options = &mut *OPTIONS.0.get();
-        while *rest != 0 {
-            let start = rest;
-            while *rest != 0 && *rest != b'=' && *rest != b',' {
-                rest = rest.add(1);
-            }
-            let key = core::slice::from_raw_parts(start, rest.offset_from(start).cast_unsigned());
-            let mut value = 0_u64;
-            while *rest != 0 && *rest != b',' {
-                if rest.read().is_ascii_digit() {
-                    value = value.wrapping_mul(10) + u64::from(*rest - b'0');
-                }
-                rest = rest.add(1);
-            }
-            if *rest == b',' {
-                rest = rest.add(1);
-            }
-            match key {
-                b"stacks" => options.stacks = value != 0,
-                b"sites" => options.sites = value != 0,
-                b"accesses" => options.accesses = value != 0,
-                b"full" => options.full = value != 0,
-                b"regions" => options.regions = value,
-                b"all_memory" => options.all_memory = value != 0,
-                b"rate" => options.rate = value.min(1 << 40),
-                _ => sys::say(b"an option of the tool is unknown to the runtime"),
-            }
+    // SAFETY: the text ends with 0, and nobody changes the environment while the process begins.
+    let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes();
+    // SAFETY: nothing is recorded yet.
+    let options = unsafe { &mut *options_mut() };
+    for (name, value) in inside::options::each(text, b',') {
+        let value = inside::options::decimal(value);
+        match name {
+            b"stacks" => options.stacks = value != 0,
+            b"sites" => options.sites = value != 0,
+            b"accesses" => options.accesses = value != 0,
+            b"full" => options.full = value != 0,
+            b"regions" => options.regions = value,
+            b"all_memory" => options.all_memory = value != 0,
+            b"rate" => options.rate = value.min(1 << 40),
+            _ => sys::say(b"an option of the tool is unknown to the runtime"),
         }
-    }
-}
-
-/// Gives the capture its length, for which a limit of the size of files must not hold: the kernel
-/// would end the process.
-fn lengthen(file: c_int) -> bool {
-    let mut limit = sys::Limit { now: 0, most: 0 };
-    // SAFETY: the limits are where they are said to be, and the descriptor is ours.
-    unsafe {
-        sys::getrlimit(sys::RLIMIT_FSIZE, &raw mut limit);
-        let raised = sys::Limit {
-            now: limit.most,
-            ..limit
-        };
-        if raised.now < layout::END {
-            return false;
-        }
-        if limit.now < layout::END {
-            sys::setrlimit(sys::RLIMIT_FSIZE, &raw const raised);
-        }
-        let done = sys::ftruncate(file, layout::END.cast_signed()) == 0;
-        if limit.now < layout::END {
-            sys::setrlimit(sys::RLIMIT_FSIZE, &raw const limit);
-        }
-        done
     }
 }
 
@@ -251,7 +165,9 @@ fn begin(socket: *const c_char, is_child: bool) -> bool {
     }
     let flags = sys::MAP_SHARED | sys::MAP_NORESERVE;
     let protection = sys::PROT_READ_WRITE;
-    let problem: &[u8] = if !lengthen(file) {
+    // SAFETY: the descriptor is ours.
+    let is_long = unsafe { sys::lengthen(u64::from(file.unsigned_abs()), layout::END) };
+    let problem: &[u8] = if !is_long {
         b"files of 1.3 TiB must be allowed (see `ulimit -f`): nothing is recorded"
     // SAFETY: nobody else uses these addresses. A capture of the parent process is replaced.
     } else if !unsafe { sys::map_at(BASE, layout::END, protection, flags, file, is_child) } {
@@ -294,7 +210,7 @@ fn begin(socket: *const c_char, is_child: bool) -> bool {
 /// The capture is mapped.
 unsafe fn send(path: *const c_char, file: c_int) -> bool {
     let mut address = sys::UnixAddress {
-        family: sys::AF_UNIX as u16,
+        family: sys::AF_UNIX,
         path: [0; 108],
     };
     // SAFETY: `path` ends with 0; the message's parts live until it is sent.
@@ -304,7 +220,7 @@ unsafe fn send(path: *const c_char, file: c_int) -> bool {
             address.path[len] = path.add(len).cast::<u8>().read();
             len += 1;
         }
-        let connection = sys::socket(sys::AF_UNIX, sys::SOCK_STREAM_CLOEXEC, 0);
+        let connection = sys::socket(sys::AF_UNIX.into(), sys::SOCK_STREAM_CLOEXEC, 0);
         let address_len = (2 + len + 1) as u32;
         if connection < 0 || sys::connect(connection, &raw const address, address_len) != 0 {
             sys::close(connection);
@@ -380,12 +296,11 @@ unsafe fn begin_child() -> bool {
         (*local).stacks = core::ptr::null_mut();
         windows::forget();
         threads::forget();
-        MANY.store(false, Ordering::Relaxed);
-        LANES.store(1, Ordering::Relaxed);
-        let socket = sys::getenv(name(SOCKET_VARIABLE).as_ptr().cast());
+        SEVERAL_THREADS.store(false, Ordering::Relaxed);
+        let socket = sys::variable(SOCKET_VARIABLE);
         let begun = !socket.is_null() && begin(socket, true);
         if begun {
-            unwind::report_again(module);
+            unwind::report_again(modules::note);
             regions::begin(true);
         } else {
             regions::forget();
@@ -405,92 +320,6 @@ unsafe fn begin_child() -> bool {
     }
 }
 
-/// Gives the calling thread a number.
-///
-/// # Safety
-///
-/// `local` is the calling thread's, marked as busy, and the capture is mapped.
-pub(crate) unsafe fn thread(local: *mut Local) {
-    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
-    // capture, of which all else here is, stays mapped.
-    unsafe {
-        let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
-        let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
-        if id > 1 {
-            // Libc may have started this thread by itself.
-            MANY.store(true, Ordering::Relaxed);
-            arena::LOCK.share();
-        }
-        // Threads beyond the table share its last entry.
-        let id = id.min(layout::MAX_THREADS - 2);
-        (*local).thread = id as u16;
-        // That of a parent process.
-        (*local).lane = 0;
-        if id < layout::MAX_THREADS - 2 {
-            take_lane(local);
-        }
-        let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
-        (*local).synced = events;
-        (*local).now = events;
-        (*local).limit = events;
-        (*local).gap = 0;
-        if id > 1 {
-            windows::wait(local);
-        }
-        let entry = arena::thread(id as u16);
-        (*entry).id = id;
-        (*entry).started = events + 1;
-        let key = KEY.load(Ordering::Relaxed);
-        if key != u32::MAX {
-            sys::pthread_setspecific(key, local.cast::<c_void>());
-        }
-    }
-}
-
-/// Lanes of threads that run. Of the first, nobody has more than others.
-static LANES: AtomicU64 = AtomicU64::new(1);
-
-/// Gives the thread a lane if there is one left.
-///
-/// # Safety
-///
-/// As for [`thread`].
-unsafe fn take_lane(local: *mut Local) {
-    // What a thread before has counted there was counted before this one counts.
-    let taken = LANES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
-        taken.checked_add(1).map(|next| taken | next)
-    });
-    let lane = taken.map_or(0, u64::trailing_ones);
-    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
-    // capture, of which all else here is, stays mapped.
-    unsafe {
-        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1 << lane, Ordering::Relaxed);
-        if lane > 0 {
-            (*local).lane = BASE + layout::HISTS + u64::from(lane) * layout::LANE;
-            (*local).mark = (*local).thread;
-        }
-    }
-}
-
-/// Gives the thread's lane to the next that begins; this thread counts as a guest from now on.
-///
-/// # Safety
-///
-/// As for [`thread`].
-unsafe fn give_lane(local: *mut Local) {
-    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
-    // capture, of which all else here is, stays mapped.
-    let lane = unsafe {
-        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1, Ordering::Relaxed);
-        (*local).mark = 0;
-        core::mem::take(&mut (*local).lane)
-    };
-    if lane != 0 {
-        let lane = (lane - BASE - layout::HISTS) / layout::LANE;
-        LANES.fetch_and(!(1 << lane), Ordering::Release);
-    }
-}
-
 /// The destructor of the thread's key.
 ///
 /// # Safety
@@ -507,9 +336,9 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             // not wait for the lock.
             (*local).pausing = u64::MAX;
             (*local).busy = true;
-            give_lane(local);
+            threads::give_lane(local);
             regions::end_thread(local);
-            let time = super::access::sync(local);
+            let time = clock::sync(local);
             windows::end(local);
             (*local).endings += 1;
             if (*local).endings == 1 {
@@ -517,10 +346,10 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             }
             (*local).busy = false;
             (*local).pausing = 0;
-            (*arena::thread((*local).thread)).ended = time;
+            (*capture::thread((*local).thread)).ended = time;
             // Destructors of later keys run after this one.
             if (*local).endings < ROUNDS {
-                sys::pthread_setspecific(KEY.load(Ordering::Relaxed), block);
+                sys::pthread_setspecific(threads::KEY.load(Ordering::Relaxed), block);
             }
         }
     }
@@ -538,31 +367,7 @@ extern "C" fn at_end() {
     // SAFETY: the block is this thread's, and the capture is mapped.
     unsafe {
         if STATE.0.load(Ordering::Acquire) == 3 && (*local).thread != 0 {
-            super::access::sync(local);
+            clock::sync(local);
         }
     }
 }
-
-/// Notes a loaded module in the capture.
-pub(crate) fn module(start: u64, end: u64, bias: u64, path: &[u8]) {
-    // SAFETY: the unwinder calls this for one module at a time; entries beyond the count are
-    // nobody's.
-    unsafe {
-        let modules = AtomicU64::from_ptr(&raw mut (*header()).modules);
-        let index = modules.load(Ordering::Relaxed);
-        if index >= layout::MAX_MODULES {
-            return;
-        }
-        let entry: *mut Module = arena::at(layout::MODULES + index * size_of::<Module>() as u64);
-        let len = path.len().min(487);
-        (*entry).start = start;
-        (*entry).end = end;
-        (*entry).bias = bias;
-        (&raw mut (*entry).path)
-            .cast::<u8>()
-            .copy_from_nonoverlapping(path.as_ptr(), len);
-        modules.store(index + 1, Ordering::Release);
-    }
-}
-
-const _: () = assert!(layout::MAX_THREADS - 2 < (NO_THREAD & !GUEST) as u64);

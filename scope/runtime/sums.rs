@@ -3,11 +3,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::arena::{at, header, site, thread};
+use super::capture::{at, header, site, thread};
 use super::maps::touched_bytes;
-use super::stacks::Nodes;
+use super::room::Nodes;
 use super::unwind::Kept;
-use super::{curves, groups, start, sys};
+use super::{curves, groups, recording, sys};
 use crate::format::{Chunk, Dead, Site, Thread, flags, layout};
 
 const PROCESS_POINTS: u32 = 2048;
@@ -156,7 +156,7 @@ pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) 
         fold(&mut *sum, &old.chunk, time, touched);
         (*sum).temporary += u64::from(temporary);
         groups::leave(site(old.chunk.site), &old.chunk, time);
-        let full = start::options().full;
+        let full = recording::options().full;
         if full || is_sampled((*site(old.chunk.site)).frees) {
             let chunk = Chunk {
                 touched,

@@ -2,20 +2,16 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub(crate) const PROT_READ: c_int = 1;
-pub(crate) const PROT_READ_WRITE: c_int = 3;
-pub(crate) const MAP_SHARED: c_int = 1;
-pub(crate) const MAP_PRIVATE: c_int = 2;
-pub(crate) const MAP_FIXED: c_int = 0x10;
-pub(crate) const MAP_ANONYMOUS: c_int = 0x20;
-pub(crate) const MAP_NORESERVE: c_int = 0x4000;
-pub(crate) const MAP_FIXED_NOREPLACE: c_int = 0x10_0000;
+pub(crate) use inside::sys::{
+    AF_UNIX, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PROT_READ, Symbol,
+    UnixAddress, dladdr, lengthen, restore_signals, system_call, thread_stack,
+};
+
+pub(crate) const PROT_READ_WRITE: u64 = PROT_READ | inside::sys::PROT_WRITE;
 pub(crate) const MADV_DONTDUMP: c_int = 16;
 pub(crate) const MADV_WIPEONFORK: c_int = 18;
-pub(crate) const RLIMIT_FSIZE: c_int = 1;
 /// Closed by `exec`, and the tool may forbid changes once the process has ended.
 pub(crate) const MFD_CLOEXEC_SEALABLE: u32 = 1 | 2;
-pub(crate) const AF_UNIX: c_int = 1;
 pub(crate) const SOCK_STREAM_CLOEXEC: c_int = 1 | 0o2_000_000;
 pub(crate) const SOL_SOCKET: c_int = 1;
 pub(crate) const SCM_RIGHTS: c_int = 1;
@@ -23,7 +19,6 @@ pub(crate) const MSG_NOSIGNAL: c_int = 0x4000;
 pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 pub(crate) const CLOCK_REALTIME: c_int = 0;
 pub(crate) const SYS_WRITE: i64 = 1;
-pub(crate) const SYS_MMAP: i64 = 9;
 pub(crate) const SYS_NANOSLEEP: u64 = 35;
 pub(crate) const SYS_MEMBARRIER: u64 = 324;
 /// Its arguments: lets [`MEMBARRIER_INTERRUPT`] be used.
@@ -35,22 +30,6 @@ pub(crate) const MEMBARRIER_INTERRUPT: [u64; 6] = [1 << 3, 0, 0, 0, 0, 0];
 pub(crate) struct Time {
     pub(crate) seconds: i64,
     pub(crate) nanoseconds: i64,
-}
-
-#[repr(C)]
-pub(crate) struct Limit {
-    pub(crate) now: u64,
-    pub(crate) most: u64,
-}
-
-/// What `dladdr` tells.
-#[repr(C)]
-pub(crate) struct Symbol {
-    pub(crate) file: *const c_char,
-    /// Where the library lies.
-    pub(crate) base: *const c_void,
-    pub(crate) name: *const c_char,
-    pub(crate) address: *const c_void,
 }
 
 #[repr(C)]
@@ -80,18 +59,9 @@ pub(crate) struct Rights {
     pub(crate) padding: c_int,
 }
 
-#[repr(C)]
-pub(crate) struct UnixAddress {
-    pub(crate) family: u16,
-    pub(crate) path: [u8; 108],
-}
-
 unsafe extern "C" {
     pub(crate) fn syscall(number: i64, ...) -> i64;
     pub(crate) fn memfd_create(name: *const c_char, flags: u32) -> c_int;
-    pub(crate) fn ftruncate(fd: c_int, length: i64) -> c_int;
-    pub(crate) fn getrlimit(what: c_int, limit: *mut Limit) -> c_int;
-    pub(crate) fn setrlimit(what: c_int, limit: *const Limit) -> c_int;
     pub(crate) fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int;
     pub(crate) fn close(fd: c_int) -> c_int;
     pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
@@ -104,19 +74,10 @@ unsafe extern "C" {
     pub(crate) fn sched_yield() -> c_int;
     pub(crate) fn _exit(status: c_int) -> !;
     pub(crate) fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    pub(crate) fn dladdr(address: *const c_void, symbol: *mut Symbol) -> c_int;
     pub(crate) fn pthread_key_create(
         key: *mut u32,
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
     ) -> c_int;
-    fn pthread_self() -> *mut c_void;
-    fn pthread_getattr_np(thread: *mut c_void, attributes: *mut [u64; 7]) -> c_int;
-    fn pthread_attr_getstack(
-        attributes: *const [u64; 7],
-        address: *mut u64,
-        len: *mut u64,
-    ) -> c_int;
-    fn pthread_attr_destroy(attributes: *mut [u64; 7]) -> c_int;
     pub(crate) fn pthread_setspecific(key: u32, value: *const c_void) -> c_int;
     pub(crate) fn __register_atfork(
         prepare: Option<unsafe extern "C" fn()>,
@@ -127,20 +88,22 @@ unsafe extern "C" {
     pub(crate) fn __errno_location() -> *mut c_int;
 }
 
-/// Maps memory by a system call of our own, since `mmap` is a name that this library takes.
+/// The value of a variable of the environment, whose name is shorter than 64 bytes; null without.
+pub(crate) fn variable(name: &str) -> *const c_char {
+    let mut bytes = [0_u8; 64];
+    bytes[..63][..name.len()].copy_from_slice(name.as_bytes());
+    // SAFETY: the name ends with 0, since the last of `bytes` stays 0.
+    unsafe { getenv(bytes.as_ptr().cast()) }
+}
+
+/// Maps memory at this place, or nowhere.
 ///
 /// # Safety
 ///
 /// As for `mmap`.
-pub(crate) unsafe fn map(
-    address: u64,
-    len: u64,
-    protection: c_int,
-    flags: c_int,
-    fd: c_int,
-) -> bool {
+pub(crate) unsafe fn map(address: u64, len: u64, protection: u64, flags: u64, fd: c_int) -> bool {
     // SAFETY: what `mmap` asks for holds (`# Safety`).
-    let mapped = unsafe { syscall(SYS_MMAP, address, len, protection, flags, fd, 0_i64) };
+    let mapped = unsafe { inside::sys::map(address, len, protection, flags, fd.into(), 0) };
     mapped == address.cast_signed()
 }
 
@@ -153,12 +116,16 @@ pub(crate) unsafe fn map(
 pub(crate) unsafe fn map_at(
     address: u64,
     len: u64,
-    protection: c_int,
-    flags: c_int,
+    protection: u64,
+    flags: u64,
     fd: c_int,
     over: bool,
 ) -> bool {
-    let fixed = if over { MAP_FIXED } else { MAP_FIXED_NOREPLACE };
+    let fixed = if over {
+        MAP_FIXED
+    } else {
+        inside::sys::MAP_FIXED_NOREPLACE
+    };
     // SAFETY: what `mmap` asks for holds (`# Safety`); this advice changes no content.
     unsafe {
         let place = core::ptr::with_exposed_provenance_mut(address as usize);
@@ -206,20 +173,6 @@ pub(crate) fn tsc() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Where the stack is that the calling thread has begun on; zeros if libc does not tell.
-pub(crate) fn thread_stack() -> [u64; 2] {
-    let (mut attributes, mut address, mut len) = ([0; 7], 0, 0);
-    // SAFETY: `pthread_attr_t` has 56 bytes and is filled before it is asked and destroyed; libc
-    // writes one word each to `address` and `len`.
-    unsafe {
-        if pthread_getattr_np(pthread_self(), &raw mut attributes) == 0 {
-            pthread_attr_getstack(&raw const attributes, &raw mut address, &raw mut len);
-            pthread_attr_destroy(&raw mut attributes);
-        }
-    }
-    [address, (address + len) & !7]
-}
-
 /// Address, flags and length of the thread's stack for signals.
 fn signal_stack() -> [u64; 3] {
     const SIGALTSTACK: u64 = 131;
@@ -241,49 +194,7 @@ pub(crate) fn signal_stack_contains(address: u64) -> bool {
     address.wrapping_sub(start) < len
 }
 
-const SYS_SIGPROCMASK: u64 = 14;
-
-/// Keeps handlers of signals from the calling thread, and returns which it kept before.
+/// Keeps all handlers of signals from the calling thread, and returns which it kept before.
 pub(crate) fn block_signals() -> u64 {
-    const SIG_BLOCK: u64 = 0;
-    let (all, mut before) = (u64::MAX, 0_u64);
-    let [new, old] = [(&raw const all) as u64, (&raw mut before) as u64];
-    // SAFETY: the kernel reads one word of 8 bytes and writes the other.
-    unsafe { system_call(SYS_SIGPROCMASK, [SIG_BLOCK, new, old, 8, 0, 0]) };
-    before
-}
-
-/// Undoes [`block_signals`].
-pub(crate) fn restore_signals(before: u64) {
-    const SIG_SETMASK: u64 = 2;
-    let new = (&raw const before) as u64;
-    // SAFETY: the kernel reads the word.
-    unsafe { system_call(SYS_SIGPROCMASK, [SIG_SETMASK, new, 0, 8, 0, 0]) };
-}
-
-/// Calls the kernel, and leaves `errno` alone.
-///
-/// # Safety
-///
-/// As the call demands.
-pub(crate) unsafe fn system_call(number: u64, arguments: [u64; 6]) -> i64 {
-    let [first, second, third, fourth, fifth, sixth] = arguments;
-    let result;
-    // SAFETY: what the call demands holds (`# Safety`); the kernel changes only these registers.
-    unsafe {
-        core::arch::asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") first,
-            in("rsi") second,
-            in("rdx") third,
-            in("r10") fourth,
-            in("r8") fifth,
-            in("r9") sixth,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
+    inside::sys::block_signals(u64::MAX)
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
-use super::arena::{BASE, at, chunk, header, node, site};
+use super::capture::{BASE, at, chunk, header, node, site};
 use super::chunks;
 use super::hot::access;
 use super::local::local;
@@ -42,7 +42,7 @@ fn allocate(at: u64, size: u64, stack: &[u64]) {
 }
 
 fn free(at: u64, size: u64) {
-    // SAFETY: as above.
+    // SAFETY: the capture is mapped, and the chunk at the address is this test's.
     unsafe { chunks::freed(local(), at, size.next_multiple_of(16)) }
 }
 
@@ -105,7 +105,7 @@ fn chunks_from_before_the_first_access_are_looked_up_too() {
     free(HEAP, 24);
     allocate(HEAP + 0x10, 24, &[1]);
     assert_eq!((shadow::find(HEAP), shadow::find(HEAP + 0x300)), (0, 0));
-    // SAFETY: so an access sees it that is the first of its thread.
+    // SAFETY: the block is this thread's. (So an access sees it that is the first.)
     unsafe { (*local()).busy = false };
     access::<true>(HEAP + 0x300, 8);
     access::<false>(HEAP + 0x18, 8);
@@ -120,7 +120,7 @@ fn chunks_from_before_the_first_access_are_looked_up_too() {
 }
 
 #[test]
-fn births_that_begin_close_together_are_told_apart() {
+fn compact_chunks_that_begin_close_together_are_told_apart() {
     let _turn = begin();
     start::for_test(0, false);
     // Four in 32 bytes, and one in the next table.
@@ -174,12 +174,12 @@ fn accesses_are_counted_where_they_fall() {
     assert_eq!(f64::from_bits(sum.drag).to_bits(), 48.0_f64.to_bits());
     assert_eq!(f64::from_bits(sum.wait).to_bits(), 24.0_f64.to_bits());
     assert_eq!(
-        // SAFETY: as above.
+        // SAFETY: the block is this thread's.
         unsafe { (*local()).other },
         [0, 0],
         "freeing has added up what was counted"
     );
-    // SAFETY: as above.
+    // SAFETY: the capture is mapped.
     assert_eq!(unsafe { (*header()).other_reads }, 1);
 }
 
@@ -500,7 +500,7 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     let chunk = of(HEAP);
     assert_eq!((chunk.reads, chunk.writes), (0, 1));
     // SAFETY: the entry is the chunk's.
-    let guests = unsafe { *super::hot::guests(super::arena::chunk(shadow::find(HEAP))) };
+    let guests = unsafe { *super::hot::guests(super::capture::chunk(shadow::find(HEAP))) };
     assert_eq!(guests, [40_000, 0]);
     let both = flags::SHARED | flags::GUESTS;
     assert_eq!(chunk.flags & both, both);
@@ -511,7 +511,7 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     // The entry is used again.
     allocate(HEAP, 64, &[1]);
     free(HEAP, 64);
-    // SAFETY: as above.
+    // SAFETY: the capture is mapped.
     assert_eq!(unsafe { (*site(2)).reads }, 40_000);
 }
 
@@ -553,7 +553,7 @@ fn the_lane_of_a_thread_that_ended_is_another_s() {
         // SAFETY: the block is this thread's.
         let lane = unsafe { (*local()).lane };
         access::<true>(HEAP, 8);
-        // SAFETY: as above; the capture is mapped.
+        // SAFETY: the block is this thread's, which ends only here; the capture is mapped.
         unsafe {
             let taken = (*local()).lane;
             start::thread_ends(core::ptr::null_mut());
@@ -641,7 +641,7 @@ fn a_window_records_every_access() {
     access::<false>(start, 600);
     // SAFETY: the first window is this thread's.
     unsafe {
-        let window = super::arena::window(0);
+        let window = super::capture::window(0);
         assert_eq!(((*window).len, (*window).burst, (*window).time), (5, 0, 2));
         let bytes = window.add(1).cast::<u8>();
         let mut bytes = std::slice::from_raw_parts(bytes, (*window).bytes as usize);

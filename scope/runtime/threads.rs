@@ -1,13 +1,17 @@
-//! Threads begin in a function of ours, which notes where their stack is.
+//! What threads begin with: a number, a lane of histograms, and where their stack is.
 //!
+//! They begin in a function of ours, which asks for the stack.
 //! Libc holds a lock of the thread while it looks that up, and allocates under it. So it is asked
 //! before any code of the program runs in the thread, and not within `malloc`.
 
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use super::local::local;
-use super::sys;
+use super::capture::{self, BASE, LOCK, header};
+use super::local::{Local, local};
+use super::recording::SEVERAL_THREADS;
+use super::{sys, windows};
+use crate::format::{GUEST, NO_THREAD, layout};
 
 type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -48,9 +52,10 @@ pub(crate) fn take_back(prepared: *mut c_void) {
     TAKEN.fetch_and(!(1 << index), Ordering::Release);
 }
 
-/// For a child of `fork`, in which no thread is about to begin.
+/// For a child of `fork`, in which no thread is about to begin and none has a lane.
 pub(crate) fn forget() {
     TAKEN.store(0, Ordering::Relaxed);
+    LANES.store(1, Ordering::Relaxed);
 }
 
 /// The function that threads begin in.
@@ -84,3 +89,111 @@ unsafe extern "C" fn begin(prepared: *mut c_void) -> *mut c_void {
         core::mem::transmute::<*mut c_void, Function>(function)(argument)
     }
 }
+
+/// Key of the destructor that ends threads.
+pub(crate) static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Gives the calling thread a number.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, marked as busy, and the capture is mapped.
+pub(crate) unsafe fn give_number(local: *mut Local) {
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
+    unsafe {
+        let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
+        let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
+        if id > 1 {
+            // Libc may have started this thread by itself.
+            SEVERAL_THREADS.store(true, Ordering::Relaxed);
+            LOCK.share();
+        }
+        // Threads beyond the table share its last entry.
+        let id = id.min(layout::MAX_THREADS - 2);
+        (*local).thread = id as u16;
+        // That of a parent process.
+        (*local).lane = 0;
+        if id < layout::MAX_THREADS - 2 {
+            take_lane(local);
+        }
+        let events = AtomicU64::from_ptr(&raw mut (*header()).events).load(Ordering::Relaxed);
+        (*local).synced = events;
+        (*local).now = events;
+        (*local).limit = events;
+        (*local).gap = 0;
+        if id > 1 {
+            windows::wait(local);
+        }
+        let entry = capture::thread(id as u16);
+        (*entry).id = id;
+        (*entry).started = events + 1;
+        let key = KEY.load(Ordering::Relaxed);
+        if key != u32::MAX {
+            sys::pthread_setspecific(key, local.cast::<c_void>());
+        }
+    }
+}
+
+/// Gives the thread a number if it has none.
+///
+/// # Safety
+///
+/// `local` is the calling thread's, not marked as busy, and the capture is mapped.
+pub(crate) unsafe fn ensure_number(local: *mut Local) {
+    // SAFETY: the block is this thread's and the capture is mapped (`# Safety`). While
+    // `give_number` runs, the block is marked as busy.
+    unsafe {
+        if (*local).thread == 0 {
+            (*local).busy = true;
+            give_number(local);
+            (*local).busy = false;
+        }
+    }
+}
+
+/// Lanes of threads that run. Of the first, nobody has more than others.
+static LANES: AtomicU64 = AtomicU64::new(1);
+
+/// Gives the thread a lane if there is one left.
+///
+/// # Safety
+///
+/// As for [`give_number`].
+unsafe fn take_lane(local: *mut Local) {
+    // What a thread before has counted there was counted before this one counts.
+    let taken = LANES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
+        taken.checked_add(1).map(|next| taken | next)
+    });
+    let lane = taken.map_or(0, u64::trailing_ones);
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
+    unsafe {
+        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1 << lane, Ordering::Relaxed);
+        if lane > 0 {
+            (*local).lane = BASE + layout::HISTS + u64::from(lane) * layout::LANE;
+            (*local).mark = (*local).thread;
+        }
+    }
+}
+
+/// Gives the thread's lane to the next that begins; this thread counts as a guest from now on.
+///
+/// # Safety
+///
+/// As for [`give_number`].
+pub(crate) unsafe fn give_lane(local: *mut Local) {
+    // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
+    // capture, of which all else here is, stays mapped.
+    let lane = unsafe {
+        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1, Ordering::Relaxed);
+        (*local).mark = 0;
+        core::mem::take(&mut (*local).lane)
+    };
+    if lane != 0 {
+        let lane = (lane - BASE - layout::HISTS) / layout::LANE;
+        LANES.fetch_and(!(1 << lane), Ordering::Release);
+    }
+}
+
+const _: () = assert!(layout::MAX_THREADS - 2 < (NO_THREAD & !GUEST) as u64);

@@ -7,10 +7,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use super::access::{self, QUOTA};
-use super::arena::{chunk, header, window};
+use super::capture::{chunk, header, window};
+use super::clock::{self, QUOTA};
 use super::local::Local;
-use super::{chunks, shadow, start, sys};
+use super::{chunks, recording, shadow, sys};
 use crate::format::accesses::{Access, Coder, MAX_BYTES};
 use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM, Window};
 
@@ -63,7 +63,7 @@ pub(crate) unsafe fn pause(local: *mut Local, address: u64, size: u64, write: bo
         }
         // The program reads these bytes next. If it cannot, its handler of that signal may never
         // return here, so nothing is begun yet. What the kernel has read may be gone.
-        let due = !(*local).window.is_null() || (*local).gap == 0 && start::options().rate > 0;
+        let due = !(*local).window.is_null() || (*local).gap == 0 && recording::options().rate > 0;
         let is_there = due && !(*local).busy && size == 8 && !write;
         let word = is_there
             .then(|| core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned());
@@ -83,7 +83,7 @@ unsafe fn work(local: *mut Local, address: u64, size: u64, write: bool, word: Op
     // capture, of which all else here is, stays mapped.
     unsafe {
         if (*local).window.is_null() {
-            access::sync(local);
+            clock::sync(local);
             if (*local).gap > 0 || !begin(local) {
                 return idle(local);
             }
@@ -129,7 +129,7 @@ unsafe fn idle(local: *mut Local) {
 ///
 /// As for [`pause`].
 unsafe fn begin(local: *mut Local) -> bool {
-    let rate = start::options().rate;
+    let rate = recording::options().rate;
     if rate == 0 {
         // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
         // capture, of which all else here is, stays mapped.
@@ -204,7 +204,7 @@ pub(crate) unsafe fn end(local: *mut Local) {
 ///
 /// As for [`pause`].
 pub(crate) unsafe fn wait(local: *mut Local) {
-    let mean = (start::options().rate * WINDOW).max(1);
+    let mean = (recording::options().rate * WINDOW).max(1);
     // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
     // capture, of which all else here is, stays mapped.
     unsafe { (*local).gap = random(local) % (2 * mean) + 1 }

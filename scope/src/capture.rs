@@ -153,7 +153,7 @@ pub fn profile_and_numbers(
         let node = entry::<format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
         let site = &mut sites[*new as usize];
         site.stack = stacks.of(node)?;
-        site.unseen = header.births == 0 && !stacks.is_seen(node, &site.stack)?;
+        site.unseen = header.compact == 0 && !stacks.is_seen(node, &site.stack)?;
     }
     let regions = regions::read(capture, &header, &mut stacks)?;
     let frames = stacks.frames;
@@ -442,14 +442,14 @@ fn chunks(
 ) -> Result<(Vec<profile::Chunk>, u64), Error> {
     let (mut chunks, mut lost) = (Vec::new(), 0);
     let last = header.chunks.min(layout::MAX_CHUNKS - 1);
-    let numbers: Box<dyn Iterator<Item = u64>> = match header.births {
+    let numbers: Box<dyn Iterator<Item = u64>> = match header.compact {
         0 => Box::new(capture.present::<format::Chunk>(layout::CHUNKS, 1, last)),
-        _ => Box::new(capture.present::<format::Birth>(layout::BIRTHS, 1, last)),
+        _ => Box::new(capture.present::<format::CompactChunk>(layout::COMPACT_CHUNKS, 1, last)),
     };
     for index in numbers {
-        let mut raw = match header.births {
+        let mut raw = match header.compact {
             0 => entry::<format::Chunk>(capture, layout::CHUNKS, index)?,
-            _ => entry::<format::Birth>(capture, layout::BIRTHS, index)?.chunk(),
+            _ => entry::<format::CompactChunk>(capture, layout::COMPACT_CHUNKS, index)?.chunk(),
         };
         if raw.start == 0 {
             continue;

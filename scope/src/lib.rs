@@ -15,7 +15,7 @@
 //! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `format`, `profile`, `profiled`, `marks`, `regions`, `runtime`, `symbols`,
-// `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `trace`, `cli`.
+// `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;
@@ -50,8 +50,6 @@ mod runtime;
 pub mod store;
 #[cfg(feature = "profiles")]
 pub mod symbols;
-#[cfg(feature = "cli")]
-pub mod trace;
 #[cfg(feature = "profiles")]
 pub mod types;
 #[cfg(feature = "profiles")]

@@ -23,14 +23,14 @@ pub struct Profile {
     pub types: Vec<Type>,
     pub sites: Vec<Site>,
     pub threads: Vec<Thread>,
-    /// Of the process.
+    /// Memory of the process over the time of the run.
     pub curve: Vec<Point>,
     pub resident: Vec<Resident>,
     /// Pointers from chunks of one site to chunks of another, most used first.
     pub edges: Vec<Edge>,
     /// With `--regions`: functions and spans by call path, callers first.
     pub regions: Vec<Region>,
-    /// Of `ccscope trace`: the memory of the process, by address.
+    /// With `ccscope trace`: the memory of the process, by address.
     pub mappings: Vec<Mapping>,
     /// Its pages that were accessed, by page and part.
     pub pages: Vec<PageUse>,
@@ -67,7 +67,7 @@ pub struct Run {
     /// Program and arguments; of these, what may be a secret is replaced by `***`.
     pub command: Vec<String>,
     pub pid: u32,
-    /// Of the first process that was started; its own pid for that.
+    /// Pid of the process that was started first, which may be this one.
     pub parent: u32,
     /// `rustc -vV`'s first line, or the C compiler's; empty if the program was not instrumented.
     pub compiler: String,
@@ -248,7 +248,7 @@ pub struct Histogram {
     pub writes: Vec<u64>,
 }
 
-/// Chunks allocated close together; see 003, section 4.1.1.
+/// Chunks allocated close together: S. Byma and J. Larus (2018), section 4.1.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     pub first_allocated: u64,
@@ -352,7 +352,7 @@ pub enum RegionKind {
     #[default]
     Thread,
     Function,
-    /// Of `tracing`, or by `ccscope::region!`.
+    /// A span of `tracing`, or of `ccscope::region!`.
     Span,
 }
 
@@ -360,7 +360,7 @@ pub enum RegionKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Footprint {
     pub total: u64,
-    /// Of the largest invocation.
+    /// Bytes of the largest invocation.
     pub max: u64,
 }
 

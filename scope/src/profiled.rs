@@ -105,12 +105,12 @@ fn with<F: FnMut() -> *mut u8>(work: &mut F) -> (Work, *mut c_void) {
 impl<A: GlobalAlloc> Profiled<A> {
     /// # Safety
     ///
-    /// `work` allocates `size` bytes.
+    /// `work` allocates `size` bytes, and the hooks are found ([`is_profiled`]).
     #[cold]
     unsafe fn allocate(&self, size: usize, mut work: impl FnMut() -> *mut u8) -> *mut u8 {
         type Function = unsafe extern "C" fn(usize, Work, *mut c_void) -> *mut c_void;
         #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
-        // SAFETY: the runtime's function of this name, which `look` has found.
+        // SAFETY: the runtime's function of this name, which `look` has found (`# Safety`).
         let function = unsafe { std::mem::transmute::<*mut c_void, Function>(ALLOCATE.address()) };
         let (call, context) = with(&mut work);
         // SAFETY: `context` lives until the call ends.
@@ -122,7 +122,7 @@ impl<A: GlobalAlloc> Profiled<A> {
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the layout is not empty (the caller's promise); its size is what is allocated.
         unsafe {
             if is_profiled() {
                 return self.allocate(layout.size(), || self.0.alloc(layout));
@@ -133,7 +133,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the layout is not empty (the caller's promise); its size is what is allocated.
         unsafe {
             if is_profiled() {
                 return self.allocate(layout.size(), || self.0.alloc_zeroed(layout));
@@ -145,7 +145,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
     #[inline]
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
         type Function = unsafe extern "C" fn(*mut c_void, Work, *mut c_void);
-        // SAFETY: the caller's; as for `allocate`.
+        // SAFETY: the caller gives up `old`, of this layout; the hook is found, and of this type.
         unsafe {
             if !is_profiled() {
                 return self.0.dealloc(old, layout);
@@ -164,7 +164,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         type Function = unsafe extern "C" fn(*mut c_void, usize, Work, *mut c_void) -> *mut c_void;
-        // SAFETY: the caller's; as for `allocate`.
+        // SAFETY: `old` is of this layout (the caller's promise); the hook is found, of this type.
         unsafe {
             if !is_profiled() {
                 return self.0.realloc(old, layout, size);

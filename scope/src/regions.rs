@@ -74,7 +74,8 @@ impl RegionGuard {
     pub fn enter(name: &'static str) -> RegionGuard {
         let is_recorded = is_recorded();
         if is_recorded {
-            enter(name);
+            // SAFETY: what records has been found.
+            unsafe { enter(name) };
         }
         RegionGuard {
             is_recorded,
@@ -87,13 +88,17 @@ impl Drop for RegionGuard {
     #[inline(always)]
     fn drop(&mut self) {
         if self.is_recorded {
-            exit();
+            // SAFETY: it was found when the region began.
+            unsafe { exit() };
         }
     }
 }
 
+/// # Safety
+///
+/// [`is_recorded`] has returned true.
 #[inline(always)]
-fn enter(name: &'static str) {
+unsafe fn enter(name: &'static str) {
     type Function = unsafe extern "C" fn(*const u8, usize);
     #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
     // SAFETY: the runtime's function of this name, which `look` has found; the name is a static.
@@ -103,11 +108,14 @@ fn enter(name: &'static str) {
     }
 }
 
+/// # Safety
+///
+/// [`is_recorded`] has returned true.
 #[inline(always)]
-fn exit() {
+unsafe fn exit() {
     type Function = unsafe extern "C" fn();
     #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
-    // SAFETY: as above.
+    // SAFETY: the runtime's function of this name, which `look` has found.
     unsafe {
         std::mem::transmute::<*mut c_void, Function>(EXIT.address())();
     }
@@ -227,7 +235,7 @@ mod layer {
         }
 
         fn on_exit(&self, id: &Id, context: Context<'_, S>) {
-            // SAFETY: as above.
+            // SAFETY: the registry has not closed the span.
             self.visit(id, &context, |to, number| unsafe { (to.exit)(number) });
         }
 

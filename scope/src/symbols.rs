@@ -94,7 +94,7 @@ impl std::fmt::Debug for Symbols {
 impl Symbols {
     /// What is asked from now on is of another process, which may be of another program.
     #[cfg(feature = "cli")]
-    pub(crate) fn begin_process(&mut self) {
+    pub fn begin_process(&mut self) {
         self.asked.clear();
     }
 
@@ -287,7 +287,7 @@ fn separate_debug_file(path: &Path) -> Option<PathBuf> {
 }
 
 /// The name as its language writes it, with generic arguments and without hashes.
-pub(crate) fn demangle(name: &str) -> String {
+pub fn demangle(name: &str) -> String {
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
         return format!("{rust:#}");
     }

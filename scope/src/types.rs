@@ -24,10 +24,10 @@ pub struct Types {
     pub list: Vec<Type>,
     /// By whole name.
     index_of: HashMap<String, u32>,
-    /// Of each type: its whole name, and that of an element.
+    /// For each type, its whole name and that of an element.
     known: Vec<Holder>,
-    /// Of types that end with an array without a length, its name: it goes on behind their size.
-    pub(crate) tails: HashMap<usize, String>,
+    /// Names of types that end with an array without a length: it goes on behind their size.
+    pub tails: HashMap<usize, String>,
     /// What lines of C allocate for.
     of_line: HashMap<assignments::Line, Holder>,
 }

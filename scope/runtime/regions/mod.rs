@@ -1,4 +1,4 @@
-//! What each function and span touches: vector shadow memory (000) with one stamp a byte.
+//! What each function and span touches, in a vector shadow memory (D. Jeon et al., *Skadu*, 2013).
 //!
 //! * [`hot`]: accesses that add nothing. [`shadow`]: all others.
 //! * This module: threads' stacks of open regions. A call of a function that is open already opens
@@ -22,13 +22,13 @@ mod tree;
 
 use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 
-use super::access::{self, QUOTA};
-use super::arena::{at, header};
+use super::capture::{at, header};
+use super::clock::{self, QUOTA};
 use super::local::{Local, local};
-use super::{start, sys};
+use super::track::State;
+use super::{recording, sys, threads};
 use crate::format::{Open, layout};
 use events::Event;
-use hot::State;
 
 /// A bit for each track that a thread has.
 static IN_USE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
@@ -49,7 +49,7 @@ struct Call {
     stack: u64,
     /// What leads to its region from that of the caller.
     key: u64,
-    /// Of a span its number.
+    /// A span's number; 0 for a function.
     span: u64,
     /// Region in which it was called.
     before: u32,
@@ -79,7 +79,7 @@ pub(crate) fn forget() {
 /// Prepares a process, or a child of `fork`, whose threads begin with no regions.
 pub(crate) fn begin(over: bool) {
     forget();
-    if start::options().regions == 0 {
+    if recording::options().regions == 0 {
         return;
     }
     events::begin();
@@ -177,7 +177,7 @@ unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
     // The bit in `IN_USE` says that the track is nobody else's, and marked as busy the thread
     // records nothing.
     unsafe {
-        if (*local).trackless || !start::active() || start::options().regions == 0 {
+        if (*local).trackless || !recording::active() || recording::options().regions == 0 {
             return None;
         }
         if (*local).busy {
@@ -185,7 +185,7 @@ unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
         }
         (*local).busy = true;
         if (*local).thread == 0 {
-            start::thread(local);
+            threads::give_number(local);
         }
         let state = take_track();
         if state.is_null() {
@@ -512,9 +512,9 @@ macro_rules! accesses {
     ($name:ident $write:literal) => {
         /// An access of any size that may add to a footprint.
         #[cold]
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $name(address: u64, size: u64) {
-            if start::options().regions == 0 && start::active() {
+            if recording::options().regions == 0 && recording::active() {
                 return super::hot::access::<$write>(address, size);
             }
             touch::<$write>(address, size);
@@ -536,7 +536,7 @@ pub(crate) fn touch<const WRITE: bool>(address: u64, size: u64) {
             events::put(local, event, address, size);
             hot::count::<WRITE>(local, state);
             if (*local).now > (*local).limit {
-                (*local).limit = access::sync(local) + QUOTA;
+                (*local).limit = clock::sync(local) + QUOTA;
                 grow(state, (*local).now);
             }
         }

@@ -1,7 +1,7 @@
 //! Which open regions have touched which bytes.
 //!
 //! A region gets its version with its first access, and versions only grow, so those of a thread's
-//! open regions are in order. Each byte has one stamp for all of them (`SlimTV`: 000, section 3.2):
+//! open regions are in order. Each byte has one stamp for all of them (`SlimTV`: *Skadu*, 3.2):
 //! the version of the innermost region of its last access. The open regions with at most that
 //! version have touched it; for those further in it is new. That adds to one count and subtracts
 //! from another; the sums are made when a region ends.
@@ -12,14 +12,14 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::super::{arena, start, sys, unwind};
-use super::hot::{BLOCK, Block, ELSEWHERE, Line, PAGE, State, line, mask};
+use super::super::track::{BLOCK, Block, ELSEWHERE, LINES, Line, PAGE, State, line, mask};
+use super::super::{capture, recording, sys, unwind};
 use super::{events, opens, spans, stacks};
 use crate::format::layout;
 
 /// Behind the capture: a word for each page, which is the number of its newest record; records;
 /// and entries of lists.
-const PAGES: u64 = arena::BASE + layout::END;
+const PAGES: u64 = capture::BASE + layout::END;
 const PAGES_LEN: u64 = 4 << (47 - 12);
 const RECORDS: u64 = PAGES + PAGES_LEN;
 const RECORDS_LEN: u64 = 128 << 30;
@@ -184,7 +184,7 @@ pub(crate) unsafe fn forget_lines(state: *mut State) {
         (*state).lines = [Line {
             page: u64::MAX,
             blocks: ELSEWHERE,
-        }; super::hot::LINES];
+        }; LINES];
     }
 }
 
@@ -386,7 +386,7 @@ unsafe fn is_heap(state: *mut State, record: *mut Record, address: u64) -> bool 
     // invariant the track is mapped and nobody else uses it.
     unsafe {
         if (*record).heap / 2 != (*state).epoch {
-            let is_heap = start::options().all_memory
+            let is_heap = recording::options().all_memory
                 || !(stacks::contain(address) || unwind::is_loaded(address));
             (*record).heap = (*state).epoch * 2 + u32::from(is_heap);
         }

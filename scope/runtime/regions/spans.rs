@@ -5,10 +5,10 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::super::arena::{LOCK, at, give, take};
+use super::super::capture::{LOCK, at, give, take};
 use super::super::local::Local;
+use super::super::track::State;
 use super::events::{self, Event};
-use super::hot::State;
 use super::{CallKind, enter, opens, remove, tree, with_state};
 use crate::format::{Open, Track, layout};
 

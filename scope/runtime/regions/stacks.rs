@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::super::{arena::header, local, sys};
+use super::super::{capture::header, local, sys};
 use super::state_of;
 
 unsafe extern "C" {

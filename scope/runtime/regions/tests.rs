@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::MutexGuard;
 
+use super::super::start;
 use super::super::tests::TURN;
 use super::spans::{ccscope_span_close, ccscope_span_enter, ccscope_span_exit, ccscope_span_new};
 use super::*;
@@ -57,7 +58,7 @@ struct Sums {
 #[derive(Default)]
 struct Program {
     open: Vec<Known>,
-    /// Of all calls, whether each opened a region, and the path in which the next are.
+    /// For each open call, whether it opened a region, and the path of the calls below it.
     calls: Vec<(bool, Vec<u64>)>,
     touched: BTreeSet<u64>,
     sums: BTreeMap<Vec<u64>, Sums>,
@@ -169,10 +170,10 @@ fn regions() -> BTreeMap<Vec<u64>, Sums> {
     let count = unsafe { (*header()).regions } as u32;
     for number in 1..=count {
         let (mut path, mut at) = (Vec::new(), number);
-        // SAFETY: as above.
+        // SAFETY: the capture is mapped, and so many regions are made.
         let raw: Region = unsafe { *tree::region(number) };
         while at != 0 {
-            // SAFETY: as above.
+            // SAFETY: the parent of a region is a region that was made before it.
             let raw: Region = unsafe { *tree::region(at) };
             if raw.kind != kinds::THREAD {
                 path.insert(0, raw.key);
@@ -251,9 +252,9 @@ fn versions_may_run_out() {
     }
 }
 
-/// Figure 1 of 000: `main` calls `foo` and `bar`, which calls `foo`.
+/// Figure 1 of D. Jeon et al., *Skadu* (2013): `main` calls `foo` and `bar`, which calls `foo`.
 #[test]
-fn the_seeds_first_figure() {
+fn the_first_figure_of_the_paper() {
     let _turn = begin(1);
     let (main, foo, bar) = (1, 2, 3);
     let mut program = Program::new();
@@ -280,10 +281,10 @@ fn the_seeds_first_figure() {
     assert_eq!(bytes(&[main, bar, foo]), (8, 0, 0));
 }
 
-/// Figure 4 of 000: an address is touched in region 4, and then in region 7 below regions 1, 5
-/// and 6: of the regions that are open then, only the first has touched it.
+/// Figure 4 of Jeon et al.: an address is touched in region 4, and then in region 7 below regions
+/// 1, 5 and 6: of the regions that are open then, only the first has touched it.
 #[test]
-fn the_seeds_fourth_figure() {
+fn the_fourth_figure_of_the_paper() {
     let _turn = begin(1);
     let mut program = Program::new();
     for function in [1, 2, 3, 4] {
@@ -410,7 +411,7 @@ fn a_span_is_one_region_however_often_it_is_entered() {
     }
     // SAFETY: the capture is mapped.
     let count = unsafe { (*header()).regions } as u32;
-    // SAFETY: as above.
+    // SAFETY: the capture is mapped, and so many regions are made.
     let spans: Vec<Region> = (1..=count)
         .map(|number| unsafe { *tree::region(number) })
         .collect();
@@ -447,7 +448,7 @@ fn threads_at_the_last_regions_get_different_ones() {
 fn sums_of_a_region_that_two_threads_add_to_are_exact() {
     const ROUNDS: u64 = 100_000;
     let _turn = begin(1);
-    access::MANY.store(true, Ordering::Relaxed);
+    recording::SEVERAL_THREADS.store(true, Ordering::Relaxed);
     let number = tree::root();
     // SAFETY: the region was made just now, and others add to it by functions for that.
     let sums = unsafe {
@@ -466,7 +467,7 @@ fn sums_of_a_region_that_two_threads_add_to_are_exact() {
         for thread in threads {
             thread.join().unwrap();
         }
-        access::MANY.store(false, Ordering::Relaxed);
+        recording::SEVERAL_THREADS.store(false, Ordering::Relaxed);
         &*tree::region(number)
     };
     let touched = sums.touched.map(|it| (it.total, it.max));

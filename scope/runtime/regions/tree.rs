@@ -5,12 +5,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::super::access::MANY;
-use super::super::arena::{LOCK, at, header};
-use super::super::hot::add64;
+use super::super::capture::{LOCK, at, header};
+use super::super::counts::add64;
 use super::super::local::Local;
-use super::super::{start, unwind};
-use super::hot::State;
+use super::super::recording::{self, several_threads};
+use super::super::track::State;
+use super::super::{modules, unwind};
 use super::{CallKind, LINKS, events, opens};
 use crate::format::{Open, Region, Track, layout, region as kinds};
 
@@ -83,7 +83,7 @@ pub(super) unsafe fn find(state: *mut State, from: u32, kind: CallKind, key: u64
         if open == 0 {
             return (to, to);
         }
-        if start::options().regions < 2 {
+        if recording::options().regions < 2 {
             (*region(to)).recursive += 1;
             return (to, 0);
         }
@@ -108,7 +108,7 @@ pub(super) unsafe fn next(state: *mut State, from: u32, kind: CallKind, key: u64
         if to == 0 {
             let function = kind == CallKind::Function;
             if function {
-                unwind::report(key, start::module);
+                unwind::report(key, modules::note);
             }
             let kind = if function {
                 kinds::FUNCTION
@@ -366,7 +366,7 @@ unsafe fn note_all(to: *mut Region, touched: [u64; 3], many: bool) {
 /// `of` is a region that was made.
 unsafe fn is_shared(of: *mut Region) -> bool {
     // SAFETY: a region's kind does not change once it is made.
-    unsafe { (*of).kind == kinds::SPAN && MANY.load(Ordering::Relaxed) }
+    unsafe { (*of).kind == kinds::SPAN && several_threads() }
 }
 
 /// Adds an invocation that ends to its region.

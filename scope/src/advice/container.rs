@@ -19,9 +19,9 @@ use descents::{CAPACITY, Descents, Layout, Part};
 use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
 
 use super::dense::NEW_MEMORY;
-use super::replay::{Place, Rewrite, Work, narrow};
-use super::trace::Step;
 use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::replay::trace::Step;
+use crate::analyses::replay::{Place, Rewrite, Work, narrow};
 use crate::analyses::units::{count, rounded};
 use crate::types::parts;
 

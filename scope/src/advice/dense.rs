@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::Context;
-use super::trace::NONE;
+use crate::analyses::replay::trace::NONE;
 
 /// Where new memory begins that a change allocates: no program has anything there.
 pub(crate) const NEW_MEMORY: u64 = 1 << 60;

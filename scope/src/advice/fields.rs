@@ -1,10 +1,10 @@
 //! The order of a struct's fields, from which of them are used together.
 
-use super::replay::Place;
-use super::trace::Step;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Affinities, BLOCK, Layout};
+use crate::analyses::replay::Place;
+use crate::analyses::replay::trace::Step;
 
 /// Accesses of the program within which fields of an object are used together.
 const INTERVAL: u64 = 256;

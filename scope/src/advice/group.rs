@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
 use super::places::hint_ns;
-use super::replay::Place;
-use super::trace::{NONE, Step};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::affinity::ObjectAffinity;
+use crate::analyses::replay::Place;
+use crate::analyses::replay::trace::{NONE, Step};
 use crate::analyses::structures::element_offset;
 use crate::analyses::types::field_at;
 use crate::analyses::units::{count, ratio, sum};

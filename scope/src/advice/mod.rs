@@ -9,26 +9,23 @@ mod dense;
 mod fields;
 mod group;
 mod places;
-mod replay;
 mod smaller;
 mod split;
-mod trace;
 mod typed;
-mod waiting;
 
 use std::collections::HashMap;
 
 use ccmodel::{Machine, Origin};
 use serde::Serialize;
 
+use crate::analyses::misses::Interval;
+use crate::analyses::replay::processor::{Pace, compare};
+use crate::analyses::replay::trace::{NONE, Trace};
+use crate::analyses::replay::{PROBABLE, Replay, Replayed, Rewrite, Windows};
 use crate::analyses::types::type_name;
 use crate::analyses::units::{bytes, ratio, rounded};
 use crate::format::{MAX_WINDOWS, WINDOW};
 use crate::profile::Profile;
-use replay::{PROBABLE, Pace, Replay, Replayed, Rewrite, compare, today};
-use trace::{NONE, Trace};
-
-pub use waiting::{Waiting, Waits, waits};
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
 pub const MIN_SPEEDUP: f64 = 1.1;
@@ -79,17 +76,6 @@ pub enum Kind {
     None,
 }
 
-/// A number that is probably between two others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Range {
-    /// It would surprise if it were less.
-    pub low: f64,
-    /// The most probable.
-    pub estimate: f64,
-    /// It would surprise if it were more.
-    pub high: f64,
-}
-
 /// Misses of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LevelMisses {
@@ -115,9 +101,9 @@ pub struct Item {
     /// Whether the program gets faster by [`MIN_SPEEDUP`], and by [`MIN_LOW`] at least.
     pub worth_it: bool,
     /// Time of the whole program before and after, as a quotient; the cost is in it.
-    pub speedup: Range,
+    pub speedup: Interval,
     /// Nanoseconds of the run.
-    pub saved_ns: Range,
+    pub saved_ns: Interval,
     /// By level of the machine.
     pub misses: Vec<LevelMisses>,
     /// The part of the run's time for which the program waits for these sites.
@@ -243,7 +229,7 @@ impl Context<'_> {
         let found = compare(self.trace, self.before, &after, self.paces);
         let cost = candidate.cost_ns / self.run_ns.max(1.0);
         let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
-        let speedup = Range {
+        let speedup = Interval {
             low: 1.0 / high,
             estimate: 1.0 / estimate,
             high: 1.0 / low,
@@ -268,7 +254,7 @@ impl Context<'_> {
             code: candidate.code,
             worth_it: speedup.estimate >= MIN_SPEEDUP && speedup.low >= MIN_LOW,
             speedup,
-            saved_ns: Range {
+            saved_ns: Interval {
                 low: saved(high),
                 estimate: saved(estimate),
                 high: saved(low),
@@ -296,29 +282,23 @@ impl Context<'_> {
 /// `None` without windows, or if the caches of the machine are not known.
 #[must_use]
 pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Option<Advice> {
-    let trace = Trace::new(profile);
-    let replay = Replay::new(machine)?;
-    if trace.steps.is_empty() {
-        return None;
-    }
-    let before = replay.run(&trace, &mut today);
+    let windows = Windows::new(profile, machine)?;
+    let (trace, replay, before) = (&windows.trace, &windows.replay, &windows.today);
     let parallel = parallelism(profile);
-    let paces = match seconds {
-        Some(seconds) => Pace::fit(&replay, &trace, &before, seconds * 1e9 * parallel),
-        None => [Pace::usual(&replay); 2],
+    let given_ns = seconds.map(|seconds| seconds * 1e9 * parallel);
+    let (paces, run_ns, waits) = match given_ns {
+        Some(ns) => {
+            let paces = Pace::fit(replay, trace, before, ns);
+            (paces, ns, before.waits(trace, paces[0], PROBABLE))
+        }
+        None => ([windows.pace; 2], windows.run_ns, windows.waits.clone()),
     };
-    let window_ns: f64 = before.window_ns(&trace, paces[0], PROBABLE).iter().sum();
-    let run_ns = match seconds {
-        Some(seconds) => seconds * 1e9 * parallel,
-        None => window_ns * trace.scale,
-    };
-    let waits = before.waits(&trace, paces[0], PROBABLE);
     let context = Context {
         profile,
         machine,
-        trace: &trace,
-        replay: &replay,
-        before: &before,
+        trace,
+        replay,
+        before,
         paces,
         run_ns,
         waits,
@@ -345,7 +325,7 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         worth_it: items.iter().any(|item| item.worth_it),
         waits: context.waits.values().sum::<f64>().min(1.0),
         windows: trace.ends.len(),
-        better_rate: better_rate(profile, &trace),
+        better_rate: better_rate(profile, trace),
         advice: items,
     })
 }
@@ -361,7 +341,7 @@ fn better_rate(profile: &Profile, trace: &Trace) -> u64 {
 fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
     let is_left = |site: &u32| !items.iter().any(|item| item.sites.contains(site));
     let sites = context.waiting_sites().into_iter().filter(is_left);
-    let one = Range {
+    let one = Interval {
         low: 1.0,
         estimate: 1.0,
         high: 1.0,
@@ -375,7 +355,7 @@ fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
             code: None,
             worth_it: false,
             speedup: one,
-            saved_ns: Range::default(),
+            saved_ns: Interval::default(),
             misses: Vec::new(),
             share: context.share(&[site]),
             cost_ns: 0.0,

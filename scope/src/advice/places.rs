@@ -10,9 +10,10 @@ use std::collections::{HashMap, HashSet};
 use ccmodel::{HintPolicy, Layout, NO_NODE, NodeExtent, PageSize, Shape, morph_cost};
 
 use super::dense::NEW_MEMORY;
-use super::replay::{PROBABLE, Place, compare};
-use super::trace::{NONE, Step, index_32};
 use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::replay::processor::compare;
+use crate::analyses::replay::trace::{NONE, Step, index_32};
+use crate::analyses::replay::{PROBABLE, Place};
 use crate::analyses::structures::{Structure, element_offset, structures};
 use crate::analyses::types::field_at;
 use crate::analyses::units::count;
@@ -24,8 +25,8 @@ const MAX_NODE_BYTES: u64 = 1024;
 /// Structures that are larger lie in huge pages, if they are morphed. That makes the morph cheaper;
 /// for the accesses it is not counted on: below a hypervisor, huge pages often save nothing.
 const HUGE_BYTES: u64 = 8 << 20;
-/// What a hinted allocation takes longer than one without, in the caches (docs/benchmarks.md), and
-/// the part of an access to memory that it waits for: the page of the hint is anywhere.
+/// What a hinted allocation takes longer in the caches (docs/inside/benchmarks.md), and the part of
+/// an access to memory that it waits for: the page of the hint is anywhere.
 const HINT_NS: f64 = 7.0;
 const HINT_WAITS: f64 = 0.8;
 /// Another policy or layout than the usual one must leave less than this part of its time.
@@ -310,7 +311,7 @@ impl Subtrees {
         }
     }
 
-    /// Of the next open place: equal parts of what is left.
+    /// The size of the next open place's subtree: equal parts of what is left.
     fn next(&mut self) -> u64 {
         let size = self.left.div_ceil(self.open.max(1)).min(self.left);
         self.open = self.open.saturating_sub(1);

@@ -1,9 +1,9 @@
 //! Smaller objects: without the bytes that nobody touches, or with numbers for links.
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
-use super::replay::Place;
-use super::trace::Step;
 use super::{Candidate, Context, Kind, site_type};
+use crate::analyses::replay::Place;
+use crate::analyses::replay::trace::Step;
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
 use crate::profile::{Histogram, Type};

@@ -7,11 +7,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
-use super::replay::Place;
-use super::trace::Step;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Extent, Layout};
+use crate::analyses::replay::Place;
+use crate::analyses::replay::trace::Step;
 use crate::analyses::splitting::{FieldUse, split};
 use crate::analyses::units::{count, sum};
 

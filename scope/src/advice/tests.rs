@@ -1,10 +1,12 @@
 use ccmodel::{CacheGeometry, CacheLevel, Hierarchy, Inclusion, Machine};
 
 use super::*;
+use crate::analyses::misses::misses;
 use crate::analyses::test_profile::{access, profile, window};
+use crate::analyses::waits::{waits, waits_by_site};
 use crate::profile::{Access, Edge, Field, Site, Type};
 
-/// Of 32 KiB, 256 KiB and 2 MiB, with buffers for 64 and 512 pages.
+/// A machine with caches of 32 KiB, 256 KiB and 2 MiB, and buffers for 64 and 512 pages.
 fn machine() -> Machine {
     let mut machine = Machine::thesis();
     let level = |name: &str, sets, ways| {
@@ -138,6 +140,25 @@ fn tree() -> Profile {
 fn item(advice: &Advice, kind: Kind) -> &Item {
     let found = advice.advice.iter().find(|item| item.kind == kind);
     found.unwrap_or_else(|| panic!("{kind:?} is missing: {:#?}", advice.advice))
+}
+
+/// Waits of the screen, of `diff` and of advice are of one replay.
+#[test]
+fn all_say_the_same_waits() {
+    let (run, machine) = (tree(), machine());
+    let advice = advise(&run, &machine, None).expect("there are windows");
+    let windows = Windows::new(&run, &machine).expect("there are windows");
+    assert!((waits(&run, &windows).share - advice.waits).abs() < 1e-9);
+    let by_site = waits_by_site(&run, &machine).expect("there are windows");
+    let misses = misses(&run, &windows).expect("there are accesses");
+    let of_misses = &misses.sites[0];
+    assert!((by_site[of_misses.site] - of_misses.wait_ns).abs() < 1.0);
+    assert!(by_site.iter().sum::<f64>() < advice.seconds * 1e9);
+    let before = { advice.advice.iter() }.find(|item| !item.misses.is_empty());
+    for (level, misses) in before.expect("a change").misses.iter().zip(&misses.total) {
+        let apart = (level.before - misses.estimate).abs();
+        assert!(apart <= 1e-6 * misses.estimate, "{level:?} {misses:?}");
+    }
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::trace::Step;
 use super::{COLLECTIONS, Context, site_type};
 use crate::analyses::fields::{Extent, FieldAccess};
+use crate::analyses::replay::trace::Step;
 use crate::analyses::types::field_at;
 use crate::profile::Type;
 

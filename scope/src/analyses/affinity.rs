@@ -1,4 +1,4 @@
-//! Which objects are used together (004, section 5.3).
+//! Which objects are used together (T. Chilimbi's thesis, 1999, section 5.3).
 //!
 //! A *locality queue* holds the objects that were accessed last, each once. When an object is
 //! accessed, the edge to each other one in the queue gets heavier by one. The thesis found a queue

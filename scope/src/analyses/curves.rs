@@ -1,6 +1,6 @@
 //! Curves as step functions, what explains them, and how fast memory is allocated.
 //!
-//! A sample holds until the next one: seed 001 (`VampirTrace`), where a counter is written only
+//! A sample holds until the next one (`VampirTrace`: M. Jurenz et al., 2007): a counter is written
 //! when it changes. There is no line between two samples, and before the first one the value is 0.
 
 use serde::Serialize;
@@ -214,7 +214,7 @@ mod tests {
         assert!(steps(&[]).integral(second).abs() < 1e-9);
     }
 
-    /// Of sites whose chunks are seen: 100 of 400 bytes are touched, and 600 of 1,000.
+    /// Chunks of two sites are seen: 100 of 400 bytes are touched, and 600 of 1,000.
     #[test]
     fn the_gap_at_the_peak_is_explained_by_site() {
         let mut run = profile();

@@ -6,9 +6,9 @@ mod matching;
 use ccmodel::Machine;
 use serde::Serialize;
 
-use crate::analyses::misses::misses;
 use crate::analyses::scores::{Options, Scores, global, scores};
 use crate::analyses::units::{bytes, short_count, sum};
+use crate::analyses::waits::waits_by_site;
 use crate::profile::{Profile, Site};
 
 pub use gates::{Gate, breaches, gates};
@@ -145,7 +145,7 @@ pub struct SiteChange {
 /// The difference of two profiles.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diff {
-    /// Of the process; scores are means over its sites.
+    /// Changes of the process; scores are means over its sites.
     pub total: Vec<Change>,
     /// Nanoseconds of waiting for memory, simulated, before and after.
     pub waits_ns: [Option<f64>; 2],
@@ -188,13 +188,7 @@ impl Side<'_> {
         Side {
             profile,
             scores: scores(profile, &Options::default()),
-            waits: misses(profile, machine).map(|misses| {
-                let mut waits = vec![0.0; profile.sites.len()];
-                for site in &misses.sites {
-                    waits[site.site] = site.wait_ns;
-                }
-                waits
-            }),
+            waits: waits_by_site(profile, machine),
         }
     }
 
@@ -223,7 +217,7 @@ impl Side<'_> {
         }
     }
 
-    /// Of some sites: sums, and means of scores.
+    /// The metric over some sites: a sum, or the mean of a score.
     fn of_sites(&self, metric: Metric, sites: &[usize]) -> Option<f64> {
         if let Some(score) = metric.score() {
             let known = || sites.iter().filter_map(|&site| score(&self.scores[site]));

@@ -1,4 +1,4 @@
-//! The order of a type's fields: those used together next to each other (004, section 6.2).
+//! The order of a type's fields: those used together are neighbours (T. Chilimbi, 1999, 6.2).
 //!
 //! `bbcache` counts which fields are accessed within a time of each other, for each *instance*: the
 //! objects that one function allocates. Here an instance is a site, times are counts of accesses,

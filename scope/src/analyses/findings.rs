@@ -54,7 +54,7 @@ const LINE_BYTES: u64 = 64;
 const MIN_TURNS: u64 = 256;
 /// A line that is written in turn in the same place once in so many turns is shared on purpose.
 const MAX_SAME: u64 = 8;
-/// Of so many stores by strangers to a chunk the profiler looks at one.
+/// The profiler looks at one of so many stores by strangers to a chunk.
 const LOOKED_AT: u64 = crate::format::LOOKED_AT;
 /// A line that another core has written last comes in the time of some twenty accesses that hit.
 const TURN_EVENTS: f64 = 20.0;
@@ -209,7 +209,7 @@ pub(crate) fn sort(found: &mut [Finding]) {
 struct Search<'a> {
     profile: &'a Profile,
     options: Options,
-    /// Of the whole run, in the unit of an access.
+    /// Time of the whole run, in the unit of an access.
     time: f64,
     /// Bytes of the process at its peak, whether of its heap or not.
     memory: u64,

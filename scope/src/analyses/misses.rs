@@ -1,17 +1,19 @@
 //! Simulated cache misses by site and field, from the windows of a profile.
 //!
-//! Each window is replayed through `ccmodel`'s [`Simulator`] with empty caches. What a cache held
-//! before the window began is not known, so misses are of two kinds:
+//! [`Windows`] are replayed one after another. What a cache held before a window began is not
+//! known, so misses are of two kinds:
 //!
 //! * **certain**: the block was accessed before in this window, or so many other blocks of its set
 //!   were that the set cannot hold it any more;
-//! * **unknown**: any other first access to a block. It hits if the cache held the block already.
+//! * **unknown**: any other first access to a block in a window.
 //!
 //! The interval of an estimate goes from all unknown ones hit to all missed, and is widened by the
-//! sampling error between windows (95 %, ratio estimator with Student's factors). It is scaled by
-//! accesses, of the site or of all, over those in windows. The process's first window begins with
-//! caches that are empty indeed, so nothing is unknown there; if it holds all accesses, there is no
-//! sampling error either.
+//! sampling error between windows (95 %, ratio estimator with Student's factors). Within it lies
+//! the estimate of the replay, which is that of advice, too: a block of an earlier window is where
+//! the replay has it since, and one of no earlier window is held with the probability that the
+//! [replay](super::replay) gives. All is scaled by accesses, of the site or of all, over those in
+//! windows. The process's first window begins with caches that are empty indeed, so nothing is
+//! unknown there; if it holds all accesses, there is no sampling error either.
 //!
 //! The bounds are strict for a first level with LRU replacement, for which the contents of a set
 //! are its last accesses. Below it, and with other policies, they are those of LRU. Addresses are
@@ -22,21 +24,23 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ccmodel::{CacheLevel, Frames, Hierarchy, Inclusion, LevelKind, Machine, PageSize, Simulator};
+use ccmodel::{CacheLevel, Hierarchy, Inclusion};
 use serde::Serialize;
 
+use crate::analyses::replay::trace::{NONE, Step};
+use crate::analyses::replay::{Accessed, Before, Windows};
 use crate::analyses::types::field_at;
 use crate::analyses::units::sum;
-use crate::profile::{Access, NEAR, Profile, Site, Type, Window};
+use crate::profile::{Profile, Site, Type};
 
 /// A number that lies between two others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// At least so many.
+    /// It is probably no less.
     pub low: f64,
-    /// Half of the unknown accesses missed.
+    /// The most probable value.
     pub estimate: f64,
-    /// At most so many.
+    /// It is probably no more.
     pub high: f64,
 }
 
@@ -75,7 +79,7 @@ pub struct Misses {
     pub accesses: u64,
     /// Whether the windows are the whole run.
     pub is_complete: bool,
-    /// Of all accesses to the heap, by level.
+    /// Accesses of the heap and their misses, by level.
     pub total: Vec<Interval>,
     /// Sites in the windows, those that wait longest first.
     pub sites: Vec<SiteMisses>,
@@ -96,9 +100,10 @@ pub struct SiteMisses {
     pub per_1000: Vec<Interval>,
     /// Its part of all misses, by level, from 0 to 1.
     pub share: Vec<f64>,
-    /// What the misses cost on the machine if none overlap, in nanoseconds.
+    /// How long the program waits for them, in nanoseconds: misses that the processor has under way
+    /// together are waited for together.
     pub wait_ns: f64,
-    /// Its part of all waiting, from 0 to 1.
+    /// That as a part of the run's time, from 0 to 1.
     pub wait_share: f64,
     /// By offset in the element, ascending; empty for chunks of no known structure.
     pub fields: Vec<FieldMisses>,
@@ -119,7 +124,7 @@ pub struct FieldMisses {
     pub possible: Vec<u64>,
 }
 
-/// Of larger chunks, touched bytes are counted in blocks.
+/// Touched bytes of larger chunks are counted in blocks.
 const MAX_MAPPED: u64 = 1024;
 /// Misses of the first accesses through a pointer, as counted in the windows: what it costs to go
 /// along an [`Edge`](crate::profile::Edge).
@@ -142,11 +147,14 @@ pub struct EdgeMisses {
 /// Elements without a known type have fields if they are not larger.
 const MAX_FIELD_OFFSET: u64 = 1024;
 
-/// Replays the windows. `None` without windows, or if the caches of the machine are not known.
+/// Sums what the windows missed. `None` if nothing in them is of the heap.
+///
+/// O(accesses in the windows).
 #[must_use]
-pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
-    let hierarchy = machine.hierarchy.as_ref()?;
-    let recorded: u64 = used(&profile.windows).map(heap_accesses).sum();
+pub fn misses(profile: &Profile, windows: &Windows) -> Option<Misses> {
+    let hierarchy = &windows.replay.hierarchy;
+    let sums = Sums::new(profile, windows);
+    let recorded = sums.total.recorded;
     if recorded == 0 {
         return None;
     }
@@ -156,21 +164,6 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         .saturating_add(profile.total.heap_writes)
         .max(recorded);
     let is_complete = profile.windows.len() == 1 && recorded >= accesses;
-    let mut replay = Replay {
-        simulator: Simulator::new(hierarchy, Frames::Identity),
-        caches: levels_of(hierarchy),
-        tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
-        begins_empty: false,
-    };
-    let levels = replay.caches.len() + replay.tlbs.len();
-    let mut sums = Sums::new(levels);
-    for window in used(&profile.windows) {
-        sums.add(profile, window, &mut replay);
-    }
-    let scale = Scale {
-        accesses,
-        is_complete,
-    };
     let resident = profile.resident.iter().map(|sample| sample.bytes).max();
     let memory = resident.map(|bytes| bytes.max(profile.total.peak_usable).saturating_mul(2));
     let limit = |intervals: &mut [Interval], blocks_of: &dyn Fn(u64) -> u64| {
@@ -191,116 +184,62 @@ pub fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
         let ends = site.allocations.saturating_mul(2);
         (bytes / block).saturating_add(ends).min(site.touched_bytes)
     };
+    let scale = Scale {
+        accesses,
+        is_complete,
+    };
     let mut total: Vec<Interval> = scale.intervals(&sums.total);
     limit(&mut total, &|block| {
         sum(profile.sites.iter().map(|site| blocks(site, block)))
     });
-    let costs = costs(machine);
-    let mut fields = sums.fields(profile);
+    let mut fields = fields(profile, sums.fields);
     let mut sites: Vec<SiteMisses> = Vec::new();
-    for (&id, sampled) in &sums.sites {
-        let index = usize::try_from(id).ok()?;
+    for (id, sampled) in &sums.sites {
+        let index = usize::try_from(*id).ok()?;
         let site = &profile.sites[index];
         let accesses = match is_complete {
             true => sampled.recorded,
             false => site.reads.saturating_add(site.writes).max(sampled.recorded),
         };
-        let mut misses = Scale {
+        let scale = Scale {
             accesses,
             is_complete,
-        }
-        .intervals(sampled);
+        };
+        let mut misses = scale.intervals(sampled);
         limit(&mut misses, &|block| blocks(site, block));
         let per_access = |misses: &Interval| misses.map(|it| it * 1000.0 / accesses as f64);
-        let part = |(own, total): (&Interval, &Interval)| share(own.estimate, total.estimate);
-        let waits = misses
-            .iter()
-            .zip(&costs)
-            .map(|(misses, cost)| misses.estimate * cost);
+        let part =
+            |(own, total): (&Interval, &Interval)| share(own.estimate, total.estimate).min(1.0);
+        let wait_share = windows.waits.get(id).copied().unwrap_or(0.0);
         sites.push(SiteMisses {
             site: index,
             recorded: sampled.recorded,
             per_1000: misses.iter().map(per_access).collect(),
-            share: misses
-                .iter()
-                .zip(&total)
-                .map(part)
-                .map(|part| part.min(1.0))
-                .collect(),
-            wait_ns: waits.sum(),
-            wait_share: 0.0,
-            fields: fields.remove(&id).unwrap_or_default(),
+            share: misses.iter().zip(&total).map(part).collect(),
+            wait_ns: wait_share * windows.run_ns,
+            wait_share,
+            fields: fields.remove(id).unwrap_or_default(),
             misses,
         });
     }
-    let wait: f64 = sites.iter().map(|site| site.wait_ns).sum();
-    sites
-        .iter_mut()
-        .for_each(|site| site.wait_share = share(site.wait_ns, wait));
     sites.sort_by(|a, b| b.wait_ns.total_cmp(&a.wait_ns).then(a.site.cmp(&b.site)));
-    let names = hierarchy.caches().iter().chain(hierarchy.tlbs());
+    let mut edges: Vec<EdgeMisses> = sums.edges.into_values().collect();
+    edges.sort_unstable_by_key(|edge| (edge.from, edge.offset, edge.to));
     Some(Misses {
-        machine: machine.name.clone(),
-        levels: names.map(|level| level.name.clone()).collect(),
-        windows: used(&profile.windows).count(),
+        machine: windows.replay.machine.clone(),
+        levels: windows.replay.levels.clone(),
+        windows: windows.trace.ends.len(),
         recorded,
         accesses,
         is_complete,
         total,
         sites,
-        edges: sums.edges(),
+        edges,
     })
-}
-
-/// Windows at random times stand for the run; while they are few, its beginning helps.
-const ENOUGH_WINDOWS: usize = 8;
-
-fn used(windows: &[Window]) -> impl Iterator<Item = &Window> {
-    let random = windows.iter().filter(|window| !window.from_start).count();
-    windows
-        .iter()
-        .filter(move |window| !window.from_start || random < ENOUGH_WINDOWS)
 }
 
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-fn is_heap(access: &Access) -> bool {
-    access.site != u32::MAX
-}
-
-fn heap_accesses(window: &Window) -> u64 {
-    window
-        .accesses
-        .iter()
-        .filter(|access| is_heap(access))
-        .count() as u64
-}
-
-/// What a miss of each level costs: caches first, then translation buffers.
-pub(crate) fn costs(machine: &Machine) -> Vec<f64> {
-    let Some(hierarchy) = &machine.hierarchy else {
-        return Vec::new();
-    };
-    let of_cache = |cache: &CacheLevel| {
-        let named = machine.levels.iter().find(|level| level.name == cache.name);
-        named.map_or(0.0, |level| level.step_ns())
-    };
-    // A calibrated machine has more steps than buffers: each is of the buffer whose reach is next.
-    let pages = LevelKind::Pages(PageSize::Small4K);
-    let levels = machine.levels.iter().filter(|level| level.kind == pages);
-    let mut of_tlbs = vec![0.0; hierarchy.tlbs().len()];
-    for step in levels.flat_map(|level| &level.steps) {
-        let far = |tlb: &CacheLevel| (step.capacity_bytes / tlb.bytes() as f64).ln().abs();
-        let tlbs = (0..).zip(hierarchy.tlbs());
-        let nearest = tlbs.min_by(|a, b| far(a.1).total_cmp(&far(b.1)));
-        if let Some(cost) = nearest.and_then(|(at, _): (usize, _)| of_tlbs.get_mut(at)) {
-            *cost += step.step_ns;
-        }
-    }
-    let caches = hierarchy.caches().iter().map(of_cache);
-    caches.chain(of_tlbs).collect()
 }
 
 /// What is known of a cache in a window.
@@ -335,7 +274,7 @@ impl Level {
     }
 
     /// Takes in that the level is asked for an address. Whether it would miss for certain what the
-    /// simulator missed.
+    /// replay missed.
     fn ask(&mut self, address: u64, is_certain: bool) -> bool {
         let block = address >> self.block_shift;
         let in_set = self.in_set.entry(block % self.sets).or_default();
@@ -356,78 +295,107 @@ fn levels_of(hierarchy: &Hierarchy) -> Vec<Level> {
     levels
 }
 
-/// The simulator, and what it cannot know.
-struct Replay {
-    simulator: Simulator,
+/// What is known of all levels in a window.
+struct Known {
     caches: Vec<Level>,
     tlbs: Vec<Level>,
+    line_bits: u32,
     /// The caches held nothing of the program when the window began.
     begins_empty: bool,
 }
 
-impl Replay {
-    fn begin(&mut self, window: &Window) {
-        self.begins_empty = window.from_start;
-        self.simulator.flush();
-        self.caches
-            .iter_mut()
-            .chain(&mut self.tlbs)
-            .for_each(Level::clear);
+impl Known {
+    fn new(windows: &Windows) -> Known {
+        let hierarchy = &windows.replay.hierarchy;
+        Known {
+            caches: levels_of(hierarchy),
+            tlbs: hierarchy.tlbs().iter().map(Level::new).collect(),
+            line_bits: windows.replay.line_bits,
+            begins_empty: windows.trace.begins_empty,
+        }
     }
 
-    /// Accesses lines as [`Simulator::access`] does, and calls `see` with each level that missed.
-    fn access(&mut self, access: &Access, mut see: impl FnMut(usize, bool)) {
-        let shift = self.caches[0].block_shift;
-        let last = access
-            .address
-            .saturating_add(u64::from(access.size).saturating_sub(1));
-        if access.size == 0 {
-            return;
-        }
-        for line in access.address >> shift..=last >> shift {
-            let address = line << shift;
-            let before = [self.simulator.cache_misses(), self.simulator.tlb_misses()];
-            if !self.simulator.access(address, 1) {
-                continue;
-            }
-            let after = [self.simulator.cache_misses(), self.simulator.tlb_misses()];
-            let levels = self.caches.len();
-            let kinds = [(0, &mut self.caches), (levels, &mut self.tlbs)];
-            for ((first, kind), (before, after)) in kinds.into_iter().zip(before.iter().zip(after))
-            {
-                let mut is_certain = true;
-                for (i, level) in kind.iter_mut().enumerate() {
+    fn next_window(&mut self) {
+        self.begins_empty = false;
+        let levels = self.caches.iter_mut().chain(&mut self.tlbs);
+        levels.for_each(Level::clear);
+    }
+
+    /// Takes in an access, and adds its misses to those by level.
+    fn add(&mut self, it: &Accessed, windows: &Windows, misses: &mut [Missed]) {
+        let address = it.line << self.line_bits;
+        let levels = self.caches.len();
+        let kinds = [(0, &mut self.caches), (levels, &mut self.tlbs)];
+        for ((first, kind), before) in kinds.into_iter().zip(it.before) {
+            let mut is_certain = true;
+            let mut is_asked = true;
+            for (at, level) in (first..).zip(kind) {
+                let has_missed = it.missed >> at & 1 == 1;
+                if is_asked {
                     is_certain = level.ask(address, is_certain);
-                    if before[i] == after[i] {
-                        break;
-                    }
-                    see(first + i, is_certain || self.begins_empty);
+                    is_asked = has_missed;
                 }
+                let misses = &mut misses[at];
+                if has_missed {
+                    misses.certain += u64::from(is_certain || self.begins_empty);
+                    misses.probable += match before {
+                        Before::Never if !self.begins_empty => windows.today.absent[at],
+                        _ => 1.0,
+                    };
+                }
+                // Whatever held the block may have lost it since the window before.
+                let is_unknown = before != Before::InWindow && !self.begins_empty;
+                misses.possible += u64::from(has_missed || is_unknown);
             }
         }
     }
 }
 
-/// Misses of one level, certain ones and then all possible ones: their sum over windows, the sum of
-/// squares, and of products with the accesses of the window.
+/// Misses of some accesses at a level.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum([Moments; 2]);
+struct Missed {
+    certain: u64,
+    probable: f64,
+    possible: u64,
+}
 
+impl Missed {
+    fn add(&mut self, other: &Missed) {
+        self.certain += other.certain;
+        self.probable += other.probable;
+        self.possible += other.possible;
+    }
+}
+
+/// Misses of one level: their sum over windows, and the moments of the certain and of the possible
+/// ones.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    misses: Missed,
+    certain: Moments,
+    possible: Moments,
+}
+
+/// The sum of squares of the misses of windows, and of products with the accesses of the window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
-    misses: u64,
     squares: f64,
     products: f64,
 }
 
+impl Moments {
+    fn add(&mut self, misses: u64, accesses: u64) {
+        self.squares += (misses as f64).powi(2);
+        self.products += misses as f64 * accesses as f64;
+    }
+}
+
 impl Sum {
     /// Takes in a window of so many accesses.
-    fn add(&mut self, misses: [u64; 2], accesses: u64) {
-        for (moments, misses) in self.0.iter_mut().zip(misses) {
-            moments.misses += misses;
-            moments.squares += (misses as f64).powi(2);
-            moments.products += misses as f64 * accesses as f64;
-        }
+    fn add(&mut self, misses: &Missed, accesses: u64) {
+        self.misses.add(misses);
+        self.certain.add(misses.certain, accesses);
+        self.possible.add(misses.possible, accesses);
     }
 }
 
@@ -451,9 +419,9 @@ impl Sampled {
         }
     }
 
-    /// Takes in a window: misses by level, certain and possible, of so many accesses.
-    fn add(&mut self, misses: &[[u64; 2]], accesses: u64) {
-        for (sum, &misses) in self.levels.iter_mut().zip(misses) {
+    /// Takes in a window: misses by level, of so many accesses.
+    fn add(&mut self, misses: &[Missed], accesses: u64) {
+        for (sum, misses) in self.levels.iter_mut().zip(misses) {
             sum.add(misses, accesses);
         }
         self.windows += 1;
@@ -470,114 +438,113 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(levels: usize) -> Sums {
-        Sums {
+    fn new(profile: &Profile, windows: &Windows) -> Sums {
+        let levels = windows.replay.levels.len();
+        let mut sums = Sums {
             total: Sampled::new(levels),
             sites: HashMap::new(),
             fields: HashMap::new(),
             edges: HashMap::new(),
-        }
-    }
-
-    fn edges(&mut self) -> Vec<EdgeMisses> {
-        let mut edges: Vec<EdgeMisses> = self.edges.drain().map(|(_, edge)| edge).collect();
-        edges.sort_unstable_by_key(|edge| (edge.from, edge.offset, edge.to));
-        edges
-    }
-
-    /// Counts misses of an access for the newest of the loads before it that it goes through.
-    fn follow(&mut self, before: &[Access], access: &Access, missed: &[(usize, bool)]) {
-        let levels = self.total.levels.len();
-        let mut loads = before.iter().rev().take(NEAR);
-        let leads = |load: &Access| load.target != u32::MAX && load.leads_to(access);
-        // An access to the same chunk in between was the first.
-        let is_same = |load: &Access| load.site == access.site && load.base() == access.base();
-        let load = loads.find(|load| leads(load) || is_same(load));
-        let Some(load) = load.filter(|load| leads(load) && is_heap(load)) else {
-            return;
         };
-        let key = (load.site, load.offset, load.target);
-        let edge = self.edges.entry(key).or_insert_with(|| EdgeMisses {
-            from: load.site,
-            offset: load.offset,
-            to: load.target,
-            certain: vec![0; levels],
-            possible: vec![0; levels],
-            ..EdgeMisses::default()
-        });
-        edge.followed += 1;
-        for &(level, is_certain) in missed {
-            edge.certain[level] += u64::from(is_certain);
-            edge.possible[level] += 1;
-        }
-    }
-
-    fn add(&mut self, profile: &Profile, window: &Window, replay: &mut Replay) {
-        let levels = self.total.levels.len();
-        let mut of_sites: HashMap<u32, (Vec<[u64; 2]>, u64)> = HashMap::new();
-        replay.begin(window);
-        for (at, access) in window.accesses.iter().enumerate() {
-            let mut missed: Vec<(usize, bool)> = Vec::new();
-            replay.access(access, |level, is_certain| missed.push((level, is_certain)));
-            let known = usize::try_from(access.site).is_ok_and(|site| site < profile.sites.len());
-            if !known {
-                continue;
-            }
-            self.follow(&window.accesses[..at], access, &missed);
-            let (counts, accesses) = of_sites
-                .entry(access.site)
-                .or_insert_with(|| (vec![[0; 2]; levels], 0));
-            *accesses += 1;
-            for &(level, is_certain) in &missed {
-                counts[level][0] += u64::from(is_certain);
-                counts[level][1] += 1;
-            }
-            if let Some(offset) = field_offset(profile, access) {
-                let field =
-                    self.fields
-                        .entry((access.site, offset))
-                        .or_insert_with(|| FieldMisses {
-                            offset,
-                            certain: vec![0; levels],
-                            possible: vec![0; levels],
-                            ..FieldMisses::default()
-                        });
-                field.recorded += 1;
-                for (level, is_certain) in missed {
-                    field.certain[level] += u64::from(is_certain);
-                    field.possible[level] += 1;
+        let mut known = Known::new(windows);
+        // The newest access to each object.
+        let mut newest: HashMap<u32, u32> = HashMap::new();
+        for window in windows.today.windows() {
+            let mut of_sites: HashMap<u32, (Vec<Missed>, u64)> = HashMap::new();
+            // An access of two lines is two of these.
+            for lines in window.chunk_by(|a, b| a.step == b.step) {
+                let mut missed = vec![Missed::default(); levels];
+                for it in lines {
+                    known.add(it, windows, &mut missed);
+                }
+                let step = &windows.trace.steps[lines[0].step as usize];
+                let site = windows.trace.site(step);
+                if site as usize >= profile.sites.len() {
+                    continue;
+                }
+                let before = newest.insert(step.object, lines[0].step);
+                if step.via != NONE && before.is_none_or(|before| before < step.via) {
+                    sums.follow(windows, step, &missed);
+                }
+                let no_misses = || (vec![Missed::default(); levels], 0);
+                let (sum, accesses) = of_sites.entry(site).or_insert_with(no_misses);
+                *accesses += 1;
+                sum.iter_mut()
+                    .zip(&missed)
+                    .for_each(|(all, own)| all.add(own));
+                if let Some(offset) = field_offset(profile, site, step) {
+                    let field = sums.fields.entry((site, offset)).or_default();
+                    field.recorded += 1;
+                    count(&missed, &mut field.certain, &mut field.possible);
                 }
             }
+            sums.window(of_sites);
+            known.next_window();
         }
-        let mut total = vec![[0; 2]; levels];
-        for (site, (counts, accesses)) in of_sites {
-            let sampled = self
-                .sites
-                .entry(site)
-                .or_insert_with(|| Sampled::new(levels));
-            sampled.add(&counts, accesses);
-            for (all, own) in total.iter_mut().zip(counts) {
-                *all = [all[0] + own[0], all[1] + own[1]];
-            }
-        }
-        self.total.add(&total, heap_accesses(window));
+        sums
     }
 
-    /// By site, ascending in offset.
-    fn fields(&mut self, profile: &Profile) -> HashMap<u32, Vec<FieldMisses>> {
-        let mut fields: HashMap<u32, Vec<FieldMisses>> = HashMap::new();
-        for ((site, offset), field) in self.fields.drain() {
-            let found = type_of(profile, site).and_then(|it| field_at(it, offset));
-            fields.entry(site).or_default().push(FieldMisses {
-                field: found.map(|field| field.name.clone()),
-                ..field
-            });
+    /// Takes in a window.
+    fn window(&mut self, of_sites: HashMap<u32, (Vec<Missed>, u64)>) {
+        let levels = self.total.levels.len();
+        let mut total = vec![Missed::default(); levels];
+        let mut all_accesses = 0;
+        for (site, (misses, accesses)) in of_sites {
+            let sampled = self.sites.entry(site);
+            let sampled = sampled.or_insert_with(|| Sampled::new(levels));
+            sampled.add(&misses, accesses);
+            all_accesses += accesses;
+            total
+                .iter_mut()
+                .zip(&misses)
+                .for_each(|(all, own)| all.add(own));
         }
-        fields
-            .values_mut()
-            .for_each(|fields| fields.sort_by_key(|field| field.offset));
-        fields
+        self.total.add(&total, all_accesses);
     }
+
+    /// Counts misses of the first access through a load, which led to its object.
+    fn follow(&mut self, windows: &Windows, step: &Step, missed: &[Missed]) {
+        let load = &windows.trace.steps[step.via as usize];
+        let [from, to] = [load, step].map(|it| windows.trace.site(it));
+        // A pointer on the stack is no edge.
+        if from == NONE {
+            return;
+        }
+        let edge = self.edges.entry((from, load.offset, to)).or_default();
+        (edge.from, edge.offset, edge.to) = (from, load.offset, to);
+        edge.followed += 1;
+        count(missed, &mut edge.certain, &mut edge.possible);
+    }
+}
+
+/// Adds misses to counts by level.
+fn count(missed: &[Missed], certain: &mut Vec<u64>, possible: &mut Vec<u64>) {
+    certain.resize(missed.len(), 0);
+    possible.resize(missed.len(), 0);
+    for (at, missed) in missed.iter().enumerate() {
+        certain[at] += missed.certain;
+        possible[at] += missed.possible;
+    }
+}
+
+/// By site, ascending in offset.
+fn fields(
+    profile: &Profile,
+    of_sites: HashMap<(u32, u64), FieldMisses>,
+) -> HashMap<u32, Vec<FieldMisses>> {
+    let mut fields: HashMap<u32, Vec<FieldMisses>> = HashMap::new();
+    for ((site, offset), field) in of_sites {
+        let found = type_of(profile, site).and_then(|it| field_at(it, offset));
+        fields.entry(site).or_default().push(FieldMisses {
+            offset,
+            field: found.map(|field| field.name.clone()),
+            ..field
+        });
+    }
+    for fields in fields.values_mut() {
+        fields.sort_by_key(|field| field.offset);
+    }
+    fields
 }
 
 fn type_of(profile: &Profile, site: u32) -> Option<&Type> {
@@ -586,12 +553,12 @@ fn type_of(profile: &Profile, site: u32) -> Option<&Type> {
 }
 
 /// Where an access begins in its element: a vector has many in a chunk.
-fn field_offset(profile: &Profile, access: &Access) -> Option<u64> {
-    let site = profile.sites.get(usize::try_from(access.site).ok()?)?;
-    let size = type_of(profile, access.site)
+fn field_offset(profile: &Profile, id: u32, step: &Step) -> Option<u64> {
+    let site = profile.sites.get(usize::try_from(id).ok()?)?;
+    let size = type_of(profile, id)
         .and_then(|it| it.size)
         .filter(|&size| size > 0);
-    let offset = u64::from(access.offset);
+    let offset = u64::from(step.offset);
     match size {
         Some(size) => Some(offset % size).filter(|&offset| offset < MAX_FIELD_OFFSET),
         None => Some(offset).filter(|_| site.largest <= MAX_FIELD_OFFSET),
@@ -614,39 +581,37 @@ impl Scale {
     }
 
     fn interval(&self, sampled: &Sampled, sum: &Sum) -> Interval {
-        let [certain, possible] = sum.0.map(|moments| moments.misses as f64);
-        let factor = self.accesses as f64 / sampled.recorded.max(1) as f64;
-        let estimate = (certain + possible) / 2.0 * factor;
-        if self.is_complete {
-            return Interval {
-                low: certain,
-                estimate,
-                high: possible,
-            };
-        }
-        let [below, above] = sum.0.map(|moments| self.sampling_error(sampled, &moments));
+        let [certain, possible] = [sum.misses.certain, sum.misses.possible].map(|it| it as f64);
+        let factor = match self.is_complete {
+            true => 1.0,
+            false => self.accesses as f64 / sampled.recorded.max(1) as f64,
+        };
+        let [below, above] = [(certain, &sum.certain), (possible, &sum.possible)]
+            .map(|(misses, moments)| self.sampling_error(sampled, misses, moments));
+        // What was seen did happen, and an access misses a level at most once.
+        let low = (certain * factor - below).max(certain);
+        let high = (possible * factor + above).min((self.accesses as f64).max(possible * factor));
         Interval {
-            // What was seen did happen, and an access misses a level at most once.
-            low: (certain * factor - below).max(certain),
-            estimate,
-            high: (possible * factor + above).min((self.accesses as f64).max(possible * factor)),
+            low,
+            estimate: (sum.misses.probable * factor).clamp(low, high.max(low)),
+            high,
         }
     }
 
     /// Half of the 95 % interval of the ratio of misses to accesses, times the accesses of the run:
     /// `t * sqrt((1 - f) * k / (k - 1) * sum of (m - r n)^2) / sum of n`, for `k` windows with `m`
     /// misses in `n` accesses each, which are the part `f` of the run.
-    fn sampling_error(&self, sampled: &Sampled, moments: &Moments) -> f64 {
+    fn sampling_error(&self, sampled: &Sampled, misses: f64, moments: &Moments) -> f64 {
         let recorded = sampled.recorded as f64;
         let unseen = 1.0 - recorded / self.accesses as f64;
-        if unseen <= 0.0 {
+        if unseen <= 0.0 || self.is_complete {
             return 0.0;
         }
         if sampled.windows < 2 {
             return f64::INFINITY;
         }
         let windows = sampled.windows as f64;
-        let ratio = moments.misses as f64 / recorded;
+        let ratio = misses / recorded;
         let residues =
             moments.squares - 2.0 * ratio * moments.products + ratio * ratio * sampled.squares;
         let variance = unseen * windows / (windows - 1.0) * residues.max(0.0);

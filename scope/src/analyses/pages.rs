@@ -16,7 +16,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of one page in one part of the run.
+    /// Counts of one page in one part of the run.
     #[must_use]
     pub fn of(page: &PageUse) -> Counts {
         Counts {

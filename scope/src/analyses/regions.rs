@@ -24,7 +24,7 @@ const TIMES: f64 = 8.0;
 pub struct Tree {
     /// Those without a caller.
     pub roots: Vec<usize>,
-    /// Of each region those that it calls, the largest mean footprint first.
+    /// For each region those that it calls, the largest mean footprint first.
     pub children: Vec<Vec<usize>>,
 }
 
@@ -156,7 +156,7 @@ pub enum Finding {
         part: usize,
         /// The largest cache that it overflows.
         cache: Cache,
-        /// Of the bytes that a part touches, those that the region had touched before.
+        /// Share of the bytes that this part touches which the region had touched before.
         reused: f64,
     },
     /// A region overflows a cache, and accesses the same bytes again and again by itself.

@@ -1,4 +1,4 @@
-//! Scores of sites between 0, wasteful, and 1, as good as can be: seed 003 (Memoro), section 4.1.
+//! Scores of sites from 0, wasteful, to 1: S. Byma and J. Larus, *Detailed Heap Profiling* (2018).
 //!
 //! | score | low when | section |
 //! |---|---|---|
@@ -82,9 +82,9 @@ pub fn scores(profile: &Profile, options: &Options) -> Vec<Scores> {
     profile.sites.iter().map(of_site).collect()
 }
 
-/// 003, 4.1.1. For each group of chunks that were allocated close together,
-/// `S_g = (sum of lifetimes) / (|g| * G_l)`, where the group lifetime `G_l` goes from the earliest
-/// allocation to the latest free; `S_l` is the mean of `S_g` over the groups.
+/// The lifetime score (4.1.1): the mean of `(sum of lifetimes) / (|g| * G_l)` over groups `g` of
+/// chunks that were allocated close together. The group lifetime `G_l` goes from the earliest
+/// allocation to the latest free.
 ///
 /// `groups` are merged while the next begins within `threshold` events of the last allocation of
 /// the one before. See [`Options`] for `short`, also in events. `None` without chunks.
@@ -125,8 +125,8 @@ fn merged(groups: &[Group], threshold: f64) -> Vec<Group> {
     merged
 }
 
-/// 003, 4.1.2: `S_u = (sum of U_c * accessed bytes) / (sum of bytes)`, where `U_c` is 0 for a chunk
-/// that was never read or never written, and else 1.
+/// The usage score (4.1.2): `(sum of U_c * accessed bytes) / (sum of bytes)`; `U_c` is 0 for a
+/// chunk that was never read or never written, and else 1.
 ///
 /// Accessed bytes are counted one by one up to 1024 bytes and in blocks of 64 above; the paper has
 /// the distance from the lowest to the highest. `None` if no byte was asked for.
@@ -135,8 +135,8 @@ pub fn usage(site: &Site) -> Option<f64> {
     (site.chunk_bytes() > 0).then(|| ratio(site.useful_bytes, site.chunk_bytes()).min(1.0))
 }
 
-/// 003, 4.1.3: `S_ul = (sum of active life / C_l) / |C|`, where the active life of a chunk goes
-/// from its first to its last access and `C_l` is its lifetime. `None` without chunks.
+/// The useful lifetime score (4.1.3): the mean over chunks of the time from first to last access,
+/// divided by the chunk's lifetime. `None` without chunks.
 #[must_use]
 pub fn useful_lifetime(site: &Site) -> Option<f64> {
     let chunks = site.allocations as f64;
@@ -164,11 +164,11 @@ pub struct Spread {
 /// The global scores.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Global {
-    /// Of [`lifetime`].
+    /// Spread of [`lifetime`] over the sites.
     pub lifetime: Option<Spread>,
-    /// Of [`usage`].
+    /// Spread of [`usage`] over the sites.
     pub usage: Option<Spread>,
-    /// Of [`useful_lifetime`].
+    /// Spread of [`useful_lifetime`] over the sites.
     pub useful_lifetime: Option<Spread>,
 }
 
@@ -316,8 +316,8 @@ pub fn inferences(profile: &Profile, scores: &[Scores]) -> Vec<Inferences> {
     sites.iter().zip(scores).map(of_site).collect()
 }
 
-/// Of `n` sizes in random order, a given row of `r` grows with probability `1/r!`, and there are
-/// `n - r + 1` rows.
+/// Whether a row of growing sizes is no chance. In `n` sizes of random order a given row of `r`
+/// grows with probability `1/r!`, and there are `n - r + 1` rows.
 fn is_growing(run: u64, allocations: u64) -> bool {
     let rows = allocations.saturating_sub(run).saturating_add(1) as f64;
     // 30! is larger than any number of rows.

@@ -1,4 +1,4 @@
-//! Which fields of a type are cold enough to be kept apart (004, section 6.1.2, figure 6-3).
+//! Which fields of a type are cold enough to be kept apart (T. Chilimbi, 1999, section 6.1.2).
 
 /// A cold part takes a link of so many bytes in the hot one, and must have at least as many.
 pub const MIN_COLD: u64 = 8;
@@ -96,12 +96,12 @@ mod tests {
             .collect()
     }
 
-    /// Of a program whose accesses are all to them.
+    /// The split in a program whose accesses are all to these fields.
     fn split(fields: &[FieldUse]) -> Result<Split, Whole> {
         super::split(fields, fields.iter().map(|field| field.accesses).sum(), 1)
     }
 
-    /// Of 10,000 accesses in 20 types, more than 10,000 / 2000 = 5.
+    /// Among 10,000 accesses in 20 types, a type is live with more than 10,000 / 2000 = 5.
     #[test]
     fn live_types_have_their_part_of_the_accesses() {
         assert!(is_live(6, 10_000, 20) && !is_live(5, 10_000, 20));
@@ -112,8 +112,8 @@ mod tests {
         assert!(super::split(&six, 10_000, 20).is_ok());
     }
 
-    /// Of 1000 accesses to 4 fields, at most 1000 / 8 = 125 make a field cold: the last two, of 24
-    /// bytes. TD = 600 - 2 * 30 = 540, normalised 0.9.
+    /// With 1000 accesses to 4 fields, at most 1000 / 8 = 125 make a field cold: the last two, of
+    /// 24 bytes. TD = 600 - 2 * 30 = 540, normalised 0.9.
     #[test]
     fn cold_fields_have_half_of_the_mean() {
         let split = split(&fields(&[(8, 600), (8, 370), (8, 30), (16, 0)])).unwrap();

@@ -12,7 +12,7 @@ pub(super) struct Heap<'c> {
     /// Bytes that may still be read. No two parts share bytes, so a capture that asks for more
     /// than it has is damaged; without this, many sites could name one large part.
     left: u64,
-    /// Of each lane of histograms.
+    /// Bytes of each lane of histograms that may still be read.
     lane_left: u64,
     lanes: u64,
 }

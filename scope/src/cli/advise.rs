@@ -7,7 +7,7 @@ use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::args::Color;
-use super::{CliError, calibrate, fail, show};
+use super::{CliError, calibrate, fail, machine, show};
 use crate::advice::advise;
 use crate::imports;
 use crate::views::{Options, advice as view};
@@ -53,20 +53,21 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<(), CliError> {
     let screen = show::options_for(std::io::stdout());
+    let given = args.machine.as_deref().map(machine::read).transpose()?;
     let mut options = Options {
         width: args.width.unwrap_or(screen.width),
         colour: args.color.or(screen.colour),
-        machine: args.machine.as_deref().map(show::machine).transpose()?,
+        machine: given.or(screen.machine),
         ..screen
     };
     let profile = imports::open(&args.profile)?;
     show::needs_sites(&args.profile, &profile)?;
-    let is_known = args.machine.is_some() || Machine::this().hierarchy.is_none();
+    let is_known = options.machine.is_some() || Machine::this().hierarchy.is_none();
     if !is_known && profile.run.accesses && !profile.windows.is_empty() {
-        options.machine = Some(calibrate::this(err)?);
+        options.machine = Some(calibrate::measure(err)?);
     }
     let given = args.machine.as_ref();
-    let machine = { options.machine.as_ref() }.unwrap_or_else(|| Machine::this());
+    let machine = options.machine();
     let Some(advice) = advise(&profile, machine, args.seconds) else {
         return fail(match (&machine.hierarchy, given, profile.run.accesses) {
             (None, Some(_), _) => "the machine's file says nothing about its caches",

@@ -1,4 +1,4 @@
-//! The grammar of the two command lines.
+//! Arguments of commands, and the grammar of `cargo ccscope`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,82 +6,6 @@ use std::path::PathBuf;
 use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 use crate::views::{Filter, Sort, Threshold};
-
-/// Finds what to place: a heap profiler that sees every access
-#[derive(Debug, Parser)]
-#[command(name = "ccscope", version, about, after_help = EXAMPLES)]
-pub(super) struct Args {
-    #[command(subcommand)]
-    pub(super) command: Command,
-}
-
-const EXAMPLES: &str = "Examples:
-  cargo ccscope run --release -- ARGS      build with instrumentation, run, show where memory went
-  ccscope run ./program ARGS               any program as it is: allocations and lifetimes
-  CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
-  ccscope show program.1234.ccscope        open a profile again
-  ccscope report program.1234.ccscope      write a page for a browser
-  ccscope advise program.1234.ccscope      say what to change, and what it gains
-  ccscope trace -o t.trace ./program       every load and store of a program as it is
-
-`ccscope COMMAND --help` has more.";
-
-#[derive(Debug, Subcommand)]
-pub(super) enum Command {
-    /// Run a program and profile it and its children
-    Run(RunArgs),
-    /// Compile or link C with instrumentation: takes the arguments of gcc or clang
-    #[command(disable_help_flag = true)]
-    Cc {
-        /// Arguments of the compiler, which is `cc` or that of `CCSCOPE_CC`; with
-        /// `CCSCOPE_REGIONS=1` for `run --regions`, and with `all` for its `--all-memory`, too
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
-    /// Compile or link C++ with instrumentation: takes the arguments of g++ or clang++
-    #[command(name = "c++", disable_help_flag = true)]
-    Cxx {
-        /// Arguments of the compiler, which is `c++` or that of `CCSCOPE_CXX`
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        args: Vec<OsString>,
-    },
-    /// Record every load and store of a program as it is
-    Trace(super::trace::TraceArgs),
-    /// Show a profile
-    Show(ShowArgs),
-    /// Write a profile as one page for a browser, which works without network and server
-    Report(ReportArgs),
-    /// Say what to change, where, and what it would gain
-    Advise(super::advise::AdviseArgs),
-    /// Measure the caches of this machine
-    Calibrate(super::calibrate::CalibrateArgs),
-    /// Write a profile in the format of another viewer
-    Export(super::export::ExportArgs),
-    /// Compare two profiles
-    Diff(super::diff::DiffArgs),
-    /// Print the script that completes this command line in a shell
-    #[command(after_help = "Examples:
-  ccscope completions bash > ~/.local/share/bash-completion/completions/ccscope
-  ccscope completions zsh > ~/.zfunc/_ccscope
-  ccscope completions fish > ~/.config/fish/completions/ccscope.fish")]
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Print a manual page, in roff
-    #[command(after_help = "Examples:
-  ccscope man | man -l -
-  ccscope man cargo > cargo-ccscope.1")]
-    Man {
-        /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
-        /// without it
-        #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "show", "report", "advise", "calibrate", "export", "diff",
-            "completions", "man", "cargo",
-        ])]
-        command: Option<String>,
-    },
-}
 
 /// A script or a build starts many that nobody asks about.
 const DEFAULT_PROCESSES: usize = 16;
@@ -234,14 +158,14 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "KEY", default_value = "saving")]
     pub(super) sort: Sort,
     /// Change a parameter of the scores, group or short, or of what is reported, share, bytes,
-    /// calls, used or idle, as share=0.001: docs/scope.md explains them
+    /// calls, used or idle, as share=0.001: docs/use/ccscope.md explains them
     #[arg(long, value_name = "NAME=NUMBER")]
     pub(super) threshold: Vec<Threshold>,
     /// Rows of a table
     #[arg(long, value_name = "N", default_value = "20")]
     pub(super) rows: usize,
     /// Show the source lines of this site, by its number in the table
-    #[arg(long, value_name = "SITE", conflicts_with = "View")]
+    #[arg(long, value_name = "SITE", value_parser = site, conflicts_with = "View")]
     pub(super) source: Option<usize>,
     /// Simulate the caches of this machine file (`ccscope calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]
@@ -252,6 +176,12 @@ pub(super) struct ShowArgs {
     /// When to use colour
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) color: Color,
+}
+
+/// A site as tables have it: `12`, `#12` or, with more of the same line, `#12+3`.
+fn site(text: &str) -> Result<usize, std::num::ParseIntError> {
+    let number = text.strip_prefix('#').unwrap_or(text);
+    number.split('+').next().unwrap_or(number).parse()
 }
 
 #[derive(Debug, ClapArgs)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ccmodel::{CalibrateOptions, Machine};
 use clap::Args as ClapArgs;
 
-use super::{CliError, runtime, show};
+use super::{CliError, machine, runtime};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CalibrateArgs {
@@ -20,7 +20,7 @@ pub(super) struct CalibrateArgs {
 }
 
 pub(super) fn run(args: &CalibrateArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let path = args.output.clone().map_or_else(kept, Ok)?;
+    let path = args.output.clone().map_or_else(machine::kept, Ok)?;
     super::launch::check_output(
         Some(&path)
             .filter(|_| args.output.is_some())
@@ -40,12 +40,9 @@ pub(super) fn run(args: &CalibrateArgs, out: &mut dyn Write) -> Result<(), CliEr
     Ok(writeln!(out, "{}: machine file in {shown}", machine.name)?)
 }
 
-/// Of this machine, measured once.
-pub(super) fn this(err: &mut dyn Write) -> Result<Machine, CliError> {
-    let path = kept()?;
-    if let Ok(machine) = show::machine(&path) {
-        return Ok(machine);
-    }
+/// This machine, which [`machine::known`] does not know yet, measured once.
+pub(super) fn measure(err: &mut dyn Write) -> Result<Machine, CliError> {
+    let path = machine::kept()?;
     writeln!(
         err,
         "ccscope: measuring the caches of this machine once, in seconds"
@@ -54,10 +51,4 @@ pub(super) fn this(err: &mut dyn Write) -> Result<Machine, CliError> {
     // Where it cannot be kept it is measured again.
     drop(runtime::replace(&path, machine.to_json().as_bytes()));
     Ok(machine)
-}
-
-/// Home folders may be shared by machines.
-fn kept() -> Result<PathBuf, CliError> {
-    let of = runtime::hash_of(Machine::this().to_json());
-    Ok(runtime::cache_folder()?.join(format!("machine-{of:016x}.json")))
 }

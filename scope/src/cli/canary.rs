@@ -20,7 +20,7 @@ pub(super) const RUST: Sources = &[
     ("main.rs", include_str!("canary/main.rs")),
     ("sort.rs", include_str!("canary/sort.rs")),
 ];
-/// Of C and of C++.
+/// The sources for C and C++.
 pub(super) const C: Sources = &[("sort.c", include_str!("canary/sort.c"))];
 /// Size of its array in bytes.
 const SIZE: u64 = 80_000;

@@ -4,18 +4,14 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Output};
+use std::process::{Command, ExitStatus};
 
 use super::args::{BuildArgs, Regions};
 use super::built::Built;
 use super::canary::{self, Canary};
-use super::config::Config;
+use super::config::{Config, HOST, RUNNER_VARIABLE, one_line, output};
 use super::flags::{self, Compiler};
 use super::{CliError, fail, launch, runtime, signals};
-
-pub(super) const HOST: &str = "x86_64-unknown-linux-gnu";
-/// The runner of programs for [`HOST`].
-pub(super) const RUNNER_VARIABLE: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 
 /// Options of cargo that say which targets are tested.
 const TARGETS: [&str; 11] = [
@@ -58,7 +54,7 @@ pub(super) fn run(
         Some(folder) => folder,
         None => target_folder(&cargo, &user_args)?,
     };
-    let runtime = runtime::install()?;
+    let runtime = runtime::install_runtime()?;
     if !args.no_debuginfo {
         flags.extend(flags::debug_information());
     }
@@ -263,18 +259,6 @@ fn chosen<'a>(args: &'a [OsString], names: &[&str]) -> Vec<&'a OsString> {
         }
     }
     chosen
-}
-
-pub(super) fn output(command: &mut Command) -> Result<Output, CliError> {
-    let name = command.get_program().to_owned();
-    let output = command.output();
-    Ok(output.map_err(|error| format!("{}: cannot be started: {error}", name.display()))?)
-}
-
-/// What cargo says of an error.
-pub(super) fn one_line(text: &str) -> String {
-    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn added(
     }
     // First, so that the user's options win: theirs may be `-g0`.
     let before: Vec<OsString> = ["-g"].iter().chain(&flags).map(OsString::from).collect();
-    let runtime = runtime::install()?;
+    let runtime = runtime::install_runtime()?;
     // To the linker directly: behind `-x c` a file name would be one of source.
     let wrapping = runtime::wrapping().into_iter().map(OsString::from);
     let after: Vec<OsString> = { runtime::linking(&runtime, regions).into_iter() }

@@ -5,12 +5,15 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::cargo::{HOST, RUNNER_VARIABLE, one_line, output};
 use super::{CliError, fail};
+
+pub(super) const HOST: &str = "x86_64-unknown-linux-gnu";
+/// The runner of programs for [`HOST`].
+pub(super) const RUNNER_VARIABLE: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 
 /// The merged files, and what `--config` adds.
 #[derive(Debug, Default)]
@@ -197,6 +200,18 @@ impl Config {
             .find_map(|line| line.rsplit_once(" # "));
         origin.map_or("", |(_, origin)| origin)
     }
+}
+
+pub(super) fn output(command: &mut Command) -> Result<Output, CliError> {
+    let name = command.get_program().to_owned();
+    let output = command.output();
+    Ok(output.map_err(|error| format!("{}: cannot be started: {error}", name.display()))?)
+}
+
+/// What cargo says of an error.
+pub(super) fn one_line(text: &str) -> String {
+    let text = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// How cargo calls `--config`.

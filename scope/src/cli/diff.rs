@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::{CliError, report, show, usage};
@@ -11,7 +10,7 @@ use crate::analyses::diff::{Gate, breaches, diff, gates};
 use crate::imports;
 use crate::views::{Options, diff as view};
 
-/// Of one option.
+/// The gates of one option.
 type Gates = Vec<Gate>;
 
 #[derive(Debug, ClapArgs)]
@@ -63,11 +62,11 @@ pub(super) fn run(
         Ok(breaches) => breaches,
         Err(why) => return usage(why),
     };
-    let diff = diff(&old, &new, Machine::this());
     let options = Options {
         rows: args.rows,
         ..show::options_for(std::io::stdout())
     };
+    let diff = diff(&old, &new, options.machine());
     if let Some(output) = &args.output {
         let since = Some((&old, &diff));
         report::write_since(&args.new, &new, since, output, &options)?;

@@ -3,7 +3,6 @@
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use ccmodel::Machine;
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::{CliError, show};
@@ -71,7 +70,7 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
         return Ok(crate::exports::parquet::write(
             &profile,
             reader.iter_mut().flat_map(crate::store::Reader::chunks),
-            Machine::this(),
+            show::options_for(std::io::stdout()).machine(),
             folder,
         )?);
     }
@@ -90,7 +89,8 @@ pub(super) fn run(args: &ExportArgs, out: &mut dyn Write) -> Result<(), CliError
 }
 
 fn write(args: &ExportArgs, profile: &Profile, out: &mut dyn Write) -> Result<(), CliError> {
-    let machine = Machine::this();
+    let options = show::options_for(std::io::stdout());
+    let machine = options.machine();
     match args.to {
         Format::Dhat => dhat::write(profile, &mut *out)?,
         Format::Firefox => firefox::write(profile, &mut *out)?,

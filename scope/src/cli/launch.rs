@@ -72,7 +72,7 @@ pub(super) fn run(
             path.display()
         ));
     }
-    let runtime = runtime::install()?;
+    let runtime = runtime::install_runtime()?;
     let mut command = Command::new(&program.path);
     command.arg0(name).args(rest);
     let mut recording = Recording::start(
@@ -99,10 +99,14 @@ pub(super) fn run(
 }
 
 /// In what is said of a program that the library is not in.
-pub(super) const ALONE: &str = "runs as without the tool";
+pub const ALONE: &str = "runs as without the tool";
 
 /// Becomes a program that the tool's library cannot be in.
-pub(super) fn alone(
+///
+/// # Errors
+///
+/// It cannot be started.
+pub fn alone(
     program: &Program,
     name: &OsString,
     rest: &[OsString],
@@ -118,7 +122,11 @@ pub(super) fn alone(
 }
 
 /// Asked first: a long run whose profile cannot be stored is a nuisance.
-pub(super) fn check_output(path: Option<&Path>) -> Result<(), CliError> {
+///
+/// # Errors
+///
+/// Nothing can be written there.
+pub fn check_output(path: Option<&Path>) -> Result<(), CliError> {
     let Some(path) = path else { return Ok(()) };
     let folder = path
         .parent()
@@ -136,7 +144,7 @@ pub(super) fn check_output(path: Option<&Path>) -> Result<(), CliError> {
 }
 
 /// As shells have it.
-pub(super) fn exit_code(status: ExitStatus) -> u8 {
+pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -308,7 +316,7 @@ impl Recording {
 }
 
 /// The runtime before what the user has there.
-pub(super) fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
+pub fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
     let mut list = runtime::preloaded(runtime);
     if let Some(existing) = existing.filter(|text| !text.is_empty()) {
         list.push(":");

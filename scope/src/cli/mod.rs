@@ -27,32 +27,37 @@ mod calibrate;
 mod canary;
 mod cargo;
 mod cc;
+mod commands;
 mod config;
 mod diff;
 mod elf;
 mod export;
 mod flags;
 mod launch;
+mod machine;
 mod process;
 mod program;
 mod progress;
 mod report;
 mod runtime;
 mod secrets;
+#[doc(hidden)]
+pub mod shared;
 mod show;
 mod signals;
 mod socket;
 mod spool;
-mod trace;
+mod subcommand;
 mod wrapper;
 
-use args::{Args, CargoArgs, CargoCommand, Command};
+use args::{CargoArgs, CargoCommand};
+use commands::{Args, Command};
 
 const EXIT_FAILURE: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 
 /// Why a command could not be carried out. An [`io::Error`] is one of the output.
-type CliError = Box<dyn Error + Send + Sync>;
+pub type CliError = Box<dyn Error + Send + Sync>;
 
 /// A request that makes no sense.
 #[derive(Debug)]
@@ -109,7 +114,8 @@ pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) 
     code_of("cargo ccscope", result, err)
 }
 
-fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 {
+/// The exit code of a command; what went wrong becomes one line.
+pub fn code_of(tool: &str, result: Result<u8, CliError>, err: &mut dyn Write) -> u8 {
     let error = match result {
         Ok(code) => return code,
         Err(error) => error,
@@ -140,7 +146,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         }
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
-        Command::Trace(args) => return trace::run(&args, out, err),
+        Command::Trace { args } => return Err(subcommand::become_command("trace", &args)),
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
@@ -152,6 +158,9 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "ccscope", &mut script);
             out.write_all(&script)?;
+        }
+        Command::Man { command } if command.as_deref() == Some("trace") => {
+            return Err(subcommand::become_command("trace", &["--man".into()]));
         }
         Command::Man { command } => {
             let mut program = match command.as_deref() {
@@ -168,7 +177,11 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
 }
 
 /// Help and version are answers; everything else becomes one line.
-fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
+///
+/// # Errors
+///
+/// The request makes no sense, or the answer cannot be written.
+pub fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliError> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             write!(out, "{error}")?;
@@ -181,10 +194,20 @@ fn answer_or_refuse(error: &clap::Error, out: &mut dyn Write) -> Result<u8, CliE
     }
 }
 
-fn usage<T>(why: impl Into<String>) -> Result<T, CliError> {
+/// The request makes no sense.
+///
+/// # Errors
+///
+/// Always.
+pub fn usage<T>(why: impl Into<String>) -> Result<T, CliError> {
     Err(Box::new(Usage(why.into())))
 }
 
-fn fail<T>(why: impl Into<String>) -> Result<T, CliError> {
+/// The command could not be carried out.
+///
+/// # Errors
+///
+/// Always.
+pub fn fail<T>(why: impl Into<String>) -> Result<T, CliError> {
     Err(why.into().into())
 }

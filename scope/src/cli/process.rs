@@ -27,7 +27,7 @@ const CALL_NS: f64 = 115.0;
 pub(super) struct Overhead {
     /// At least this part of the process's processor time; unknown at first.
     pub(super) time: Option<f64>,
-    /// Of the capture.
+    /// Size of the capture.
     pub(super) bytes: u64,
 }
 

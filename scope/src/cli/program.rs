@@ -14,16 +14,21 @@ const MAX_SCRIPTS: usize = 4;
 
 /// A program that can be profiled.
 #[derive(Debug)]
-pub(super) struct Program {
-    pub(super) path: PathBuf,
-    /// Of the program, or of the interpreter if it is a script.
+pub struct Program {
+    /// Its file.
+    pub path: PathBuf,
+    /// What is known of the program, or of the interpreter if it is a script.
     pub(super) facts: Facts,
     /// Why it runs as without the tool.
-    pub(super) aside: Option<String>,
+    pub aside: Option<String>,
 }
 
 /// Finds `name` as a shell does.
-pub(super) fn find(name: &OsStr) -> Result<Program, CliError> {
+///
+/// # Errors
+///
+/// There is no such program, or it cannot be read or run.
+pub fn find(name: &OsStr) -> Result<Program, CliError> {
     let shown = Path::new(name).display();
     let Some(path) = look_up(name) else {
         return fail(format!("{shown}: no such program"));
@@ -73,7 +78,7 @@ fn interpreter_of(interpreter: &str, argument: Option<&str>) -> Option<PathBuf> 
     Some(PathBuf::from(interpreter)).filter(|path| path.exists())
 }
 
-fn look_up(name: &OsStr) -> Option<PathBuf> {
+pub(super) fn look_up(name: &OsStr) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.components().count() > 1 || path.has_root() || path.starts_with(".") {
         return path.exists().then(|| path.to_owned());
@@ -85,7 +90,7 @@ fn look_up(name: &OsStr) -> Option<PathBuf> {
         .find(|path| path.is_file() && is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o111 != 0)
 }
 

@@ -5,7 +5,7 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use super::args::ReportArgs;
-use super::{CliError, show, usage};
+use super::{CliError, machine, show, usage};
 use crate::Profile;
 use crate::analyses::diff::Diff;
 use crate::imports;
@@ -13,10 +13,12 @@ use crate::store::{Reader, create, is_stream};
 use crate::views::{Options, page};
 
 pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let screen = show::options_for(stdout());
+    let given = args.machine.as_deref().map(machine::read).transpose()?;
     let options = Options {
-        machine: args.machine.as_deref().map(show::machine).transpose()?,
+        machine: given.or(screen.machine),
         file: Some(args.profile.clone()),
-        ..show::options_for(stdout())
+        ..screen
     };
     let output = match &args.output {
         Some(output) => output.clone(),

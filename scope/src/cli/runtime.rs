@@ -24,10 +24,6 @@ const HOT_NAME: &str = "libccscope_hot.a";
 const REGIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_regions.rlib"));
 const REGIONS_NAME: &str = "libccscope_regions.a";
 
-/// What `ccscope trace` preloads.
-const TRACER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_tracer.so"));
-const TRACER_NAME: &str = "libccscope_tracer.so";
-
 /// What glibc calls the machine; up to 2.36, some by what they can do.
 const PLATFORMS: [&str; 3] = ["x86_64", "haswell", "xeon_phi"];
 
@@ -62,10 +58,23 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 }
 
 /// Writes the runtime unless it is there; its path.
-pub(super) fn install() -> Result<PathBuf, CliError> {
-    let path = cache_folder()?
-        .join(format!("{:016x}", hash_of((RUNTIME, HOT, REGIONS, TRACER))))
-        .join(NAME);
+pub(super) fn install_runtime() -> Result<PathBuf, CliError> {
+    let folder = install(
+        &[(NAME, RUNTIME)],
+        &[(HOT_NAME, HOT), (REGIONS_NAME, REGIONS)],
+    )?;
+    Ok(folder.join(NAME))
+}
+
+/// Writes libraries that are to be preloaded, and other files, unless they are there: into a folder
+/// of the cache that is theirs alone, which is returned.
+///
+/// # Errors
+///
+/// They cannot be written, or not by this user alone.
+pub fn install(libraries: &[(&str, &[u8])], others: &[(&str, &[u8])]) -> Result<PathBuf, CliError> {
+    let name = format!("{:016x}", hash_of((libraries, others)));
+    let path = cache_folder()?.join(name);
     // The dynamic loader takes blanks and colons for ends of names.
     if path
         .to_str()
@@ -79,15 +88,13 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
     let of_32_bits: Vec<u8> = { LIBRARY_32.iter() }
         .flat_map(|it| it.to_le_bytes())
         .collect();
-    let folder_32 = path.with_file_name(PLATFORM_32);
-    for (path, content) in [
-        (&path.with_file_name(HOT_NAME), HOT),
-        (&path.with_file_name(REGIONS_NAME), REGIONS),
-        (&path.with_file_name(TRACER_NAME), TRACER),
-        (&folder_32.join(TRACER_NAME), &of_32_bits),
-        (&folder_32.join(NAME), &of_32_bits),
-        (&path, RUNTIME),
-    ] {
+    let stubs =
+        { libraries.iter() }.map(|(name, _)| (path.join(PLATFORM_32).join(name), &*of_32_bits));
+    let files =
+        { others.iter().chain(libraries) }.map(|(name, content)| (path.join(name), *content));
+    // Those first that are in the folder itself: it is closed to others by then.
+    for (path, content) in files.chain(stubs) {
+        let path = &path;
         let installed = own_folders(path).and_then(|()| match holds(path, content) {
             true => Ok(()),
             false => replace(path, content),
@@ -98,7 +105,7 @@ pub(super) fn install() -> Result<PathBuf, CliError> {
         }
     }
     for platform in PLATFORMS {
-        let link = path.with_file_name(platform);
+        let link = path.join(platform);
         if fs::read_link(&link).is_ok_and(|to| to == Path::new(".")) {
             continue;
         }
@@ -170,11 +177,6 @@ pub(super) fn preloaded(library: &Path) -> OsString {
     let folder = library.parent().unwrap_or(library);
     let name = library.file_name().unwrap_or_default();
     folder.join("$PLATFORM").join(name).into()
-}
-
-/// Where [`install`] has put the tracer.
-pub(super) fn tracer(runtime: &Path) -> PathBuf {
-    runtime.with_file_name(TRACER_NAME)
 }
 
 /// Words for the linker by which a program has the callbacks, and the runtime also where nobody

@@ -58,7 +58,7 @@ const MAX_DIGITS: usize = 10;
 ///   as `--size=1000`.
 ///
 /// Everything else is replaced, and so is all that follows the name of a secret.
-pub(super) fn hide(command: &[String], keep_arguments: bool) -> Vec<String> {
+pub fn hide(command: &[String], keep_arguments: bool) -> Vec<String> {
     if keep_arguments {
         return command.to_vec();
     }

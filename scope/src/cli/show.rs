@@ -1,25 +1,21 @@
 //! `ccscope show`, and the summary after a run.
 
 use std::env;
-use std::fs::{self, File};
-use std::io::{IsTerminal, Read, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use ccmodel::Machine;
 use rustix::termios::tcgetwinsize;
 
 use super::args::ShowArgs;
-use super::{CliError, fail};
+use super::{CliError, fail, machine};
 use crate::imports;
 use crate::profile::Profile;
 use crate::views::{Options, json, terminal};
 
-/// Largest machine file that is read; a calibrated one has some ten kilobytes.
-const MAX_MACHINE_FILE: u64 = 16 << 20;
-
 pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let screen = options_for(stdout());
+    let given = args.machine.as_deref().map(machine::read).transpose()?;
     let mut options = Options {
         width: args.width.unwrap_or(screen.width),
         colour: args.color.or(screen.colour),
@@ -27,7 +23,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         file: Some(args.profile.clone()),
         filters: args.filter.clone(),
         sort: args.sort,
-        machine: args.machine.as_deref().map(machine).transpose()?,
+        machine: given.or(screen.machine),
         ..screen
     };
     for threshold in &args.threshold {
@@ -76,7 +72,11 @@ pub(super) fn needs_sites(path: &Path, profile: &Profile) -> Result<(), CliError
 }
 
 /// Refuses to write over the profile that is read.
-pub(super) fn not_over_itself(profile: &Path, output: &Path) -> Result<(), CliError> {
+///
+/// # Errors
+///
+/// That is asked for.
+pub fn not_over_itself(profile: &Path, output: &Path) -> Result<(), CliError> {
     let [profile, there] = [profile, output].map(|path| path.canonicalize().ok());
     if there.is_some() && there == profile {
         return fail(format!("{} is the profile itself", output.display()));
@@ -110,6 +110,7 @@ pub(super) fn options_for(stream: impl IsTerminal + AsFd) -> Options {
         width: size.map_or(options.width, |size| size.ws_col.into()),
         colour: is_terminal && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
         root: env::current_dir().ok().map(workspace),
+        machine: machine::known(),
         ..options
     }
 }
@@ -119,19 +120,4 @@ fn workspace(here: PathBuf) -> PathBuf {
     let has_lock = |folder: &&Path| folder.join("Cargo.lock").is_file();
     let found = here.ancestors().find(has_lock).map(Path::to_owned);
     found.unwrap_or(here)
-}
-
-pub(super) fn machine(path: &Path) -> Result<Machine, CliError> {
-    let read = || {
-        // Opening a pipe may wait for ever.
-        if !fs::metadata(path)?.is_file() {
-            return fail("not a regular file");
-        }
-        let mut text = String::new();
-        File::open(path)?
-            .take(MAX_MACHINE_FILE)
-            .read_to_string(&mut text)?;
-        Ok(Machine::from_json(&text)?)
-    };
-    read().map_err(|error| format!("cannot read machine {}: {error}", path.display()).into())
 }

@@ -34,14 +34,14 @@ fn pass() {
 }
 
 /// Hands signals on to the process `program` from now on, also one that has come before.
-pub(super) fn hand_on_to(program: u32) {
+pub fn hand_on_to(program: u32) {
     PROGRAM.store(program.try_into().unwrap_or(0), Ordering::SeqCst);
     pass();
 }
 
 /// Keeps this process alive when it is interrupted. Programs that are started later have the
 /// default actions again, since `exec` resets handlers.
-pub(super) fn outlive() {
+pub fn outlive() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: all zeros is a value of `sigaction`; both pointers are to such values, and the
         // handler has the signature that `SA_SIGINFO` asks for.
@@ -61,9 +61,9 @@ pub(super) fn outlive() {
 }
 
 /// Lets signals end this process again, since the program has ended.
-pub(super) fn obey() {
+pub fn obey() {
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: as above; the default action needs no handler.
+        // SAFETY: both pointers are to values of `sigaction`; the default needs no handler.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             libc::sigaction(signal, std::ptr::null(), &raw mut action);

@@ -1,12 +1,12 @@
 //! The socket on which runtimes hand over their captures.
 
-use std::fs::{File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::net::sockopt::socket_peercred;
@@ -51,7 +51,7 @@ impl Listener {
 
     /// What processes had to say, each line once.
     pub(super) fn said(&self) -> Vec<String> {
-        crate::trace::server::lines_of(&self.folder.path().join("said"))
+        lines_of(&self.folder.path().join("said"))
     }
 
     /// The next process that has come, without waiting for one.
@@ -64,6 +64,19 @@ impl Listener {
             }
         }
     }
+}
+
+/// The lines of a file to which processes append, each once; names of programs are in them.
+pub fn lines_of(path: &Path) -> Vec<String> {
+    let text = fs::read(path).unwrap_or_default();
+    let mut lines: Vec<String> = Vec::new();
+    for line in String::from_utf8_lossy(&text).lines() {
+        let line = line.replace(char::is_control, "?");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 impl AsFd for Listener {

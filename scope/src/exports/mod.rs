@@ -30,8 +30,8 @@ use std::str::FromStr;
 use ccmodel::Machine;
 
 use crate::analyses::findings::seconds_per_event;
-use crate::analyses::misses::misses;
 use crate::analyses::units::rounded;
+use crate::analyses::waits::waits_by_site;
 use crate::profile::{Frame, Profile, Site};
 
 /// A number that each site has.
@@ -84,7 +84,7 @@ impl Weight {
         }
     }
 
-    /// Of each site, in the profile's order. Waits are those of `machine`.
+    /// The weight of each site, in the profile's order. Waits are those of `machine`.
     #[must_use]
     pub fn of_sites(self, profile: &Profile, machine: &Machine) -> Vec<u64> {
         let sites = |weight: fn(&Site) -> u64| profile.sites.iter().map(weight).collect();
@@ -101,14 +101,10 @@ impl Weight {
             Weight::Drag => { profile.sites.iter() }
                 .map(|site| rounded(site.drag * seconds_per_event(profile, site)))
                 .collect(),
-            Weight::Waits => {
-                let mut waits = vec![0; profile.sites.len()];
-                let all = misses(profile, machine);
-                for site in all.iter().flat_map(|misses| &misses.sites) {
-                    waits[site.site] = rounded(site.wait_ns);
-                }
-                waits
-            }
+            Weight::Waits => match waits_by_site(profile, machine) {
+                Some(waits) => waits.into_iter().map(rounded).collect(),
+                None => vec![0; profile.sites.len()],
+            },
         }
     }
 }

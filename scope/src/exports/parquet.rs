@@ -1,4 +1,4 @@
-//! Tables for databases: `docs/scope-fleet.md` has the schema, and queries on many profiles.
+//! Tables for databases: `docs/use/ccscope-ci.md` has the schema, and queries on many profiles.
 //!
 //! A folder has one file for each table. Each row names its run, so that the files of many runs
 //! can be read as one table. Columns are added within a version of the schema, and never change
@@ -19,9 +19,10 @@ use parquet::schema::parser::parse_message_type;
 use super::{frames, name, signed};
 use crate::Error;
 use crate::analyses::findings::{Amount, Options, findings, seconds_per_event};
-use crate::analyses::misses::misses;
+use crate::analyses::numbers::{NUMBERS, Number};
 use crate::analyses::scores::{self, scores};
 use crate::analyses::types::{TypeSums, by_type, type_name};
+use crate::analyses::waits::waits_by_site;
 use crate::profile::{Chunk, Exit, Point, Profile, Region, RegionKind, Site};
 
 /// Version of the schema, which each run's row has.
@@ -294,12 +295,10 @@ fn runs(profile: &Profile) -> Vec<Column> {
 fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
     let sites = &profile.sites;
     let scores = scores(profile, &scores::Options::default());
-    let mut waits = vec![None; sites.len()];
-    for site in misses(profile, machine).iter().flat_map(|it| &it.sites) {
-        waits[site.site] = Some(site.wait_ns);
-    }
-    let int = |of: fn(&Site) -> u64| ints(sites, of);
-    let seen = |of: fn(&Site) -> u64| ints_if(profile.run.accesses, sites, of);
+    let waits = match waits_by_site(profile, machine) {
+        Some(waits) => waits.into_iter().map(Some).collect(),
+        None => vec![None; sites.len()],
+    };
     let place = |site: &Site| profile.frames.get(site.place? as usize);
     let names: Vec<_> = profile.frames.iter().map(name).collect();
     let stack = |site: &Site| {
@@ -318,7 +317,7 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
     };
     let maybe =
         |of: &dyn Fn(&Site) -> Option<ByteArray>| Values::MaybeText(sites.iter().map(of).collect());
-    vec![
+    let mut columns = vec![
         ("site", Values::Int((0..).take(sites.len()).collect())),
         (
             "stack_key",
@@ -339,37 +338,23 @@ fn sites(profile: &Profile, machine: &Machine) -> Vec<Column> {
             "type",
             maybe(&|it| Some(text(type_name(profile, it.type_id)?))),
         ),
-        ("allocations", int(|it| it.allocations)),
-        ("frees", int(|it| it.frees)),
-        ("requested", int(|it| it.requested)),
-        ("usable", int(|it| it.usable)),
-        ("smallest", int(|it| it.smallest)),
-        ("largest", int(|it| it.largest)),
-        ("peak_usable", int(|it| it.peak_usable)),
-        ("peak_chunks", int(|it| it.peak_chunks)),
-        ("at_peak_usable", int(|it| it.at_peak_usable)),
-        ("at_peak_requested", int(|it| it.at_peak_requested)),
-        ("at_peak_chunks", int(|it| it.at_peak_chunks)),
-        ("at_peak_touched", seen(|it| it.at_peak_touched)),
-        ("end_usable", int(|it| it.end_usable)),
-        ("end_chunks", int(|it| it.end_chunks)),
-        ("reallocs", int(|it| it.reallocs)),
-        ("moved_bytes", int(|it| it.moved_bytes)),
-        ("temporary", int(|it| it.temporary)),
-        ("unseen", int(|it| u64::from(it.unseen))),
-        ("reads", seen(|it| it.reads)),
-        ("writes", seen(|it| it.writes)),
-        ("touched_bytes", seen(|it| it.touched_bytes)),
-        ("useful_bytes", seen(|it| it.useful_bytes)),
-        ("untouched_chunks", seen(|it| it.untouched_chunks)),
-        ("shared_chunks", seen(|it| it.shared_chunks)),
         ("drag_byte_seconds", seconds(|it| it.drag)),
         ("wait_byte_seconds", seconds(|it| it.wait)),
         ("memory_wait_ns", Values::MaybeFloat(waits)),
         ("lifetime", score(|it| it.lifetime)),
         ("usage", score(|it| it.usage)),
         ("useful_lifetime", score(|it| it.useful_lifetime)),
-    ]
+    ];
+    // `lifetime` is the score here.
+    let is_free = |it: &&Number| it.name != "lifetime";
+    columns.extend(NUMBERS.iter().filter(is_free).map(|it| {
+        let values = match it.needs_accesses {
+            true => ints_if(profile.run.accesses, sites, it.of),
+            false => ints(sites, it.of),
+        };
+        (it.name, values)
+    }));
+    columns
 }
 
 fn types(profile: &Profile) -> Vec<Column> {
@@ -392,7 +377,7 @@ fn types(profile: &Profile) -> Vec<Column> {
     ]
 }
 
-/// Of the process, its threads and its sites.
+/// Columns of the curves of the process, its threads and its sites.
 fn curves(profile: &Profile) -> Vec<Column> {
     let process = [("process", None, &profile.curve)].into_iter();
     let threads = { profile.threads.iter() }.map(|it| ("thread", Some(signed(it.id)), &it.curve));
@@ -539,4 +524,20 @@ fn chunks(profile: &Profile, chunks: &[Chunk]) -> Vec<Column> {
         ("writes", ints(chunks, |it| it.writes.into())),
         ("touched", ints(chunks, |it| it.touched)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyses::test_profile::profile;
+
+    #[test]
+    fn no_two_columns_of_sites_have_one_name() {
+        let columns = sites(&profile(), Machine::this());
+        let mut names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "{names:?}");
+    }
 }

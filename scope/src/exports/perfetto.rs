@@ -176,7 +176,7 @@ struct Sample {
     frees: Option<u64>,
 }
 
-/// Of the tracks of events, and of the heap profile.
+/// Packet sequences: of the tracks of events, and of the heap profile.
 const SEQUENCES: [u32; 2] = [1, 2];
 /// Its state begins here; it needs the state.
 const FIRST_FLAGS: u32 = 1 | 2;

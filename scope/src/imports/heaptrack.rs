@@ -100,7 +100,7 @@ struct Sums {
     site: Site,
     live_bytes: u64,
     live_chunks: u64,
-    /// Of `File::peaks`, when the site's part of the peak was noted.
+    /// `File::peaks` at the time when the site's part of the peak was noted.
     noted: u64,
     /// Sums of the times of allocations and frees.
     allocated: u128,

@@ -1,4 +1,4 @@
-//! The profile file: `docs/scope-format.md` describes it byte by byte.
+//! The profile file: `docs/inside/ccscope-format.md` describes it byte by byte.
 //!
 //! After a header come sections, each with checksums of its own, compressed and of bounded size.
 //! A reader sees where each section lies without reading it, so that what does not grow with the
@@ -17,9 +17,11 @@ use std::path::Path;
 
 pub use reader::{Chunks, Reader, Windows};
 #[cfg(any(feature = "cli", feature = "parquet"))]
-pub(crate) use writer::create;
+#[doc(hidden)]
+pub use writer::create;
 #[cfg(feature = "cli")]
-pub(crate) use writer::is_stream;
+#[doc(hidden)]
+pub use writer::is_stream;
 pub use writer::write;
 
 use crate::Error;

@@ -274,7 +274,7 @@ pub struct Windows<'r, R> {
     reader: &'r mut Reader<R>,
     sections: std::vec::IntoIter<(u64, Header)>,
     limits: check::Limits,
-    /// Of the section that was read last.
+    /// Parts of the section that was read last.
     parts: std::vec::IntoIter<WindowPart<'static>>,
     begun: Option<Window>,
 }

@@ -58,7 +58,7 @@ pub(super) struct Header {
     pub(super) stored: u32,
     content: u32,
     pub(super) items: u32,
-    /// Of the stored bytes.
+    /// Checksum of the stored bytes.
     checksum: u32,
 }
 

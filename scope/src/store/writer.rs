@@ -17,7 +17,7 @@ const PRIVATE: u32 = 0o600;
 
 /// Whether `path` is a device, a pipe or the like, or leads to one of the process's open files: it
 /// is written as it is, never replaced, and nothing is put beside it.
-pub(crate) fn is_stream(path: &Path) -> bool {
+pub fn is_stream(path: &Path) -> bool {
     let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
     let is_of_kernel = folder.is_some_and(|folder| {
         let is_memory = folder.starts_with("/dev/shm");
@@ -27,7 +27,7 @@ pub(crate) fn is_stream(path: &Path) -> bool {
 }
 
 /// Makes a file that nobody else may read: what the tool writes tells much of a program.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
     options.mode(PRIVATE).open(path)

@@ -18,7 +18,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of the module at `path` with its debug information in `debug_file`.
+    /// Reads the module at `path`, with its debug information in `debug_file`.
     pub(super) fn read(path: &Path, debug_file: &Path) -> Seen {
         let (mut has_units, mut own) = (false, Vec::new());
         // Damaged debug information is as good as none.

@@ -1,8 +1,8 @@
 //! Advice as text and JSON.
 //!
 //! The JSON has `schema`, `"ccscope-advice-1"`, and all of [`Advice`]; in each piece of advice also
-//! `where` and `type`, of its first site; `docs/scope-format.md` has the keys. Keys are added
-//! within a schema, and are never changed or removed.
+//! `where` and `type`, of its first site; `docs/inside/ccscope-format.md` has the keys. Keys are
+//! added within a schema, and are never changed or removed.
 
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
     if worth.is_empty() && found.is_empty() {
         line(&mut out, "", None);
         let bold = options.colour.then_some("1");
-        line(&mut out, "nothing is worth it", bold);
+        line(&mut out, "No change is predicted to pay off.", bold);
     }
     let worth = worth
         .into_iter()
@@ -233,7 +233,7 @@ pub fn json(profile: &Profile, advice: &Advice, options: &Options) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::Range;
+    use crate::analyses::misses::Interval;
     use crate::analyses::test_profile::profile;
     use crate::views::tests::assert_documented;
 
@@ -244,12 +244,12 @@ mod tests {
             what: "do\u{1b}[31m this".to_owned(),
             code: Some("let a = 1;\nlet b = 2;".to_owned()),
             worth_it,
-            speedup: Range {
+            speedup: Interval {
                 low: 1.25,
                 estimate: 1.5,
                 high: f64::INFINITY,
             },
-            saved_ns: Range {
+            saved_ns: Interval {
                 low: 1e6,
                 estimate: 2e6,
                 high: f64::NAN,
@@ -350,7 +350,10 @@ mod tests {
         run.sites.truncate(1);
         (run.sites[0].histogram, run.sites[0].touched_bytes) = (None, 400_000);
         let text = text(&run, &none, &Options::default());
-        assert!(text.contains("\nnothing is worth it\n"), "{text}");
+        assert!(
+            text.contains("\nNo change is predicted to pay off.\n"),
+            "{text}"
+        );
         assert!(!text.contains("times as fast"), "{text}");
     }
 
@@ -366,7 +369,7 @@ mod tests {
         run.types.iter_mut().for_each(|it| it.name = evil("type"));
         let numbers = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e300];
         let hostile = |(kind, number): (Kind, f64)| {
-            let range = Range {
+            let range = Interval {
                 low: number,
                 estimate: number,
                 high: number,
@@ -437,7 +440,10 @@ mod tests {
         let mut run = profile();
         run.sites.clear();
         let text = text(&run, &advice(Vec::new()), &options);
-        assert!(text.ends_with("\n\nnothing is worth it\n"), "{text}");
+        assert!(
+            text.ends_with("\n\nNo change is predicted to pay off.\n"),
+            "{text}"
+        );
         assert!(!text.contains(UNCALIBRATED), "{text}");
     }
 

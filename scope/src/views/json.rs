@@ -1,17 +1,17 @@
 //! The results of all analyses as JSON, for other programs.
 //!
-//! `docs/scope-format.md` has the keys of [`SCHEMA`]. Keys are added within a schema, and never
-//! change or go. Strings are as in the profile: whoever prints them escapes them.
+//! `docs/inside/ccscope-format.md` has the keys of [`SCHEMA`]. Keys are added within a schema, and
+//! never change or go. Strings are as in the profile: whoever prints them escapes them.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::advice::Waiting;
 use crate::analyses::curves::{gap_at_peak, phases};
 use crate::analyses::findings::Finding;
 use crate::analyses::pages::{MappingUse, by_mapping};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
+use crate::analyses::waits::Waiting;
 use crate::profile::{Frame, Point, Profile, Resident, Site, Thread};
 use crate::symbols::library_frame;
 use crate::views::{Options, Results, stack};

@@ -18,13 +18,14 @@ use std::str::FromStr;
 use ccmodel::Machine;
 use unicode_width::UnicodeWidthStr;
 
-use crate::advice::{Waiting, Waits, waits};
 use crate::analyses::findings::{Amount, Finding, Kind, findings};
 use crate::analyses::misses::{Misses, misses};
+use crate::analyses::replay::Windows;
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
 use crate::analyses::structures::together;
 use crate::analyses::types::type_name;
 use crate::analyses::units::rounded;
+use crate::analyses::waits::{Waiting, Waits, waits};
 use crate::analyses::{findings as finding, scores as score};
 use crate::profile::{Frame, Group, Profile, Site};
 use crate::symbols::library_frame;
@@ -43,7 +44,7 @@ pub struct Options {
     pub colour: bool,
     /// Rows of a table; the summary has a screen and takes at most five.
     pub rows: usize,
-    /// All must hold of a site that is shown. Totals are always those of the whole run.
+    /// A site is shown if it passes all of these. Totals are always those of the whole run.
     pub filters: Vec<Filter>,
     /// The order of sites.
     pub sort: Sort,
@@ -57,6 +58,13 @@ pub struct Options {
     pub scores: score::Options,
     /// What is reported.
     pub findings: finding::Options,
+}
+
+impl Options {
+    /// The machine on which misses are simulated.
+    pub(crate) fn machine(&self) -> &Machine {
+        self.machine.as_ref().unwrap_or_else(|| Machine::this())
+    }
 }
 
 impl Default for Options {
@@ -314,7 +322,7 @@ fn stack<'a>(profile: &'a Profile, site: &'a Site) -> impl Iterator<Item = &'a F
 pub(crate) struct Results {
     pub(crate) scores: Vec<Scores>,
     pub(crate) inferences: Vec<Inferences>,
-    /// Of the sites shown, the most saving first.
+    /// Findings on the sites shown, the most saving first.
     pub(crate) findings: Vec<Finding>,
     pub(crate) misses: Option<Misses>,
     pub(crate) waits: Waits,
@@ -348,7 +356,7 @@ fn waiting_finding(of: &Waiting, options: &Options) -> Finding {
 impl Results {
     pub(crate) fn new(profile: &Profile, options: &Options) -> Results {
         let scores = scores(profile, &options.scores);
-        let machine = options.machine.as_ref().unwrap_or_else(|| Machine::this());
+        let machine = options.machine();
         let mut admitted = vec![true; profile.sites.len()];
         for filter in &options.filters {
             let by_filter = filter.admits(profile);
@@ -357,7 +365,9 @@ impl Results {
                 .zip(by_filter)
                 .for_each(|(all, one)| *all &= one);
         }
-        let waits = waits(profile, machine).unwrap_or_default();
+        let windows = Windows::new(profile, machine);
+        let waits = windows.as_ref().map(|it| waits(profile, it));
+        let waits = waits.unwrap_or_default();
         let mut findings = findings(profile, &options.findings);
         let waiting = waits.structures.iter().filter(|it| it.is_finding);
         findings.extend(waiting.map(|it| waiting_finding(it, options)));
@@ -365,7 +375,7 @@ impl Results {
         findings.retain(|finding| admitted[finding.site]);
         let mut results = Results {
             inferences: inferences(profile, &scores),
-            misses: misses(profile, machine),
+            misses: windows.and_then(|it| misses(profile, &it)),
             waits,
             scores,
             findings,

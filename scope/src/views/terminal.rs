@@ -51,7 +51,7 @@ const SIGNALS: [(i32, &str); 9] = [
     (11, "SIGSEGV"),
     (15, "SIGTERM"),
 ];
-/// From red over yellow and green to blue, as seed 003 has it (4.2.1).
+/// From red over yellow and green to blue, as S. Byma and J. Larus (2018) have it (4.2.1).
 const COLOURS: [u8; 12] = [196, 202, 208, 214, 220, 226, 190, 118, 46, 48, 39, 27];
 
 /// What is printed, and what it is printed from.
@@ -379,7 +379,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Of the process.
+    /// Touched bytes of the process's heap at its peak.
     fn touched_at_peak(&self) -> u64 {
         let touched = |site: &Site| site.at_peak_touched;
         sum(self.profile.sites.iter().map(touched)).min(self.profile.total.peak_usable)
@@ -510,14 +510,14 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
                 percent(options.findings.min_share)
             ),
         };
-        view.labelled("first", &none);
+        view.labelled("try first", &none);
         return view.out;
     };
     // A line, so that there are three at most.
     let columns = view.width - LABEL - 8;
     let place = fit(&view.place(it.site, columns), columns);
     let first = format!("#{} {place}: {}: {}", it.site, it.part(), it.sentence);
-    view.labelled("first", &first);
+    view.labelled("try first", &first);
     view.notes(&profile.run.caveats, 0);
     view.out
 }

@@ -256,7 +256,7 @@ fn filters_choose_sites() {
         ..options(80)
     };
     assert_eq!(sites(&run, &nobody), "no site passes the filters\n");
-    assert!(summary(&run, &nobody).contains("first        no site passes the filters\n"));
+    assert!(summary(&run, &nobody).contains("try first    no site passes the filters\n"));
     run.sites[3].threads = 1 << 42;
     assert_eq!(filtered(&run, &["thread=42"]), [0, 1, 3]);
     // Site 2 lives from 0.6 s to 1.8 s, site 0 until 1.2 s.
@@ -277,7 +277,7 @@ fn filters_choose_sites() {
     );
     assert!(text.contains("#1 ") && !text.contains("#3 300"), "{text}");
     assert!(
-        text.contains("first        #1 src/main.rs:31 demo::collect: 3 %"),
+        text.contains("try first    #1 src/main.rs:31 demo::collect: 3 %"),
         "{text}"
     );
 }
@@ -341,8 +341,7 @@ fn orders_are_kept() {
 /// Holds the keys of all objects against the tables of a chapter; how many objects it has.
 #[track_caller]
 pub(super) fn assert_documented(all: &Value, chapter: &str) -> usize {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scope-format.md");
-    let page = std::fs::read_to_string(page).expect("the page");
+    let page = include_str!("../../../docs/inside/ccscope-format.md");
     let (_, tables) = { page.split_once(&format!("\n## {chapter}\n")) }.expect("a chapter");
     let tables = tables.split("\n## ").next().unwrap_or(tables);
     let rows = tables.lines().filter_map(|line| {
@@ -420,7 +419,7 @@ fn a_profile_of_nothing_has_a_summary() {
     run.total = crate::profile::Totals::default();
     let text = summary(&run, &options(80));
     assert!(
-        text.contains("\nfirst        nothing stands out: no site wastes 1 %"),
+        text.contains("\ntry first    nothing stands out: no site wastes 1 %"),
         "{text}"
     );
     assert_eq!(
@@ -653,7 +652,7 @@ fn a_structure_that_is_waited_for_is_one_row() {
         text.contains(&format!("    {share} of the time: {sentence}\n")),
         "{text}"
     );
-    assert!(text.contains("first        #1 src/main.rs:31"), "{text}");
+    assert!(text.contains("try first    #1 src/main.rs:31"), "{text}");
     let json: Value = serde_json::from_str(&json::to_json(&run, &options)).expect("JSON");
     assert_eq!(json["findings"][0]["kind"], "waits");
     assert_eq!(json["waits"][0]["sites"], serde_json::json!([1, 3]));
@@ -697,6 +696,6 @@ fn notes_stand_above_nothing() {
     run.run.caveats = vec!["A library was not seen.".to_owned()];
     let text = summary(&run, &options(80));
     let end = "note         A library was not seen.\n\
-               first        nothing stands out: no site wastes 1 % of memory or time\n";
+               try first    nothing stands out: no site wastes 1 % of memory or time\n";
     assert!(text.ends_with(end), "{text}");
 }

@@ -23,9 +23,9 @@ pub(crate) fn escape(name: &str) -> String {
     text
 }
 
-/// [`escape`] where there is something to escape.
+/// The name with what a terminal would act on escaped, if it has any.
 #[cfg(feature = "cli")]
-pub(crate) fn escaped(name: &str) -> std::borrow::Cow<'_, str> {
+pub fn escaped(name: &str) -> std::borrow::Cow<'_, str> {
     use std::borrow::Cow;
 
     match name.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
@@ -76,7 +76,7 @@ pub(crate) fn fit_middle(text: &str, width: usize) -> String {
 
 /// The last two names of a function's path, without generic arguments: `Work::read_dir` of
 /// `<ignore::walk::Work<T> as Iterator>::read_dir`.
-pub(crate) fn short_function(name: &str) -> String {
+pub fn short_function(name: &str) -> String {
     // The type whose method it is stands for the angle brackets around it.
     if let Some(rest) = name.strip_prefix('<')
         && let Some(end) = closing(rest)

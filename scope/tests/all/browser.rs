@@ -1,14 +1,16 @@
 //! Chromium without a window, by its debugging protocol over a pipe.
 
 use std::env;
-use std::io::{BufRead as _, BufReader, Write as _, stderr};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use super::missing;
 
 /// A browser with one tab.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub(crate) struct Browser {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// Of the last command.
+    /// Number of the last command.
     id: u64,
     session: Value,
     /// What the page has complained about, and what it has asked the network for.
@@ -34,12 +36,10 @@ fn chromium() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// `None`, and a line that says so, if there is no Chromium.
+    /// `None` if there is no Chromium.
     pub(crate) fn start() -> Option<Browser> {
         let Some(program) = chromium() else {
-            // The test runner hides what `eprintln!` prints.
-            let line = "no Chromium in PATH: pages are not tested";
-            drop(writeln!(stderr(), "{line}"));
+            missing("Chromium");
             return None;
         };
         let profile = TempDir::new().unwrap();
@@ -132,9 +132,12 @@ impl Browser {
         self.call("Page.navigate", json!({ "url": "about:blank" }));
         let url = format!("file://{}#{fragment}", page.display());
         self.call("Page.navigate", json!({ "url": url }));
+        let begun = Instant::now();
         loop {
             let failed = self.eval("document.documentElement?.dataset.failed !== undefined");
             assert_eq!(failed, false, "{url} cannot be read: {:?}", self.complaints);
+            let waits = begun.elapsed() < Duration::from_secs(120);
+            assert!(waits, "{url} is never ready: {:?}", self.complaints);
             let ready = self.eval("Number(document.documentElement?.dataset.ready ?? 0)");
             match ready.as_f64() {
                 Some(ready) if ready > 0.0 => return ready,

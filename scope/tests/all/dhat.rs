@@ -31,7 +31,7 @@ struct Sums {
     /// The most at once of the site.
     most_blocks: u64,
     end_blocks: u64,
-    /// Of all blocks, in a unit of the profiler's own.
+    /// Sum of the lives of all blocks, in a unit of the profiler's own.
     lifetime: u64,
     /// Accesses of each byte.
     accesses: Option<Vec<u64>>,

@@ -11,7 +11,8 @@ use ccscope::Profile;
 use ccscope::profile::{Exit, Point};
 use tempfile::TempDir;
 
-use super::programs::{CCSCOPE, Run, SOURCES, command, compile, skipped, text};
+use super::aside;
+use super::programs::{CCSCOPE, Run, command, compile, text};
 
 /// `ends.c`, instrumented.
 static ENDS: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
@@ -153,10 +154,6 @@ fn a_fork_while_another_thread_is_in_the_linker_goes_on() {
         let named = |at: usize| &*child.frames[frames[at] as usize].function;
         assert_eq!([0, 1].map(named), ["make", "main"]);
     }
-    let mut tool = command(CCSCOPE);
-    tool.args(["trace", "-q", "-o", "a.trace"]).args(words);
-    let output = tool.current_dir(folder.path()).output().unwrap();
-    assert_eq!(text(&output.stdout), run.out(), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -386,121 +383,16 @@ fn a_program_that_is_audited_starts() {
     });
     assert_eq!(run.output.status.code(), Some(0), "{}", run.err());
     assert!(run.profile().total.allocations > 0);
-    let trace = ["trace", "-q", "-o", "a.trace", "echo", "hi"];
-    let mut tool = command(CCSCOPE);
-    let tool = tool.args(trace).current_dir(folder.path());
-    let output = tool.env("LD_AUDIT", &library).output().unwrap();
-    assert_eq!(text(&output.stdout), "hi\n", "{}", text(&output.stderr));
-    assert!(folder.path().join("a.trace").exists());
 }
 
 #[test]
 fn programs_that_the_library_cannot_be_in_run_as_without() {
-    let folder = TempDir::new().unwrap();
-    let starter = compile(folder.path(), &["cc"], "aside.c", &["-O1"]);
-    let starter = starter.to_str().unwrap();
-    for (compiler, flags, why) in [
-        ("musl-gcc", &[][..], "it is a musl program"),
-        ("cc", &["-static"], "it is linked statically"),
-        ("cc", &["-static-pie"], "it is linked statically"),
-        ("gcc", &["-fsanitize=address"], "it has a sanitizer"),
-        (
-            "gcc",
-            &["-fsanitize=address", "-static-libasan"],
-            "it has a sanitizer",
-        ),
-        ("gcc", &["-fsanitize=thread"], "it has a sanitizer"),
-        (
-            "gcc",
-            &["-fsanitize=thread", "-static-libtsan"],
-            "it has a sanitizer",
-        ),
-        ("gcc", &["-fsanitize=leak"], "it has a sanitizer"),
-        ("clang", &["-fsanitize=address"], "it has a sanitizer"),
-        ("clang", &["-fsanitize=memory"], "it has a sanitizer"),
-        ("clang", &["-fsanitize=thread"], "it has a sanitizer"),
-        ("gcc", &["-m32"], "it is not for x86-64"),
-    ] {
-        let program = folder.path().join("program");
-        let mut compile = command(compiler);
-        compile
-            .arg(Path::new(SOURCES).join("aside.c"))
-            .arg("-o")
-            .arg(&program)
-            .args(flags);
-        if !compile.output().is_ok_and(|output| output.status.success()) {
-            skipped(&format!("{compiler} {flags:?} compiles nothing here"));
-            continue;
-        }
-        let program = program.to_str().unwrap();
-        let script = format!("{program}; exit $?");
-        let mut ways = ["execl", "execlp", "execv", "spawn"]
-            .map(|how| vec![starter, how, program])
-            .to_vec();
-        ways.extend([vec!["sh", "-c", &*script], vec![program]]);
-        for (tool, words) in ["run", "trace"]
-            .iter()
-            .flat_map(|tool| ways.iter().map(move |it| (tool, it)))
-        {
-            let mut command = command(CCSCOPE);
-            command.args([tool, "-q", "-o", "main.ccscope"]).args(words);
-            let output = command.current_dir(folder.path()).output().unwrap();
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
-            let what = format!("{tool} {words:?} {compiler} {flags:?}: {err}");
-            assert_eq!(
-                (out.as_str(), output.status.code()),
-                ("hi\n", Some(3)),
-                "{what}"
-            );
-            assert_eq!(err.lines().count(), 1, "{what}");
-            let is_child = words.len() > 1;
-            let line = if is_child {
-                why
-            } else {
-                "runs as without the tool"
-            };
-            assert!(err.contains(line) && err.contains(program), "{what}");
-        }
-    }
+    aside::run_as_without(CCSCOPE, &["run"]);
 }
 
 #[test]
 fn programs_with_rights_of_their_own_keep_them() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65534;
-    if !rustix::process::geteuid().is_root() {
-        return skipped("only root makes a program setuid");
-    }
-    let folder = TempDir::new().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    for name in ["tool", "home"] {
-        fs::create_dir(at(name)).unwrap();
-    }
-    std::os::unix::fs::chown(at("home"), Some(NOBODY), Some(NOBODY)).unwrap();
-    let tool = at("tool/ccscope");
-    fs::copy(CCSCOPE, &tool).unwrap();
-    let program = compile(folder.path(), &["cc"], "setuid.c", &["-O1"]);
-    for path in [folder.path(), &at("tool"), &tool] {
-        mode(path, 0o755).unwrap();
-    }
-    mode(&program, 0o4755).unwrap();
-    let program = program.to_str().unwrap();
-    let script = format!("{program}; exit $?");
-    for how in ["run", "trace"] {
-        for words in [&[program][..], &["sh", "-c", &script]] {
-            let mut command = command(tool.to_str().unwrap());
-            command.args([how, "-q", "-o", "main.ccscope"]).args(words);
-            command.current_dir(at("home")).uid(NOBODY).gid(NOBODY);
-            let output = command.env("XDG_CACHE_HOME", at("home")).output().unwrap();
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
-            let end = (out.as_str(), output.status.code());
-            assert_eq!(end, ("65534 0\n", Some(3)), "{how} {words:?}: {err}");
-            assert_eq!(err.lines().count(), 1, "{err}");
-            assert!(err.contains(program) && err.contains("setuid"), "{err}");
-        }
-    }
+    aside::keep_rights(CCSCOPE, &["run"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Of the chunks that are freed while the program runs, a sample is kept; with `--full`, all.
+//! A sample of the chunks that are freed while the program runs is kept; with `--full`, all.
 
 use tempfile::TempDir;
 

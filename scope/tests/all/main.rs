@@ -2,6 +2,7 @@
 
 mod allocators;
 mod analyses;
+mod aside;
 mod browser;
 mod building;
 mod builds;
@@ -20,12 +21,15 @@ mod page_profile;
 mod page_views;
 mod programs;
 mod regions;
+mod shown;
+#[path = "../../../tests/skipped.rs"]
+mod skipped;
 mod store;
-mod trace;
-mod trace_calls;
-mod trace_memory;
-mod trace_pages;
+mod tools;
 mod types;
 mod unmodified;
+mod valgrind;
 mod vectors;
 mod views;
+
+use tools::missing;

@@ -7,9 +7,10 @@ use ccmodel::{
 };
 use ccscope::Profile;
 use ccscope::analyses::misses::{Interval, misses};
+use ccscope::analyses::replay::Windows;
 
-use super::lackey::trace;
 use super::programs::{Run, cargo_run, is_installed};
+use super::valgrind::trace;
 
 /// L1 of 32 KiB, which the list and the array do not fit, and L2 of 1 MiB, which they do.
 fn machine() -> Machine {
@@ -57,9 +58,10 @@ fn truth(executable: &str, rounds: &str) -> [u64; 2] {
     misses
 }
 
-/// Of the site of the nodes; and whether all accesses were recorded.
+/// Misses of the site of the nodes; and whether all accesses were recorded.
 fn from_windows(profile: &Profile) -> (Vec<Interval>, bool) {
-    let all = misses(profile, &machine()).unwrap();
+    let windows = Windows::new(profile, &machine()).unwrap();
+    let all = misses(profile, &windows).unwrap();
     let nodes = profile
         .sites
         .iter()

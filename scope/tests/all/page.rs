@@ -8,13 +8,14 @@ use std::sync::OnceLock;
 use ccmodel::Machine;
 use ccscope::analyses::diff::{Diff, diff};
 use ccscope::imports;
-use ccscope::profile::{Chunk, Footprint, Profile, Region, RegionKind};
+use ccscope::profile::{Chunk, Edge, Footprint, Profile, Region, RegionKind};
 use ccscope::views::{Options, page};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::browser::Browser;
 use crate::page_profile;
+use crate::shown::{shown, text};
 
 /// Writes the page of a profile.
 fn write(folder: &TempDir, profile: &Profile, chunks: u64) -> PathBuf {
@@ -54,22 +55,6 @@ pub(super) fn type_into(id: &str, text: &str) -> String {
     )
 }
 
-pub(super) fn shown(browser: &mut Browser, selector: &str) -> u64 {
-    let number = browser.eval(&format!(
-        "document.querySelectorAll({}).length",
-        json!(selector)
-    ));
-    number.as_u64().unwrap()
-}
-
-pub(super) fn text(browser: &mut Browser, selector: &str) -> String {
-    let text = browser.eval(&format!(
-        "document.querySelector({})?.innerText",
-        json!(selector)
-    ));
-    text.as_str().unwrap_or_default().to_owned()
-}
-
 #[test]
 fn every_view_opens_without_complaint_and_without_network() {
     let Some(mut browser) = Browser::start() else {
@@ -77,14 +62,14 @@ fn every_view_opens_without_complaint_and_without_network() {
     };
     let views = [
         ("", ".finding"),
-        ("view=flame", ".flame g.frame"),
+        ("view=flame", ".flame .frame"),
         (
             "view=flame&metric=allocations&callers=1&form=flame",
-            ".flame g.frame",
+            ".flame .frame",
         ),
         ("view=sites", "tr[data-site]"),
         ("view=site&site=3", "table.scores"),
-        ("view=pointers", ".graph canvas"),
+        ("view=pointers", ".graph .node"),
         ("view=about", ".licences"),
     ];
     for (fragment, selector) in views {
@@ -166,7 +151,7 @@ fn links_that_make_no_sense_show_the_defaults() {
         assert_eq!(text(&mut browser, "#time [aria-pressed=true]"), "process");
     }
     browser.open(small(), "view=flame&metric=weight&form=round&zoom=x");
-    assert!(shown(&mut browser, ".flame g.frame") > 0);
+    assert!(shown(&mut browser, ".flame .frame") > 0);
     assert_eq!(text(&mut browser, "#view [aria-pressed=true]"), "peak");
     assert_eq!(shown(&mut browser, "#view [aria-pressed=true]"), 3);
     browser.open(small(), "view=sites&sort=name");
@@ -245,23 +230,72 @@ fn a_span_of_time_is_brushed() {
     assert!(text(&mut browser, "#matches").contains(" of 400 sites"));
 }
 
+/// Each frame lies within its caller, in the next row, in a part of its width.
+#[test]
+fn frames_stand_on_their_callers() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    for (form, towards) in [("icicle", "top"), ("flame", "bottom")] {
+        browser.open(
+            small(),
+            &format!("view=flame&metric=allocations&form={form}"),
+        );
+        let found = browser.eval(&format!(
+            "(() => {{
+                const all = [...document.querySelectorAll('.flame .frame')];
+                const at = all.map((it) => it.getBoundingClientRect());
+                const outer = document.querySelector('.flame').getBoundingClientRect();
+                const row = (it) => Math.round(Math.abs(it.{towards} - outer.{towards}) / 20);
+                const isOn = (it) => at.some((up) => row(up) === row(it) - 1
+                    && up.left <= it.left + 0.1 && it.right <= up.right + 0.1);
+                const alone = at.filter((it) => row(it) > 0 && !isOn(it));
+                const over = at.filter((a, i) => at.some((b, j) => i < j && row(a) === row(b)
+                    && a.left < b.right - 0.1 && b.left < a.right - 0.1));
+                const bad = all.filter((it) => it.textContent && it.clientWidth < 30);
+                return [all.length, alone.length, over.length, bad.length,
+                    at[0].width === outer.width, Math.max(...at.map(row))];
+            }})()"
+        ));
+        assert_eq!(found[4], true, "{form}: {found}");
+        assert_eq!(
+            [&found[1], &found[2], &found[3]],
+            [0, 0, 0],
+            "{form}: {found}"
+        );
+        assert!(found[0].as_u64() > Some(100), "{form}: {found}");
+        assert!(found[5].as_u64() > Some(5), "{form}: {found}");
+    }
+    // The name that does not fit is in the box beside the pointer.
+    browser.act(
+        "document.querySelectorAll('.flame .frame')[5].dispatchEvent( \
+         new MouseEvent('mousemove', { clientX: 300, clientY: 500, bubbles: true }))",
+    );
+    let tip = text(&mut browser, "#tip");
+    assert!(tip.contains("::method_") && tip.contains(" %"), "{tip}");
+}
+
 #[test]
 fn frames_are_zoomed_by_mouse_and_by_keys() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
     browser.open(small(), "view=flame&metric=allocations");
-    let before = shown(&mut browser, ".flame g.frame");
-    let third = "document.querySelectorAll('.flame g.frame')[3]";
+    let before = shown(&mut browser, ".flame .frame");
+    let third = "document.querySelectorAll('.flame .frame')[3]";
     browser.act(&format!(
         "{third}.dispatchEvent(new MouseEvent('click', {{ bubbles: true }}))"
     ));
+    // It is as wide as the graph.
+    let wide = "Number(getComputedStyle(document.querySelector('.flame .chosen')).width \
+        .slice(0, -2)) / document.querySelector('.flame').clientWidth";
+    assert_eq!(browser.eval(wide), 1);
     let zoom = browser.eval("new URLSearchParams(location.hash.slice(1)).get('zoom')");
     assert!(
         zoom.as_str().is_some_and(|it| it.parse::<u64>().is_ok()),
         "{zoom}"
     );
-    assert!(shown(&mut browser, ".flame g.above") > 0);
+    assert!(shown(&mut browser, ".flame .above") > 0);
     assert!(text(&mut browser, ".detail").contains("method_"));
     let press = |key: &str| {
         format!(
@@ -270,9 +304,21 @@ fn frames_are_zoomed_by_mouse_and_by_keys() {
         )
     };
     browser.act(&press("Escape"));
-    assert_eq!(shown(&mut browser, ".flame g.frame"), before);
+    assert_eq!(shown(&mut browser, ".flame .frame"), before);
     browser.act(&press("ArrowDown"));
-    assert_eq!(shown(&mut browser, ".flame g.chosen"), 1);
+    assert_eq!(shown(&mut browser, ".flame .chosen"), 1);
+    // To a frame beside it, into it, and back.
+    let chosen = "document.querySelector('.flame .chosen').dataset.at";
+    browser.act(&press("ArrowDown"));
+    let first = browser.eval(chosen);
+    browser.act(&press("ArrowRight"));
+    assert_ne!(browser.eval(chosen), first);
+    browser.act(&press("ArrowLeft"));
+    assert_eq!(browser.eval(chosen), first);
+    browser.act(&press("ArrowUp"));
+    assert_ne!(browser.eval(chosen), first);
+    browser.act(&press("ArrowDown"));
+    assert_eq!(browser.eval(chosen), first);
     browser.act(&press("Enter"));
     assert!(
         browser
@@ -284,6 +330,147 @@ fn frames_are_zoomed_by_mouse_and_by_keys() {
         "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '3', bubbles: true }))",
     );
     assert!(shown(&mut browser, "tr[data-site]") > 0);
+}
+
+/// A profile whose sites 0 to 5 point to each other: twice to itself, twice to the same, over
+/// another, in a cycle, and apart from the rest.
+fn with_pointers() -> Profile {
+    let mut profile = page_profile::profile(50);
+    let pointers = [
+        (0, 0, 0),
+        (0, 8, 0),
+        (0, 16, 1),
+        (0, 24, 1),
+        (1, 0, 2),
+        (0, 0, 2),
+        (2, 8, 3),
+        (3, 8, 1),
+        (4, 0, 5),
+    ];
+    let edge = |(i, &(from, offset, to)): (usize, &(u32, u32, u32))| Edge {
+        from,
+        offset,
+        to,
+        loads: 1000 - 100 * i as u64,
+        followed: 500 - 50 * i as u64,
+    };
+    profile.edges = pointers.iter().enumerate().map(edge).collect();
+    profile
+}
+
+#[test]
+fn pointers_are_arrows_between_boxes() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let page = write(&folder, &with_pointers(), 500);
+    browser.open(&page, "view=pointers");
+    assert_eq!(shown(&mut browser, ".graph .node"), 6);
+    assert_eq!(shown(&mut browser, ".graph .edge"), 9);
+    let node = text(&mut browser, ".graph .node[data-site='4']");
+    assert!(node.starts_with("#4 Vec<program::Element"), "{node}");
+    let labels = "[data-from='1'][data-to='2'] text";
+    assert_eq!(text(&mut browser, labels), "field_0 · 50 % followed");
+    // Nothing covers a box or a label, no arrow crosses a box, and each head is at its box.
+    let found = browser.eval(
+        "(() => {
+            const all = (selector) => [...document.querySelectorAll('.graph ' + selector)];
+            const groups = [...all('.node'), ...all('.edge')];
+            const parts = groups.map((group) => [...group.querySelectorAll('rect, text')]
+                .filter((it) => it.tagName === 'rect' || group.matches('.edge'))
+                .map((it) => it.getBoundingClientRect()));
+            const meet = (a, b) => a.left < b.right && b.left < a.right
+                && a.top < b.bottom && b.top < a.bottom;
+            const covered = parts.flatMap((own, i) => parts.slice(i + 1).map((other, j) =>
+                own.some((a) => other.some((b) => meet(a, b)))
+                    ? [groups[i].textContent, groups[i + 1 + j].textContent] : null))
+                .filter((it) => it);
+            const boxes = all('.node rect').map((it) => it.getBBox());
+            const crossing = all('.edge path:not(.head)').filter((path) => {
+                for (let at = 0; at < path.getTotalLength(); at += 2) {
+                    const { x, y } = path.getPointAtLength(at);
+                    const isIn = (box) => x > box.x + 1 && x < box.x + box.width - 1
+                        && y > box.y + 1 && y < box.y + box.height - 1;
+                    if (boxes.some(isIn)) return true;
+                }
+                return false;
+            });
+            const rectOf = (site) => all(`.node[data-site='${site}'] rect`)[0].getBBox();
+            const off = all('.edge').filter((edge) => {
+                const tip = edge.querySelector('.head').getPointAtLength(0);
+                const { x, y, width, height } = rectOf(edge.dataset.to);
+                const isBeside = Math.min(Math.abs(tip.x - x), Math.abs(tip.x - x - width)) < 1
+                    && tip.y > y && tip.y < y + height;
+                return !isBeside && !(Math.abs(tip.y - y) < 1 && tip.x > x && tip.x < x + width);
+            });
+            const columns = [0, 1, 2, 3, 4, 5].map((site) => rectOf(site).x);
+            return [covered, crossing.length, off.length, columns];
+        })()",
+    );
+    assert_eq!(found[0], json!([]));
+    assert_eq!([&found[1], &found[2]], [0, 0], "{found}");
+    // From left to right; only the arrow that closes the cycle points back.
+    let left: Vec<f64> = serde_json::from_value(found[3].clone()).unwrap();
+    assert!(
+        left[0] < left[1] && left[1] < left[2] && left[2] < left[3],
+        "{left:?}"
+    );
+    assert!(left[4] < left[5], "{left:?}");
+    // What is loaded more often is wider.
+    let widths = browser.eval(
+        "[...document.querySelectorAll('.graph .edge path[stroke-width]')] \
+         .map((it) => Number(it.getAttribute('stroke-width'))).sort((a, b) => b - a)",
+    );
+    assert_eq!(widths[0], 5);
+    assert!(widths[8].as_f64() < Some(4.7), "{widths}");
+    browser.act(
+        "document.querySelector('.graph .edge text').dispatchEvent( \
+         new MouseEvent('mousemove', { clientX: 300, clientY: 500, bubbles: true }))",
+    );
+    let tip = text(&mut browser, "#tip");
+    assert!(tip.contains(" followed") && tip.contains(" loads"), "{tip}");
+    // A box leads to its site, by mouse and by key.
+    let at = browser.eval(
+        "(() => { const node = document.querySelector('.graph .node[data-site=\"4\"]'); \
+         node.scrollIntoView({ block: 'center' }); \
+         const { left, top } = node.getBoundingClientRect(); return [left + 9, top + 9]; })()",
+    );
+    for kind in ["mousePressed", "mouseReleased"] {
+        let event = json!({
+            "type": kind, "x": at[0], "y": at[1], "button": "left", "clickCount": 1,
+        });
+        browser.call("Input.dispatchMouseEvent", event);
+    }
+    browser.act("");
+    assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Site #4");
+    browser.open(&page, "view=pointers");
+    browser.act("document.querySelector('.graph .node[data-site=\"5\"]').focus()");
+    for kind in ["keyDown", "keyUp"] {
+        let event = json!({
+            "type": kind, "key": "Enter", "windowsVirtualKeyCode": 13, "text": "\r",
+        });
+        browser.call("Input.dispatchKeyEvent", event);
+    }
+    browser.act("");
+    assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Site #5");
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+/// On paper, the whole drawing is there.
+#[test]
+fn graphs_fit_on_paper() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    browser.open(small(), "view=pointers");
+    browser.call("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    browser.act("dispatchEvent(new Event('beforeprint'))");
+    let [inner, outer] = [".graph svg", ".graph"].map(|selector| {
+        let width = format!("document.querySelector('{selector}').getBoundingClientRect().width");
+        browser.eval(&width).as_f64().unwrap()
+    });
+    assert!(inner <= outer && outer <= 700.0, "{inner} in {outer}");
 }
 
 #[test]
@@ -299,14 +486,13 @@ fn controls_keep_the_focus_and_paper_is_light() {
         assert_eq!(kept, true, "{key}");
     }
     assert!(shown(&mut browser, ".u-legend th[tabindex='0']") > 1);
-    let widest = "Math.max(...Array.from(document.querySelectorAll('.uplot, .flame svg'), \
+    let widest = "Math.max(...Array.from(document.querySelectorAll('.uplot, .flame'), \
         (it) => it.getBoundingClientRect().width))";
     assert!(browser.eval(widest).as_f64().unwrap() > 1000.0);
     browser.act("dispatchEvent(new Event('beforeprint'))");
     assert!(browser.eval(widest).as_f64().unwrap() <= 700.0);
     let theme = "document.documentElement.dataset.theme";
     assert_eq!(browser.eval(theme), "light");
-    assert_eq!(shown(&mut browser, ".flame rect[width='0']"), 0);
     browser.act("dispatchEvent(new Event('afterprint'))");
     assert!(browser.eval(widest).as_f64().unwrap() > 1000.0);
     assert_eq!(browser.eval(theme), "dark");
@@ -398,8 +584,8 @@ fn hostile_names_are_shown_as_they_are() {
             main template, header img, [onerror], [onload]').length";
         assert_eq!(
             browser.eval(strange),
-            5,
-            "only the libraries are scripts: {view}"
+            1,
+            "only the library is a script: {view}"
         );
     }
     browser.open(&page, "view=about");

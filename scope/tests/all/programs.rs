@@ -1,68 +1,17 @@
 //! Builds the programs of `tests/programs`, runs them under the tool and opens what it has written.
 
 use std::fs;
-use std::io::{Write as _, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ccscope::Profile;
 use tempfile::TempDir;
 
+pub(crate) use crate::tools::{
+    SCRATCH, SOURCES, command, compile, is_installed, numbers, succeed, text,
+};
+
 pub(crate) const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
-pub(crate) const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs");
-pub(crate) const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
-
-/// A command whose cache is that of the tests.
-pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env("XDG_CACHE_HOME", Path::new(SCRATCH).join("cache"));
-    command
-}
-
-pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        text(&output.stderr)
-    );
-    output
-}
-
-/// Whether a command can be started. Those that only compare are skipped where their rival is not
-/// installed; `.ci/steps/prepare` installs all, where apt has them.
-pub(crate) fn is_installed(name: &str) -> bool {
-    let found = Command::new(name).arg("--version").output().is_ok();
-    if !found {
-        skipped(&format!("{name} is not installed"));
-    }
-    found
-}
-
-/// Says why something is not tested.
-pub(crate) fn skipped(why: &str) {
-    // The test runner hides what `eprintln!` prints.
-    drop(writeln!(stderr(), "skipped: {why}"));
-}
-
-/// Compiles a program of C or C++ by `compiler`, which gets the flags too.
-pub(crate) fn compile(folder: &Path, compiler: &[&str], source: &str, flags: &[&str]) -> PathBuf {
-    let program = folder.join(source.replace('.', "-"));
-    let source = Path::new(SOURCES).join(source);
-    succeed(
-        command(compiler[0])
-            .args(&compiler[1..])
-            .arg("-o")
-            .arg(&program)
-            .arg(source)
-            .args(flags),
-    );
-    program
-}
 
 /// A finished run under the tool.
 pub(crate) struct Run {
@@ -89,7 +38,7 @@ impl Run {
         Run { output, folder }
     }
 
-    /// Of the first process.
+    /// The profile of the first process.
     pub(crate) fn profile(&self) -> Profile {
         let path = self.folder.path().join("main.ccscope");
         Profile::open(&path).unwrap_or_else(|error| panic!("{error}: {}", self.err()))
@@ -169,14 +118,4 @@ pub(crate) fn cargo_run_with(name: &str, change: impl FnOnce(&mut Command)) -> I
         out: text(&output.stdout),
         profile: Profile::open(&profile).unwrap(),
     }
-}
-
-/// Numbers of the lines of `out` that begin with `word`.
-pub(crate) fn numbers(out: &str, word: &str) -> Vec<Vec<u64>> {
-    let lines = out
-        .lines()
-        .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '));
-    lines
-        .map(|line| line.split(' ').map(|word| word.parse().unwrap()).collect())
-        .collect()
 }

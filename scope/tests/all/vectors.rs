@@ -2,12 +2,12 @@
 //! ones.
 
 use super::programs::{cargo_run, cargo_run_with};
+use crate::skipped::skipped;
 
 #[test]
 fn no_byte_of_a_wide_vector_is_lost() {
     if !std::arch::is_x86_feature_detected!("avx2") {
-        eprintln!("skipped: this processor has no AVX2");
-        return;
+        return skipped("no AVX2");
     }
     let program = cargo_run_with("vectors", |command| {
         command.env("RUSTFLAGS", "-Ctarget-cpu=native");

@@ -119,7 +119,7 @@ fn gates_fail_with_a_line_each() {
 /// Names of metrics, and gates of examples.
 #[test]
 fn the_guide_to_gates_is_right() {
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scope-ci.md");
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/use/ccscope-ci.md");
     let guide = fs::read_to_string(guide).unwrap();
     for (name, _) in Metric::NAMES {
         assert!(guide.contains(&format!("`{name}`")), "{name}");

@@ -23,7 +23,7 @@ static GLOBAL: Both = Both;
 // SAFETY: each function does what its name says, and sizes of `realloc` keep their last digit.
 unsafe impl GlobalAlloc for Both {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's, here and below.
+        // SAFETY: the caller promises a layout that is not empty.
         unsafe {
             match layout.size() % 10 {
                 1 => mi_malloc_aligned(layout.size(), layout.align()),
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Both {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: see above.
+        // SAFETY: the caller promises a layout that is not empty.
         unsafe {
             match layout.size() % 10 {
                 1 => mi_zalloc_aligned(layout.size(), layout.align()),
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for Both {
     }
 
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: see above.
+        // SAFETY: by its size `old` came from the allocator that is called, and stays there.
         unsafe {
             match layout.size() % 10 {
                 1 => mi_realloc_aligned(old, size, layout.align()),
@@ -56,7 +56,7 @@ unsafe impl GlobalAlloc for Both {
     }
 
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        // SAFETY: see above.
+        // SAFETY: by its size `old` came from the allocator that is called.
         unsafe {
             match layout.size() % 10 {
                 1 => mi_free(old),

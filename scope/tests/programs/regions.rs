@@ -311,7 +311,7 @@ fn count() -> u64 {
     GLOBAL[black_box(7)].load(Relaxed)
 }
 
-/// Of the first thread and another, and global ones.
+/// Counts in thread-local variables of the first thread and another, and in global ones.
 fn variables() -> u64 {
     count() + thread::spawn(count).join().unwrap()
 }

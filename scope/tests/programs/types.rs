@@ -47,21 +47,21 @@ fn note(size: usize) {
 #[unsafe(no_mangle)]
 extern "C" fn malloc(size: usize) -> *mut c_void {
     note(size);
-    // SAFETY: as the caller's.
+    // SAFETY: `__libc_malloc` takes any size.
     unsafe { __libc_malloc(size) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     note(count * size);
-    // SAFETY: as the caller's.
+    // SAFETY: `__libc_calloc` takes any count and size.
     unsafe { __libc_calloc(count, size) }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     note(size);
-    // SAFETY: as the caller's.
+    // SAFETY: `old` is null or libc's, as all that this program allocates.
     unsafe { __libc_realloc(old, size) }
 }
 

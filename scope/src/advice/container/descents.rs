@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::super::trace::{NONE, Step, Trace, index_32};
+use crate::analyses::replay::trace::{NONE, Step, Trace, index_32};
 use crate::profile::NEAR;
 
 /// Where std keeps what in a node. An inner node is a leaf with links behind it.
@@ -254,7 +254,7 @@ impl Descents {
         self.list.iter().filter(|it| !it.is_changing)
     }
 
-    /// Of those that change nothing, the part after which another one follows at once.
+    /// The part of the descents that change nothing after which another one follows at once.
     pub(super) fn consecutive(&self) -> f64 {
         let follows = |pair: &&[Descent]| {
             let gap = pair[1].steps.start.saturating_sub(pair[0].steps.end);

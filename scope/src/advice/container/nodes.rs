@@ -46,7 +46,8 @@ pub(super) struct Entries {
     pub(super) value: u64,
 }
 
-/// Offsets in the nodes of a `CTreeMap`, as `ctree/src/tree/shape.rs` has them.
+/// Offsets in the nodes of a `CTreeMap`, as `ctree/src/tree/shape.rs` has them; a test holds both
+/// together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     capacity: u64,
@@ -141,7 +142,7 @@ pub(super) struct Tree {
     shape: Shape,
     /// From the root down; the leaves come last.
     levels: Vec<Level>,
-    /// Of a frozen map: keys and values that do not lie in the leaves.
+    /// Where a frozen map has keys and values that do not lie in the leaves.
     keys_at: u64,
     values_at: u64,
     count: f64,
@@ -359,6 +360,7 @@ fn joined(entries: Entries) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::keys_of;
     use super::*;
 
     const NUMBERS: Entries = Entries {
@@ -367,24 +369,41 @@ mod tests {
         value: 8,
     };
 
+    /// Against maps of `ctree` itself; the kind of key is what advice takes its name for.
     #[test]
     fn nodes_are_those_of_ctree() {
-        // As `ctree/src/tree/shape.rs` asserts.
-        let shape = Shape::of(NUMBERS);
-        assert_eq!((shape.capacity, shape.leaf, shape.inner), (30, 512, 768));
-        assert_eq!(shape.header_at, 496);
-        let capacity = |key, value| {
+        fn check<K: Ord, V>() {
+            let name = std::any::type_name::<K>();
             let entries = Entries {
-                key,
-                value,
-                ..NUMBERS
+                keys: keys_of(name),
+                key: size_of::<K>() as u64,
+                value: size_of::<V>() as u64,
             };
-            Shape::of(entries).capacity
-        };
-        assert_eq!(
-            [capacity(8, 0), capacity(4, 4), capacity(8, 4096)],
-            [32, 60, 4]
-        );
+            let shape = Shape::of(entries);
+            let ours = [
+                shape.capacity,
+                shape.keys_at,
+                shape.values_at,
+                shape.header_at,
+                shape.children_at,
+                shape.leaf,
+                shape.inner,
+            ];
+            let theirs = ctree::CTreeMap::<K, V>::new().node_layout();
+            assert_eq!(ours, theirs.map(|it| it as u64), "{name} {entries:?}");
+        }
+        check::<u64, u64>();
+        check::<u64, ()>();
+        check::<u32, u32>();
+        check::<i64, [u64; 5]>();
+        check::<u16, [u64; 512]>();
+        check::<char, u64>();
+        check::<String, u64>();
+        check::<Vec<u8>, [u64; 3]>();
+        check::<u128, u128>();
+        check::<(u64, u32), u64>();
+        check::<Option<u64>, u64>();
+        check::<[u64; 40], [u64; 40]>();
     }
 
     #[test]

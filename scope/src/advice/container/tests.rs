@@ -1,8 +1,9 @@
 //! A map of three levels, looked up by hand.
 
 use super::*;
-use crate::advice::replay::{Pace, Replay, today};
-use crate::advice::trace::{NONE, Trace};
+use crate::analyses::replay::processor::Pace;
+use crate::analyses::replay::trace::{NONE, Trace};
+use crate::analyses::replay::{Replay, today};
 use crate::analyses::test_profile::{profile, window};
 use crate::profile::{Access, Field, Profile, Type};
 

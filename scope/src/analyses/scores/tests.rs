@@ -107,7 +107,7 @@ fn usage_is_unknown_without_accesses() {
     }
 }
 
-/// Of 1/2, 1/4 and 1/8: `(1/64)^(1/3) = 1/4`. Without the last: `(1/8)^(1/2)`.
+/// The mean of 1/2, 1/4 and 1/8: `(1/64)^(1/3) = 1/4`. Without the last: `(1/8)^(1/2)`.
 #[test]
 fn severity_is_the_geometric_mean() {
     let mut scores = Scores {
@@ -172,8 +172,8 @@ fn of_sites(sites: Vec<Site>) -> Vec<Inferences> {
     inferences(&run, &scores)
 }
 
-/// Of 20 sites with peaks 1 to 20, a tenth are two: those of 20 and 19. Their chunks are equal
-/// but for one site of 5, so the second place is shared by all.
+/// A tenth of 20 sites with peaks 1 to 20 are two: those of 20 and 19. Their chunks are equal but
+/// for one site of 5, so the second place is shared by all.
 #[test]
 fn top_tenth_is_marked() {
     let site = |peak_usable| Site {

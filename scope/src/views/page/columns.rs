@@ -34,7 +34,7 @@ impl Columns {
         self.names.push(json!([name, "numbers", len]));
     }
 
-    /// Of three digits; what is no number becomes 0.
+    /// Adds a column of numbers with three digits; what is no number becomes 0.
     pub(super) fn floats(&mut self, name: &str, floats: impl IntoIterator<Item = f64>) {
         #[expect(clippy::cast_possible_truncation, reason = "rounds")]
         let short = |float: f64| if float.is_finite() { float as f32 } else { 0.0 };

@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
 
-use ccmodel::Machine;
 use serde_json::{Value, json};
 
 use super::columns::Columns;
@@ -21,6 +20,7 @@ use crate::analyses::curves::gap_at_peak;
 use crate::analyses::diff::{Diff, SiteChange};
 use crate::analyses::findings::{Amount, Finding, seconds_per_event};
 use crate::analyses::misses::{Interval, SiteMisses};
+use crate::analyses::numbers::NUMBERS;
 use crate::analyses::regions::{Tree, caches, findings};
 use crate::analyses::scores::{Pattern, global};
 use crate::analyses::structures::{element_offset, structures};
@@ -44,14 +44,12 @@ const REGIONS: usize = 2000;
 const REGION_FINDINGS: usize = 10;
 /// Rows of each table of changed sites.
 const CHANGES: usize = 200;
-/// Waits that take less of all waiting are not named among findings.
+/// Waits that take less of the time are not named among findings.
 const MIN_WAIT_SHARE: f64 = 0.01;
 /// Sites of which the source is shown.
 const WITH_SOURCE: usize = 200;
 /// Scores are stored as 1 and a thousand steps; 0 is unknown.
 const SCORE_STEPS: f64 = 1000.0;
-
-type Number = fn(&Site) -> u64;
 
 pub(super) struct Data<'a> {
     profile: &'a Profile,
@@ -224,50 +222,21 @@ impl<'a> Data<'a> {
     fn sites(&mut self) {
         let sites = &self.profile.sites;
         let columns = &mut self.columns;
-        let numbers: [(&str, Number); 37] = [
-            ("type", |it| it.type_id.map_or(0, |id| u64::from(id) + 1)),
-            ("allocations", |it| it.allocations),
-            ("frees", |it| it.frees),
-            ("requested", |it| it.requested),
-            ("slack", |it| it.usable.saturating_sub(it.requested)),
-            ("peak", |it| it.peak_usable),
-            ("peakChunks", |it| it.peak_chunks),
-            ("atPeak", |it| it.at_peak_usable),
-            ("atPeakChunks", |it| it.at_peak_chunks),
-            ("atEnd", |it| it.end_usable),
-            ("atEndChunks", |it| it.end_chunks),
-            ("smallest", |it| it.smallest),
-            ("larger", |it| it.largest.saturating_sub(it.smallest)),
-            ("reallocs", |it| it.reallocs),
-            ("moved", |it| it.moved_bytes),
-            ("chain", |it| it.longest_chain),
-            ("temporary", |it| it.temporary),
-            ("run", |it| it.longest_run),
-            ("reads", |it| it.reads),
-            ("writes", |it| it.writes),
-            ("touched", |it| it.touched_bytes),
-            ("untouched", |it| it.untouched_chunks),
-            ("unread", |it| it.unread_chunks),
-            ("unwritten", |it| it.unwritten_chunks),
-            ("shared", |it| it.shared_chunks),
-            ("shortest", |it| it.shortest_life),
-            ("longest", |it| {
-                it.longest_life.saturating_sub(it.shortest_life)
-            }),
-            ("lifetime", |it| it.lifetime / it.allocations.max(1)),
-            ("first", |it| it.first_time),
-            ("last", |it| end_of(it).saturating_sub(it.first_time)),
-            ("threadsLow", |it| it.threads & 0xffff_ffff),
-            ("threadsHigh", |it| it.threads >> 32),
-            ("peakTime", |it| it.peak_time.saturating_sub(it.first_time)),
-            ("atPeakTouched", |it| it.at_peak_touched),
-            ("atPeakRequested", |it| it.at_peak_requested),
-            ("useful", |it| it.useful_bytes),
-            ("unseen", |it| u64::from(it.unseen)),
-        ];
-        for (name, of) in numbers {
-            columns.numbers(&format!("site.{name}"), sites.iter().map(of));
+        // A number of a script has 53 bits, so that threads are two.
+        for it in NUMBERS.iter().filter(|it| it.name != "threads") {
+            columns.numbers(&format!("site.{}", it.name), sites.iter().map(it.of));
         }
+        let low = sites.iter().map(|it| it.threads & 0xffff_ffff);
+        columns.numbers("site.threadsLow", low);
+        columns.numbers("site.threadsHigh", sites.iter().map(|it| it.threads >> 32));
+        let types = sites
+            .iter()
+            .map(|it| it.type_id.map_or(0, |id| u64::from(id) + 1));
+        columns.numbers("site.type", types);
+        let ends = sites
+            .iter()
+            .map(|it| end_of(it).saturating_sub(it.first_time));
+        columns.numbers("site.end", ends);
         let profile = self.profile;
         let byte_seconds = |site: &Site, of: f64| match of > 0.0 {
             true => of * seconds_per_event(profile, site),
@@ -567,11 +536,7 @@ impl<'a> Data<'a> {
             })
         });
         let list: Vec<Value> = list.collect();
-        let machine = self
-            .options
-            .machine
-            .as_ref()
-            .unwrap_or_else(|| Machine::this());
+        let machine = self.options.machine();
         let caches = caches(machine);
         let findings = findings(profile, &Tree::new(profile), &caches);
         let sentence = |it| json!(terminal::region_finding(profile, it));

@@ -1,6 +1,6 @@
 //! A profile as one page for a browser, which needs no network and no server.
 //!
-//! The page is a shell, chart libraries, our own scripts (`page/` beside `src/`) and the profile as
+//! The page is a shell, a chart library, our own scripts (`page/` beside `src/`) and the profile as
 //! compressed columns. Names of the profile are in the columns only, and scripts put them into the
 //! document as text, never as markup. The content security policy allows the scripts and styles
 //! of the page, by hash, and nothing else.
@@ -12,6 +12,7 @@ mod sample;
 mod source;
 
 use std::fmt::Display;
+use std::iter;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -28,31 +29,13 @@ macro_rules! page_file {
     };
 }
 
-/// Libraries, with a line each that says where the licence is.
-const LIBRARIES: [(&str, &str); 5] = [
-    (
-        page_file!("vendor/d3.min.js"),
-        page_file!("vendor/d3.LICENSE"),
-    ),
-    (
-        page_file!("vendor/d3-flame-graph.min.js"),
-        page_file!("vendor/d3-flame-graph.LICENSE"),
-    ),
-    (
-        page_file!("vendor/uplot.min.js"),
-        page_file!("vendor/uplot.LICENSE"),
-    ),
-    (
-        page_file!("vendor/dagre.min.js"),
-        page_file!("vendor/dagre.LICENSE"),
-    ),
-    (
-        page_file!("vendor/cytoscape.min.js"),
-        page_file!("vendor/cytoscape.LICENSE"),
-    ),
-];
+/// Libraries, each with its licence.
+const LIBRARIES: [(&str, &str); 1] = [(
+    page_file!("vendor/uplot.min.js"),
+    page_file!("vendor/uplot.LICENSE"),
+)];
 /// Our own modules, each after those that it imports.
-const MODULES: [&str; 19] = [
+const MODULES: [&str; 20] = [
     page_file!("units.js"),
     page_file!("colours.js"),
     page_file!("dom.js"),
@@ -67,15 +50,14 @@ const MODULES: [&str; 19] = [
     page_file!("blocks.js"),
     page_file!("bytes.js"),
     page_file!("site.js"),
+    page_file!("layers.js"),
     page_file!("graph.js"),
     page_file!("regions.js"),
-    page_file!("pages.js"),
+    page_file!("memory_pages.js"),
     page_file!("changes.js"),
     page_file!("main.js"),
 ];
 const STYLES: [&str; 2] = [page_file!("vendor/uplot.min.css"), page_file!("style.css")];
-/// Style that libraries add themselves.
-const LIBRARY_STYLES: [&str; 1] = [".__________cytoscape_container { position: relative; }"];
 const SHELL: &str = page_file!("page.html");
 
 /// The page of a profile. `chunks` are those of the profile, in blocks: there may be more than
@@ -108,12 +90,10 @@ fn assemble(data: &str) -> String {
     let modules: String = MODULES.iter().map(|text| part(text)).collect();
     let scripts: Vec<&str> = LIBRARIES.iter().map(|it| it.0).chain([&*modules]).collect();
     let style = STYLES.concat();
-    let injected = injected_style(LIBRARIES[1].0);
-    let styles = [&*style, injected].into_iter().chain(LIBRARY_STYLES);
     let policy = format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
         hashes(scripts.iter().copied()),
-        hashes(styles),
+        hashes(iter::once(&*style)),
     );
     let licences: String = LIBRARIES.iter().map(|it| format!("{}\n", it.1)).collect();
     let elements: String = { scripts.iter().enumerate() }
@@ -131,7 +111,7 @@ fn assemble(data: &str) -> String {
         ("{{scripts}}", &elements),
         ("{{data}}", data),
     ];
-    let mut page = String::with_capacity(data.len() + (2 << 20));
+    let mut page = String::with_capacity(data.len() + (1 << 18));
     let mut rest = SHELL;
     for (word, text) in parts {
         let (before, after) = rest.split_once(word).expect("the shell has each word once");
@@ -165,13 +145,6 @@ fn part(text: &str) -> String {
     }
     let names = names.join(", ");
     format!("const {{ {names} }} = (() => {{\n{body}return {{ {names} }};\n}})();\n")
-}
-
-/// The style that d3-flame-graph adds to the document.
-fn injected_style(script: &str) -> &str {
-    let after = script.split_once(".textContent=`").map(|it| it.1);
-    let style = after.and_then(|it| it.split_once('`')).map(|it| it.0);
-    style.expect("d3-flame-graph has a style")
 }
 
 fn hashes<'a>(texts: impl Iterator<Item = &'a str>) -> String {

@@ -16,7 +16,7 @@ use crate::views::text::escape;
 
 /// Room of the picture, in dots.
 const ROOM: u64 = 24_000;
-/// Room that pages take between two that are accessed, at most: `GAP` of `pages.js`.
+/// Room that pages take between two that are accessed, at most: `GAP` of `memory_pages.js`.
 const GAP: u64 = 12;
 /// Mappings that are drawn by themselves.
 const MAPPINGS: usize = 120;

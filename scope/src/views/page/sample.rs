@@ -187,7 +187,7 @@ mod tests {
         assert!(thin(&[], 3).is_empty());
     }
 
-    /// Of a thousand chunks, the first ones come one after the other and the others evenly.
+    /// From a thousand chunks come the first in a row, and the others evenly.
     #[test]
     fn samples_have_the_first_chunks_and_some_of_all_others() {
         let mut site = OfSite {

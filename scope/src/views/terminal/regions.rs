@@ -1,7 +1,5 @@
 //! `ccscope show --regions`
 
-use ccmodel::Machine;
-
 use super::{View, percent};
 use crate::analyses::regions::{Cache, Finding, Tree, caches, findings, fits};
 use crate::analyses::units::{bytes, plural, ratio, rounded, short_count};
@@ -26,7 +24,7 @@ const HEADS: [(usize, &str); 12] = [
     (140, "growth"),
     (0, "region"),
 ];
-/// Of a terminal's columns, the part that indents names at most.
+/// Names are indented by at most this part of the terminal's columns.
 const INDENT_PART: usize = 8;
 /// Findings that are told.
 const FINDINGS: usize = 3;
@@ -70,11 +68,7 @@ fn largest(profile: &Profile, tree: &Tree, rows: usize) -> (Vec<bool>, usize) {
 impl View<'_> {
     pub(super) fn regions(&mut self, rows: usize) {
         let profile = self.profile;
-        let machine = self
-            .options
-            .machine
-            .as_ref()
-            .unwrap_or_else(|| Machine::this());
+        let machine = self.options.machine();
         let (tree, caches) = (Tree::new(profile), caches(machine));
         for finding in findings(profile, &tree, &caches).into_iter().take(FINDINGS) {
             let (label, text) = region_finding(profile, &finding);

@@ -1,0 +1,250 @@
+//! A processor of a few rules: how long replayed accesses take.
+//!
+//! Accesses begin in order, at most [`AHEAD`] of them are under way, an access through a pointer
+//! waits for the pointer, and after a turn that it could not foresee, for everything before it.
+//! What one access costs besides misses is fitted to the time of the whole run where that is known,
+//! so that a gain is never one of more time than there is.
+
+use std::collections::HashMap;
+
+use super::trace::{NONE, Trace};
+use super::{Accessed, PROBABLE, Replay, Replayed, Work};
+use crate::analyses::misses::student;
+
+/// Accesses that a processor holds at a time: some four hundred instructions.
+pub(super) const AHEAD: usize = 96;
+/// A load from the first cache, for those that wait for it, in nanoseconds.
+const HIT_NS: f64 = 1.2;
+/// Shorter misses are not limited in number.
+const FAR_NS: f64 = 10.0;
+/// Nanoseconds for an access that hits: of the fastest code, of most, of code that computes much
+/// between accesses, and of programs that do something else.
+const FASTEST_NS: f64 = 0.25;
+const USUAL_NS: f64 = 0.7;
+const BUSY_NS: f64 = 1.0;
+const SLOWEST_NS: f64 = 1e5;
+/// What code that searches takes for each access, all in caches: 1.7 in lookups in a `BTreeMap` of
+/// 2^14 entries (a virtual Zen 5, 23 November 2026).
+pub(super) const SEARCH_NS: f64 = 1.7;
+/// Steps of a fit.
+const STEPS: u32 = 1 << 10;
+/// Lines that may be on their way; those with the same low bits count as one.
+const ARRIVING: usize = 256;
+
+#[expect(clippy::cast_possible_truncation, reason = "the low bits")]
+fn slot(line: u64) -> usize {
+    line as usize % ARRIVING
+}
+
+impl Replayed {
+    /// The part of the time that is waited for, by site: that of all, shared by their latencies.
+    /// `which` is as in [`Latency`](super::Latency).
+    pub(crate) fn waits(&self, trace: &Trace, pace: Pace, which: usize) -> HashMap<u32, f64> {
+        let ns = |pace| self.window_ns(trace, pace, which).iter().sum::<f64>();
+        let without = Pace {
+            of_misses: 0.0,
+            ..pace
+        };
+        let waited = 1.0 - ns(without) / ns(pace).max(f64::MIN_POSITIVE);
+        let latency = |it: &Accessed| f64::from(it.latency[which]);
+        let all: f64 = self.accesses.iter().map(latency).sum();
+        let mut waits = HashMap::new();
+        for it in self.accesses.iter().filter(|&it| latency(it) > 0.0) {
+            let site = trace.site(&trace.steps[it.step as usize]);
+            *waits.entry(site).or_default() += waited * latency(it) / all;
+        }
+        waits
+    }
+
+    /// Nanoseconds of each window. `which` is as in [`Latency`](super::Latency).
+    pub(crate) fn window_ns(&self, trace: &Trace, pace: Pace, which: usize) -> Vec<f64> {
+        let mut ready = vec![0.0f64; trace.steps.len()];
+        let mut retired = [0.0f64; AHEAD];
+        // Lines that are on their way, and when they arrive.
+        let mut arriving = [(u64::MAX, 0.0f64); ARRIVING];
+        let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
+        // When the misses end that are under way.
+        let mut ends = vec![0.0f64; pace.in_flight];
+        let [mut missed, mut count] = [0usize; 2];
+        let (mut surprised, mut last_step) = (NONE, NONE);
+        let mut windows = Vec::with_capacity(self.ends.len());
+        let (mut at, mut window_start) = (0, 0.0);
+        for &end in &self.ends {
+            for it in &self.accesses[at..end] {
+                let step = &trace.steps[it.step as usize];
+                let (work_ns, room) = match it.work {
+                    Work::Usual => (pace.access_ns, 1),
+                    Work::Own { ns, accesses } => (f64::from(ns), usize::from(accesses)),
+                    Work::Rest => {
+                        started += (pace.access_ns - SEARCH_NS).max(0.0);
+                        continue;
+                    }
+                };
+                // In order, as soon as there is room; one that waits does not hold up the next.
+                count += room;
+                started = (started + work_ns).max(retired[count % AHEAD]).max(fence);
+                let mut start = started;
+                if it.after {
+                    start = start.max(before);
+                }
+                let mut hit = 0.0;
+                if let Some(&pointer) = ready.get(step.via as usize) {
+                    start = start.max(pointer);
+                    hit = HIT_NS;
+                }
+                if step.surprises && surprised != it.step {
+                    surprised = it.step;
+                    start = start.max(last_retired + self.turn_ns);
+                    fence = start;
+                }
+                let latency = f64::from(it.latency[which]) * pace.of_misses;
+                if latency > FAR_NS {
+                    let end = &mut ends[missed % pace.in_flight];
+                    start = start.max(*end);
+                    *end = start + latency;
+                    missed += 1;
+                }
+                let mut done = start + hit + latency;
+                let line = &mut arriving[slot(it.line)];
+                if it.latency[which] > 0.0 {
+                    *line = (it.line, done);
+                } else if line.0 == it.line {
+                    done = done.max(line.1);
+                }
+                // A write is done when it is under way.
+                if step.write {
+                    done = start;
+                }
+                before = match it.after || it.step != last_step {
+                    true => done,
+                    false => done.max(before),
+                };
+                last_step = it.step;
+                ready[it.step as usize] = before;
+                last_retired = last_retired.max(done);
+                for back in 0..room {
+                    retired[(count - back) % AHEAD] = last_retired;
+                }
+            }
+            at = end;
+            windows.push(last_retired.max(started) - window_start);
+            window_start = last_retired.max(started);
+        }
+        windows
+    }
+}
+
+/// Two replays of one trace, side by side.
+pub(crate) struct Comparison {
+    /// The part of the windows' time that the change leaves: low, estimate, high.
+    pub(crate) left: [f64; 3],
+}
+
+/// Compares windows in pairs: what both have in common cancels out.
+pub(crate) fn compare(
+    trace: &Trace,
+    before: &Replayed,
+    after: &Replayed,
+    [pace, least]: [Pace; 2],
+) -> Comparison {
+    let part = |which: usize, pace: Pace| {
+        let old = before.window_ns(trace, pace, which);
+        let new = after.window_ns(trace, pace, which);
+        let total: f64 = old.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let left = new.iter().sum::<f64>() / total;
+        let windows = old.len() as f64;
+        let residues: f64 = { old.iter().zip(&new) }
+            .map(|(old, new)| (new - left * old).powi(2))
+            .sum();
+        let error = match old.len() {
+            0 | 1 => 0.0,
+            len => student(len - 1) * (residues * windows / (windows - 1.0)).sqrt() / total,
+        };
+        [left - error, left, left + error]
+    };
+    let probable = part(PROBABLE, pace);
+    let mut all = vec![probable, part(0, pace), part(2, pace)];
+    if least != pace {
+        all.push(part(PROBABLE, least));
+    }
+    let lowest = all.iter().map(|it| it[0]).fold(f64::INFINITY, f64::min);
+    let highest = all.iter().map(|it| it[2]).fold(0.0, f64::max);
+    Comparison {
+        left: [lowest.max(0.0), probable[1], highest],
+    }
+}
+
+/// How fast the program goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Pace {
+    /// Nanoseconds of an access, besides its misses.
+    pub(crate) access_ns: f64,
+    /// What misses cost, as a part of what they would by the machine.
+    pub(crate) of_misses: f64,
+    /// Misses under way at a time, at least 1.
+    pub(crate) in_flight: usize,
+}
+
+impl Pace {
+    /// If the time of the run is not known.
+    pub(crate) fn usual(replay: &Replay) -> Pace {
+        Pace {
+            access_ns: USUAL_NS,
+            of_misses: 1.0,
+            in_flight: replay.in_flight,
+        }
+    }
+
+    /// Two paces at which the windows take their part of a run of `ns` nanoseconds: a probable one
+    /// and one with the least waiting.
+    ///
+    /// If even the fastest processor would need longer, misses cost less than the machine says.
+    /// Where the program takes longer, it does more between accesses, which is the second pace; or
+    /// it waits for addresses that it computes, so that fewer misses overlap. The first takes
+    /// [`BUSY_NS`] for each access, and only what then is left for the former.
+    pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [Pace; 2] {
+        let total = |pace: &Pace| {
+            let windows = before.window_ns(trace, *pace, PROBABLE);
+            windows.iter().sum::<f64>() * trace.scale
+        };
+        // The first of some paces, ever slower, that is slow enough.
+        let first = |paces: Vec<Pace>| {
+            let at = paces.partition_point(|pace| total(pace) < ns);
+            paces[at.min(paces.len() - 1)]
+        };
+        let usual = Pace::usual(replay);
+        let steps = |from: f64, to: f64| {
+            (0..=STEPS).map(move |step| from * (to / from).powf(f64::from(step) / f64::from(STEPS)))
+        };
+        let slower = |from: Pace, to: f64| -> Vec<Pace> {
+            let of = |access_ns| Pace { access_ns, ..from };
+            steps(from.access_ns, to).map(of).collect()
+        };
+        let fastest = Pace {
+            access_ns: FASTEST_NS,
+            ..usual
+        };
+        if total(&fastest) >= ns {
+            let of = |of_misses| Pace {
+                of_misses,
+                ..fastest
+            };
+            let pace = first(steps(1e-3, 1.0).map(of).collect());
+            return [pace; 2];
+        }
+        let least = first(slower(fastest, SLOWEST_NS));
+        if least.access_ns <= BUSY_NS {
+            return [least; 2];
+        }
+        let busy = Pace {
+            access_ns: BUSY_NS,
+            ..usual
+        };
+        let fewer = |in_flight| Pace { in_flight, ..busy };
+        let mut probable = first((1..=usual.in_flight).rev().map(fewer).collect());
+        if probable.in_flight == 1 {
+            probable = first(slower(probable, SLOWEST_NS));
+        }
+        [probable, least]
+    }
+}
