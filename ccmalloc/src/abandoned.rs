@@ -205,7 +205,7 @@ impl Own<'static> {
     /// Leaves the arena to the next thread that starts.
     fn leave(self) {
         self.arena().holder.leave();
-        // SAFETY: arenas are mapped by `map`, aligned to 32 KiB, for ever; this one was this
+        // SAFETY: arenas are mapped by `map`, aligned to 128 KiB, for ever; this one was this
         // thread's, and is on no stack.
         unsafe { ABANDONED.push(self.arena()) };
     }

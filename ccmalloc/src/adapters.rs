@@ -23,11 +23,11 @@ unsafe fn grow_zeroed(
     if old.size() == 0 {
         return allocator.allocate_near_zeroed(new, None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the object has the layout `old`, and the caller uses the result instead.
     let grown = unsafe { allocator.resize_near(object, old, new, None) }?;
     // SAFETY: the object has `new.size()` bytes now, and that is no less than `old.size()`.
     let rest = unsafe { grown.cast::<u8>().add(old.size()) };
-    // SAFETY: as above: the bytes from `old.size()` on are the object's.
+    // SAFETY: the bytes from `old.size()` to `new.size()` are those of the fresh object.
     unsafe { rest.write_bytes(0, new.size() - old.size()) };
     Ok(grown)
 }
@@ -50,7 +50,7 @@ macro_rules! allocator {
 
             #[inline]
             unsafe fn deallocate(&self, object: NonNull<u8>, layout: Layout) {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller gives up an object of this allocator and layout.
                 unsafe { self.free(object, layout) };
             }
 
@@ -61,7 +61,7 @@ macro_rules! allocator {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, api::AllocError> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the object has the layout `old`, and the caller uses the result instead.
                 Ok(unsafe { self.resize_near(object, old, new, None) }?)
             }
 
@@ -72,7 +72,8 @@ macro_rules! allocator {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, api::AllocError> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the object has the layout `old`; `new` is no smaller (contract of
+                // `grow`).
                 Ok(unsafe { grow_zeroed(self, object, old, new) }?)
             }
 
@@ -83,7 +84,7 @@ macro_rules! allocator {
                 old: Layout,
                 new: Layout,
             ) -> Result<NonNull<[u8]>, api::AllocError> {
-                // SAFETY: the caller's promise.
+                // SAFETY: the object has the layout `old`, and the caller uses the result instead.
                 Ok(unsafe { self.resize_near(object, old, new, None) }?)
             }
         }
@@ -128,7 +129,8 @@ macro_rules! adapt {
                     let place = allocate_near_target(Layout::new::<T>(), neighbour)?.cast::<T>();
                     // SAFETY: fresh memory for a value of this layout.
                     unsafe { place.write(value) };
-                    // SAFETY: as above, by `CcMalloc`, and not owned yet.
+                    // SAFETY: allocated by `CcMalloc` for this layout, written to just now, and not
+                    // owned yet.
                     Ok(unsafe { Box::from_raw_in(place.as_ptr(), CcMalloc) })
                 }
             }

@@ -14,13 +14,14 @@
 //! (`first_class`).
 
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ptr::{null, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64};
 
-use crate::bin::Bin;
+use crate::bin::{ARENA_ALIGN_BYTES, Bin};
 use crate::chunk::{ChunkDesc, Slab, SlotRef, Tag, granule_bit, kind, map_word};
-use crate::geometry::{GRANULE_BYTES, SLOT_BYTES, slot_offset};
+use crate::geometry::{GRANULE_BYTES, slot_offset};
 use crate::mapping::Inventory;
 use crate::outcome::OUTCOMES;
 use crate::owner::{Holder, SlotsLock};
@@ -39,7 +40,7 @@ pub(crate) struct Shared<T>(pub(crate) T);
 /// - each slab of class `c` is exactly one of: the active one (kind `ACTIVE`); in the list
 ///   `partial[c]` (`LISTED`; it may have no free object left); `FULL`;
 /// - `open` lists exactly the chunks that have a free slot.
-#[repr(C, align(32768))]
+#[repr(C)]
 pub(crate) struct Arena {
     pub(crate) bins: [Bin; CLASSES],
     pub(crate) active_slab: [Cell<*const Slab>; CLASSES],
@@ -50,7 +51,7 @@ pub(crate) struct Arena {
     /// `open` too.
     pub(crate) spare: Cell<*const ChunkDesc>,
     pub(crate) chunks: Cell<usize>,
-    /// Of `open`, and of what the descriptors in it say of their slots.
+    /// Protects `open`, and what the descriptors in it say of their slots.
     pub(crate) slots_lock: SlotsLock,
     pub(crate) meta: Cell<*mut u8>,
     pub(crate) meta_left: Cell<usize>,
@@ -96,9 +97,24 @@ pub(crate) struct Arena {
 // `open` and what it leads to without `Own`, and whoever does so has `slots_lock`.
 unsafe impl Sync for Arena {}
 
+/// [`NO_ARENA`], and so much around it that no arena's address has the same bits from
+/// [`ARENA_ALIGN_BYTES`] up: not all loaders align a static to that.
+#[repr(C)]
+pub(crate) struct Alone {
+    before: [u8; ARENA_ALIGN_BYTES],
+    pub(crate) arena: Arena,
+    behind: [u8; ARENA_ALIGN_BYTES],
+}
+
+pub(crate) static ALONE: Alone = Alone {
+    before: [0; ARENA_ALIGN_BYTES],
+    arena: Arena::new(),
+    behind: [0; ARENA_ALIGN_BYTES],
+};
+
 /// The arena of no thread: nothing is at hand in any class, so that allocation falls through to the
 /// slow path.
-pub(crate) static NO_ARENA: Arena = Arena::new();
+pub(crate) const NO_ARENA: *const Arena = &raw const ALONE.arena;
 
 /// All arenas there ever were.
 pub(crate) static ALL_ARENAS: AtomicPtr<Arena> = AtomicPtr::new(null_mut());
@@ -176,50 +192,90 @@ impl Arena {
     ///   `address` lies, and which is of the kind `kind`, `ACTIVE` or `LISTED`.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, bin: &Bin, address: usize, kind: usize) {
+        if !address.is_multiple_of(GRANULE_BYTES) {
+            // SAFETY: the address lies in a slab of this arena.
+            return unsafe { refuse(address) };
+        }
+        // SAFETY: the bin and its slab are as the caller promises; the address is a granule's.
+        unsafe { self.push_granule(bin, address, address / GRANULE_BYTES, kind) };
+    }
+
+    /// As [`push`](Self::push), of the address of a granule; `granule` is the granule's number
+    /// modulo 64, or any number with these lowest bits.
+    ///
+    /// # Safety
+    /// - As for [`push`](Self::push).
+    #[inline(always)]
+    pub(crate) unsafe fn push_granule(
+        &self,
+        bin: &Bin,
+        address: usize,
+        granule: usize,
+        kind: usize,
+    ) {
+        debug_assert!(granule_bit(address) == 1 << (granule % 64));
         // SAFETY: a slab's slot is not the first of its chunk, and mapped.
         let word = unsafe { map_word(address) };
         let live = word.get();
-        let left = live ^ granule_bit(address);
+        let left = live ^ (1 << (granule % 64));
         // Larger if the bit was clear.
-        if left > live || !address.is_multiple_of(GRANULE_BYTES) {
-            // SAFETY: the address lies in a slab of this arena, whose chunk is mapped.
-            return refuse(unsafe { SlotRef::containing(address) }.slab(), address);
+        if left > live {
+            // SAFETY: the address lies in a slab of this arena.
+            return unsafe { refuse(address) };
         }
         word.set(left);
         // With the provenance of the chunk, exposed when it was mapped: the caller's pointer may be
         // good for a smaller type than the next.
         bin.put(core::ptr::with_exposed_provenance_mut(address));
         // One branch for "listed, and nothing left in the word": the kind is hard to predict.
-        if left | (kind ^ kind::LISTED) as u64 == 0 {
-            // SAFETY: the caller's promise; the object lay in a slab of this arena.
-            unsafe { Own::new(self).release_if_empty(address) };
+        if left | kind as u64 == kind::LISTED as u64 {
+            // SAFETY: the calling thread owns this arena, and the object lay in a slab of it.
+            unsafe { release_if_empty(address, (&raw const *self).cast()) };
         }
     }
 }
 
-/// Tells that the object at `address` is not live, and aborts by default.
+/// Tells that the object at `address` is not live, and aborts by default. As the next, a function
+/// of C, which does not unwind: a free ends by a jump there.
+///
+/// # Safety
+/// - `address` lies in a slab of the calling thread's arena.
 #[cold]
 #[inline(never)]
-fn refuse(slab: &Slab, address: usize) {
-    if starts(slab, address) {
+unsafe extern "C" fn refuse(address: usize) {
+    // SAFETY: the caller promises that it lies in a slab of its arena: so its chunk is mapped.
+    let class = unsafe { SlotRef::containing(address) }.slab().tag().class();
+    if class.starts_at(slot_offset(address)) {
         sys::refuse("double free of", address);
     } else {
         sys::refuse("free of a pointer that is no object's:", address);
     }
 }
 
-/// Whether an object of the slab, live or not, starts at `address`.
-fn starts(slab: &Slab, address: usize) -> bool {
-    let bytes = slab.tag().class().bytes() as usize;
-    let offset = slot_offset(address);
-    offset.is_multiple_of(bytes) && offset + bytes <= SLOT_BYTES
+/// [`Own::release_if_empty`], of this arena.
+///
+/// # Safety
+/// - The calling thread owns `arena`, and `address` lies in a slab of it.
+#[inline(never)]
+unsafe extern "C" fn release_if_empty(address: usize, arena: *const c_void) {
+    // SAFETY: the caller promises that this thread owns it; arenas live for ever.
+    let own = unsafe { Own::new(&*arena.cast::<Arena>()) };
+    // SAFETY: the caller promises that the address lies in a slab of this arena.
+    unsafe { own.release_if_empty(address) };
 }
 
-/// Aborts with a message unless an object of the slab starts at `address`.
-pub(crate) fn check_start(slab: &Slab, address: usize) {
-    if !starts(slab, address) {
-        sys::die("free of a pointer that is no object's:", address);
+/// Aborts with a message unless an object starts at `address`, which lies in a slab of `class`.
+#[inline]
+pub(crate) fn check_start(class: Class, address: usize) {
+    if !class.starts_at(slot_offset(address)) {
+        no_object(address);
     }
+}
+
+/// A function of C, which does not unwind: a free ends by a jump there.
+#[cold]
+pub(crate) extern "C" fn no_object(address: usize) {
+    sys::die("free of a pointer that is no object's:", address);
 }
 
 /// Aborts with a message unless a live object of the slab starts at `address`. For a slab of
@@ -228,12 +284,12 @@ pub(crate) fn check_start(slab: &Slab, address: usize) {
 pub(crate) fn check_live(mine: Option<Own<'_>>, slot: SlotRef<'_>, address: usize) {
     let slab = slot.slab();
     if mine.is_none_or(|own| own.tag(0).owner() != slab.tag().owner()) {
-        return check_start(slab, address);
+        return check_start(slab.tag().class(), address);
     }
     let granule = slot_offset(address) / GRANULE_BYTES;
     let word = slot.map().get(granule / 64).map_or(0, Cell::get);
     if word & granule_bit(address) == 0 || !address.is_multiple_of(GRANULE_BYTES) {
-        check_start(slab, address);
+        check_start(slab.tag().class(), address);
         sys::die("use of a freed object, at", address);
     }
 }

@@ -56,7 +56,7 @@ impl Own<'_> {
         let mut desc = self.open.get();
         // SAFETY: null or a descriptor of this arena, which lives for ever.
         while let Some(open) = unsafe { desc.as_ref() } {
-            // SAFETY: an open chunk is mapped.
+            // SAFETY: null, or a chunk of this arena, mapped while the descriptor names it.
             let Some(chunk) = (unsafe { open.chunk.get().as_ref() }) else {
                 return Err("an open chunk is not mapped");
             };

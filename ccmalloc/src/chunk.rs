@@ -33,13 +33,14 @@ use crate::geometry::{
 use crate::list::{Links, Listed};
 use crate::protocol::{Dirty, DirtyNode, RemoteWord};
 use crate::size_class::Class;
+use crate::slot_tags;
 
 /// What a slot is used for.
 pub(crate) mod kind {
-    /// The slab that its size class allocates from. Frees take the fast path.
-    pub(crate) const ACTIVE: usize = 0;
     /// A slab in the list of those with room. Frees take the fast path, and notice an empty one.
-    pub(crate) const LISTED: usize = 1;
+    pub(crate) const LISTED: usize = 0;
+    /// The slab that its size class allocates from. Frees take the fast path.
+    pub(crate) const ACTIVE: usize = 1;
     /// A slab without free objects, in no list: the first free puts it back.
     pub(crate) const FULL: usize = 2;
     /// Sixteen co-location pages.
@@ -55,30 +56,37 @@ pub(crate) mod kind {
 ///
 /// So one comparison with a bin proves owner, class and kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
 pub(crate) struct Tag(usize);
 
 impl Tag {
-    /// Of an unused slot.
+    /// The tag of an unused slot.
     pub(crate) const FREE: Tag = Tag(0);
 
-    /// Of a slot without a class of the arena at this address.
+    /// The tag of a slot without a class, of the arena at this address.
     #[inline]
     pub(crate) fn new(arena: usize, kind: usize) -> Self {
         Tag(arena | kind)
     }
 
-    /// Of a slab of `class` of the arena at this address.
+    /// The tag of a slab of `class`, of the arena at this address.
     #[inline]
     pub(crate) fn of_slab(arena: usize, class: Class, kind: usize) -> Self {
         Tag(arena | (class.index() * BIN_BYTES) | kind)
     }
 
     /// Returns the slot's kind if the slot is a slab of `bin` (or has no class, and `bin` is the
-    /// first of its arena), else at least [`BIN_BYTES`]. A result of at most [`kind::LISTED`]
+    /// first of its arena), else at least [`BIN_BYTES`]. A result of at most [`kind::ACTIVE`]
     /// proves a slab of `bin`.
     #[inline]
     pub(crate) fn kind_for(self, bin: &Bin) -> usize {
         self.0 ^ (&raw const *bin).addr()
+    }
+
+    /// [`slot_tags::find`].
+    #[inline(always)]
+    pub(crate) fn find(address: usize) -> Option<(Self, usize)> {
+        slot_tags::find(address).map(|(tag, granule)| (Tag(tag), granule))
     }
 
     /// For a slab of the arena at this address whose frees take the fast path: the distance of its
@@ -87,8 +95,8 @@ impl Tag {
     pub(crate) fn fast_slab(self, arena: usize) -> Option<(usize, usize)> {
         const BINS: usize = ARENA_ALIGN_BYTES - BIN_BYTES;
         let distance = self.0 ^ arena;
-        (distance & !(BINS | kind::LISTED) == 0)
-            .then_some((distance & !kind::LISTED, distance & kind::LISTED))
+        (distance & !(BINS | kind::ACTIVE) == 0)
+            .then_some((distance & !kind::ACTIVE, distance & kind::ACTIVE))
     }
 
     /// What the slot is used for.
@@ -163,8 +171,8 @@ pub(crate) struct Chunk {
     /// A copy of the descriptor's for hinted allocations. Set before the first co-location slot is
     /// tagged as one; other threads read it only for objects there.
     ends: Cell<*const EndMap>,
-    /// Of each page behind the first slot: the page of this chunk that took what did not fit there,
-    /// or 0.
+    /// For each page behind the first slot, the page of this chunk that took what did not fit
+    /// there, or 0.
     ties: [Cell<u16>; CHUNK_PAGES - SLOT_PAGES],
     _padding: [Cell<u16>; 8],
     remote: [RemoteMap; CHUNK_SLOTS - 1],
@@ -348,8 +356,23 @@ impl<'a> SlotRef<'a> {
     /// The slot's remote map. Slot 0 gets slot 1's, as above.
     #[inline]
     pub(crate) fn remote(self) -> &'a RemoteMap {
-        // SAFETY: as above.
+        // SAFETY: `slot < CHUNK_SLOTS`, so the index is less than CHUNK_SLOTS - 1.
         unsafe { self.chunk.remote.get_unchecked(self.slot.saturating_sub(1)) }
+    }
+
+    /// The word of the slot's remote map that has the bit of the granule at `address`.
+    ///
+    /// # Safety
+    /// - `address` lies in the slot, which is not slot 0.
+    #[inline(always)]
+    pub(crate) unsafe fn remote_word(self, address: usize) -> &'a RemoteWord {
+        debug_assert!(slot_index(address) == self.slot && self.slot != 0);
+        // Where a remote map of slot 0 would be.
+        let words: *const RemoteWord = (&raw const *self.chunk)
+            .wrapping_byte_add(SLOT_BYTES / 2)
+            .cast();
+        // SAFETY: remote maps follow each other in the order of slots, as maps do in `map_word`.
+        unsafe { &*words.add((address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES)) }
     }
 
     /// The descriptor of the slot's chunk.
@@ -391,8 +414,8 @@ impl<'a> SlotRef<'a> {
     pub(crate) unsafe fn end_word(self, address: usize) -> &'a AtomicU64 {
         let ends: *const AtomicU64 = self.chunk.ends.get().cast();
         debug_assert!(!ends.is_null() && slot_index(address) == self.slot);
-        // SAFETY: as in `ends`: CHUNK_SLOTS end maps in a row, a word for each 64 granules of the
-        // chunk.
+        // SAFETY: a chunk with a co-location slot has CHUNK_SLOTS end maps in a row, never
+        // unmapped: a word for each 64 granules of the chunk.
         unsafe { &*ends.add((address & (CHUNK_BYTES - 1)) / (64 * GRANULE_BYTES)) }
     }
 
@@ -431,6 +454,9 @@ impl Slab {
     /// Records the slot's owner and use.
     pub(crate) fn set_tag(&self, tag: Tag) {
         self.tag.store(tag.0, Ordering::Relaxed);
+        let header = (&raw const *self).addr();
+        let slot = header % CHUNK_BYTES / size_of::<Slab>();
+        slot_tags::set(chunk_base(header) + slot * SLOT_BYTES, tag.0);
     }
 
     /// The slot that this is the header of.
@@ -441,8 +467,8 @@ impl Slab {
         let address = (&raw const *self).addr();
         let base = chunk_base(address);
         let chunk: *const Chunk = core::ptr::with_exposed_provenance(base);
-        // SAFETY: as for `containing`; the header is inside the chunk's first slot, so masking
-        // leads to its base.
+        // SAFETY: the caller promises a mapped chunk; all are exposed. The header is inside the
+        // chunk's first slot, so masking leads to its base.
         let chunk = unsafe { &*chunk };
         SlotRef {
             chunk,

@@ -418,7 +418,8 @@ impl<'a> Own<'a> {
     /// with a message if no object of `old_bytes` (`None`: of any size) starts there.
     ///
     /// # Safety
-    /// - `slot` contains `address`, and is a co-location slot of this arena.
+    /// - `slot` contains `address`, and is a co-location slot of this arena. The caller alone uses
+    ///   the object.
     pub(crate) unsafe fn resize_colocated(
         self,
         slot: SlotRef<'a>,
@@ -426,7 +427,7 @@ impl<'a> Own<'a> {
         old_bytes: Option<usize>,
         new_bytes: usize,
     ) -> bool {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller promises a co-location slot of this thread's arena.
         let pages = unsafe { Pages::of(slot) };
         let run = pages.object(address, old_bytes);
         let resized = pages.resize(run, granules_of(new_bytes));
@@ -441,7 +442,7 @@ impl<'a> Own<'a> {
     /// # Safety
     /// - `slot` contains `address`, and is a co-location slot of this arena.
     pub(crate) unsafe fn colocated_bytes(self, slot: SlotRef<'a>, address: usize) -> usize {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller promises a co-location slot of this thread's arena.
         unsafe { Pages::of(slot) }.object(address, None).granules * GRANULE_BYTES
     }
 
@@ -449,7 +450,8 @@ impl<'a> Own<'a> {
     /// size) starts there.
     ///
     /// # Safety
-    /// - `slot` contains `address`, and is a co-location slot of this arena.
+    /// - `slot` contains `address`, and is a co-location slot of this arena. The caller gives up
+    ///   the object.
     #[inline(always)]
     pub(crate) unsafe fn free_colocated(
         self,
@@ -457,10 +459,10 @@ impl<'a> Own<'a> {
         address: usize,
         bytes: Option<usize>,
     ) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the caller promises that `address` lies in a co-location slot of this arena.
         let word = unsafe { Word::containing(address) };
         let Some(freed) = word.release(address, bytes) else {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller promises a co-location slot of this arena.
             return self.free_colocated_slow(unsafe { Pages::of(slot) }, address, bytes);
         };
         // From the object's first block on: it may lie in two.
@@ -469,7 +471,7 @@ impl<'a> Own<'a> {
         let is_block_empty = free & 0xff == 0xff || freed > 0xff && free >> 8 & 0xff == 0xff;
         self.freed_place.set(address | usize::from(is_block_empty));
         if is_block_empty {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller promises a co-location slot of this arena.
             let pages = unsafe { Pages::of(slot) };
             self.on_empty_block(Page::new(pages, address / PAGE_BYTES), word.free());
         }
@@ -499,7 +501,7 @@ impl<'a> Own<'a> {
             for slot in 1..CHUNK_SLOTS {
                 let slot = SlotRef::new(chunk, slot);
                 if slot.slab().tag() == self.tag(kind::COLOCATED) {
-                    // SAFETY: as its tag says.
+                    // SAFETY: by its tag a co-location slot of this thread's arena.
                     unsafe { Pages::of(slot) }.check()?;
                     listed_slots += usize::from(slot.slab().listed_pages.get() != 0);
                 }
@@ -529,7 +531,7 @@ unsafe fn take_in_word(near: usize, request: Request, policy: Policy, join: bool
         return null_mut();
     }
     let granules = request.granules;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promises that `near` lies in a co-location page of this thread's arena.
     let word = unsafe { Word::containing(near) };
     let (free, at) = (word.free(), near / GRANULE_BYTES % 64);
     let joins = join || policy != Policy::NewBlock;

@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::{sweep, sys};
 
-/// A part of the text given to [`set_options`] that is no option or has no value of it.
+/// A part of the text given to [`set_options`] that is no option, or whose value is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionsError<'a>(&'a str);
 

@@ -99,7 +99,7 @@ impl Chunks {
     /// - They are mapped, in no registry, and nothing in them is used any more.
     unsafe fn unmap(self) {
         if let Some(start) = NonNull::new(self.start) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that they are mapped, and that nothing in them is used.
             unsafe { sys::unmap(start, self.bytes()) };
         }
     }
@@ -290,7 +290,8 @@ pub(crate) unsafe fn give_chunks(chunks: Chunks) {
     let fits = sys::TAKES_PARTS_BACK && chunks.bytes() <= limit;
     let kept = fits.then(|| KEPT.with(|extents| insert(extents, chunks, now)));
     if kept.flatten() != Some(true) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises chunks that are in no registry and not used; `KEPT` has not
+        // got them.
         return unsafe { chunks.unmap() };
     }
     KEPT.unmap_while(|bytes, _| bytes > limit);

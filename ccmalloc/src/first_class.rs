@@ -50,8 +50,8 @@ use crate::thread;
 ///
 /// Dropping the heap gives its memory back to the OS at once, in time that depends on the number of
 /// chunks of 2 MiB and of large objects. Destructors of objects that are still in it do not run.
-/// The heap's metadata, 32 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted objects),
-/// is kept for the next heap.
+/// The heap's metadata, up to 128 KiB and 128 B a chunk (and 32 KiB more for a chunk with hinted
+/// objects), is kept for the next heap.
 ///
 /// A heap belongs to one thread at a time, and can be moved while nothing borrows it. The first
 /// allocation takes 2 MiB of address space. The ambient hint of [`near`](crate::near) does not
@@ -252,7 +252,7 @@ impl Heap {
             return;
         }
         let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up an object of this heap and layout.
             return unsafe {
                 thread::dealloc_large(Some(self.own()), object.as_ptr(), layout.size());
             };
@@ -262,7 +262,7 @@ impl Heap {
         // SAFETY: the object is live, so its chunk is mapped, and stays so until it is freed below.
         let slot = unsafe { SlotRef::containing(address) };
         let kind = slot.slab().tag().kind_for(bin);
-        if kind <= kind::LISTED {
+        if kind <= kind::ACTIVE {
             // SAFETY: this value owns the core, and the tag says that the slab is of this bin, and
             // ACTIVE or LISTED.
             unsafe { self.core.push(bin, address, kind) };
@@ -275,16 +275,17 @@ impl Heap {
     /// Frees of full slabs and of co-located objects.
     ///
     /// # Safety
-    /// - `slot` contains `address`.
+    /// - `slot` contains `address`, and the caller gives up the object that starts there.
     #[cold]
     #[inline(never)]
     unsafe fn dealloc_slow(&self, slot: SlotRef<'_>, address: usize, layout: Layout) {
         let own = self.own();
         if slot.slab().tag() == own.tag(kind::COLOCATED) {
-            // SAFETY: the caller's promise, and a co-location slot of this arena by its tag.
+            // SAFETY: a co-location slot of this arena by its tag, whose object the caller gives
+            // up.
             return unsafe { own.free_colocated(slot, address, Some(layout.size())) };
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: `slot` contains `address`, whose object the caller gives up (`# Safety`).
         unsafe { thread::dealloc_small(Some(own), slot, address, Some(layout)) };
     }
 
@@ -309,12 +310,13 @@ impl Heap {
             return self.alloc(new, hint);
         }
         if new.size() == 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up an object of this heap and layout, since the result is
+            // not `None`.
             unsafe { self.dealloc(object, old) };
             return empty_object(new);
         }
         let own = Some(self.own());
-        // SAFETY: the caller's promise; neither layout is empty.
+        // SAFETY: the caller promises the object's layout; neither layout is empty.
         let near = match unsafe { thread::resize_in_place(own, object.as_ptr(), old, new) } {
             Ok(resized) => return NonNull::new(resized),
             Err(near) => near.map(|_| object),
@@ -414,7 +416,7 @@ impl Own<'static> {
 
     /// Puts an empty arena aside for the next heap. The caller owns it no more.
     fn retire_core(self) {
-        // SAFETY: arenas are mapped by `Own::map`, aligned to 32 KiB, for ever; this one is the
+        // SAFETY: arenas are mapped by `Own::map`, aligned to 128 KiB, for ever; this one is the
         // caller's, and on no stack.
         unsafe { IDLE.push(self.arena()) };
     }
@@ -471,7 +473,8 @@ impl Own<'static> {
         // SAFETY: null or a descriptor of this heap, which lives for ever.
         while let Some(desc) = unsafe { next.as_ref() } {
             next = desc.next_made.get();
-            // SAFETY: the caller's promise; all that could refer to the chunk was reset above.
+            // SAFETY: the caller gives up all objects; all that could refer to the chunk was reset
+            // above.
             unsafe { self.return_chunk(desc) };
             desc.links.prev.set(null());
         }

@@ -23,7 +23,7 @@ impl fmt::Display for AllocError {
 
 impl Error for AllocError {}
 
-/// The memory of an object, as long as its layout.
+/// The memory of an object, as many bytes as its layout has.
 pub type AllocResult = Result<NonNull<[u8]>, AllocError>;
 
 /// An allocator that takes a hint with each request: a pointer to an object that is likely to be
@@ -245,11 +245,11 @@ unsafe impl HintAllocator for CcMalloc {
             return self.allocate_near(new, hint);
         }
         if new.size() == 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up an object of this layout, since the result is no error.
             unsafe { self.free(start, old) };
             return object(empty_object(new), new);
         }
-        // SAFETY: the caller's promise; `thread::resize` allocates as `CcMalloc` does.
+        // SAFETY: the object has the layout `old`; `thread::resize` allocates as `CcMalloc` does.
         let resized = unsafe { thread::resize(start.as_ptr(), old, new, hint) };
         object(NonNull::new(resized), new)
     }
@@ -257,7 +257,8 @@ unsafe impl HintAllocator for CcMalloc {
     #[inline]
     unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
         if layout.size() != 0 {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up an object that was allocated by `CcMalloc` with this
+            // layout, which is not empty.
             unsafe { thread::dealloc(start.as_ptr(), layout) };
         }
     }
@@ -285,13 +286,14 @@ unsafe impl<A: HintAllocator> HintAllocator for WithHint<A> {
         hint: Option<NonNull<u8>>,
     ) -> AllocResult {
         let hint = hint.or(Some(self.hint()));
-        // SAFETY: the caller's promise; the inner allocator allocates what this one does.
+        // SAFETY: the object has the layout `old`, and was allocated by the inner allocator.
         unsafe { self.inner.resize_near(start, old, new, hint) }
     }
 
     #[inline]
     unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller gives up an object of this layout, which the inner allocator or a
+        // clone allocated.
         unsafe { self.inner.free(start, layout) };
     }
 }
@@ -318,13 +320,15 @@ unsafe impl HintAllocator for &Heap {
         new: Layout,
         hint: Option<NonNull<u8>>,
     ) -> AllocResult {
-        // SAFETY: the caller's promise. The heap is borrowed, so it has not been cleared since.
+        // SAFETY: the object has the layout `old`. The heap is borrowed, so it was not cleared
+        // since.
         object(unsafe { self.realloc(start, old, new, hint) }, new)
     }
 
     #[inline]
     unsafe fn free(&self, start: NonNull<u8>, layout: Layout) {
-        // SAFETY: as above.
+        // SAFETY: the caller gives up an object of this layout, of a heap that is borrowed, and so
+        // not cleared since.
         unsafe { self.dealloc(start, layout) };
     }
 }

@@ -156,7 +156,8 @@ pub(crate) fn map_object(
     huge.apply(chunks, offset + bytes);
     let start = NonNull::new(chunks.start)?;
     if contents == Contents::Zero && !chunks.zero {
-        clear(start, offset, bytes, chunks);
+        // SAFETY: taken above, whole chunks that hold the object.
+        unsafe { clear(start, offset, bytes, chunks) };
     }
     Some(Mapped {
         start,
@@ -167,13 +168,16 @@ pub(crate) fn map_object(
 }
 
 /// Clears the `bytes` at `offset` of kept chunks.
-fn clear(start: NonNull<u8>, offset: usize, bytes: usize, chunks: Chunks) {
+///
+/// # Safety
+/// - `start` is that of `chunks`, which are mapped, in no use, and have `offset + bytes` bytes.
+unsafe fn clear(start: NonNull<u8>, offset: usize, bytes: usize, chunks: Chunks) {
     let unmaps = bytes > CLEARED_BYTES_MAX || chunks.huge != 0;
-    // SAFETY: whole chunks that were taken just now, and in no use.
+    // SAFETY: the caller promises mapped chunks in no use.
     if unmaps && unsafe { sys::clear(start.as_ptr(), offset + bytes) } {
         return;
     }
-    // SAFETY: as above; the object lies in them.
+    // SAFETY: the caller promises mapped chunks in no use, in which the object lies.
     unsafe { start.add(offset).write_bytes(0, bytes) };
 }
 
@@ -391,10 +395,10 @@ impl Whole {
             return None;
         }
         let (base, huge) = if bytes > self.bytes {
-            // SAFETY: the caller's promise.
+            // SAFETY: the mapping is as the caller promises; `bytes` are more whole chunks.
             unsafe { self.grow(bytes, end) }?
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the mapping is as the caller promises; `end <= bytes <= self.bytes`.
             (self.base, unsafe { self.shrink(bytes, end) })
         };
         // Modulo 2^64.
@@ -405,7 +409,8 @@ impl Whole {
     /// Gives all but the first `bytes` bytes back, of which the object fills the first `end`.
     ///
     /// # Safety
-    /// - As for [`resize`](Self::resize), and the object does not reach further.
+    /// - As for [`resize`](Self::resize).
+    /// - `bytes` are whole chunks, no more than there are, and the object does not reach further.
     unsafe fn shrink(self, bytes: usize, end: usize) -> HugePages {
         if bytes == self.bytes {
             return self.huge;
@@ -422,7 +427,7 @@ impl Whole {
         clear_tail(self.base.as_ptr(), end, bytes);
         // SAFETY: whole chunks at the end of a mapping, behind its object.
         let behind = unsafe { self.base.add(bytes) };
-        // SAFETY: as above, and out of the registry.
+        // SAFETY: whole chunks behind the object, not used, and out of the registry.
         unsafe { extents::give_chunks(self.huge.tail(behind, self.bytes - bytes)) };
         huge
     }
@@ -430,9 +435,9 @@ impl Whole {
     /// Makes the mapping longer: `bytes`, of which the object fills the first `end`.
     ///
     /// # Safety
-    /// - As for [`resize`](Self::resize).
+    /// - As for [`resize`](Self::resize), and `bytes` are whole chunks, more than there are.
     unsafe fn grow(self, bytes: usize, end: usize) -> Option<(NonNull<u8>, HugePages)> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the mapping and `bytes` are as the caller promises.
         let grown = unsafe { self.extend(bytes, end) };
         let Some(grown) = grown else {
             self.huge.undo(self.base, self.bytes);
@@ -447,7 +452,7 @@ impl Whole {
     /// As [`grow`](Self::grow), but for the advice on huge pages.
     ///
     /// # Safety
-    /// - As for [`resize`](Self::resize).
+    /// - As for [`grow`](Self::grow).
     unsafe fn extend(self, bytes: usize, end: usize) -> Option<NonNull<u8>> {
         let start = self.base.addr().get();
         let behind = self.base.as_ptr().wrapping_add(self.bytes);
@@ -462,7 +467,7 @@ impl Whole {
         let growth = if kept {
             sys::Growth::Grown
         } else {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller alone uses the mapping, of whole chunks; `bytes` are more.
             unsafe { sys::grow_in_place(self.base, self.bytes, bytes) }
         };
         let grown = match growth {

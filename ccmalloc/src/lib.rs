@@ -6,7 +6,7 @@
 // | `policy`, `options` | what a program may choose |
 // | `size_class`, `bits`, `protocol` | size classes, free runs, words between threads |
 // | `sys`, `debug_assert`, `extents`, `huge`, `owner` | the operating system, memory kept from it |
-// | `bin`, `chunk`, `mapping`, `pages` | metadata of objects |
+// | `bin`, `slot_tags`, `chunk`, `mapping`, `pages` | metadata of objects |
 // | `arena` | all metadata of one arena |
 // | `registry`, `sweep`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
 // | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
@@ -123,7 +123,7 @@
 //! and the slot's tag, reads the page's free map (one cache line), and takes the hint's block, else
 //! another on the page by the [`Policy`], else a new block.
 //!
-//! `docs/ccmalloc.md` in the repository explains each abort message.
+//! `docs/use/ccmalloc.md` in the repository explains each abort message.
 //!
 //! # When it does not help
 //!
@@ -208,6 +208,7 @@ mod registry;
 mod remote;
 mod size_class;
 mod slabs;
+mod slot_tags;
 mod slots;
 mod stats;
 mod sweep;

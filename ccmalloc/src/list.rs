@@ -48,7 +48,7 @@ pub(crate) unsafe trait Listed: Sized {
         if let Some(next) = unsafe { next.as_ref() } {
             next.links().prev.set(prev);
         }
-        // SAFETY: as above.
+        // SAFETY: null or a node in the list, which is mapped.
         match unsafe { prev.as_ref() } {
             Some(prev) => prev.links().next.set(next),
             None => head.set(next),

@@ -46,7 +46,7 @@ impl Inventory {
 /// The cells are the owner's; the rest may be read by any thread.
 #[repr(C, align(64))]
 pub(crate) struct Mapping {
-    /// Of the heap that holds it.
+    /// The inventory of the heap that holds it.
     pub(crate) inventory: *const Inventory,
     pub(crate) bytes: AtomicUsize,
     /// Where in the mapping the object starts, in bytes.

@@ -99,7 +99,8 @@ impl SlotsLock {
             return None;
         }
         let taken = self.change(NOBODY, sys::process_id());
-        taken.is_ok().then_some(SlotsGuard(self))
+        // Not `then_some`: a guard that is made and dropped would take the lock from its holder.
+        taken.is_ok().then(|| SlotsGuard(self))
     }
 }
 
@@ -110,5 +111,29 @@ impl Drop for SlotsGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.0.store(NOBODY, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn a_sweep_that_comes_too_late_leaves_the_lock_to_its_holder() {
+        let (lock, is_held) = (SlotsLock::new(), AtomicBool::new(false));
+        let hold = |_guard: SlotsGuard<'_>| {
+            assert!(!is_held.swap(true, Ordering::Relaxed));
+            (0..50).for_each(|_| spin_loop());
+            assert!(is_held.swap(false, Ordering::Relaxed));
+        };
+        let rounds = if cfg!(miri) { 100 } else { 200_000 };
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..rounds).for_each(|_| hold(lock.enter())));
+            for _ in 0..2 {
+                scope.spawn(|| (0..rounds).filter_map(|_| lock.try_enter()).for_each(hold));
+            }
+        });
     }
 }

@@ -147,7 +147,7 @@ impl<'a> Pages<'a> {
 
     #[inline]
     fn ends(self) -> &'a EndMap {
-        // SAFETY: by the promise of `of`.
+        // SAFETY: `of` was promised a co-location slot of this thread's, whose chunk has end maps.
         unsafe { self.slot.ends() }
     }
 

@@ -29,7 +29,7 @@ static RESERVED: AtomicU8 = AtomicU8::new(0);
 
 /// Reserves `blocks` of the 64 blocks of each page for objects that are hinted at something on the
 /// page; other objects go to a page with more room. For all threads, from now on. The default is 0,
-/// the maximum 63. Costs memory, and gains little: see `docs/ccmalloc.md`.
+/// the maximum 63. Costs memory, and gains little: see `docs/inside/ccmalloc.md`.
 pub fn set_reserved_blocks(blocks: usize) {
     let most = PAGE_BLOCKS - 1;
     RESERVED.store(

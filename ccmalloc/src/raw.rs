@@ -4,9 +4,9 @@
 //! for, a slab's header how large its objects are, a co-location slot's end map where the object
 //! ends, and the registry how long a mapping is.
 //!
-//! A C program may pass any pointer to `free`, so each function asks the registry before it reads
-//! through an address: two dependent loads. So *every* free of a foreign pointer ends in one line
-//! on stderr and an abort.
+//! A C program may pass any pointer to `free`, so each function asks a table before it reads
+//! through an address: [`deallocate`] that of tags (one load), where the tag is of a slab, else the
+//! registry (two). So *every* free of a foreign pointer ends in one line on stderr and an abort.
 //!
 //! ```
 //! use ccmalloc::raw;
@@ -26,7 +26,7 @@
 use core::alloc::Layout;
 use core::ptr::{NonNull, null_mut};
 
-use crate::arena::{Arena, Own, check_live, check_start};
+use crate::arena::check_live;
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{
     BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
@@ -35,7 +35,7 @@ use crate::large;
 use crate::pages::others_run;
 use crate::policy::Policy;
 use crate::registry::{self, Owner};
-use crate::remote::free_remote;
+use crate::remote::free_in_others_slab;
 use crate::size_class::SMALL_BYTES_MAX;
 pub use crate::size_class::natural_align;
 use crate::sys;
@@ -63,7 +63,19 @@ pub fn allocate(bytes: usize, align: usize, hint: Option<NonNull<u8>>) -> *mut u
 #[inline(always)]
 #[must_use]
 pub fn allocate_natural(bytes: usize) -> *mut u8 {
-    thread::alloc_natural(bytes)
+    allocate_at_hand(bytes, thread::alloc_natural_slow)
+}
+
+/// As [`allocate_natural`] if a free object is at hand, else the result of `otherwise`.
+#[doc(hidden)]
+#[inline(always)]
+pub fn allocate_at_hand(bytes: usize, otherwise: impl FnOnce(usize) -> *mut u8) -> *mut u8 {
+    let object = thread::at_hand_natural(bytes);
+    if object.is_null() {
+        otherwise(bytes)
+    } else {
+        object
+    }
 }
 
 /// As [`allocate`] near `hint`, with this policy.
@@ -93,55 +105,34 @@ pub fn allocate_zeroed(bytes: usize, align: usize) -> *mut u8 {
 pub unsafe fn deallocate(object: *mut u8) {
     let address = object.addr();
     let arena = thread::fast();
-    if registry::is_chunk_of(address, arena) {
-        // SAFETY: a chunk of the calling thread's arena (no chunk is NO_ARENA's), which no other
-        // code unmaps.
-        let slot = unsafe { SlotRef::containing(address) };
-        if let Some((bin, kind)) = slot.slab().tag().fast_slab((&raw const *arena).addr()) {
+    let mut tag = Tag::FREE;
+    if let Some((found, granule)) = Tag::find(address) {
+        if let Some((bin, kind)) = found.fast_slab((&raw const *arena).addr()) {
             // SAFETY: of the tag of a slot of this arena.
             let bin = unsafe { arena.bin_at(bin) };
-            // SAFETY: this thread's arena, whose slab of this bin is of this kind.
-            return unsafe { arena.push(bin, address, kind) };
+            // SAFETY: this thread's arena (no slot is NO_ARENA's), whose slab of this bin is of
+            // this kind; the address is a granule's, which `granule` is a number of.
+            return unsafe { arena.push_granule(bin, address, granule, kind) };
         }
+        tag = found;
     }
-    // SAFETY: the caller's promise.
-    unsafe { deallocate_other(object) };
+    // SAFETY: the caller gives up null or a live object; `tag` is that of its slot, or FREE.
+    unsafe { deallocate_other(object, tag) };
 }
 
-/// Frees of all but objects in slabs of the thread's own with room.
+/// Frees of all but objects in slabs of the thread's own with room. `tag` is that of the object's
+/// slot, or [`Tag::FREE`].
 ///
 /// # Safety
 /// - As for [`deallocate`].
 #[inline(never)]
-unsafe fn deallocate_other(object: *mut u8) {
-    let address = object.addr();
-    let Owner::Arena(owner) = registry::owner(address) else {
-        // SAFETY: the caller's promise.
-        return unsafe { deallocate_slow(object) };
-    };
-    // SAFETY: the registry names arenas, which live for ever.
-    let arena: &'static Arena = unsafe { &*owner };
-    // SAFETY: a chunk, by the registry, which stays mapped until its objects are freed.
-    let slot = unsafe { SlotRef::containing(address) };
-    let tag = slot.slab().tag();
-    if core::ptr::eq(arena, thread::fast()) {
-        if tag.kind() == kind::COLOCATED {
-            // SAFETY: `fast` is this thread's arena; no chunk is NO_ARENA's.
-            let own = unsafe { Own::new(arena) };
-            // SAFETY: the slot of this address, a co-location slot of this arena by its tag.
-            return unsafe { own.free_colocated(slot, address, None) };
-        }
-    } else if tag.kind() <= kind::FULL
-        && tag.owner() == owner.addr()
-        && arena.holder.is_owned()
-        // Under an ambient request, `fast` is not the thread's own.
-        && thread::existing().is_none_or(|own| !core::ptr::eq(own.arena(), arena))
-    {
-        check_start(slot.slab(), address);
-        return free_remote(slot, arena, slot_offset(address) / GRANULE_BYTES, address);
+unsafe extern "C" fn deallocate_other(object: *mut u8, tag: Tag) {
+    // SAFETY: the caller promises null or a live object, and gives it up.
+    if unsafe { free_in_others_slab(tag, thread::existing(), object.addr()) } {
+        return;
     }
-    // SAFETY: the caller's promise.
-    unsafe { deallocate_slow(object) };
+    // SAFETY: the caller gives up null or a live object, which has not been freed above.
+    unsafe { deallocate_slow(object, tag) };
 }
 
 /// As [`deallocate`], for a caller that also knows a size. Aborts when it is larger than the
@@ -150,23 +141,28 @@ unsafe fn deallocate_other(object: *mut u8) {
 /// # Safety
 /// - As for [`deallocate`].
 pub unsafe fn deallocate_sized(object: *mut u8, bytes: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises null or a live object.
     if !object.is_null() && bytes > unsafe { usable_bytes(object) } {
         sys::die("free with a wrong size, of", object.addr());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises null or a live object, and gives it up.
     unsafe { deallocate(object) };
 }
 
 /// Frees of null, of large objects, and of all that [`thread::dealloc_slow`] is for.
 ///
 /// # Safety
-/// - As for [`deallocate`].
-#[cold]
+/// - As for [`deallocate_other`].
 #[inline(never)]
-unsafe fn deallocate_slow(object: *mut u8) {
+unsafe extern "C" fn deallocate_slow(object: *mut u8, tag: Tag) {
     let address = object.addr();
-    match look_up(address) {
+    let found = match tag {
+        // SAFETY: the caller promises null or a live object, which keeps its chunk mapped.
+        Tag::FREE => unsafe { look_up(address) },
+        // SAFETY: a slot with a tag is in use, so that its chunk is mapped.
+        _ => Some(Found::Slot(unsafe { SlotRef::containing(address) })),
+    };
+    match found {
         // SAFETY: a mapping of one object, which the caller gives up.
         Some(Found::Mapping(bytes)) => unsafe {
             thread::dealloc_large(thread::existing(), object, bytes);
@@ -185,11 +181,14 @@ enum Found<'a> {
     Mapping(usize),
 }
 
-/// The memory at `address`, which may be any number; `None` for null. Aborts with a message when it
-/// is not this allocator's.
+/// The memory at `address`; `None` for null. Aborts with a message when it is not this allocator's.
+///
+/// # Safety
+/// - As for [`look_up`].
 #[inline]
-fn find<'a>(address: usize) -> Option<Found<'a>> {
-    let found = look_up(address);
+unsafe fn find<'a>(address: usize) -> Option<Found<'a>> {
+    // SAFETY: the caller promises that a chunk with this address stays mapped.
+    let found = unsafe { look_up(address) };
     if found.is_none() && address != 0 {
         sys::die("not allocated by ccmalloc, or freed before:", address);
     }
@@ -197,13 +196,16 @@ fn find<'a>(address: usize) -> Option<Found<'a>> {
 }
 
 /// As [`find`]; `None` also when it is not this allocator's.
+///
+/// # Safety
+/// - If `address` lies in a chunk of this allocator, that chunk stays mapped during `'a`, as it
+///   does while an object that starts there is live.
 #[inline]
-fn look_up<'a>(address: usize) -> Option<Found<'a>> {
+unsafe fn look_up<'a>(address: usize) -> Option<Found<'a>> {
     match registry::owner(address) {
         // The first slot of a chunk is metadata.
         Owner::Arena(_) if address - chunk_base(address) >= SLOT_BYTES => {
-            // SAFETY: a chunk, by the registry. Its owner may unmap it only when no object is left
-            // in it, and the caller promises that there is one at `address`.
+            // SAFETY: a chunk, by the registry, and the caller promises that it stays mapped.
             Some(Found::Slot(unsafe { SlotRef::containing(address) }))
         }
         Owner::LargeStart { .. } | Owner::LargeHeld(_)
@@ -225,7 +227,8 @@ fn look_up<'a>(address: usize) -> Option<Found<'a>> {
 #[must_use]
 pub unsafe fn usable_bytes(object: *const u8) -> usize {
     let address = object.addr();
-    match find(address) {
+    // SAFETY: the caller promises null or a live object, which keeps its chunk mapped.
+    match unsafe { find(address) } {
         // SAFETY: `find` gives the slot of this address.
         Some(Found::Slot(slot)) => unsafe { bytes_in_slot(slot, address) },
         Some(Found::Mapping(bytes)) => bytes,
@@ -237,7 +240,7 @@ pub unsafe fn usable_bytes(object: *const u8) -> usize {
 /// starts there, or it can see that it has been freed.
 ///
 /// # Safety
-/// - `slot` contains `address`.
+/// - `slot` contains `address`, and the object that starts there is the caller's.
 unsafe fn bytes_in_slot(slot: SlotRef<'_>, address: usize) -> usize {
     let tag = slot.slab().tag();
     match tag.kind() {
@@ -278,7 +281,8 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
     let align = natural_align(new_bytes);
     // A small object that lies at an odd multiple of 8 cannot grow where it lies.
     let aligned = address.is_multiple_of(align);
-    let (old_bytes, near) = match find(address) {
+    // SAFETY: the caller promises null or a live object, which keeps its chunk mapped.
+    let (old_bytes, near) = match unsafe { find(address) } {
         None => return allocate(new_bytes, align, hint),
         Some(Found::Slot(slot)) => {
             // SAFETY: `find` gives the slot of this address.
@@ -289,7 +293,8 @@ pub unsafe fn reallocate(object: *mut u8, new_bytes: usize, hint: Option<NonNull
                     let own = thread::existing().filter(|own| own.tag(kind::COLOCATED) == tag);
                     if let Some(own) = own
                         && aligned
-                        // SAFETY: as above, and a co-location slot of this arena by its tag.
+                        // SAFETY: `find` gives the slot of this address, a co-location slot of this
+                        // arena by its tag.
                         && unsafe { own.resize_colocated(slot, address, None, new_bytes) }
                     {
                         return object;

@@ -140,7 +140,7 @@ impl Region {
     ///   SEGMENT_BYTES + i * layout.size()`, each object's once.
     #[must_use]
     pub unsafe fn cc_fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the offsets are those of objects of this layout.
         own_arena().is_some_and(|own| unsafe { self.segments.fill(own, layout, places) })
     }
 
@@ -225,7 +225,7 @@ impl<'h> HeapRegion<'h> {
     /// - As for [`Region::cc_fill`].
     #[must_use]
     pub unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the offsets are those of objects of this layout.
         unsafe { self.segments.fill(self.heap.own(), layout, places) }
     }
 }
@@ -338,7 +338,7 @@ impl Segments {
             match hand(object) {
                 Claim::Taken(object) => *place = object,
                 Claim::Unused => {
-                    // SAFETY: the co-location slot of this heap that contains the object.
+                    // SAFETY: the co-location slot of this heap with the object, which is unused.
                     unsafe { own.free_colocated(pages.slot(), object.addr(), Some(layout.size())) };
                     break;
                 }

@@ -150,7 +150,8 @@ pub(crate) fn is_in_heap(address: usize, arena: &Arena) -> bool {
     };
     holder.is_some_and(|start| match owner(start) {
         Owner::LargeHeld(mapping) => {
-            // SAFETY: as in `mapped_bytes`.
+            // SAFETY: an entry holds the exposed address of a record. Records are never unmapped,
+            // and are shared through cells and atomics only.
             unsafe { &*mapping }.is_in(&arena.inventory) && contains(address)
         }
         _ => false,

@@ -12,31 +12,69 @@
 
 use core::ops::ControlFlow;
 
-use crate::arena::{Arena, Own};
-use crate::chunk::{SlotRef, Tag, kind};
+use crate::arena::{Arena, Own, no_object};
+use crate::chunk::{SlotRef, Tag, granule_bit, kind};
+use crate::geometry::slot_offset;
 use crate::pages::Pages;
 use crate::registry::{self, Owner};
 use crate::sys;
 
 /// Leaves an object of another arena to that arena. Costs one atomic read-modify-write if the slot
-/// is announced already, up to three if not, and more where threads compete. `bit` is the number
-/// of the object's first granule in its slot, 0 for a span; `arena` is the slot's.
+/// is announced already, up to three if not, and more where threads compete. `first` is the address
+/// of the granule that has the object's bit: its own, but for a span; `arena` is the slot's.
+///
+/// # Safety
+/// - `slot` is not slot 0, it is of `arena`, and both addresses lie in it.
+/// - The caller gives up the object.
 ///
 /// A known weakness: `slot` borrows the chunk, which its owner may unmap between the bit and the
 /// return. No access follows, and all that is borrowed lies in cells and atomics; `Arc`'s drop is
 /// the same (<https://github.com/rust-lang/rust/issues/55005>).
 #[inline]
-pub(crate) fn free_remote(slot: SlotRef<'_>, arena: &Arena, bit: usize, address: usize) {
+pub(crate) unsafe fn free_remote(slot: SlotRef<'_>, arena: &Arena, first: usize, address: usize) {
     // Read before the bit is set: from then on the chunk may be gone.
-    let desc = slot.desc();
-    let number = slot.slot();
-    if let Some(word) = slot.remote().get(bit / 64)
-        && !word.set(1 << (bit % 64))
-    {
-        return sys::refuse("double free of", address);
+    let (desc, number) = (slot.desc(), slot.slot());
+    // SAFETY: the caller promises that `first` lies in the slot, which is not slot 0.
+    if !unsafe { slot.remote_word(first) }.set(granule_bit(first)) {
+        return refuse(address);
     }
     // SAFETY: descriptors live for ever, and this is one of a chunk of the arena.
     unsafe { arena.dirty.0.announce(desc, number) };
+}
+
+/// Frees an object of a slab of an arena that somebody else has; `false`, and nothing done, of any
+/// other. `tag` is that of the object's slot by [`Tag::find`], or [`Tag::FREE`].
+///
+/// # Safety
+/// - The caller frees the object at `address`. If one of this allocator's is live there, it is not
+///   used any more.
+#[inline(always)]
+pub(crate) unsafe fn free_in_others_slab(tag: Tag, mine: Option<Own<'_>>, address: usize) -> bool {
+    let mine = mine.map_or(0, |own| own.tag(0).owner());
+    // FREE has the owner 0.
+    if tag.owner() == 0 || tag.owner() == mine || tag.kind() > kind::FULL {
+        return false;
+    }
+    // SAFETY: tags name arenas, which live for ever, and are exposed with their first chunk.
+    let arena: &Arena = unsafe { &*core::ptr::with_exposed_provenance(tag.owner()) };
+    if !arena.holder.is_owned() {
+        return false;
+    }
+    if tag.class().starts_at(slot_offset(address)) {
+        // SAFETY: a slab's slot, whose chunk stays mapped until its objects are freed.
+        let slot = unsafe { SlotRef::containing(address) };
+        // SAFETY: slot 0 has no tag; this slot's names `arena`, and the caller gives the object up.
+        unsafe { free_remote(slot, arena, address, address) };
+    } else {
+        no_object(address);
+    }
+    true
+}
+
+/// A function of C, which does not unwind: a free ends by a jump there.
+#[cold]
+extern "C" fn refuse(address: usize) {
+    sys::refuse("double free of", address);
 }
 
 /// The arena of the object at `address`, in a slot with this tag. Aborts with a message when the
@@ -116,7 +154,7 @@ impl<'a> Own<'a> {
         if tag.kind() == kind::FULL {
             self.link_partial(slab);
         }
-        // SAFETY: a slab of this arena.
+        // SAFETY: the address lies in a slab of this arena.
         unsafe { self.release_if_empty(slot.base().addr()) };
     }
 }

@@ -74,9 +74,29 @@ const NATURAL_TABLE: [Class; TABLE.len()] = {
     table
 };
 
-const _: () = assert!(
-    SIZES[CLASSES - 1] as usize == SMALL_BYTES_MAX && SLOT_BYTES.is_multiple_of(SMALL_BYTES_MAX)
-);
+/// For each class: `inverse`, 2^32 divided by the bytes of an object, rounded up, and the offset of
+/// the last object in a slot. Modulo 2^32, an offset times `inverse` is less than `inverse` only
+/// for multiples of an object (D. Lemire, O. Kaser and N. Kurz, *Faster remainder by direct
+/// computation*, 2019).
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated by the compiler, which checks every index"
+)]
+const STARTS: [(u32, u32); CLASSES] = {
+    let mut starts = [(0, 0); CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        starts[class] = (
+            u32::MAX / SIZES[class] + 1,
+            SIZES[CLASSES - 1] * 2 - SIZES[class],
+        );
+        class += 1;
+    }
+    starts
+};
+
+const _: () =
+    assert!(SIZES[CLASSES - 1] as usize == SMALL_BYTES_MAX && SLOT_BYTES == 2 * SMALL_BYTES_MAX);
 
 impl Class {
     /// The smallest class whose objects hold `bytes` (0 counts as 1), or `None` above
@@ -168,6 +188,16 @@ impl Class {
         (self.bytes() as usize / GRANULE_BYTES).max(1)
     }
 
+    /// Whether an object of a slab of this class starts at `offset` in the slab, in bytes.
+    #[inline]
+    pub(crate) fn starts_at(self, offset: usize) -> bool {
+        // SAFETY: a class's number is less than CLASSES.
+        let (inverse, last) = unsafe { *STARTS.get_unchecked(self.index()) };
+        #[expect(clippy::cast_possible_truncation, reason = "less than SLOT_BYTES")]
+        let offset = offset as u32;
+        offset.wrapping_mul(inverse) < inverse && offset <= last
+    }
+
     /// Bytes of an object of this class.
     #[inline]
     pub(crate) fn bytes(self) -> u32 {
@@ -197,6 +227,17 @@ mod tests {
         }
         assert_eq!(Class::for_bytes(SMALL_BYTES_MAX + 1), None);
         assert_eq!(Class::for_bytes(usize::MAX), None);
+    }
+
+    #[test]
+    fn objects_start_at_multiples_of_their_size() {
+        for class in (0..CLASSES).map(Class::from_index) {
+            let bytes = class.bytes() as usize;
+            for offset in (0..SLOT_BYTES).step_by(if cfg!(miri) { 1000 } else { 1 }) {
+                let expected = offset.is_multiple_of(bytes) && offset + bytes <= SLOT_BYTES;
+                assert_eq!(class.starts_at(offset), expected, "{bytes} at {offset}");
+            }
+        }
     }
 
     #[test]

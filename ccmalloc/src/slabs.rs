@@ -8,15 +8,15 @@ use core::ops::Range;
 use core::ptr::{null, null_mut};
 
 use crate::arena::Own;
-use crate::bin::{Bin, FILL_MAX};
+use crate::bin::Bin;
 use crate::chunk::{Slab, SlotRef, kind};
 use crate::geometry::{GRANULE_BYTES, MAP_WORDS, SLOT_GRANULES};
 use crate::list::Listed;
 use crate::size_class::Class;
 use crate::{sweep, sys};
 
-/// Once this many free objects are gathered, no further word is looked at.
-const GATHER: usize = FILL_MAX / 2;
+/// Bytes of a slot that a word of its map stands for.
+const WORD_BYTES: usize = 64 * GRANULE_BYTES;
 /// Number of the last word of a map.
 const LAST_WORD: u8 = 127;
 const _: () = assert!(LAST_WORD as usize + 1 == MAP_WORDS);
@@ -25,7 +25,7 @@ impl<'a> Own<'a> {
     /// Allocates an object of `class`. Null when the OS refuses memory.
     pub(crate) fn alloc_class(self, class: Class) -> *mut u8 {
         loop {
-            // SAFETY: `Own` is the proof.
+            // SAFETY: `Own` proves that this thread owns the arena.
             let object = unsafe { self.arena().pop(class) };
             if !object.is_null() {
                 return object;
@@ -130,7 +130,7 @@ impl<'a> Own<'a> {
     ///
     /// # Safety
     /// `address` lies in a slab of this arena.
-    #[inline(never)]
+    #[inline]
     pub(crate) unsafe fn release_if_empty(self, address: usize) {
         // SAFETY: its chunk is of this arena, and only this thread unmaps it.
         let slot = unsafe { SlotRef::containing(address) };
@@ -258,36 +258,29 @@ fn gather_from(
     }
     // The first start at or behind the word's first granule, counted from there.
     let mut phase = (granules - words.start * 64 % granules) % granules;
-    let end = SLOT_GRANULES / granules * granules;
-    let base = slot.base();
-    let mut filling = bin.filling();
-    for number in words.clone() {
-        let starts = if phase < 64 { pattern << phase } else { 0 };
-        let live = slot.map().get(number).map_or(!0, Cell::get);
-        let mut free = starts & !live;
-        if end < (number + 1) * 64 {
-            // Behind the last object.
-            free &= 1u64
-                .checked_shl(u32::try_from(end - (number * 64).min(end)).unwrap_or(0))
-                .map_or(!0, |bit| bit - 1);
+    let step = 64 % granules;
+    // What is left behind the last object begins there.
+    let (last, end) = (SLOT_GRANULES / granules * granules, words.end);
+    let mut filling = bin.filling(granules * GRANULE_BYTES);
+    let mut place = slot.base().wrapping_add(words.start * WORD_BYTES);
+    for (number, live) in slot.map().iter().enumerate().take(end).skip(words.start) {
+        let mut free = (pattern << phase) & !live.get();
+        if number == last / 64 {
+            free &= !(1 << (last % 64));
         }
         while free != 0 {
-            let granule = number * 64 + free.trailing_zeros() as usize;
-            if !filling.add(base.wrapping_add(granule * GRANULE_BYTES)) {
-                return (filling.finish(), number);
-            }
+            let object = place.wrapping_add(free.trailing_zeros() as usize * GRANULE_BYTES);
+            // SAFETY: they all start in this word, and it was not enough before.
+            unsafe { filling.add(object) };
             free &= free - 1;
         }
-        if filling.count() >= GATHER {
+        if filling.is_enough() {
             return (filling.finish(), number + 1);
         }
-        phase = if phase >= 64 % granules {
-            phase - 64 % granules
-        } else {
-            phase + granules - 64 % granules
-        };
+        place = place.wrapping_add(WORD_BYTES);
+        phase = phase.checked_sub(step).unwrap_or(phase + granules - step);
     }
-    (filling.finish(), words.end)
+    (filling.finish(), end)
 }
 
 /// As [`gather_from`], if at most one object starts in a word: walks over objects, not words.
@@ -297,14 +290,15 @@ fn gather_single(
     granules: usize,
     words: Range<usize>,
 ) -> (usize, usize) {
-    let mut filling = bin.filling();
+    let mut filling = bin.filling(granules * GRANULE_BYTES);
     let end = (words.end * 64).min(SLOT_GRANULES + 1 - granules);
     let mut granule = (words.start * 64).next_multiple_of(granules);
     while granule < end {
         let live = slot.map().get(granule / 64).map_or(!0, Cell::get);
         if live >> (granule % 64) & 1 == 0 {
-            filling.add(slot.base().wrapping_add(granule * GRANULE_BYTES));
-            if filling.count() >= GATHER {
+            // SAFETY: one in this word, and it was not enough before.
+            unsafe { filling.add(slot.base().wrapping_add(granule * GRANULE_BYTES)) };
+            if filling.is_enough() {
                 return (filling.finish(), granule / 64 + 1);
             }
         }

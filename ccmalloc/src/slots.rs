@@ -10,7 +10,7 @@ use crate::geometry::{CHUNK_BYTES, PAGE_BYTES, SLOT_BYTES};
 use crate::list::Listed;
 use crate::protocol::DirtyNode;
 use crate::remote::expect_no_remote;
-use crate::{abandoned, options, registry, sweep, sys};
+use crate::{abandoned, options, registry, slot_tags, sweep, sys};
 
 /// An arena with this many chunks asks for huge pages for slabs. They are resident as a whole from
 /// their first object on.
@@ -180,6 +180,7 @@ impl<'a> Own<'a> {
         };
         // Masked addresses of objects take up the chunk's provenance.
         let base = start.as_ptr().expose_provenance();
+        slot_tags::open_window(base);
         if !registry::insert_chunk(base, self.arena()) {
             // SAFETY: taken above, and in no use.
             unsafe { sys::unmap(start, CHUNK_BYTES) };
@@ -231,6 +232,7 @@ impl<'a> Own<'a> {
         self.chunks.set(self.chunks.get() - 1);
         CHUNK_BYTES_MAPPED.fetch_sub(CHUNK_BYTES, Ordering::Relaxed);
         registry::remove(chunk.addr().get(), CHUNK_BYTES);
+        slot_tags::forget_chunk(chunk.addr().get());
         let huge = u64::from(desc.huge.get());
         let chunks = Chunks {
             huge,

@@ -34,7 +34,7 @@ pub(crate) fn tick(now: usize) {
     {
         extents::decay(now);
         let is_due = |chunk: &ChunkDesc, idle: u32| {
-            (idle.count_ones() >= SWEPT_HUGE_SLOTS_MIN || idle != 0 && !chunk.huge.get())
+            (idle.count_ones() >= SWEPT_HUGE_SLOTS_MIN || !chunk.huge.get())
                 && now.saturating_sub(chunk.freed_at.get()) > time
         };
         let next = sweep(NEXT.load(Ordering::Acquire), ARENAS_AT_A_TIME, is_due).0;
@@ -65,26 +65,41 @@ fn sweep(
             break;
         };
         next = arena.next_arena.load(Ordering::Acquire);
-        let Some(_slots) = arena.slots_lock.try_enter() else {
-            continue;
-        };
-        let mut desc = arena.open.get();
-        // SAFETY: null or a descriptor in the list `open`, to which this thread has the lock;
-        // descriptors live for ever.
-        while let Some(open) = unsafe { desc.as_ref() } {
-            desc = open.links().next.get();
-            let used = if open.resident.get() {
-                !0
-            } else {
-                open.used_slots.get()
-            };
-            let idle = open.free_slots.get() & used;
-            if is_due(open, idle) {
-                cleared += clear_slots(open, idle);
-            }
+        let mut after = None;
+        while let Some(desc) = clear_next(arena, after, &is_due, &mut cleared) {
+            after = Some(desc);
         }
     }
     (next, cleared)
+}
+
+/// Clears the next chunk behind `after` that is due, and adds to `cleared`. `None` when there is
+/// none, or the owner is at work. The owner waits for no more than one chunk.
+fn clear_next<'a>(
+    arena: &'a Arena,
+    after: Option<&'a ChunkDesc>,
+    is_due: &impl Fn(&ChunkDesc, u32) -> bool,
+    cleared: &mut usize,
+) -> Option<&'a ChunkDesc> {
+    let _slots = arena.slots_lock.try_enter()?;
+    let mut desc = match after {
+        None => arena.open.get(),
+        // Still in the list, since it has a free slot.
+        Some(after) if after.free_slots.get() != 0 => after.links().next.get(),
+        Some(_) => return None,
+    };
+    // SAFETY: null or a descriptor in the list, whose lock is held; descriptors live for ever.
+    while let Some(open) = unsafe { desc.as_ref() } {
+        desc = open.links().next.get();
+        let all = if open.resident.get() { !0 } else { 0 };
+        let idle = open.free_slots.get() & (open.used_slots.get() | all);
+        if idle != 0 && is_due(open, idle) {
+            // SAFETY: an open chunk of `arena`, whose lock is held; `idle` are free slots of it.
+            *cleared += unsafe { clear_slots(open, idle) };
+            return Some(open);
+        }
+    }
+    None
 }
 
 /// Bytes of the free slots of an arena's chunks; 0 if its owner is changing them.
@@ -93,7 +108,7 @@ pub(crate) fn free_bytes(arena: &Arena) -> usize {
         return 0;
     };
     let (mut slots, mut desc) = (0, arena.open.get());
-    // SAFETY: as in `sweep`.
+    // SAFETY: null or a descriptor in the list, whose lock is held; descriptors live for ever.
     while let Some(open) = unsafe { desc.as_ref() } {
         desc = open.links().next.get();
         slots += open.free_slots.get().count_ones() as usize;
@@ -102,9 +117,12 @@ pub(crate) fn free_bytes(arena: &Arena) -> usize {
 }
 
 /// Gives the memory of the free slots `idle` of an open chunk back to the OS, and returns how many
-/// bytes. The caller has the lock.
-fn clear_slots(desc: &ChunkDesc, mut idle: u32) -> usize {
-    // SAFETY: an open chunk is mapped: its owner unmaps it with the lock.
+/// bytes.
+///
+/// # Safety
+/// - The caller has the lock of the slots of the arena that the chunk is of.
+unsafe fn clear_slots(desc: &ChunkDesc, mut idle: u32) -> usize {
+    // SAFETY: an open chunk is mapped: its owner unmaps it with the lock, which the caller has.
     let Some(chunk) = (unsafe { desc.chunk.get().as_ref() }) else {
         return 0;
     };

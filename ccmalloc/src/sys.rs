@@ -75,7 +75,8 @@ pub(crate) fn on_thread_exit(value: *const c_void, at_exit: unsafe extern "C" fn
     // below: this thread has had no time to give that key a value of its own.
     unsafe { libc::pthread_setspecific(key, value) };
     if EXIT_KEY.load(Ordering::SeqCst) == NO_KEY {
-        // SAFETY: as above.
+        // SAFETY: a deleted key is refused; if it is other code's now, this thread has no value of
+        // its own there.
         unsafe { libc::pthread_setspecific(key, null()) };
     }
 }
@@ -166,7 +167,7 @@ pub(crate) fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
     }
     let result = f();
-    // SAFETY: as above; `before` was filled by the first call.
+    // SAFETY: `before` was filled by the first call, and the old set is not asked for.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, core::ptr::null_mut()) };
     result
 }

@@ -30,12 +30,12 @@ use core::ptr::{NonNull, null, null_mut};
 use crate::abandoned::{self, Borrowed};
 use crate::arena::{Arena, NO_ARENA, Own, check_live, check_start};
 use crate::chunk::{SlotRef, Tag, kind};
-use crate::geometry::{GRANULE_BYTES, slot_offset};
+use crate::geometry::slot_offset;
 use crate::large::{self, Contents, Place};
 use crate::pages::others_run;
 use crate::policy::{Policy, default_policy};
 use crate::registry;
-use crate::remote::{arena_of, free_remote};
+use crate::remote::{arena_of, free_in_others_slab, free_remote};
 use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
 use crate::target::target;
 use crate::{sweep, sys};
@@ -73,7 +73,7 @@ pub(crate) struct Thread {
 impl Thread {
     pub(crate) const fn new() -> Self {
         Self {
-            fast: Cell::new(&raw const NO_ARENA),
+            fast: Cell::new(NO_ARENA),
             own: Cell::new(null()),
             ambient: Cell::new(Ambient::None),
             slow: Cell::new(0),
@@ -87,7 +87,7 @@ impl Thread {
         let own = self.own.get();
         self.fast.set(match ambient {
             Ambient::None if !own.is_null() => own,
-            _ => &raw const NO_ARENA,
+            _ => NO_ARENA,
         });
     }
 }
@@ -141,7 +141,7 @@ unsafe extern "C" fn at_thread_exit(_arena: *mut c_void) {
     let Some(own) = existing() else { return };
     with_thread(|thread| {
         thread.own.set(null());
-        thread.fast.set(&raw const NO_ARENA);
+        thread.fast.set(NO_ARENA);
     });
     own.abandon();
 }
@@ -192,19 +192,16 @@ pub(crate) fn alloc(layout: Layout) -> *mut u8 {
     }
 }
 
-/// As [`alloc`], of `bytes` at the alignment that C's `malloc` gives them.
+/// As [`alloc`], of `bytes` at the alignment that C's `malloc` gives them, if an object is at hand.
 #[inline(always)]
-pub(crate) fn alloc_natural(bytes: usize) -> *mut u8 {
-    #[inline(never)]
-    fn slow(bytes: usize) -> *mut u8 {
-        Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
-    }
-    let object = pop(Class::for_malloc(bytes));
-    if object.is_null() {
-        slow(bytes)
-    } else {
-        object
-    }
+pub(crate) fn at_hand_natural(bytes: usize) -> *mut u8 {
+    pop(Class::for_malloc(bytes))
+}
+
+/// [`at_hand_natural`] where no object is at hand.
+#[inline(never)]
+pub(crate) fn alloc_natural_slow(bytes: usize) -> *mut u8 {
+    Layout::from_size_align(bytes, natural_align(bytes)).map_or(null_mut(), alloc_slow)
 }
 
 /// Allocations of uncommon layouts, those that find nothing at hand, and those under an ambient
@@ -294,9 +291,9 @@ pub(crate) fn is_small(layout: Layout) -> bool {
 #[inline(always)]
 pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
     match Class::for_common_layout(layout.size(), layout.align()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up an object of this layout; `class` is the layout's.
         Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up an object of this layout.
         None => unsafe { dealloc_uncommon(object, layout) },
     }
 }
@@ -309,7 +306,7 @@ pub(crate) unsafe fn dealloc(object: *mut u8, layout: Layout) {
 pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
     let Some(class) = Class::for_layout(layout.size(), layout.align()) else {
         for object in objects {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up each object, which has this layout, and is there once.
             unsafe { dealloc_large(existing(), object, layout.size()) };
         }
         return;
@@ -318,7 +315,8 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
     // take the slow path.
     let arena = fast();
     for object in objects {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up each object once; `class` is the layout's, `arena` as said
+        // above.
         unsafe { dealloc_class(arena, object, layout, class) };
     }
 }
@@ -330,9 +328,9 @@ pub(crate) unsafe fn dealloc_each(objects: impl Iterator<Item = *mut u8>, layout
 #[inline(never)]
 unsafe fn dealloc_uncommon(object: *mut u8, layout: Layout) {
     match Class::for_layout(layout.size(), layout.align()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up an object of this layout; `class` is the layout's.
         Some(class) => unsafe { dealloc_class(fast(), object, layout, class) },
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up an object of this layout.
         None => unsafe { dealloc_large(existing(), object, layout.size()) },
     }
 }
@@ -351,12 +349,12 @@ unsafe fn dealloc_class(arena: &'static Arena, object: *mut u8, layout: Layout, 
     // SAFETY: small objects lie in chunks, and a chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(address) };
     let kind = slot.slab().tag().kind_for(bin);
-    if kind <= kind::LISTED {
+    if kind <= kind::ACTIVE {
         // SAFETY: a slab is never tagged with NO_ARENA, so `arena` is this thread's own; the tag
         // says that the slab is of this bin, and ACTIVE or LISTED.
         unsafe { arena.push(bin, address, kind) };
     } else {
-        // SAFETY: as above.
+        // SAFETY: the caller gives up the object, which is small, and so lies in a chunk.
         unsafe { dealloc_elsewhere(object, layout) };
     }
 }
@@ -367,6 +365,13 @@ unsafe fn dealloc_class(arena: &'static Arena, object: *mut u8, layout: Layout, 
 /// - As for [`dealloc`], and the object lies in a chunk.
 #[inline(never)]
 unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
+    if let Some((tag, _)) = Tag::find(object.addr())
+        && Class::for_layout(layout.size(), layout.align()) == Some(tag.class())
+        // SAFETY: the caller gives up the object.
+        && unsafe { free_in_others_slab(tag, existing(), object.addr()) }
+    {
+        return;
+    }
     // SAFETY: the chunk stays mapped until its objects are freed.
     let slot = unsafe { SlotRef::containing(object.addr()) };
     // SAFETY: the slot of this address.
@@ -377,7 +382,7 @@ unsafe fn dealloc_elsewhere(object: *mut u8, layout: Layout) {
 /// objects. `asked` is the object's layout; without one, the object may also be a span.
 ///
 /// # Safety
-/// - `slot` contains `address`.
+/// - `slot` contains `address`, and the caller gives up the object that starts there.
 #[inline]
 pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Option<Layout>) {
     let arena = fast();
@@ -389,7 +394,7 @@ pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Opti
         // arena.
         return unsafe { free_colocated(own, slot, address, bytes) };
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: `slot` contains `address`, whose object the caller gives up (`# Safety`).
     unsafe { dealloc_small(existing(), slot, address, asked) };
 }
 
@@ -397,7 +402,7 @@ pub(crate) unsafe fn dealloc_slow(slot: SlotRef<'_>, address: usize, asked: Opti
 /// is of the arena `mine`, else by leaving it to its arena.
 ///
 /// # Safety
-/// - `slot` contains `address`.
+/// - `slot` contains `address`, and the caller gives up the object that starts there.
 #[inline(never)]
 pub(crate) unsafe fn dealloc_small(
     mine: Option<Own<'static>>,
@@ -438,17 +443,22 @@ pub(crate) unsafe fn dealloc_small(
             }
             // SAFETY: a co-location slot by its tag, and the caller's object is live.
             let ends = unsafe { slot.ends() };
-            let run = others_run(ends, address, bytes);
-            free_remote(slot, arena, run.first, address);
+            others_run(ends, address, bytes);
+            // SAFETY: it is not slot 0: see above.
+            unsafe { free_remote(slot, arena, address, address) };
         }
-        kind::SPAN if asked.is_none() => free_span(slot, own, arena, address),
+        kind::SPAN if asked.is_none() => {
+            // SAFETY: a span's first slot by its tag, of `arena`; the caller gives its object up.
+            unsafe { free_span(slot, own, arena, address) };
+        }
         kind::SPAN | kind::SPAN_INSIDE => sys::die("free with a wrong size, of", address),
         kind => {
             let class = tag.class();
             check_class(class, address, asked);
             let Some(own) = own else {
-                check_start(slot.slab(), address);
-                return free_remote(slot, arena, slot_offset(address) / GRANULE_BYTES, address);
+                check_start(class, address);
+                // SAFETY: it is not slot 0: see above.
+                return unsafe { free_remote(slot, arena, address, address) };
             };
             let bin = own.arena().bin(class);
             match kind {
@@ -465,7 +475,7 @@ pub(crate) unsafe fn dealloc_small(
 /// - As for [`Own::free_colocated`].
 #[inline(never)]
 unsafe fn free_colocated(own: Own<'_>, slot: SlotRef<'_>, address: usize, bytes: Option<usize>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises a co-location slot of this arena with an object that it gives up.
     unsafe { own.free_colocated(slot, address, bytes) };
 }
 
@@ -481,13 +491,18 @@ fn check_class(class: Class, address: usize, asked: Option<Layout>) {
 
 /// Frees the span whose first slot is `slot`: at once if its arena is `own`, else by leaving it to
 /// its `arena`.
-fn free_span<'a>(slot: SlotRef<'a>, own: Option<Own<'a>>, arena: &Arena, address: usize) {
+///
+/// # Safety
+/// - `slot` contains `address`, `own` or else `arena` is its arena, and the caller gives the object
+///   in it up.
+unsafe fn free_span<'a>(slot: SlotRef<'a>, own: Option<Own<'a>>, arena: &Arena, address: usize) {
     if slot_offset(address) != large::span_offset(slot) {
         sys::die("free of a pointer that is no object's:", address);
     }
     match own {
         Some(own) => own.free_span(slot),
-        None => free_remote(slot, arena, 0, address),
+        // SAFETY: a span does not start in slot 0; the caller promises the rest.
+        None => unsafe { free_remote(slot, arena, slot.base().addr(), address) },
     }
 }
 
@@ -544,7 +559,7 @@ pub(crate) unsafe fn realloc(
     hint: Option<NonNull<u8>>,
 ) -> *mut u8 {
     match Layout::from_size_align(new_bytes, layout.align()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the object has this layout, and uses the result instead.
         Ok(new_layout) => unsafe { resize(object, layout, new_layout, hint) },
         Err(_) => null_mut(),
     }
@@ -560,7 +575,7 @@ pub(crate) unsafe fn resize(
     new_layout: Layout,
     hint: Option<NonNull<u8>>,
 ) -> *mut u8 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the object has this layout, and uses the result instead.
     let stayed_near = match unsafe { resize_in_place(existing(), object, layout, new_layout) } {
         Ok(resized) => return resized,
         Err(near) => near,
@@ -632,7 +647,8 @@ pub(crate) unsafe fn resize_in_place(
         }
         (false, false) => {
             if aligned {
-                // SAFETY: the caller's promise, and the address is a multiple of the new alignment.
+                // SAFETY: the caller promises the object's layout; the address is aligned for the
+                // new one.
                 let resized = unsafe { large::resize(mine, object, layout, new_layout) };
                 if !resized.is_null() {
                     return Ok(resized);

@@ -30,6 +30,12 @@ const PAGE_BYTES: usize = 4096;
 
 #[inline]
 fn allocate(bytes: usize) -> *mut c_void {
+    raw::allocate_at_hand(bytes, |bytes| allocate_slow(bytes).cast()).cast()
+}
+
+/// A function of C, which does not unwind: `malloc` ends by a jump here.
+#[inline(never)]
+extern "C" fn allocate_slow(bytes: usize) -> *mut c_void {
     or_out_of_memory(raw::allocate_natural(bytes))
 }
 
@@ -46,11 +52,11 @@ fn allocate_array(count: usize, bytes: usize) -> *mut c_void {
 #[inline]
 unsafe fn reallocate(object: *mut c_void, bytes: usize) -> *mut c_void {
     if bytes == 0 && !object.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a live object of this library, and gives it up.
         unsafe { raw::deallocate(object.cast()) };
         return null_mut();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes null or a live object of this library, and uses the result.
     or_out_of_memory(unsafe { raw::reallocate(object.cast(), bytes, None) })
 }
 
@@ -90,7 +96,7 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
         errno::set(before);
         return libc::ENOMEM;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `place` may be written to.
     unsafe { place.write(object.cast()) };
     0
 }

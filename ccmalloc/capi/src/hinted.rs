@@ -44,8 +44,8 @@ pub(crate) extern "C" fn ccmalloc_policy(
 /// Changes the size of an object; where it must move, near `hint`.
 ///
 /// # Safety
-/// - `object` is null or a live object of this library, and is replaced by the result unless that
-///   is null.
+/// - `object` is null or a live object of this library. It is not used any more, unless null is
+///   returned and `bytes` is not 0.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccrealloc(
     object: *mut c_void,
@@ -53,12 +53,12 @@ pub(crate) unsafe extern "C" fn ccrealloc(
     hint: *const c_void,
 ) -> *mut c_void {
     if bytes == 0 && !object.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a live object of this library, and gives it up.
         unsafe { raw::deallocate(object.cast()) };
         return null_mut();
     }
     let hint = NonNull::new(hint.cast_mut().cast());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes null or a live object of this library, and uses the result.
     or_out_of_memory(unsafe { raw::reallocate(object.cast(), bytes, hint) })
 }
 
@@ -68,7 +68,7 @@ pub(crate) unsafe extern "C" fn ccrealloc(
 /// - `object` is null or a live object of this library, and is not used any more.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccfree(object: *mut c_void) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises null or a live object of this library, and gives it up.
     unsafe { raw::deallocate(object.cast()) };
 }
 

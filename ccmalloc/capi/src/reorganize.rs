@@ -53,7 +53,7 @@ pub(crate) unsafe extern "C" fn ccmorph(
     let cache = [cache_sets, cache_blk_size, cache_associativity];
     let result = match (morph_for(cache, color_const), next_node) {
         (Some(morph), Some(next_node)) if max_kids >= 0 => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises the nodes and `next_node`, which no other code uses.
             unsafe { reorganize(root.cast(), next_node, num_nodes, max_kids, morph) }
         }
         _ => Err(libc::EINVAL),
@@ -97,7 +97,7 @@ unsafe fn reorganize(
     } else if root.is_null() {
         return Err(libc::EINVAL);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises the nodes and `next_node`; `root` is not null.
     let found = unsafe { walk(root, next_node, num_nodes, max_kids) }?;
     // SAFETY: the nodes are live, and have this many words.
     let places = unsafe { find_places(&found) }?;
@@ -288,7 +288,7 @@ unsafe fn walk(
         // The numbers are below 2^32 - 1.
         let parent = index.checked_sub(1).and_then(|at| u32::try_from(at).ok());
         for (which, i) in (1..).zip(1..=max_kids) {
-            // SAFETY: as above.
+            // SAFETY: a live node, and `i` is from 1 to `max_kids`, which the caller allows.
             let kid: *mut u8 = unsafe { next_node(node.cast(), i) }.cast();
             if kid.is_null() {
                 continue;

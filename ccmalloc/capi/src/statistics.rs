@@ -40,7 +40,7 @@ impl Text {
     /// # Safety
     /// - `stream` is an open stream.
     unsafe fn put(&self, stream: *mut libc::FILE) -> c_int {
-        // SAFETY: the text ends with a zero byte; the caller's promise.
+        // SAFETY: the text ends with a zero byte; the caller promises an open stream.
         unsafe { libc::fputs(self.as_c_str().as_ptr(), stream) }
     }
 }
@@ -62,11 +62,11 @@ impl Write for Text {
 
 /// The figures that all functions below are made of, in bytes.
 pub(crate) struct Figures {
-    /// Of chunks and large mappings in use, and of what is kept.
+    /// Chunks and large mappings in use, and what is kept.
     mapped: usize,
-    /// Of objects, rounded up to the 64 KiB that small ones share.
+    /// Objects, rounded up to the 64 KiB that small ones share.
     in_use: usize,
-    /// Of the rest.
+    /// The rest.
     free: usize,
     stats: allocator::Stats,
 }
@@ -166,7 +166,7 @@ pub(crate) extern "C" fn mallinfo() -> libc::mallinfo {
 /// Writes XML to a stream. Returns 0, or EINVAL unless `options` is 0.
 ///
 /// # Safety
-/// - `stream` is an open stream.
+/// - `stream` is null or an open stream.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) -> c_int {
     if options != 0 || stream.is_null() {
@@ -188,7 +188,7 @@ pub(crate) unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::F
         figures.stats.large_bytes,
         figures.stats.heaps,
     ));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the stream, which is not null, is open.
     if unsafe { text.put(stream) } < 0 {
         -1
     } else {
@@ -232,7 +232,7 @@ fn write_to_stderr(text: &Text) {
 pub(crate) unsafe extern "C" fn ccmalloc_stats_print(write: Option<Writer>, opaque: *mut c_void) {
     let text = Figures::now().json();
     match write {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `write` may be called with `opaque` and a text.
         Some(write) => unsafe { write(opaque, text.as_c_str().as_ptr()) },
         None => write_to_stderr(&text),
     }

@@ -1,31 +1,23 @@
-/* How much memory programs of several kinds take. Run with the library preloaded: each argument names a case. Resident memory is compared with
- * what the program has touched, and never with time. */
+/* How much memory programs of several kinds take. Run with the library preloaded: each argument
+ * names a case. Resident memory is compared with what the program has touched, and never with
+ * time. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
+#include "status.h"
+
 #define REQUIRE_AT_MOST(what, most)                                                             \
     do {                                                                                        \
         size_t is = (what);                                                                     \
         printf("%s: %zu MiB, at most %zu\n", #what, is / MIB, (size_t)(most) / MIB);            \
         if (is > (most)) exit(1);                                                               \
     } while (0)
-
-/* A number of /proc/self/status, in bytes. */
-static size_t status(const char *name) {
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    size_t kib = 0;
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, name, strlen(name)) == 0) sscanf(line + strlen(name) + 1, "%zu", &kib);
-    if (file) fclose(file);
-    return kib << 10;
-}
 
 static size_t resident(void) { return status("VmRSS"); }
 
@@ -191,6 +183,88 @@ static void threads(void) {
     REQUIRE_AT_MOST(status("VmPeak"), 2048 * MIB);
 }
 
+static void require_mappings_at_most(size_t most) {
+    FILE *file = fopen("/proc/self/maps", "r");
+    size_t is = 0;
+    int c;
+    while (file && (c = getc_unlocked(file)) != EOF) is += c == '\n';
+    if (file) fclose(file);
+    printf("%zu mappings, at most %zu\n", is, most);
+    if (is > most) exit(1);
+}
+
+/* The OS has a limit on mappings: 65,530 by default. Buffers of 1 MiB, of which nothing is used, and mappings of the program's own. */
+static void buffers(void) {
+    enum { COUNT = 70000 };
+    size_t i;
+    for (i = 0; i < COUNT; i++) {
+        if (!malloc(MIB)) exit(12);
+        if (mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) exit(16);
+    }
+    require_mappings_at_most(4096);
+}
+
+/* Buffers of 1 to 4 MiB, half of which are replaced in each round. */
+static void replaced(void) {
+    enum { COUNT = 200 };
+    static char *buffers[COUNT];
+    static size_t bytes[COUNT];
+    size_t round, i, k, live = 0;
+    unsigned state = 1;
+    for (round = 0; round < 100; round++) {
+        for (i = round & 1; i < COUNT; i += 2) {
+            if (buffers[i] && buffers[i][0] != (char)i) exit(13);
+            free(buffers[i]);
+            state = state * 1103515245 + 12345;
+            bytes[i] = MIB + (state >> 8) % (3 * MIB);
+            buffers[i] = malloc(bytes[i]);
+            if (!buffers[i]) exit(14);
+            for (k = 0; k < bytes[i]; k += 4096) buffers[i][k] = (char)i;
+        }
+        if (round % 25 == 0) require_mappings_at_most(1024);
+    }
+    for (i = 0; i < COUNT; i++) live += bytes[i];
+    REQUIRE_AT_MOST(resident(), live * 125 / 100 + 24 * MIB);
+    REQUIRE_AT_MOST(status("VmHWM"), live * 150 / 100 + 24 * MIB);
+    for (i = 0; i < COUNT; i++) free(buffers[i]);
+}
+
+/* Objects of 60,000 bytes, of which half are freed, then all; time passes, and the program goes on. */
+static void halved(void) {
+    enum { COUNT = 5000 };
+    static char *objects[COUNT];
+    size_t i, full, left = 0;
+    unsigned state = 1;
+    for (i = 0; i < COUNT; i++) objects[i] = filled(60000);
+    full = resident();
+    REQUIRE_AT_MOST(full, (size_t)COUNT * 65536 * 104 / 100 + 8 * MIB);
+    for (i = 0; i < COUNT; i++) {
+        state = state * 1103515245 + 12345;
+        if (state >> 31) {
+            free(objects[i]);
+            objects[i] = NULL;
+        } else {
+            left++;
+        }
+    }
+    for (i = 0; i < 4; i++) {
+        usleep(400000);
+        free(filled(60000));
+        free(filled(100000));
+    }
+    REQUIRE_AT_MOST(resident(), left * 65536 * 110 / 100 + 16 * MIB);
+    for (i = 0; i < COUNT; i++) {
+        if (objects[i] && (objects[i][0] != 1 || objects[i][59999] != 1)) exit(15);
+        free(objects[i]);
+    }
+    for (i = 0; i < 4; i++) {
+        usleep(400000);
+        free(filled(60000));
+    }
+    REQUIRE_AT_MOST(resident(), 24 * MIB);
+    require_mappings_at_most(512);
+}
+
 /* glibc's functions tell of this heap. */
 static void statistics(void) {
     void *small = filled(100), *large = filled(50 * MIB);
@@ -229,6 +303,7 @@ int main(int count, char **arguments) {
     static const struct { const char *name; void (*run)(void); } cases[] = {
         {"large", large}, {"sparse", sparse}, {"vectors", vectors}, {"idle", idle}, {"ended", ended},
         {"threads", threads}, {"statistics", statistics}, {"wrong", wrong},
+        {"buffers", buffers}, {"replaced", replaced}, {"halved", halved},
     };
     size_t i;
     for (i = 0; count == 2 && i < sizeof cases / sizeof *cases; i++)

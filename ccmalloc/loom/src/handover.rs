@@ -43,7 +43,7 @@ struct World {
 
 // SAFETY: threads share atomics, and cells that loom watches.
 unsafe impl Send for World {}
-// SAFETY: as above.
+// SAFETY: threads share atomics, and cells that loom watches.
 unsafe impl Sync for World {}
 
 impl World {

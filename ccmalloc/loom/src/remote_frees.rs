@@ -50,7 +50,7 @@ struct Heap {
 // SAFETY: other threads touch what the allocator's other threads touch: atomics, and cells that
 // loom watches.
 unsafe impl Send for Heap {}
-// SAFETY: as above.
+// SAFETY: other threads touch atomics, and cells that loom watches.
 unsafe impl Sync for Heap {}
 
 impl Heap {

@@ -133,7 +133,7 @@ impl<'a> Own<'a> {
         // before they are given back.
         while let Some(slab) = unsafe { next.as_ref() } {
             next = slab.links().next.get();
-            // SAFETY: as above.
+            // SAFETY: the header lies in a mapped chunk, as that of each listed slot.
             let slot: SlotRef<'a> = unsafe { slab.slot_ref() };
             // SAFETY: listed slots are co-location slots of this arena.
             let pages = unsafe { Pages::of(slot) };

@@ -58,13 +58,17 @@ impl<N> Dirty<N> {
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Sets the flag of `place` (`0..32`); returns whether the node must be pushed, which the
-    /// caller alone then does.
+    /// Whether the flag of `place` (`0..32`) is set. Saves an atomic read-modify-write for each
+    /// further bit.
+    #[inline]
+    fn is_marked(&self, place: usize) -> bool {
+        self.flags.load(Ordering::SeqCst) & (1 << place) != 0
+    }
+
+    /// Sets the flag of `place`; returns whether the node must be pushed, which the caller alone
+    /// then does.
     fn mark(&self, place: usize) -> bool {
-        let bit = 1u32 << place;
-        // The load saves an atomic read-modify-write for each further bit.
-        self.flags.load(Ordering::SeqCst) & bit == 0
-            && self.flags.fetch_or(bit, Ordering::SeqCst) == 0
+        self.flags.fetch_or(1 << place, Ordering::SeqCst) == 0
     }
 }
 
@@ -91,7 +95,21 @@ impl<N: DirtyNode> DirtyStack<N> {
     ///
     /// # Safety
     /// - `node` is announced to this stack only, and lives as long as the stack is collected from.
+    #[inline]
     pub(crate) unsafe fn announce(&self, node: &N, place: usize) {
+        if !node.dirty().is_marked(place) {
+            // SAFETY: `node` is announced to this stack only, and lives as long as it (`# Safety`).
+            unsafe { self.announce_first(node, place) };
+        }
+    }
+
+    /// [`announce`](Self::announce), the first time since the owner has looked. A function of C,
+    /// which does not unwind: a free ends by a jump here.
+    ///
+    /// # Safety
+    /// - As for [`announce`](Self::announce).
+    #[inline(never)]
+    unsafe extern "C" fn announce_first(&self, node: &N, place: usize) {
         if !node.dirty().mark(place) {
             return;
         }

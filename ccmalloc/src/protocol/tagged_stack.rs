@@ -103,7 +103,8 @@ impl<N: Linked> TaggedStack<N> {
         let head = (self.head)
             .fetch_update(Ordering::Acquire, Ordering::Acquire, next)
             .ok()?;
-        // SAFETY: as above: the node that was on top.
+        // SAFETY: null or the node that was on top, which lives as long as the stack (`push`'s
+        // contract).
         unsafe { node_of::<N>(head).as_ref() }
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn keeping_errno<R>(f: impl FnOnce() -> R) -> R {
     // SAFETY: the calling thread's errno, which lives as long as the thread.
     let before = unsafe { *errno() };
     let result = f();
-    // SAFETY: as above.
+    // SAFETY: the calling thread's errno, which lives as long as the thread.
     unsafe { *errno() = before };
     result
 }
@@ -38,7 +38,7 @@ pub(crate) unsafe fn grow_in_place(
     if result != libc::MAP_FAILED {
         return Growth::Grown;
     }
-    // SAFETY: as in `keeping_errno`.
+    // SAFETY: the calling thread's errno, which lives as long as the thread.
     match unsafe { *errno() } {
         libc::ENOMEM => Growth::NoRoom,
         _ => Growth::Impossible,

@@ -14,7 +14,7 @@
 
 use core::arch::{asm, global_asm};
 
-use crate::arena::{Arena, NO_ARENA};
+use crate::arena::{ALONE, Alone, Arena};
 use crate::thread::Thread;
 
 // As `Thread::new()`: its first field is the address of NO_ARENA, and zero is what the others start
@@ -27,11 +27,12 @@ global_asm!(
     ".size ccmalloc_thread_0_1, {bytes}",
     ".p2align 3",
     "ccmalloc_thread_0_1:",
-    ".quad {no_heap}",
+    ".quad {alone} + {alone_at}",
     ".zero {bytes} - 8",
     ".popsection",
     bytes = const size_of::<Thread>(),
-    no_heap = sym NO_ARENA,
+    alone = sym ALONE,
+    alone_at = const core::mem::offset_of!(Alone, arena),
 );
 
 const _: () = assert!(align_of::<Thread>() <= 8);

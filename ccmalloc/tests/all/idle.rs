@@ -67,7 +67,7 @@ fn idle_slots_and_mappings_go_back_and_come_again_as_zeroes() {
     std::thread::sleep(Duration::from_millis(700));
     let trigger = filled(span);
     let trigger_address = trigger.addr().get();
-    // SAFETY: as above.
+    // SAFETY: allocated by this heap with this layout, and only its address is used from here on.
     unsafe { heap.dealloc(trigger, span) };
     // Unmapped; another thread of the test may have mapped something there since, but hardly have
     // filled it.

@@ -36,7 +36,7 @@ fn put(place: &AtomicPtr<u8>, object: NonNull<u8>, layout: Layout) {
     // SAFETY: a fresh object, of at least a byte.
     unsafe { object.write(7) };
     if let Some(before) = NonNull::new(place.swap(object.as_ptr(), Ordering::AcqRel)) {
-        // SAFETY: as in `free_from`.
+        // SAFETY: of this layout, and the swap has taken it from everybody else.
         unsafe { cc_dealloc(before, layout) };
     }
 }

@@ -123,7 +123,7 @@ fn regions_are_filled_from_their_start() {
             }
             // It is not empty any more.
             let mut again = places((0..count).map(offset));
-            // SAFETY: as above.
+            // SAFETY: the offsets are those of as many objects, each once.
             assert_eq!(unsafe { region.cc_fill(layout, &mut again) }, count == 0);
             drop(region);
             let objects = objects.into_iter().filter_map(std::ptr::NonNull::new);

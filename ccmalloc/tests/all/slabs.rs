@@ -76,7 +76,7 @@ fn every_class_fills_its_slabs_and_fills_them_again() {
             );
         }
         for object in objects {
-            // SAFETY: as above.
+            // SAFETY: allocated with this layout, and given up here.
             unsafe { heap.dealloc(object, layout) };
         }
         heap.check().unwrap();

@@ -58,7 +58,7 @@ fn impossible_sizes_give_null() {
         let layout = Layout::from_size_align(bytes, 1).unwrap();
         // SAFETY: the layout is not empty.
         assert!(unsafe { CcMalloc.alloc(layout) }.is_null());
-        // SAFETY: as above.
+        // SAFETY: the layout is not empty.
         assert!(unsafe { CcMalloc.alloc_zeroed(layout) }.is_null());
         let layout = Layout::new::<u64>();
         // SAFETY: allocated, resized (in vain, so it stays) and freed with its layout.

@@ -32,7 +32,7 @@ thread_local! {
 /// - `value` is a box of a string, given up: what [`set_keys`] put there.
 pub(super) unsafe extern "C" fn at_thread_exit(value: *mut libc::c_void) {
     RUNS.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises a box of a string, and gives it up.
     let message = unsafe { Box::from_raw(value.cast::<String>()) };
     assert_eq!(*message, "from the thread");
     work(1);

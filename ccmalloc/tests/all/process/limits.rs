@@ -76,7 +76,7 @@ fn kept_memory_makes_room_for_any_alignment(limit_bytes: usize) {
     // With what is needed to align it, 6 MiB more than there is room for.
     let layout = Layout::from_size_align(room + (2 << 20), 4 << 20).unwrap();
     let object = cc_alloc(layout, None).expect("room that was only kept");
-    // SAFETY: as above.
+    // SAFETY: allocated just above with this layout.
     unsafe { cc_dealloc(object, layout) };
 }
 

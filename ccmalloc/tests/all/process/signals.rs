@@ -106,7 +106,7 @@ pub(super) fn a_handler_under_near() {
             (before, Box::new([2u64; 2]))
         });
         assert_eq!((line(&before), line(&after)), (line(&root), line(&root)));
-        // SAFETY: as above; no hint is in force now.
+        // SAFETY: runs the handler in this thread, while no hint is in force.
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
         let plain = Box::new([3u64; 2]);
         assert_ne!(line(&plain), line(&root));
