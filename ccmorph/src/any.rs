@@ -70,7 +70,8 @@ impl<T: AnyLinks + ?Sized> AnyLinks for Box<T> {
         let link: *mut Box<T> = self;
         // SAFETY: a reference for 'a just now. Only the pointer in the box is read.
         let node: *mut T = unsafe { &raw mut **link };
-        // SAFETY: as above; a box is a pointer, and so at least as large and as aligned as this.
+        // SAFETY: `link` is a reference for 'a just now. A box is a pointer, so it is at least as
+        // large and as aligned as one word.
         let first_word = unsafe { link.cast::<*mut u8>().read() };
         if first_word.addr() == node.addr() {
             let (link, node) = (link.cast(), node.cast());

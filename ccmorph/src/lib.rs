@@ -70,9 +70,8 @@
 //! The model chooses a layout for the [operation](Morph::operation): searches by default, paths or
 //! walks. [`Morph::layout`] sets another layout, [`Morph::run_ordered_by`] another order, and
 //! [`Morph::run_weighted`] takes counts. [`Morph::run_if_worthwhile`] is for structures that keep
-//! changing. The [`Report`] says what changed, and [`map`] counts and draws where nodes lie. The
-//! guide, `docs/ccmorph.md` in the repository, has an example for each kind of structure, and what
-//! to do about each error.
+//! changing. The [`Report`] says what changed, and [`map`] counts and draws where nodes lie.
+//! `docs/use/ccmorph.md` in the repository says what to do about each error.
 //!
 //! # Why this is safe
 //!

@@ -135,7 +135,8 @@ pub unsafe trait Home: Copy + fmt::Debug {
     /// As [`free`](Home::free), for each, each there once.
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         for object in objects {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up each object, which was allocated here for `layout`, and
+            // is there once.
             unsafe { self.free(object, layout) };
         }
     }
@@ -239,12 +240,13 @@ unsafe impl Home for Global {
 
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
         if ccmalloc::is_declared_global() {
-            // SAFETY: the caller's promise; the global allocator's objects are `CcMalloc`'s, as the
-            // program has declared.
+            // SAFETY: the caller gives up each object once. They were allocated by the global
+            // allocator, which the program has declared to be `CcMalloc`.
             return unsafe { free_each_of_ccmalloc(objects, layout) };
         }
         for object in objects {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up each object once, which the global allocator made for
+            // `layout`.
             unsafe { self.free(object, layout) };
         }
     }
@@ -254,7 +256,7 @@ unsafe impl Home for Global {
 /// Each object was allocated by `CcMalloc` for `layout`, is not used any more, and is not there
 /// twice.
 unsafe fn free_each_of_ccmalloc(objects: impl Iterator<Item = *mut u8>, layout: Layout) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller gives up `CcMalloc`'s objects of `layout`, each of which is there once.
     unsafe { ccmalloc::cc_dealloc_each(objects.filter_map(NonNull::new), layout) };
 }
 
@@ -282,7 +284,7 @@ macro_rules! placer {
 
             unsafe fn fill(&mut self, layout: Layout, places: &mut [*mut u8]) -> bool {
                 let $this = self;
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller promises that the offsets are those of objects of this layout.
                 $can_fill && unsafe { $region.$fill(layout, places) }
             }
 
@@ -385,7 +387,8 @@ unsafe impl Home for CcMalloc {
     }
 
     unsafe fn free_each(self, objects: impl Iterator<Item = *mut u8>, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller gives up objects that `CcMalloc` made for `layout`, each of which is
+        // there once.
         unsafe { free_each_of_ccmalloc(objects, layout) };
     }
 }

@@ -91,7 +91,7 @@ impl Map {
         })
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
@@ -106,7 +106,7 @@ impl Map {
         self.node_bytes
     }
 
-    /// How many different depths there are: 1 for a root alone. O(n).
+    /// Number of levels: 1 for a root alone. O(n).
     pub fn levels(&self) -> u32 {
         self.depths.iter().max().map_or(0, |depth| depth + 1)
     }
@@ -260,7 +260,7 @@ pub struct MappedNode {
 pub struct Piece<'m> {
     map: &'m Map,
     bytes: u64,
-    /// Of one piece, and not empty.
+    /// Numbers of the nodes of one piece, of which there is one at least.
     numbers: &'m [u32],
 }
 

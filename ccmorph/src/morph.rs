@@ -222,9 +222,9 @@ impl<'m> Morph<'m> {
     /// order of the traversal.
     ///
     /// For structures whose order is not that of ownership, such as the list of an LRU cache whose
-    /// entries a hash table owns: the guide, `docs/ccmorph.md`, has an example. `key` is called
-    /// once for each node, before `traverse`. The operation is a [walk](Operation::Walk) in this
-    /// order, unless [another](Morph::operation) was set. [Layout](Morph::layout) and
+    /// entries a hash table owns: `tests/trials/lru_list.rs` in the repository is one. `key` is
+    /// called once for each node, before `traverse`. The operation is a [walk](Operation::Walk) in
+    /// this order, unless [another](Morph::operation) was set. [Layout](Morph::layout) and
     /// [colours](Morph::colour) are not used. O(n log n) comparisons.
     pub fn run_ordered_by<L, R, F, K, O>(
         &self,
@@ -442,7 +442,7 @@ impl<'m> Morph<'m> {
         let huge_pages = !plan.has_page_gaps() && advise_huge_pages(&placer, room_bytes);
         let (room, stride_bytes) = ((plan.take_offsets(), room_bytes), plan.node.stride_bytes());
         let accepts = self.settings.any_allocator;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `placer` allocates what the nodes' home frees.
         let places =
             unsafe { NewPlaces::allocate(nodes, room, stride_bytes, &mut placer, accepts) };
         Ok((places?, huge_pages))

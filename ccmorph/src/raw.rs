@@ -14,7 +14,7 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::time::Instant;
 
-/// What a traversal of raw pointers shows the places of links and of pointers back to.
+/// Takes the places of links, and of pointers back, that a traversal of raw pointers shows.
 #[derive(Debug)]
 pub struct RawVisit<'v, T> {
     collector: &'v mut Collector<'static>,
@@ -101,6 +101,31 @@ impl Morph<'_> {
     /// # Errors
     /// Those of [`run`](Morph::run) but [`MorphError::TwoHeaps`], and [`MorphError::SharedNode`].
     /// The structure is then as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[global_allocator]
+    /// # static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+    /// use std::{ptr::null_mut, slice};
+    ///
+    /// struct Node { next: *mut Node, previous: *mut Node }
+    ///
+    /// let node = |previous| Box::into_raw(Box::new(Node { next: null_mut(), previous }));
+    /// let mut first = node(null_mut());
+    /// // SAFETY: both nodes come from `Box`, all pointers to them are shown, each once, and no
+    /// // other code uses them meanwhile.
+    /// unsafe {
+    ///     (*first).next = node(first);
+    ///     ccmorph::Morph::new().run_raw(slice::from_mut(&mut first), |node, visit| {
+    ///         visit.link(&raw mut (*node).next);
+    ///         visit.pointer(&raw mut (*node).previous);
+    ///     })?;
+    ///     let second = (*first).next;
+    ///     assert_eq!((*second).previous, first);
+    ///     drop((Box::from_raw(first), Box::from_raw(second)));
+    /// }
+    /// # Ok::<(), ccmorph::MorphError>(())
+    /// ```
     pub unsafe fn run_raw<T, F>(
         &self,
         roots: &mut [*mut T],
@@ -162,8 +187,9 @@ impl Morph<'_> {
         let found = structure
             .collector
             .finish(layout, Some(structure.numbers))?;
-        // SAFETY: as the methods of `RawStructure` ask for until this returns; the nodes' addresses
-        // are different, which `numbers` has found; a link is a raw pointer.
+        // SAFETY: the caller promises that the structure is what its methods ask for until this
+        // returns; the nodes' addresses are different, which `numbers` has found; a link is a raw
+        // pointer.
         let nodes = unsafe { Nodes::new(Unsized, (layout, ErasedLink::RAW), found, false) };
         self.run_collected(nodes, Vec::new(), false)
     }
@@ -251,7 +277,7 @@ impl RawStructure {
         self.collector.push_pointer(place, held, self.layout);
     }
 
-    /// Whether all was added: no node twice, no more than can be numbered, and there was memory.
+    /// Checks that no node was added twice, that all can be numbered, and that there was memory.
     ///
     /// # Errors
     /// [`MorphError::SharedNode`], [`MorphError::TooManyNodes`], [`MorphError::OutOfMemory`].
@@ -276,12 +302,12 @@ impl RawStructure {
         parent.copied().filter(|&parent| parent != NO_NODE)
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.collector.lists.len()
     }
 
-    /// Whether there is no node.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

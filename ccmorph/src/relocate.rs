@@ -175,7 +175,8 @@ impl<'a, H: Home> NewPlaces<'a, H> {
                 }
             }
         } else {
-            // SAFETY: as above; the size is not zero (asserted in `allocate`).
+            // SAFETY: each is an allocation of this home for this layout, whose size is not zero
+            // (asserted in `allocate`). No link holds it any longer, and the value has moved out.
             unsafe { nodes.home.free_each(old, nodes.layout()) };
         }
         distances

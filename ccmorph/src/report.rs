@@ -62,17 +62,17 @@ pub struct Report {
     /// The predicted cost of an operation before, if [asked for](crate::Morph::predict); of a
     /// search when no operation was set.
     pub predicted_before: Option<Prediction>,
-    /// The same now; also if it is known from the choice.
+    /// The same after the morph; also set where the choice of the layout predicted it.
     pub predicted_after: Option<Prediction>,
     /// How many nodes have a parent. For a [walk](Operation::Walk), the number of its steps.
     pub edges: usize,
     /// How close children lay to their parents, or each node of a walk to the one before it.
     pub near_before: Nearness,
-    /// The same now.
+    /// The same after the morph.
     pub near_after: Nearness,
     /// Whether the system was asked for huge pages, and agreed to try.
     pub huge_pages: bool,
-    /// Where the time went.
+    /// How long each phase took.
     pub times: PhaseTimes,
 }
 

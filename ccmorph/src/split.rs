@@ -13,8 +13,8 @@ pub struct ColdTable<C> {
     entries: Slab<C>,
 }
 
-/// Where the cold fields of a node are in their table. There is one for each entry, so that nobody
-/// has the index of an entry that was removed.
+/// Where the cold fields of a node are in their table. There is one for each entry; removing the
+/// entry takes it.
 pub struct ColdIndex<C> {
     number: u32,
     /// A node has the auto traits that it would have with the fields in it.

@@ -244,7 +244,7 @@ impl ErasedLink {
         match self.point_to {
             // SAFETY: a pointer in memory (invariant), valid for writes (the caller's promise).
             None => unsafe { link.cast::<*mut u8>().write(node) },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises a link of this type, and an allocation of its home.
             Some(point_to) => unsafe { point_to(link, node) },
         }
     }

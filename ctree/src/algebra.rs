@@ -513,13 +513,13 @@ macro_rules! impl_set_algebra {
         $set:ident<K $(, $alloc:ident)?>, |$like:ident, $keys:ident| $collect:expr;
         $op:ident::$apply:ident, $method:ident, $doc:literal; $($rest:tt)*
     ) => {
-        impl<K: Ord + Clone $(, $alloc: Allocator + Clone)?> core::ops::$op
+        impl<K: Ord + Clone $(, $alloc: Allocator + Clone)?> core::ops::$op<&$set<K $(, $alloc)?>>
             for &$set<K $(, $alloc)?>
         {
             type Output = $set<K $(, $alloc)?>;
 
             #[doc = $doc]
-            fn $apply(self, other: Self) -> $set<K $(, $alloc)?> {
+            fn $apply(self, other: &$set<K $(, $alloc)?>) -> $set<K $(, $alloc)?> {
                 let ($like, $keys) = (self, self.$method(other).cloned());
                 $collect
             }

@@ -82,7 +82,8 @@ impl Drop for Block {
 // `unsafe` and has to argue about the contents itself. The memory is not tied to a thread: the
 // global allocator frees from any.
 unsafe impl Send for Block {}
-// SAFETY: as for `Send`; a shared block allows no more than reading its pointer and its size.
+// SAFETY: a shared block gives out its pointer and its size, which never change; every use of the
+// pointer is `unsafe`.
 unsafe impl Sync for Block {}
 
 /// Asks for huge pages behind the spare capacity of a vector that is about to be filled.
@@ -127,9 +128,9 @@ mod tests {
             assert_eq!(block.bytes(), bytes);
             // SAFETY: `bytes - 1` lies within the block.
             let last = unsafe { block.base().add(bytes - 1) };
-            // SAFETY: as above.
+            // SAFETY: `last` is the block's last byte, and nothing else refers to the block.
             unsafe { last.write(7) };
-            // SAFETY: as above; the byte has just been written.
+            // SAFETY: `last` lies within the block, and has just been written.
             assert_eq!(unsafe { last.read() }, 7);
         }
     }

@@ -54,7 +54,7 @@ macro_rules! impl_integer_heads {
             }
         }
 
-        // SAFETY: as above.
+        // SAFETY: the types have no lifetimes.
         unsafe impl Head for $signed {
             #[inline]
             fn head(&self) -> u64 {
@@ -156,8 +156,8 @@ impl_byte_string_heads! {
     &[u8], bytes => bytes;
 }
 
-/// A float with a total order, that of [`f64::total_cmp`]: −NaN, −∞, …, −0, +0, …, +∞, +NaN. A key
-/// like others.
+/// A float with a total order, that of [`f64::total_cmp`]: −NaN, −∞, …, −0, +0, …, +∞, +NaN. It can
+/// be a key.
 ///
 /// # Examples
 /// ```

@@ -118,7 +118,8 @@ pub(crate) fn ordered_bits<K>(key: &K) -> Option<u64> {
         // SAFETY: by the guarantee of `LaneKind` the key is a `u64`, or a `usize` of the same size:
         // any of its bits are.
         Some(LaneKind::U64) => Some(unsafe { key.cast::<u64>().read() }.ordered_bits()),
-        // SAFETY: as above, signed.
+        // SAFETY: by the guarantee of `LaneKind` the key is an `i64`, or an `isize` of the same
+        // size.
         Some(LaneKind::I64) => Some(unsafe { key.cast::<i64>().read() }.ordered_bits()),
         _ => None,
     }
@@ -144,8 +145,8 @@ pub(crate) fn same_integer<K, Q: ?Sized>(query: &Q) -> Option<&K> {
 #[inline(always)]
 pub(crate) fn same_integers<K, Q>(queries: &[Q]) -> Option<&[K]> {
     if LaneKind::of::<K>().is_some() && typeid::of::<Q>() == typeid::of::<K>() {
-        // SAFETY: as above `Q` is `K`; pointer and length are those of a live slice of the same
-        // lifetime.
+        // SAFETY: `K` is an integer, and equal type ids mean that `Q` is `K`; pointer and length
+        // are those of a live slice of the same lifetime.
         Some(unsafe { core::slice::from_raw_parts(queries.as_ptr().cast::<K>(), queries.len()) })
     } else {
         None

@@ -20,8 +20,8 @@
 //!  | k .. v .. | | k .. v .. | | k .. v .. |     | k0 .. k15 v0 .. v15 | k16 .. k31 v16 .. v31 |
 //! ```
 //!
-//! The guide, `docs/ctree.md` in the repository, shows how they work, which one to take, and what
-//! was measured.
+//! In the repository, `docs/use/ctree.md` says which one to take, `docs/inside/ctree.md` how they
+//! work and what was measured.
 //!
 //! # Example
 //! ```

@@ -9,7 +9,7 @@
 //! Lane j of node k is the largest key below its child j. The child for query q is node
 //! `17 k + |{ j : sj < q }|` of the next level; entry r is slot `r % 16` of leaf `r / 16`. (Drawn
 //! for keys and values of 8 B. A node is always two lines: 32 lanes of 4 B, 64 of 2 B, 128 of 1 B.
-//! `docs/ctree-frozen.md` has the sizes that were measured.)
+//! [`NODE_BYTES`] has the sizes that were measured.)
 //!
 //! **Absent lanes hold the largest integer.** No query is greater, so that they are never counted,
 //! and the largest integer itself is a key like any other: found by its rank, which is below `len`,
@@ -31,6 +31,19 @@ use crate::block::LINE_BYTES;
 use crate::narrow::Narrowing;
 
 /// Size of an index node, and of the keys at the start of a leaf.
+///
+/// Times as fast as `BTreeMap`: 2,097,151 random keys and values of 8 B, a search written for each
+/// size; processor time, lower third of nine interleaved rounds with 160 MB written between them
+/// (Intel Xeon, family 6 model 207, 2 MiB L2, busy, 20 November 2026).
+/// ```text
+/// separators  lines a node  keys a leaf  levels  dependent  independent  batches of 64
+///    8 B           2            16          5       2.27        8.96          25.8
+///    4 B           1            16          5       2.49        9.54          29.0
+///    4 B           2            16          4       2.54       10.2           29.2    this
+///    4 B           4            16          3       2.74       10.6           27.4
+///    4 B           2             8          4       2.43        9.99          28.1
+///    4 B           2            32          4       2.86       11.0           25.3
+/// ```
 pub(crate) const NODE_BYTES: usize = 2 * LINE_BYTES;
 
 /// Most index levels that an addressable tree can have: with 17 children a node, log17 of 2^63 /

@@ -18,12 +18,12 @@ unsafe impl GlobalAlloc for Pages {
             REFUSED.fetch_add(1, Ordering::Relaxed);
             return ptr::null_mut();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises a layout that is not empty.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, base: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise; all that was given is `System`'s.
+        // SAFETY: the caller gives up an object of this layout; all are `System`'s.
         unsafe { System.dealloc(base, layout) }
     }
 }

@@ -113,8 +113,8 @@ collections! {
     [I: Indices] Indices, Box<[I]>: iter_mut;
 }
 
-/// What a traversal of an index tree shows a node's indices to. Each index must share the lifetime
-/// `'a` of the node's borrow.
+/// Takes the indices of a node that the traversal of an index tree shows. Each index must share the
+/// lifetime `'a` of the node's borrow.
 pub struct IndexVisit<'v, 'a> {
     pub(super) walk: &'v mut Walk<'a>,
     /// The node whose indices are shown, by the number of its visit, or

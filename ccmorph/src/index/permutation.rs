@@ -39,7 +39,7 @@ impl Permutation {
         }
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.new_of.len()
     }
@@ -49,12 +49,12 @@ impl Permutation {
         self.new_of.is_empty()
     }
 
-    /// Where the item went that was at `old`. Panics when there was none.
+    /// The new place of the item that was at `old`. Panics when there was none.
     pub fn new_of(&self, old: usize) -> usize {
         self.new_of[old] as usize
     }
 
-    /// Where the item was that is at `new`. Panics when there is none.
+    /// The old place of the item that is at `new`. Panics when there is none.
     pub fn old_of(&self, new: usize) -> usize {
         self.old_of[new] as usize
     }

@@ -27,9 +27,9 @@ pub(super) unsafe fn copy(
     macro_rules! by_size {
         ($($size:literal)*) => {
             match layout.size() {
-                // SAFETY: the caller's promise; this is the size.
+                // SAFETY: the lists and places are as the caller promises; this is the nodes' size.
                 $($size => unsafe { copy_of_size(found, layout, link, places, $size) },)*
-                // SAFETY: as above.
+                // SAFETY: the lists and places are as the caller promises; this is the nodes' size.
                 bytes => unsafe { copy_of_size(found, layout, link, places, bytes) },
             }
         };

@@ -381,7 +381,7 @@ fn links_of_another_type_stay_of_that_type_beside_any() {
     struct Node {
         next: Option<Box<Node>>,
         up: *const Node,
-        /// Of the size of a node, and so behind it or nearly so.
+        /// A buffer of the size of a node, so that it comes behind the node, or nearly so.
         lists: Option<Box<[List; 2]>>,
         more: [u64; 3],
     }

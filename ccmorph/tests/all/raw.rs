@@ -153,7 +153,7 @@ fn large_alignments_and_nodes_that_are_added_twice_are_errors() {
     };
     assert_eq!((added, structure.len()), (None, 20));
     assert_eq!(structure.check(), Err(MorphError::SharedNode));
-    // SAFETY: as above.
+    // SAFETY: the list is live, and a structure with a node added twice is refused.
     let refused = unsafe { Morph::new().run_structure(structure) };
     assert_eq!(refused.unwrap_err(), MorphError::SharedNode);
     assert_eq!(head, nodes[0]);
@@ -184,7 +184,7 @@ fn a_root_may_come_between_the_children_of_another() {
         }
     }
     let morph = Morph::new().layout(Layout::DepthFirst);
-    // SAFETY: as above.
+    // SAFETY: live nodes of this test's, whose places no other code uses meanwhile.
     assert_eq!(unsafe { morph.run_structure(structure) }.unwrap().nodes, 4);
     // SAFETY: the roots and what they own, where they lie now; each is freed once.
     unsafe {

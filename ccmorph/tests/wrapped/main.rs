@@ -104,7 +104,7 @@ unsafe impl GlobalAlloc for Wrapper {
             if HOW.get() == How::NoLists && layout.size() > 128 {
                 return std::ptr::null_mut();
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises a layout that is not empty.
             return unsafe { CcMalloc.alloc(layout) };
         }
         let mut how = HOW.get();
@@ -160,7 +160,8 @@ unsafe impl GlobalAlloc for Wrapper {
 
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
         if layout.align() != NODE_ALIGN {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller gives up an object of this layout, which `CcMalloc` allocated
+            // above.
             return unsafe { CcMalloc.dealloc(object, layout) };
         }
         ALIVE.set(ALIVE.get() - 1);

@@ -119,7 +119,8 @@ impl HeadNodes {
                     // SAFETY: a lane of the block, to which nothing else refers yet.
                     unsafe { lane(level_at + node, slot).write(head) };
                 }
-                // SAFETY: as above.
+                // SAFETY: the lane behind the heads is within the node, and nothing else refers to
+                // the block.
                 unsafe { lane(level_at + node, NODE_HEADS).write(skip as u64) };
             }
         }

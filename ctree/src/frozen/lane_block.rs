@@ -93,12 +93,13 @@ pub(super) unsafe fn fill(kind: LaneKind, base: NonNull<u8>, plan: &Plan) {
             match separator {
                 // SAFETY: the plan has lanes of this type in its index, and none of them is a key.
                 Separator::Whole(key) => unsafe { lane::<L>(base, plan, lane_at).write(key) },
-                // SAFETY: the same, with a narrowing.
+                // SAFETY: with a narrowing the plan has lanes of `u32` in its index, none of them a
+                // key.
                 Separator::Narrow(head) => unsafe { lane::<u32>(base, plan, lane_at).write(head) },
             }
             Ok::<(), Infallible>(())
         };
-        // SAFETY: passed on.
+        // SAFETY: the caller promises the block after `plan`, with initialised keys.
         let Ok(()) = unsafe { for_each_separator::<L, Infallible>(base, plan, write) };
     });
 }
@@ -122,14 +123,15 @@ pub(super) unsafe fn check(kind: LaneKind, base: NonNull<u8>, plan: &Plan) -> Re
                 // SAFETY: the plan gives offsets of lanes inside the block, which `fill` has
                 // initialised with this type.
                 Separator::Whole(key) => unsafe { lane::<L>(base, plan, lane_at).read() == key },
-                // SAFETY: the same, with a narrowing.
+                // SAFETY: with a narrowing `fill` has initialised this lane as a `u32`.
                 Separator::Narrow(head) => unsafe {
                     lane::<u32>(base, plan, lane_at).read() == head
                 },
             };
             if holds { Ok(()) } else { Err(lane_at) }
         };
-        // SAFETY: by the caller's promise the block is filled, keys included.
+        // SAFETY: the caller promises that the block was laid out after `plan` and is filled, which
+        // includes the keys.
         unsafe { for_each_separator::<L, usize>(base, plan, compare) }
     })
 }

@@ -81,7 +81,7 @@ impl<K: Ord, V> FrozenCTreeMap<K, V> {
     }
 }
 
-/// Of each run of equal keys, leaves the last entry.
+/// Leaves the last entry of each run of equal keys.
 pub(crate) fn keep_last<K: Ord, V>(entries: &mut Vec<(K, V)>) {
     entries.dedup_by(|next, kept| {
         let equal = next.0.cmp(&kept.0) == Ordering::Equal;

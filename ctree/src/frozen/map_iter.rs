@@ -69,7 +69,8 @@ iterator! {
     /// The values of a map in the order of their keys, from
     /// [`FrozenCTreeMap::values`](super::FrozenCTreeMap::values).
     Values(&'a V) -> &'a V, |iter, rank| {
-        // SAFETY: as for `Iter`.
+        // SAFETY: the rank was one of those left, so its value is initialised (contract of
+        // `Entries`), and may be borrowed shared for `'a` (contract of `new`).
         unsafe { &*iter.entries.value(rank) }
     }, Values: K, V: fmt::Debug
 }
@@ -79,8 +80,9 @@ iterator! {
     /// [`FrozenCTreeMap::iter_mut`](super::FrozenCTreeMap::iter_mut) and
     /// [`range_mut`](super::FrozenCTreeMap::range_mut).
     IterMut(&'a mut V) -> (&'a K, &'a mut V), |iter, rank| {
-        // SAFETY: as for `Iter`, but by the contract of `new` the value may be borrowed mutably for
-        // `'a`, and no rank is returned twice.
+        // SAFETY: the rank was one of those left, so key and value are initialised (contract of
+        // `Entries`). No rank is returned twice, and `new` was promised that no other reference to
+        // the value is used for `'a`.
         unsafe { (iter.entries.key(rank), &mut *iter.entries.value(rank)) }
     }, Iter: K: fmt::Debug, V: fmt::Debug
 }
@@ -89,7 +91,8 @@ iterator! {
     /// The mutable values of a map, from
     /// [`FrozenCTreeMap::values_mut`](super::FrozenCTreeMap::values_mut).
     ValuesMut(&'a mut V) -> &'a mut V, |iter, rank| {
-        // SAFETY: as for `IterMut`.
+        // SAFETY: the value of a rank that was left is initialised (contract of `Entries`), and no
+        // rank is returned twice; by the contract of `new` nothing else refers to it for `'a`.
         unsafe { &mut *iter.entries.value(rank) }
     }, Values: K, V: fmt::Debug
 }

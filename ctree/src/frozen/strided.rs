@@ -70,7 +70,7 @@ impl<T> Copy for Strided<T> {}
 // SAFETY: an address is not an access; whoever uses one holds a borrow or the ownership that
 // decides about threads (the iterators say so by the markers beside their `Strided` fields).
 unsafe impl<T> Send for Strided<T> {}
-// SAFETY: as for `Send`.
+// SAFETY: shared or not, an address is not an access; whoever uses one argues about threads.
 unsafe impl<T> Sync for Strided<T> {}
 
 #[cfg(test)]

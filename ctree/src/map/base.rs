@@ -39,8 +39,8 @@ use crate::tree::{Edge, Found, Options, Place, Tree};
 ///
 /// # Memory
 /// A map takes 32 bytes on 64-bit targets, and the size of its allocator. An empty map allocates
-/// nothing, a small one a node of at most 256 bytes, unless one entry is larger than that. Larger
-/// maps take memory in chunks, which grow to 2 MiB.
+/// nothing, a small one a node of at most 256 bytes, or of eight entries where these take up to
+/// 512. Larger maps take memory in chunks, which grow to 2 MiB.
 ///
 /// Nodes are at least a third full on average. When more than a sixteenth of them are empty, others
 /// move to their places and whole chunks are freed. A map that was emptied entry by entry keeps one
@@ -287,7 +287,7 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
         self.remove_entry(key).map(|(_, value)| value)
     }
 
-    /// Removes the entry of `key`, and gives the stored key and the value.
+    /// Removes the entry of `key`, and returns the stored key and the value.
     #[inline]
     pub fn remove_entry<Q: ?Sized + Ord>(&mut self, key: &Q) -> Option<(K, V)>
     where

@@ -54,7 +54,11 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Splits the map: the entries whose keys are `key` or greater become the result.
     ///
-    /// Takes O(log n + m), where m is the number of entries in about the smaller of the two parts.
+    /// Reads a line of each node in about the smaller of the two parts, and moves O(log n) nodes:
+    /// both maps then keep the memory of this one. A part that has shrunk to a sixteenth of it, or
+    /// to a quarter when the other is gone, moves to memory of its own when an entry is next
+    /// removed; [`compact`](Self::compact) does so at once. If the smaller part takes less than a
+    /// sixteenth from the start, its entries are moved instead.
     pub fn split_off<Q: ?Sized + Ord>(&mut self, key: &Q) -> Self
     where
         K: Borrow<Q> + Ord,
@@ -152,9 +156,11 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
     /// Moves all entries of `other` over, which is empty then. For a key that is in both maps, the
     /// key stays and the value is that of `other`.
     ///
-    /// Takes O(n + m), or O(m log n) when `other` is much shorter. When a comparison panics,
-    /// `other` is empty and this map keeps what was merged so far, or all of its own entries where
-    /// `other` is much shorter.
+    /// Takes O(n + m); O(m log n) when `other` is much shorter. When all keys of one map are less
+    /// than those of the other, its nodes change hands (in maps of the global allocator), which
+    /// takes O(log n), but O(m) if both maps are parts of others that were split. When a comparison
+    /// panics, `other` is empty and this map keeps what was merged so far, or all of its own
+    /// entries where `other` is much shorter.
     pub fn append(&mut self, other: &mut Self)
     where
         A: Clone,
@@ -169,6 +175,13 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
         }
         let other_empty = other.new_like();
         let other = mem::replace(other, other_empty);
+        if options.same_as(other.tree.options())
+            && self.tree.can_join(&other.tree)
+            && let Some(order) = self.order(&other)
+        {
+            // SAFETY: the trees have the same options, and can be joined: both was asked above.
+            return unsafe { self.tree.join(other.tree, order == Ordering::Less) };
+        }
         if other.len() <= self.len() / FEW_RATIO {
             self.insert_many(other);
         } else {
@@ -177,6 +190,17 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
                 drop(mine);
                 value
             });
+        }
+    }
+
+    /// Which of two maps with entries has all keys before those of the other, if one has.
+    fn order(&self, other: &Self) -> Option<Ordering> {
+        if self.last_key_value()?.0 < other.first_key_value()?.0 {
+            Some(Ordering::Less)
+        } else if other.last_key_value()?.0 < self.first_key_value()?.0 {
+            Some(Ordering::Greater)
+        } else {
+            None
         }
     }
 

@@ -62,7 +62,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         }
     }
 
-    /// Moves behind the next entry, and gives its place.
+    /// Moves behind the next entry, and returns its place.
     #[inline]
     fn step_next(&mut self) -> Option<Place> {
         if self.edge == Edge::NOWHERE {
@@ -72,7 +72,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         unsafe { self.form.next(&mut self.edge) }
     }
 
-    /// Moves before the previous entry, and gives its place.
+    /// Moves before the previous entry, and returns its place.
     #[inline]
     fn step_prev(&mut self) -> Option<Place> {
         if self.edge == Edge::NOWHERE {
@@ -95,7 +95,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         }
     }
 
-    /// Moves behind the next entry and gives it; at the end of the map does neither.
+    /// Moves behind the next entry and returns it; at the end of the map does neither.
     #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<(&'a K, &'a V)> {
         let place = self.step_next()?;
@@ -103,7 +103,7 @@ impl<'a, K, V> Cursor<'a, K, V> {
         Some(unsafe { self.entry(place) })
     }
 
-    /// Moves before the previous entry and gives it; at the beginning of the map does neither.
+    /// Moves before the previous entry and returns it; at the beginning of the map does neither.
     pub fn prev(&mut self) -> Option<(&'a K, &'a V)> {
         let place = self.step_prev()?;
         // SAFETY: this is the place of an entry just passed.
@@ -164,7 +164,7 @@ impl<K, V, A: Allocator> CursorMut<'_, K, V, A> {
         Some((place, cursor.edge))
     }
 
-    /// Moves behind the next entry and gives it; at the end of the map does neither.
+    /// Moves behind the next entry and returns it; at the end of the map does neither.
     #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<(&K, &mut V)> {
         let (place, edge) = self.entry_behind()?;
@@ -173,7 +173,7 @@ impl<K, V, A: Allocator> CursorMut<'_, K, V, A> {
         Some(unsafe { self.map.entry_at_mut(place) })
     }
 
-    /// Moves before the previous entry and gives it; at the beginning of the map does neither.
+    /// Moves before the previous entry and returns it; at the beginning of the map does neither.
     pub fn prev(&mut self) -> Option<(&K, &mut V)> {
         let (place, edge) = self.entry_before()?;
         self.edge = Some(edge);
@@ -233,7 +233,7 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
         (key, value)
     }
 
-    /// Inserts an entry; the cursor stands behind it then.
+    /// Inserts an entry before the cursor.
     ///
     /// # Errors
     /// When the key does not lie between the keys on both sides; the map stays as it was, key and
@@ -258,7 +258,7 @@ impl<K: Ord, V, A: Allocator> CursorMut<'_, K, V, A> {
         Ok(())
     }
 
-    /// Inserts an entry; the cursor stands before it then.
+    /// Inserts an entry behind the cursor.
     ///
     /// # Errors
     /// As [`insert_before`](Self::insert_before).

@@ -114,7 +114,7 @@ impl<'a, K: Ord, V, A: Allocator> Entry<'a, K, V, A> {
         }
     }
 
-    /// Sets the value, and gives the entry.
+    /// Sets the value, and returns the entry.
     #[inline]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, A> {
         match self {
@@ -163,7 +163,7 @@ impl<'a, K: Ord, V, A: Allocator> VacantEntry<'a, K, V, A> {
         self.insert_entry(value).into_mut()
     }
 
-    /// Inserts the key with `value`, and gives the entry.
+    /// Inserts the key with `value`, and returns the entry.
     #[inline]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, A> {
         let VacantEntry { map, key, edge } = self;
@@ -191,7 +191,7 @@ impl<'a, K: Ord, V, A: Allocator> OccupiedEntry<'a, K, V, A> {
         unsafe { self.map.entry_at(self.place) }.0
     }
 
-    /// Removes the entry, and gives the stored key and the value.
+    /// Removes the entry, and returns the stored key and the value.
     #[inline]
     pub fn remove_entry(self) -> (K, V) {
         // SAFETY: by the invariant there is an entry at this place; the handle is consumed.
@@ -223,13 +223,13 @@ impl<'a, K: Ord, V, A: Allocator> OccupiedEntry<'a, K, V, A> {
         unsafe { self.map.entry_at_mut(self.place) }.1
     }
 
-    /// Sets the value, and gives the old one.
+    /// Sets the value, and returns the old one.
     #[inline]
     pub fn insert(&mut self, value: V) -> V {
         mem::replace(self.get_mut(), value)
     }
 
-    /// Removes the entry, and gives its value.
+    /// Removes the entry, and returns its value.
     #[inline]
     pub fn remove(self) -> V {
         self.remove_entry().1

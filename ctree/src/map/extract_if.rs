@@ -131,8 +131,8 @@ impl<K: fmt::Debug, V: fmt::Debug, R, F, A: Allocator> fmt::Debug for ExtractIf<
 }
 
 impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
-    /// Removes the entries within `range` that `pred` chooses, and gives them in the order of their
-    /// keys, each when asked for.
+    /// Removes the entries within `range` for which `pred` returns true, and returns them in the
+    /// order of their keys, each when the iterator is asked for it.
     ///
     /// What the iterator was not asked for stays in the map. The closure may change the values that
     /// stay. To drop what is removed, see [`retain`](Self::retain).
@@ -158,8 +158,8 @@ impl<K: Ord, V, A: Allocator> CTreeMap<K, V, A> {
         }
     }
 
-    /// Keeps the entries for which `f` says so, and drops all others. They are visited in the order
-    /// of their keys.
+    /// Keeps the entries for which `f` returns true, and drops all others. They are visited in the
+    /// order of their keys.
     ///
     /// Keeps and returns memory as [`remove`](Self::remove) does; [`compact`](Self::compact)
     /// afterwards fills the nodes again.

@@ -67,12 +67,15 @@ impl<K, V, A: Allocator> IntoIter<K, V, A> {
     fn cross_back(&mut self) -> Option<(K, V)> {
         let (old, crossed) = self.walk.cross_back();
         let place = crossed?;
-        // SAFETY: as above.
+        // SAFETY: by the invariant the entry is initialised and owned by this iterator; the walk
+        // has passed it from behind.
         let entry = unsafe { self.tree.form().read_entry(place.node, place.slot) };
         if let Some(leaf) = old
             && leaf != place.node
         {
-            // SAFETY: as above.
+            // SAFETY: `new` has forgotten the entries. The walk came from behind, so this leaf is
+            // the last; it left it for the entry, which was just moved out, and is told what
+            // changes.
             unsafe {
                 self.tree
                     .cut_behind(leaf, place, |from, to| self.walk.move_with(from, to));
@@ -117,7 +120,8 @@ impl<K, V, A: Allocator> DoubleEndedIterator for IntoIter<K, V, A> {
     #[inline]
     fn next_back(&mut self) -> Option<(K, V)> {
         match self.walk.prev_in_leaf() {
-            // SAFETY: as above.
+            // SAFETY: by the invariant the entry is initialised and owned by this iterator; the
+            // walk has passed it from behind, and comes to no entry twice.
             Some((key, value)) => Some(unsafe { (key.read(), value.read()) }),
             None => self.cross_back(),
         }

@@ -147,7 +147,8 @@ iterator! {
 iterator! {
     /// The keys of a map in order, from [`CTreeMap::keys`](super::CTreeMap::keys).
     Keys(Walk) -> &'a K, (&'a K, &'a V), |key, _| {
-        // SAFETY: as for `Iter`.
+        // SAFETY: the walk gives the address of an entry, whose key may be borrowed shared for `'a`
+        // by the contract of `new`.
         unsafe { &*key }
     }, { first_is_min!(); counted!(); } { counted_back!(); }
 }
@@ -156,7 +157,8 @@ iterator! {
     /// The values of a map in the order of their keys, from
     /// [`CTreeMap::values`](super::CTreeMap::values).
     Values(Walk) -> &'a V, (&'a K, &'a V), |_, value| {
-        // SAFETY: as for `Iter`.
+        // SAFETY: the walk gives the address of an entry, whose value may be borrowed shared for
+        // `'a` by the contract of `new`.
         unsafe { &*value }
     }, { counted!(); } { counted_back!(); }
 }
@@ -164,7 +166,8 @@ iterator! {
 iterator! {
     /// The entries within bounds, from [`CTreeMap::range`](super::CTreeMap::range).
     Range(RangeWalk) -> (&'a K, &'a V), (&'a K, &'a V), |key, value| {
-        // SAFETY: as for `Iter`.
+        // SAFETY: the walk gives addresses of entries, which may be borrowed shared for `'a` by the
+        // contract of `new`.
         unsafe { (&*key, &*value) }
     }, { first_is_min!(); } {}
 }
@@ -185,7 +188,8 @@ iterator! {
     /// The mutable values of a map in the order of their keys, from
     /// [`CTreeMap::values_mut`](super::CTreeMap::values_mut).
     ValuesMut(Walk) -> &'a mut V, &'a mut (K, V), |_, value| {
-        // SAFETY: as for `IterMut`.
+        // SAFETY: the walk gives the address of each entry once, and by the contract of `new` no
+        // other code uses its value for `'a`.
         unsafe { &mut *value }
     }, { counted!(); } { counted_back!(); }
 }
@@ -194,7 +198,8 @@ iterator! {
     /// The entries within bounds, with mutable values, from
     /// [`CTreeMap::range_mut`](super::CTreeMap::range_mut).
     RangeMut(RangeWalk) -> (&'a K, &'a mut V), &'a mut (K, V), |key, value| {
-        // SAFETY: as for `IterMut`.
+        // SAFETY: the walk gives addresses of each entry once, and by the contract of `new` no
+        // other code uses the entry for `'a`.
         unsafe { (&*key, &mut *value) }
     }, { first_is_min!(); } {}
 }

@@ -127,6 +127,8 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
 
     /// Bytes that the map has allocated for its nodes, free room in them included; not what keys
     /// and values own elsewhere, nor the `size_of` of the map itself.
+    ///
+    /// Memory that maps share since one was [split](CTreeMap::split_off) counts in each of them.
     pub fn memory_usage(&self) -> usize {
         self.tree.memory_bytes()
     }
@@ -135,6 +137,23 @@ impl<K, V, A: Allocator> CTreeMap<K, V, A> {
     #[doc(hidden)]
     pub fn level_count(&self) -> usize {
         self.tree.level_count()
+    }
+
+    /// Of the map's nodes but a first leaf: room for entries, then the offsets of keys, values,
+    /// header and children, the bytes of a leaf and of an inner node without ranks. For `ccscope`,
+    /// which replays lookups.
+    #[doc(hidden)]
+    pub fn node_layout(&self) -> [usize; 7] {
+        let shape = self.tree.form().grown().shape();
+        [
+            shape.capacity,
+            shape.keys_at,
+            shape.values_at,
+            shape.header_at,
+            shape.children_at,
+            shape.leaf_bytes,
+            shape.inner_bytes,
+        ]
     }
 }
 

@@ -100,7 +100,8 @@ impl<K, V> Ends<K, V> {
     #[inline(always)]
     fn cross_front(&mut self) -> Option<Place> {
         let (form, root) = (self.form, self.root?);
-        // SAFETY: by the invariants.
+        // SAFETY: by the invariants `root` is the root of a tree of this form, and both edges are
+        // its own, or `NOWHERE`.
         let crossing = unsafe { cross_front(form, root, self.front, self.front_index, self.back) }?;
         self.front = crossing.edge;
         self.front_index = crossing.index;
@@ -112,7 +113,8 @@ impl<K, V> Ends<K, V> {
     #[inline(always)]
     fn cross_back(&mut self) -> Option<Place> {
         let (form, root) = (self.form, self.root?);
-        // SAFETY: by the invariants.
+        // SAFETY: by the invariants `root` is the root of a tree of this form, and both edges are
+        // its own, or `NOWHERE`.
         let crossing = unsafe { cross_back(form, root, self.back, self.back_index, self.front) }?;
         self.back = crossing.edge;
         self.back_index = crossing.index;
@@ -161,7 +163,7 @@ unsafe fn cross_front<K, V>(
 ) -> Option<Crossing> {
     let mut edge = front;
     if edge == Edge::NOWHERE {
-        // SAFETY: by the contract.
+        // SAFETY: the caller promises that `root` is the root of a tree of this form.
         edge = unsafe { form.first_edge_below(root.0) };
         if edge == back {
             return None;
@@ -198,7 +200,7 @@ unsafe fn cross_back<K, V>(
 ) -> Option<Crossing> {
     let mut edge = back;
     if edge == Edge::NOWHERE {
-        // SAFETY: by the contract.
+        // SAFETY: the caller promises that `root` is the root of a tree of this form.
         edge = unsafe { form.last_edge_below(root.0) };
         if edge == front {
             return None;
@@ -238,22 +240,26 @@ impl<K, V> Walk<K, V> {
         left: 0,
     };
 
-    /// A walk over all entries of `tree`. Looks up neither end.
+    /// A walk over all entries of `tree`. Looks up neither end, unless the root is a leaf.
     ///
     /// # Safety
     /// For as long as the walk or a copy of it is used, the nodes of the tree are neither changed
     /// nor freed, but for what the walk has left behind, and nodes that move
     /// ([`move_with`](Self::move_with)).
     pub(crate) unsafe fn over<A: Allocator>(tree: &Tree<K, V, A>) -> Self {
-        let ends = Ends {
+        let mut ends = Ends {
             form: tree.form(),
             root: tree.root(),
             ..Ends::NONE
         };
-        Walk {
-            ends,
-            left: tree.len(),
+        let left = tree.len();
+        if tree.level_count() == 1
+            && let Some(Root(leaf)) = tree.root()
+        {
+            ends.front = Edge { leaf, slot: 0 };
+            ends.front_end = left;
         }
+        Walk { ends, left }
     }
 
     #[inline]

@@ -27,7 +27,7 @@ pub enum OpenError {
     /// Written on a machine with the other byte order.
     #[error("written on a machine with the other byte order")]
     ByteOrder,
-    /// Of another version of the format.
+    /// The file has another version of the format.
     #[error("the file has format version {found}, and this library reads version {VERSION}")]
     Version {
         /// The version.
@@ -68,7 +68,7 @@ pub enum OpenError {
     /// The kernel does not protect the file against changes.
     #[error("the file is not protected against changes")]
     NotImmutable,
-    /// Opened with `verify`, and damaged.
+    /// The file is damaged, as `verify` has found.
     #[error("the file is damaged")]
     Verify(#[source] VerifyError),
 }

@@ -64,9 +64,9 @@ const _: () =
 /// Checksums that the header holds of other parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Of the index.
+    /// Checksum of the index.
     pub(super) index: u64,
-    /// Of the table of checksums.
+    /// Checksum of the table of checksums.
     pub(super) sums: u64,
 }
 

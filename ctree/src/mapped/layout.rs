@@ -12,8 +12,12 @@
 //! heap     | length: u32 | bytes | ...          a cell of 8 B in the leaf says where
 //! ```
 //!
-//! Every section but the checksums starts on a page, and the last page is filled with zeros. The
-//! types, the number of entries and the sizes of three sections decide where everything lies: a
+//! Every section but the checksums starts on a page, and the last page is filled with zeros.
+//! Numbers are in the byte order of the writing machine. After the last key of the last leaf,
+//! integer keys hold the largest integer. Separators of text and bytes are first the end of each as
+//! a `u64`, then their bytes.
+//!
+//! The types, the number of entries and the sizes of three sections decide where everything lies: a
 //! header is right if it says what [`Layout::new`] computes.
 //!
 //! The keys of a leaf fill two lines: 16 integers of 8 B, 32 of 4 B, 16 references to the key heap.

@@ -146,7 +146,8 @@ impl<K: StoredKey + ?Sized, V: Stored + ?Sized> MappedCTreeMap<K, V> {
     /// Until the map is dropped, nothing, in this process or another, may write to the file or
     /// shorten it. (Renaming another file over it is fine, as [`write`](Self::write) does.)
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that nothing writes to the file or shortens it while the map
+        // lives.
         unsafe { OpenOptions::new().open(path) }
     }
 

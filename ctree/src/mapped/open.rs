@@ -61,7 +61,8 @@ impl OpenOptions {
         let mut file = Opened::open(path.as_ref())?;
         let page = file.header()?;
         let (layout, sums) = header::parse::<K, V>(&page, file.file_bytes)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `parse` has compared the lengths; the caller promises that nothing changes or
+        // shortens the file before the map, which owns `source`, is dropped.
         let source = unsafe { file.map(layout.file_bytes) }?;
         self.finish(source, layout, sums)
     }

@@ -71,7 +71,8 @@ impl<K: StoredKey + ?Sized> MappedCTreeSet<K> {
     /// # Safety
     /// As for [`MappedCTreeMap::open`].
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that nothing changes or shortens the file until the set is
+        // dropped.
         unsafe { MappedCTreeMap::open(path) }.map(Self::from)
     }
 

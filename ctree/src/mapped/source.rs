@@ -72,9 +72,10 @@ impl Opened {
     }
 
     /// # Safety
-    /// Nothing changes or shortens the file while the mapping lives.
+    /// Nothing changes or shortens the file while the mapping lives; it has `bytes` bytes or more.
     pub(super) unsafe fn map(self, bytes: usize) -> Result<Source, OpenError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the file has so many bytes, and that nothing changes or
+        // shortens it while the mapping lives.
         let mmap = unsafe { MmapOptions::new().len(bytes).map(&self.file) }?;
         Ok(Source {
             mmap,

@@ -31,7 +31,11 @@ use super::write::filler;
 /// Most lines of a leaf, or of its keys in the heap, that are prefetched.
 const EAGER_LINES_MAX: usize = 8;
 
-/// Integers whose searches take a step together: see `docs/ctree-frozen.md`.
+/// Integers whose searches take a step together.
+///
+/// Nanoseconds of processor time per query of a long batch, 16, 32 and 64 together: 33.7, 35.5 and
+/// 35.8 among 2,097,151 pairs of 8 B; 10.1, 9.0 and 9.4 among 20,000, in the cache (machine and day
+/// as for [`NODE_BYTES`](crate::plan::NODE_BYTES)).
 const STEP: usize = 16;
 const _: () = assert!(STEP <= BATCH);
 

@@ -21,13 +21,13 @@ pub struct CursorMut<'a, K, A: Allocator = Global> {
 }
 
 impl<'a, K> Cursor<'a, K> {
-    /// Moves behind the next key and gives it; at the end of the set does neither.
+    /// Moves behind the next key and returns it; at the end of the set does neither.
     #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<&'a K> {
         self.inner.next().map(|(key, ())| key)
     }
 
-    /// Moves before the previous key and gives it; at the beginning of the set does neither.
+    /// Moves before the previous key and returns it; at the beginning of the set does neither.
     pub fn prev(&mut self) -> Option<&'a K> {
         self.inner.prev().map(|(key, ())| key)
     }
@@ -62,13 +62,13 @@ impl<K: fmt::Debug> fmt::Debug for Cursor<'_, K> {
 }
 
 impl<K, A: Allocator> CursorMut<'_, K, A> {
-    /// Moves behind the next key and gives it; at the end of the set does neither.
+    /// Moves behind the next key and returns it; at the end of the set does neither.
     #[expect(clippy::should_implement_trait, reason = "the name in std")]
     pub fn next(&mut self) -> Option<&K> {
         self.inner.next().map(|(key, ())| key)
     }
 
-    /// Moves before the previous key and gives it; at the beginning of the set does neither.
+    /// Moves before the previous key and returns it; at the beginning of the set does neither.
     pub fn prev(&mut self) -> Option<&K> {
         self.inner.prev().map(|(key, ())| key)
     }
@@ -92,7 +92,7 @@ impl<K, A: Allocator> CursorMut<'_, K, A> {
 }
 
 impl<K: Ord, A: Allocator> CursorMut<'_, K, A> {
-    /// Inserts a key; the cursor stands behind it then.
+    /// Inserts a key before the cursor.
     ///
     /// # Errors
     /// When the key does not lie between the keys on both sides; the set stays as it was, the key
@@ -101,7 +101,7 @@ impl<K: Ord, A: Allocator> CursorMut<'_, K, A> {
         self.inner.insert_before(key, ())
     }
 
-    /// Inserts a key; the cursor stands before it then.
+    /// Inserts a key behind the cursor.
     ///
     /// # Errors
     /// As [`insert_before`](Self::insert_before).

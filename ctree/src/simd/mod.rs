@@ -179,12 +179,13 @@ pub(crate) unsafe fn place(
     query: NonNull<u8>,
 ) -> Place {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `query`.
+        // SAFETY: the caller promises that `query` points to an integer of this kind.
         let query = unsafe { query.cast::<Lane>().read() };
-        // SAFETY: the caller's promise on `base` and `plan`.
+        // SAFETY: the caller promises a block that is filled after `plan` with lanes of this kind.
         let place = unsafe { <Lane as Search>::place(isa, base, plan, eager, query) };
         if <Lane as narrow::Lane>::NARROWS && place.slot == NODE_BYTES / size_of::<Lane>() {
-            // SAFETY: the same promise; a search ends in a leaf.
+            // SAFETY: the caller promises that the block is filled after `plan` with lanes of this
+            // kind; `place.leaf` is one of its leaves, since a search ends in one.
             return unsafe { descend::place_of_displaced(base, plan, place.leaf, query) };
         }
         place
@@ -208,7 +209,7 @@ pub(crate) unsafe fn is_at(
         if at.slot >= lanes {
             return false;
         }
-        // SAFETY: the caller's promise on `query`.
+        // SAFETY: the caller promises that `query` points to an integer of this kind.
         let query = unsafe { query.cast::<Lane>().read() };
         // SAFETY: a search ends in a leaf, all lanes of which are initialised.
         let lane = unsafe { base.add(plan.leaf_at(at.leaf)).cast::<Lane>().add(at.slot).read() };
@@ -238,10 +239,11 @@ pub(crate) unsafe fn lower_bound_many(
         ranks.len()
     );
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `ranks` is another slice.
+        // SAFETY: the caller promises `ranks.len()` integers of this kind; `ranks` is another
+        // slice.
         let queries =
             unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), ranks.len()) };
-        // SAFETY: the caller's promise on `base` and `plan`.
+        // SAFETY: the caller promises a block that is filled after `plan` with lanes of this kind.
         unsafe { <Lane as Search>::lower_bound_many(isa, base, plan, eager, queries, ranks) }
     });
 }
@@ -263,9 +265,9 @@ pub(crate) unsafe fn find(
     query: NonNull<u8>,
 ) -> Hit {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `query`.
+        // SAFETY: the caller promises that `query` points to an integer of this kind.
         let query = unsafe { query.cast::<Lane>().read() };
-        // SAFETY: the caller's promise on the tree.
+        // SAFETY: the caller promises a tree with keys of this kind that keeps the node invariant.
         unsafe { <Lane as Search>::find(isa, root, height, map, query) }
     })
 }
@@ -287,10 +289,10 @@ pub(crate) unsafe fn find_many(
     hits: &mut [Hit],
 ) {
     by_lane!(kind, Lane => {
-        // SAFETY: the caller's promise on `queries`; `hits` is another slice.
+        // SAFETY: the caller promises `hits.len()` integers of this kind; `hits` is another slice.
         let queries =
             unsafe { core::slice::from_raw_parts(queries.cast::<Lane>().as_ptr(), hits.len()) };
-        // SAFETY: the caller's promise on the tree.
+        // SAFETY: the caller promises a tree with keys of this kind that keeps the node invariant.
         unsafe { <Lane as Search>::find_many(isa, root, height, map, queries, hits) }
     });
 }

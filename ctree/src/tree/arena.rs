@@ -10,6 +10,7 @@
 //! that become empty.
 
 use core::alloc::Layout;
+use core::mem;
 use core::ptr::{self, NonNull};
 
 use alloc::alloc::handle_alloc_error;
@@ -142,15 +143,19 @@ fn checked_layout(bytes: usize, align: usize) -> Layout {
 /// - `unused` is the start of the part of the newest chunk that is not cut into nodes, of
 ///   `unused_bytes`, a multiple of the node's size; older chunks are cut into nodes as a whole;
 /// - `free` is the list of the `free_count` nodes that are not in use, linked by their [`Links`];
-///   their level is [`LEVEL_FREE`].
+///   their level is [`LEVEL_FREE`];
+/// - `in_use` nodes are; they and free ones lie in the chunks, or in `inherited_bytes` of chunks of
+///   other arenas.
 #[derive(Debug)]
 pub(crate) struct Arena {
     chunks: Option<NonNull<Chunk>>,
     free: Option<NodePtr>,
     free_count: usize,
+    in_use: usize,
     unused: *mut u8,
     unused_bytes: usize,
     bytes: usize,
+    inherited_bytes: usize,
 }
 
 impl Arena {
@@ -160,14 +165,27 @@ impl Arena {
             chunks: None,
             free: None,
             free_count: 0,
+            in_use: 0,
             unused: ptr::null_mut(),
             unused_bytes: 0,
             bytes: 0,
+            inherited_bytes: 0,
         }
     }
 
+    /// Size of the arena's own chunks.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Size of the chunks of other arenas where nodes of this one may lie.
+    pub(crate) fn inherited_bytes(&self) -> usize {
+        self.inherited_bytes
+    }
+
+    /// Number of nodes that were taken, and not given back.
+    pub(crate) fn in_use(&self) -> usize {
+        self.in_use
     }
 
     /// Number of nodes that are not in use.
@@ -187,6 +205,7 @@ impl Arena {
         if let Some(free) = self.free {
             // SAFETY: a node of the list.
             unsafe { self.unlink(free, node) };
+            self.in_use += 1;
             return free;
         }
         if self.unused_bytes < node.layout.size() {
@@ -197,6 +216,7 @@ impl Arena {
         let taken = unsafe { NonNull::new_unchecked(self.unused) };
         self.unused = self.unused.wrapping_add(node.layout.size());
         self.unused_bytes -= node.layout.size();
+        self.in_use += 1;
         taken
     }
 
@@ -219,6 +239,58 @@ impl Arena {
         }
         self.free = Some(memory);
         self.free_count += 1;
+        self.in_use -= 1;
+    }
+
+    /// Takes over all nodes of an arena, and the list of free ones. Its chunks stay where they are:
+    /// from now on nothing is taken from them.
+    pub(crate) fn inherit(&mut self, from: &mut Arena) {
+        self.free = from.free.take();
+        self.free_count = mem::take(&mut from.free_count);
+        self.in_use = mem::take(&mut from.in_use);
+        self.inherited_bytes = from.bytes + from.inherited_bytes;
+    }
+
+    /// Gives nodes that lie in inherited chunks to an arena that inherits the same.
+    pub(crate) fn pass_on(&mut self, nodes: usize, to: &mut Arena) {
+        self.in_use -= nodes;
+        to.in_use += nodes;
+        to.inherited_bytes = self.inherited_bytes;
+    }
+
+    /// Takes over the nodes of an arena as one that inherits from it, and beside that
+    /// `inherited_bytes`. The free ones are lost until their chunks go, unless this arena has none:
+    /// those in its own chunks must stay in its list.
+    pub(crate) fn adopt(&mut self, from: &Arena, inherited_bytes: usize) {
+        if self.free_count == 0 {
+            self.free = from.free;
+            self.free_count = from.free_count;
+        }
+        self.in_use += from.in_use;
+        self.inherited_bytes = inherited_bytes + from.bytes;
+    }
+
+    /// Forgets the free nodes, whose chunks are about to go.
+    pub(crate) fn forget_free(&mut self) {
+        self.free = None;
+        self.free_count = 0;
+    }
+
+    /// Takes a node out of use, to whose memory nobody comes back.
+    pub(crate) fn forget_node(&mut self) {
+        self.in_use -= 1;
+    }
+
+    /// For an arena none of whose nodes lies in inherited chunks any more.
+    pub(crate) fn forget_inherited(&mut self) {
+        self.inherited_bytes = 0;
+    }
+
+    /// Whether the newest chunk is cut into nodes, at least a part of it.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.chunks
+            // SAFETY: the record of a live chunk.
+            .is_some_and(|chunk| self.unused_bytes < unsafe { (*chunk.as_ptr()).nodes_bytes })
     }
 
     /// Takes a node out of the list of free nodes.
@@ -246,18 +318,17 @@ impl Arena {
     /// must move the node.
     ///
     /// # Safety
-    /// As for [`take`](Self::take); there is a free node, and the headers of all nodes in use are
-    /// initialised.
+    /// As for [`take`](Self::take); there is a free node, the newest chunk [is
+    /// cut](Self::is_cut), and the headers of all nodes in use are initialised.
     pub(crate) unsafe fn vacate_last(&mut self, node: NodeMemory) -> Option<(NodePtr, NodePtr)> {
-        // SAFETY: there is a node, so that there is a chunk, and the newest one has a node: it is
-        // freed with its last one.
+        // SAFETY: the newest chunk has a node before its unused part.
         unsafe {
             let last = NonNull::new_unchecked(self.unused.wrapping_sub(node.layout.size()));
             if (*node.header(last)).level == LEVEL_FREE {
                 self.unlink(last, node);
                 return None;
             }
-            let free = self.free?;
+            let free = self.free.expect("there is a free node");
             self.unlink(free, node);
             // The next node that must move goes there.
             if let Some(next) = self.free {
@@ -279,11 +350,16 @@ impl Arena {
         self.unused = self.unused.wrapping_sub(node.layout.size());
         self.unused_bytes += node.layout.size();
         // SAFETY: the record of a live chunk.
-        if self.unused_bytes < unsafe { (*chunk.as_ptr()).nodes_bytes } {
+        let record = unsafe { chunk.as_ref() };
+        // (Where nodes lie in inherited chunks, the first of the arena's own may have none.)
+        if self.unused_bytes < record.nodes_bytes
+            || (self.inherited_bytes > 0 && record.previous.is_none())
+        {
             return;
         }
-        // SAFETY: as above; no node of the chunk is left. `deallocate` comes last: the arena is
-        // whole if it panics.
+        // SAFETY: `chunk` is the newest chunk, whose record is live; no node of it is left, since
+        // all of it is unused. The caller passes the allocator that it came from. `deallocate`
+        // comes last: the arena is whole if it panics.
         unsafe {
             let Chunk {
                 previous,
@@ -314,8 +390,9 @@ impl Arena {
         extra_bytes: usize,
     ) -> NonNull<u8> {
         let node = node.layout;
-        let wanted = (self.bytes / 4)
-            .max(self.bytes.min(DOUBLED_BYTES_MAX))
+        let bytes = self.bytes.max(self.in_use * node.size());
+        let wanted = (bytes / 4)
+            .max(bytes.min(DOUBLED_BYTES_MAX))
             .min(CHUNK_BYTES_MAX);
         let is_large = wanted >= CHUNK_BYTES_MAX / 2;
         let of_huge_pages = (is_large.then(|| ChunkPlan::of_huge_pages(node, extra_bytes)))
@@ -354,7 +431,7 @@ impl Arena {
         // SAFETY: the record fits behind the nodes, aligned, since nodes are aligned to a line at
         // least, and so is their size.
         let chunk = unsafe { nodes.add(nodes_bytes) }.cast::<Chunk>();
-        // SAFETY: as above.
+        // SAFETY: the record's place lies in the new chunk, aligned, and nothing else refers to it.
         unsafe {
             chunk.write(Chunk {
                 previous: self.chunks,
@@ -420,7 +497,11 @@ impl Arena {
             nodes_bytes += record.nodes_bytes;
             chunk = record.previous;
         }
-        if (in_use + free_count) * node.layout.size() + self.unused_bytes != nodes_bytes {
+        if in_use != self.in_use {
+            return Err("the number of nodes is not what was counted");
+        }
+        let accounted = (in_use + free_count) * node.layout.size() + self.unused_bytes;
+        if accounted < nodes_bytes || accounted > nodes_bytes + self.inherited_bytes {
             return Err(
                 "the nodes in use, those that are free and the rest are not all of the memory",
             );

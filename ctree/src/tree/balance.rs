@@ -104,7 +104,8 @@ impl<K, V> Form<K, V> {
             left,
             right,
         } = nodes;
-        // SAFETY: as above.
+        // SAFETY: slots and children are moved within the lengths that the caller promises; the
+        // separator's slot is empty in between and filled again.
         unsafe {
             let (left_len, right_len) = (self.len(left), self.len(right));
             debug_assert!(

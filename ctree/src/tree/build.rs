@@ -1,10 +1,9 @@
-//! Building a tree from entries in order, and what rests on it: clones, splits, compaction.
+//! Building a tree from entries in order, and what rests on it: clones, compaction.
 //!
 //! A builder appends at the right edge: to the last leaf, or, if that is full, to the lowest node
 //! above with room, which then gets a new branch without entries. All nodes but those at the right
 //! edge end up full. The nodes at the edge are filled up from their neighbours at the end.
 
-use core::cmp::Ordering;
 use core::mem::{self, ManuallyDrop};
 use core::ops::Range;
 
@@ -16,9 +15,6 @@ use super::node::{Form, NodePtr};
 use super::{Edge, Options, Place, RawTree, Tree};
 use crate::head::{bytes_of, head_of_bytes, is_byte_string};
 use crate::simd::prefetch;
-
-/// How many children ahead the headers of nodes to be freed are prefetched.
-const FREED_AHEAD: usize = 8;
 
 /// Builds a tree from entries in the order of their keys. Nothing checks the order: if it is wrong,
 /// searches miss keys.
@@ -131,7 +127,7 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
     #[cold]
     unsafe fn outgrow_first_leaf(&mut self) -> Place {
         let mut end = self.tree.last_edge();
-        // SAFETY: passed on.
+        // SAFETY: the caller promises that the root is a first leaf; `end` is an edge of it.
         unsafe { self.tree.outgrow_first_leaf(&mut end) };
         self.last_leaf = end.leaf;
         self.last = end.slot.checked_sub(1).map(|slot| Place {
@@ -216,17 +212,11 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
         let mut below = self.last_leaf;
         // SAFETY: all are nodes of the tree; it changes once all new nodes are there.
         unsafe {
-            let above = loop {
-                match form.parent(below) {
-                    Some(parent) if form.len(parent) < form.capacity() => break Some(parent),
-                    Some(parent) => below = parent,
-                    None => break None,
-                }
-            };
+            let above = form.climb_to_room(&mut below);
             let level = form.level(below);
             // The nodes of the branch, and a new root if there is no node with room.
             let made = level + 1 + usize::from(above.is_none());
-            let nodes = self.tree.new_nodes::<{ LEVELS_MAX + 1 }>(made);
+            let nodes = self.tree.new_nodes::<{ LEVELS_MAX + 1 }>(0..made);
             for level in 1..=level {
                 form.set_child(nodes[level], 0, nodes[level - 1]);
             }
@@ -259,7 +249,7 @@ impl<K, V, A: Allocator> Builder<K, V, A> {
 
 /// An end of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub(super) enum Side {
     Left,
     Right,
 }
@@ -267,7 +257,7 @@ enum Side {
 impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Fills up the nodes at one side of the tree, which may have few entries or none after a
     /// builder or a cut. Counts are right before and after.
-    fn fill_edge(&mut self, side: Side) {
+    pub(super) fn fill_edge(&mut self, side: Side) {
         let form = self.form();
         self.drop_empty_roots();
         let Some(mut node) = self.raw.root else {
@@ -326,7 +316,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             {
                 if leaf != Some(edge.leaf) {
                     leaf = Some(edge.leaf);
-                    form.request_bytes(edge.leaf);
+                    form.request_bytes(edge.leaf, 0);
                 }
                 let key = (*form.key_at(place.node, place.slot)).clone();
                 let value = (*form.value_at(place.node, place.slot)).clone();
@@ -342,7 +332,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     ///
     /// # Safety
     /// Both are edges of this tree, which has nodes, in this order.
-    unsafe fn copy_between<B: Allocator>(
+    pub(super) unsafe fn copy_between<B: Allocator>(
         &self,
         [mut at, end]: [Edge; 2],
         alloc: B,
@@ -369,112 +359,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     }
 
     /// Makes the entries this tree's own, to drop them with it.
-    fn own_entries(&mut self) {
+    pub(super) fn own_entries(&mut self) {
         self.raw.flags.owns_entries = true;
-    }
-
-    /// Moves all entries behind a gap to a new tree. Moves, and computes in the number of, those at
-    /// the side of the gap that appears to have fewer.
-    ///
-    /// If the allocator panics, the tree is as it was, or, when it panics while it takes memory
-    /// back, the entries behind the gap may be lost.
-    ///
-    /// # Safety
-    /// `edge` is an edge of this tree as it is now.
-    pub(crate) unsafe fn split_off(&mut self, edge: Edge) -> Self
-    where
-        A: Clone,
-    {
-        let alloc = self.raw.alloc.clone();
-        if self.raw.root.is_none() {
-            return Tree::new_in(alloc, self.options());
-        }
-        // SAFETY: the edge is one of this tree; the originals are forgotten before the copies are
-        // owned. Each tree is whole when it is trimmed.
-        unsafe {
-            let side = self.form().smaller_side(edge);
-            let between = match side {
-                Side::Left => [self.first_edge(), edge],
-                Side::Right => [edge, self.last_edge()],
-            };
-            let mut part = self.copy_between(between, alloc);
-            self.raw.len -= part.len();
-            self.forget_side(edge, side);
-            part.own_entries();
-            if side == Side::Left {
-                mem::swap(self, &mut part);
-                part.trim(|_, _| ());
-            } else {
-                self.trim(|_, _| ());
-            }
-            part
-        }
-    }
-
-    /// Forgets all entries at one side of a gap, without dropping them. The length does not count
-    /// them.
-    ///
-    /// # Safety
-    /// `edge` is an edge of this tree.
-    unsafe fn forget_side(&mut self, edge: Edge, side: Side) {
-        let form = self.form();
-        let (mut node, mut slot) = (edge.leaf, edge.slot);
-        // SAFETY: a node is one of its parent's children. Those at its side go with all that is
-        // below them.
-        unsafe {
-            loop {
-                let len = form.len(node);
-                if form.level(node) > 0 {
-                    let children = match side {
-                        Side::Left => 0..slot,
-                        Side::Right => slot + 1..len + 1,
-                    };
-                    self.free_children(node, children);
-                    if side == Side::Left {
-                        form.close_child_gap(node, 0, slot, len + 1);
-                    }
-                    let kept_child = if side == Side::Left { 0 } else { slot };
-                    form.recount(node, kept_child);
-                }
-                match side {
-                    Side::Left => form.close_gap(node, 0, slot),
-                    Side::Right => form.truncate(node, slot),
-                }
-                if form.has_prefixes() {
-                    // There is no fence at this side any more.
-                    form.limit_prefix(node, 0);
-                }
-                let Some(parent) = form.parent(node) else {
-                    break;
-                };
-                slot = form.index_of(parent, node);
-                node = parent;
-            }
-        }
-        self.fill_edge(side);
-    }
-
-    /// Takes children of a node, and all below them, out of use.
-    ///
-    /// # Safety
-    /// `node` is an inner node of this tree. Nothing else refers to the children, and their entries
-    /// are gone.
-    unsafe fn free_children(&mut self, node: NodePtr, children: Range<usize>) {
-        let form = self.form();
-        // SAFETY: children up to the length are nodes. The recursion is as deep as the tree is
-        // high.
-        unsafe {
-            for index in children.clone() {
-                if index + FREED_AHEAD < children.end {
-                    prefetch(form.header(form.child(node, index + FREED_AHEAD)).as_ptr());
-                }
-                let child = form.child(node, index);
-                if form.level(child) > 0 {
-                    self.free_children(child, 0..form.len(child) + 1);
-                }
-                self.free_node(child);
-            }
-        }
     }
 
     /// Rebuilds the tree with full nodes in the order of the keys, in as little memory as they
@@ -503,42 +389,35 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
 }
 
 impl<K, V> Form<K, V> {
-    /// The side of an edge where fewer entries appear to be, by the highest node that the edge does
-    /// not halve.
+    /// The lowest node above `node` that has room, if there is one. `node` becomes its child on the
+    /// way, or else the root.
     ///
     /// # Safety
-    /// `edge` is an edge of a tree of this form that has nodes.
-    unsafe fn smaller_side(self, edge: Edge) -> Side {
-        let (mut node, mut slot) = (edge.leaf, edge.slot);
-        let mut side = Side::Right;
-        // SAFETY: a node is one of its parent's children.
+    /// `node` is a node of a tree of this form.
+    pub(super) unsafe fn climb_to_room(self, node: &mut NodePtr) -> Option<NodePtr> {
+        // SAFETY: parents are nodes.
         unsafe {
-            loop {
-                match (2 * slot).cmp(&self.len(node)) {
-                    Ordering::Less => side = Side::Left,
-                    Ordering::Equal => {}
-                    Ordering::Greater => side = Side::Right,
+            while let Some(parent) = self.parent(*node) {
+                if self.len(parent) < self.capacity() {
+                    return Some(parent);
                 }
-                let Some(parent) = self.parent(node) else {
-                    return side;
-                };
-                slot = self.index_of(parent, node);
-                node = parent;
+                *node = parent;
             }
         }
+        None
     }
 
-    /// Prefetches the first bytes of the keys of a node, if they are byte strings.
+    /// Prefetches the first bytes of the keys of a node from a slot on, if they are byte strings.
     ///
     /// # Safety
-    /// `node` is a node of this form.
-    unsafe fn request_bytes(self, node: NodePtr) {
+    /// `node` is a node of this form, whose keys from the slot on are initialised.
+    pub(super) unsafe fn request_bytes(self, node: NodePtr, start: usize) {
         if !is_byte_string::<K>() {
             return;
         }
         // SAFETY: the keys up to the length are initialised.
         unsafe {
-            for slot in 0..self.len(node) {
+            for slot in start..self.len(node) {
                 if let Some(bytes) = bytes_of(&*self.key_at(node, slot)) {
                     prefetch(bytes.as_ptr());
                 }

@@ -30,12 +30,12 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         if unsafe { form.parent(root) }.is_some() {
             return node_fault("the root has a parent");
         }
-        // SAFETY: as above.
+        // SAFETY: the root is a node of this tree.
         if unsafe { form.level(root) } != self.height() {
             return node_fault("the root is not of the tree's height");
         }
         let head = self.head_function();
-        // SAFETY: as above.
+        // SAFETY: the root is a node of this tree, which is borrowed: nothing below it changes.
         let entries = unsafe { check_below(form, root, None, None, head) };
         match entries {
             Err(what) => return node_fault(what),

@@ -68,7 +68,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         let len = unsafe { form.len(leaf) };
         debug_assert!(slot <= len, "edge {slot} of {len}");
         if len == form.capacity() {
-            // SAFETY: passed on.
+            // SAFETY: the caller promises that the edge is one of this tree; its leaf is full.
             return unsafe { self.insert_into_full_leaf(edge, key, value) };
         }
         // SAFETY: the leaf has room; the slot is at most its length.
@@ -179,7 +179,7 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
         // A neighbour for each, and a new root if the root is among them.
         let spares = levels + usize::from(node.is_none());
-        let spare = self.new_nodes::<{ LEVELS_MAX + 1 }>(spares);
+        let spare = self.new_nodes::<{ LEVELS_MAX + 1 }>(0..spares);
         // SAFETY: the leaf is one of this tree.
         let growth = unsafe { self.growth(*edge) };
         if node.is_none() {

@@ -9,19 +9,20 @@
 //! each other know when they meet. Both are valid until the tree is changed.
 //!
 //! The parts, lowest first: [`shape`], [`node`], [`arena`], [`navigate`], [`fences`], [`balance`],
-//! [`search`], [`insert`], [`remove`], [`build`], [`check`].
+//! [`search`], [`share`], [`insert`], [`remove`], [`build`], [`split`], [`join`], [`check`].
 //!
 //! **What is trusted.** The tree's own structure: nodes, lengths, pointers, and initialised slots.
 //! The order of the keys is not: a wrong `Ord`, a wrong [`Head`](crate::Head), a key that changes
 //! through a cell lead to wrong answers. User code runs at four points only: comparisons and heads
 //! (while the tree is only read), drops (of entries that have left the tree, or when the whole tree
-//! goes), and the allocator (before anything is moved).
+//! goes), and the allocator (before anything is moved, or when the tree is whole).
 
 use alloc::alloc::handle_alloc_error;
 use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
+use core::ops::Range;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::{self, NonNull};
 
@@ -33,6 +34,7 @@ mod build;
 mod check;
 mod fences;
 mod insert;
+mod join;
 mod navigate;
 pub(crate) mod node;
 mod ranks;
@@ -40,6 +42,8 @@ mod remove;
 mod search;
 mod search_many;
 pub(crate) mod shape;
+mod share;
+mod split;
 
 pub(crate) use build::Builder;
 pub(crate) use navigate::NO_GUESS;
@@ -104,15 +108,15 @@ impl Root {
 // SAFETY: these are addresses. Every access through them is `unsafe`, and types that keep them have
 // markers for what they borrow or own.
 unsafe impl Send for Place {}
-// SAFETY: as above.
+// SAFETY: places are addresses, which only `unsafe` code uses.
 unsafe impl Sync for Place {}
-// SAFETY: as above.
+// SAFETY: edges are addresses, which only `unsafe` code uses.
 unsafe impl Send for Edge {}
-// SAFETY: as above.
+// SAFETY: edges are addresses, which only `unsafe` code uses.
 unsafe impl Sync for Edge {}
-// SAFETY: as above.
+// SAFETY: a root is an address, which only `unsafe` code uses.
 unsafe impl Send for Root {}
-// SAFETY: as above.
+// SAFETY: a root is an address, which only `unsafe` code uses.
 unsafe impl Sync for Root {}
 
 /// What a search found.
@@ -218,6 +222,10 @@ struct Store {
     head: Option<ErasedHead>,
     leaves: Arena,
     inners: Arena,
+    /// A sealed store in whose chunks, and those of its ancestors, nodes of the tree may lie.
+    inherited: Option<NonNull<Store>>,
+    /// Trees and stores that inherit from this one, once it is sealed.
+    heirs: usize,
 }
 
 impl Store {
@@ -230,6 +238,8 @@ impl Store {
             head,
             leaves: Arena::new(),
             inners: Arena::new(),
+            inherited: None,
+            heirs: 0,
         }
     }
 }
@@ -380,8 +390,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         if self.raw.flags.first_leaf {
             return self.form().memory(true).layout.size();
         }
-        let store = self.raw.store();
-        store.leaves.bytes() + store.inners.bytes()
+        let Store { leaves, inners, .. } = self.raw.store();
+        let own = leaves.bytes() + inners.bytes();
+        own + leaves.inherited_bytes() + inners.inherited_bytes()
     }
 
     pub(crate) fn level_count(&self) -> usize {
@@ -445,9 +456,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         }
     }
 
-    /// A node for each of the lowest `count` levels, as [`new_node`](Self::new_node) makes them. If
-    /// the allocator panics, those made before are given back.
-    fn new_nodes<const MAX: usize>(&mut self, count: usize) -> [NodePtr; MAX] {
+    /// A node for each of some levels, as [`new_node`](Self::new_node) makes them. If the allocator
+    /// panics, those made before are given back.
+    fn new_nodes<const MAX: usize>(&mut self, levels: Range<usize>) -> [NodePtr; MAX] {
         /// The nodes made so far, which go back when it is dropped.
         struct Made<'a, K, V, A: Allocator, const MAX: usize> {
             tree: &'a mut Tree<K, V, A>,
@@ -467,8 +478,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
             nodes: [NodePtr::dangling(); MAX],
             count: 0,
         };
-        while made.count < count {
-            made.nodes[made.count] = made.tree.new_node(made.count);
+        for level in levels {
+            made.nodes[made.count] = made.tree.new_node(level);
             made.count += 1;
         }
         made.count = 0;
@@ -554,7 +565,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 // SAFETY: the tree has chunks, and so a store of its own. There is a free node when
                 // the arena is asked for one, and its last place is given up when the node there
                 // has been moved. A root in use keeps the arena of the leaves, and with it the
-                // store, from losing its first chunk.
+                // store, from losing its first chunk; where it may lie in inherited memory, that
+                // chunk stays anyway.
                 unsafe {
                     let (arena, alloc) = self.arena(level);
                     let kept_bytes = if is_low {
@@ -562,29 +574,53 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                     } else {
                         arena.bytes() / FREE_SHARE + FREE_NODES_KEPT * node_bytes
                     };
-                    if arena.free_count() * node_bytes <= kept_bytes {
+                    if arena.free_count() * node_bytes <= kept_bytes || !arena.is_cut() {
                         break;
                     }
                     let Some((from, to)) = arena.vacate_last(memory) else {
                         arena.drop_last(alloc, memory);
                         continue;
                     };
-                    ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), node_bytes);
-                    match form.parent(to) {
-                        Some(parent) => form.set_child(parent, form.index_of(parent, from), to),
-                        None => self.raw.root = Some(to),
-                    }
-                    if level > 0 {
-                        for index in 0..=form.len(to) {
-                            form.set_parent(form.child(to, index), Some(to));
-                        }
-                    }
-                    moved(from, to);
+                    self.move_node(from, to, &mut moved);
                     let (arena, alloc) = self.arena(level);
                     arena.drop_last(alloc, memory);
                 }
             }
         }
+        if self.inherits_too_much() {
+            // SAFETY: passed on; the tree has chunks.
+            unsafe { self.leave_inherited(&mut moved) };
+        }
+    }
+
+    /// Moves a node to other memory, and tells its neighbours and `moved`.
+    ///
+    /// # Safety
+    /// `from` is a node of the tree, but that it may lack entries; `to` is memory for one of its
+    /// level.
+    unsafe fn move_node(
+        &mut self,
+        from: NodePtr,
+        to: NodePtr,
+        moved: &mut impl FnMut(NodePtr, NodePtr),
+    ) {
+        let form = self.form();
+        // SAFETY: a node is one of its parent's children, and children up to the length are nodes.
+        unsafe {
+            let level = form.level(from);
+            let bytes = form.memory(level == 0).layout.size();
+            ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), bytes);
+            match form.parent(to) {
+                Some(parent) => form.set_child(parent, form.index_of(parent, from), to),
+                None => self.raw.root = Some(to),
+            }
+            if level > 0 {
+                for index in 0..=form.len(to) {
+                    form.set_parent(form.child(to, index), Some(to));
+                }
+            }
+        }
+        moved(from, to);
     }
 
     /// Drops all entries and frees all nodes.
@@ -630,14 +666,28 @@ unsafe fn drop_entries<K, V>(root: NodePtr, flags: Flags) {
     struct Rest<K, V> {
         form: Form<K, V>,
         edge: Edge,
+        /// The guess of [`Form::next_near`].
+        index: usize,
+        /// The leaf whose keys' memory was prefetched.
+        requested: Option<NodePtr>,
     }
     impl<K, V> Rest<K, V> {
         fn drop_all(&mut self) {
-            // SAFETY: the edge belongs to a tree with nodes, and each entry behind it is dropped
-            // once, as the edge has moved on before.
-            while let Some(place) = unsafe { self.form.next(&mut self.edge) } {
-                // SAFETY: as above; the value is dropped even if the key's destructor panics.
-                let _entry = unsafe { self.form.read_entry(place.node, place.slot) };
+            loop {
+                // SAFETY: the edge belongs to a tree with nodes, and each entry behind it is
+                // dropped once, as the edge has moved on before. The value is dropped even if the
+                // key's destructor panics.
+                let _entry = unsafe {
+                    if self.requested != Some(self.edge.leaf) {
+                        self.requested = Some(self.edge.leaf);
+                        self.form.request_bytes(self.edge.leaf, self.edge.slot);
+                    }
+                    let place = self.form.next_near(&mut self.edge, &mut self.index);
+                    let Some(Place { node, slot }) = place else {
+                        return;
+                    };
+                    self.form.read_entry(node, slot)
+                };
             }
         }
     }
@@ -646,9 +696,15 @@ unsafe fn drop_entries<K, V>(root: NodePtr, flags: Flags) {
             self.drop_all();
         }
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `root` is the root of a whole tree with these flags.
     let edge = unsafe { form.first_edge_below(root) };
-    Rest { form, edge }.drop_all();
+    let mut rest = Rest {
+        form,
+        edge,
+        index: NO_GUESS,
+        requested: None,
+    };
+    rest.drop_all();
 }
 
 impl<A: Allocator> RawTree<A> {
@@ -661,7 +717,8 @@ impl<A: Allocator> RawTree<A> {
     /// The constant that the store is or was copied from.
     fn origin(&self) -> &'static Store {
         let store = self.store;
-        // SAFETY: as above; without an origin it is a constant.
+        // SAFETY: a constant, or in memory of the tree's, which is borrowed. Only a constant has no
+        // origin, so that what is returned lives for ever.
         unsafe { store.as_ref().origin.unwrap_or(store.as_ref()) }
     }
 
@@ -714,8 +771,10 @@ impl<A: Allocator> RawTree<A> {
             }
             let leaves = ptr::from_ref(&store.as_ref().leaves).read();
             let inners = ptr::from_ref(&store.as_ref().inners).read();
+            let inherited = store.as_ref().inherited;
             inners.free_all(&self.alloc);
             leaves.free_all(&self.alloc);
+            share::give_up(inherited, &self.alloc);
         }
     }
 }

@@ -92,7 +92,7 @@ impl<K, V> Form<K, V> {
     #[inline]
     pub(crate) unsafe fn edge_after(self, Place { node, slot }: Place) -> Edge {
         let slot = slot + 1;
-        // SAFETY: as above.
+        // SAFETY: the place is that of an entry; an inner node has a child on each side of it.
         unsafe {
             if self.level(node) == 0 {
                 return Edge { leaf: node, slot };
@@ -108,7 +108,7 @@ impl<K, V> Form<K, V> {
     /// `edge` is an edge of a tree of this form that has nodes.
     #[inline]
     pub(crate) unsafe fn next(self, edge: &mut Edge) -> Option<Place> {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises that the edge is one of a tree of this form with nodes.
         unsafe { self.next_near(edge, &mut { NO_GUESS }) }
     }
 
@@ -125,7 +125,7 @@ impl<K, V> Form<K, V> {
             edge.slot += 1;
             return Some(Place { node: leaf, slot });
         }
-        // SAFETY: as above, at its end.
+        // SAFETY: the edge is at the end of a leaf of a tree of this form.
         let place = unsafe { self.cross::<true>(leaf, index) }?;
         // SAFETY: the place is that of an entry.
         *edge = unsafe { self.edge_after(place) };
@@ -139,7 +139,7 @@ impl<K, V> Form<K, V> {
     /// `edge` is an edge of a tree of this form that has nodes.
     #[inline]
     pub(crate) unsafe fn prev(self, edge: &mut Edge) -> Option<Place> {
-        // SAFETY: passed on.
+        // SAFETY: the caller promises that the edge is one of a tree of this form with nodes.
         unsafe { self.prev_near(edge, &mut { NO_GUESS }) }
     }
 

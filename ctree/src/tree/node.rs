@@ -19,7 +19,6 @@
 
 use core::alloc::Layout;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
 use super::arena::NodeMemory;
@@ -72,38 +71,8 @@ impl<K, V> core::fmt::Debug for Form<K, V> {
     }
 }
 
-/// Most items that are moved one by one.
-const MOVED_BY_ITEM_MAX: usize = 8;
-
-/// Moves `count` items to higher addresses; the ranges may overlap.
-///
-/// A few small items are moved one by one: a `memmove` would load them as vectors, which wait if
-/// their parts were stored just before, by the previous insertion.
-///
-/// # Safety
-/// As for [`ptr::copy`]; `to` is not below `from`.
-#[inline(always)]
-unsafe fn move_up<T>(from: *mut T, to: *mut T, count: usize) {
-    if count <= MOVED_BY_ITEM_MAX && size_of::<T>() <= size_of::<u64>() {
-        for item in (0..count).rev() {
-            // SAFETY: item `item` of both ranges; those above it, which it may overlap with, have
-            // been moved already. (Volatile, so that the compiler does not make a `memmove` of the
-            // loop again.)
-            unsafe {
-                let item_moved = from.add(item).cast::<MaybeUninit<T>>().read_volatile();
-                to.add(item)
-                    .cast::<MaybeUninit<T>>()
-                    .write_volatile(item_moved);
-            }
-        }
-    } else {
-        // SAFETY: passed on.
-        unsafe { ptr::copy(from, to, count) };
-    }
-}
-
 impl<K, V> Form<K, V> {
-    /// Of a tree that has no nodes.
+    /// The form of a tree that has no nodes.
     pub(crate) const NONE: Self = Form {
         headed: false,
         ranked: false,
@@ -227,7 +196,8 @@ impl<K, V> Form<K, V> {
     }
 
     /// # Safety
-    /// `node` is a node of this form.
+    /// `node` is a node of this form, used by nobody else, and the caller brings the rest of the
+    /// invariant into line.
     #[inline(always)]
     pub(crate) unsafe fn set_parent(self, node: NodePtr, parent: Option<NodePtr>) {
         // SAFETY: the header is initialised.
@@ -407,7 +377,7 @@ impl<K, V> Form<K, V> {
             });
         } else if self.headed {
             for lane in start..end {
-                // SAFETY: as above.
+                // SAFETY: the lanes of heads lie at the start of the node, and are of 64 bits.
                 unsafe { node.cast::<u64>().add(lane).write(u64::MAX) };
             }
         }
@@ -431,18 +401,18 @@ impl<K, V> Form<K, V> {
         let moved = len - slot;
         // SAFETY: source and target lie within the slots of the node.
         unsafe {
-            move_up(
+            ptr::copy(
                 self.key_at(node, slot),
                 self.key_at(node, slot + count),
                 moved,
             );
-            move_up(
+            ptr::copy(
                 self.value_at(node, slot),
                 self.value_at(node, slot + count),
                 moved,
             );
             if self.has_heads() {
-                move_up(
+                ptr::copy(
                     self.head_at(node, slot),
                     self.head_at(node, slot + count),
                     moved,
@@ -503,7 +473,7 @@ impl<K, V> Form<K, V> {
     ///
     /// # Safety
     /// Both are different nodes of this form; the `count` slots at `from_slot` are initialised and
-    /// those at `to_slot` are within capacity.
+    /// hold nothing afterwards, and those at `to_slot` are within capacity.
     pub(crate) unsafe fn move_entries(
         self,
         from: NodePtr,
@@ -517,7 +487,7 @@ impl<K, V> Form<K, V> {
                 && from_slot + count <= self.capacity()
                 && to_slot + count <= self.capacity()
         );
-        // SAFETY: passed on.
+        // SAFETY: the caller promises the slots, and forgets the originals.
         unsafe { self.copy_entries(from, from_slot, self, to, to_slot, count) };
     }
 

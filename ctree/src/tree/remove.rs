@@ -16,8 +16,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
     /// Moves an entry out, and gives the gap where it was. Other places and edges from before are
     /// not valid any more.
     ///
-    /// Memory that is no longer needed goes back to the allocator. If that panics, the entry is
-    /// dropped and the tree is whole.
+    /// Memory that is no longer needed goes back to the allocator, and a tree that shares too much
+    /// takes some of its own. If that panics, the entry is dropped and the tree is whole.
     ///
     /// # Safety
     /// `place` is the place of an entry of this tree as it is now.
@@ -136,7 +136,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
         moved: impl FnMut(NodePtr, NodePtr),
     ) {
         let form = self.form();
-        // SAFETY: as above: they are the last child of the entry's node.
+        // SAFETY: `leaf` is the last leaf, and `place` the entry before it: so the nodes below
+        // the entry's on the way to the leaf have no other children and no entries, and are its
+        // last child. The entries are forgotten.
         unsafe {
             self.free_path(leaf, place.node);
             debug_assert_eq!(

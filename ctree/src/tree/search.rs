@@ -41,7 +41,8 @@ impl<K, V> Form<K, V> {
                 slot: edge.slot,
             })
         } else if hit.is_at_end() {
-            // SAFETY: passed on.
+            // SAFETY: the caller promises that the hit is that of `query`, here at the end of its
+            // leaf.
             unsafe { self.found_at_end(edge, query) }
         } else {
             Found::Gap(edge)

@@ -32,8 +32,8 @@ const BATCH_BY_HEADS: usize = 32;
 struct Position {
     /// A node of the level that the batch has come to, or that of the entry.
     node: NodePtr,
-    /// Of a leaf, the slots whose heads are that of the query; of an entry that was found, its slot
-    /// as the start.
+    /// In a leaf, the slots whose heads are that of the query; once an entry was found, its slot as
+    /// the start.
     slots: Range<usize>,
     /// Whether the entry has been found, in an inner node.
     found: bool,
@@ -77,7 +77,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 let hits = &mut hits[..batch.len()];
                 let lanes = NonNull::from(batch).cast::<u8>();
                 let (isa, height) = (self.raw.flags.isa, self.height());
-                // SAFETY: as in `find`; there are as many queries as hits.
+                // SAFETY: the root and all below it keep the node invariant; keys and queries are
+                // integers of this kind, and there are as many hits as queries.
                 unsafe { simd::find_many(kind, isa, root, height, map, lanes, hits) };
                 for (hit, query) in hits.iter().zip(batch) {
                     // SAFETY: the hit is that of this query.
@@ -106,8 +107,8 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 && typeid::of::<Q>() == typeid::of::<K>()
             {
                 let head = |query: &Q, _| {
-                    // SAFETY: as in `find_among_others`: `Q` is `K`, but perhaps for lifetimes, of
-                    // which heads are independent.
+                    // SAFETY: equal ids mean that `Q` is `K`, but perhaps with other lifetimes in
+                    // it, of which heads are independent (contract of `Head`).
                     head(unsafe { NonNull::from(query).cast::<K>().as_ref() })
                 };
                 return self.find_many_by_heads(root, queries, head, use_place);
@@ -253,7 +254,9 @@ impl<K, V, A: Allocator> Tree<K, V, A> {
                 // SAFETY: integers are `Copy`; the entry keeps its own.
                 slot.write(unsafe { core::ptr::read(key) });
             }
-            // SAFETY: as in `find`; the keys of this batch are initialised.
+            // SAFETY: the root and all below it keep the node invariant; keys are integers of this
+            // kind, of which this batch has initialised as many as there are hits. These are at
+            // leaves then.
             unsafe {
                 simd::find_many(
                     kind,

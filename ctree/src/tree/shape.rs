@@ -17,7 +17,7 @@
 //!
 //! A node has as many entries as there are lanes in [`LANE_BYTES`], a few less where that saves a
 //! line; for large keys and values as many as fit into [`ENTRY_BYTES_MAX`], but at least
-//! [`CAPACITY_MIN`]. The table of sizes that were tried is in the guide, `docs/ctree.md`.
+//! [`CAPACITY_MIN`]. The sizes that were tried are in `docs/inside/ctree.md`.
 
 use core::mem::offset_of;
 
@@ -36,6 +36,17 @@ const CAPACITY_MIN: usize = 4;
 
 /// Size of the first leaf of a map, unless one entry is larger.
 const FIRST_LEAF_BYTES: usize = 256;
+
+/// Entries that a first leaf has room for even if it is larger than that, up to
+/// [`FIRST_LEAF_BYTES_MAX`]: maps of a few strings are common, and a leaf of full size takes five
+/// times as much, in a block that most allocators keep no list for.
+const FIRST_LEAF_ENTRIES: usize = 8;
+
+/// Size of a first leaf of [`FIRST_LEAF_ENTRIES`], at most.
+const FIRST_LEAF_BYTES_MAX: usize = 512;
+
+/// Size of a tree that a second-level cache holds.
+const NEAR_BYTES: usize = 1 << 20;
 
 /// Most lines of values that a single search asks for before it knows the slot.
 const EAGER_VALUE_LINES_MAX: usize = 4;
@@ -96,6 +107,17 @@ const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
 
+/// Height of the highest tree whose leaves, if all nodes are full, take [`NEAR_BYTES`] at most.
+const fn near_height(capacity: usize, leaf_bytes: usize) -> usize {
+    let (mut height, mut bytes) = (0, leaf_bytes.saturating_mul(capacity + 1));
+    // (The shape of integers has no entries where the keys are large, and is not used there.)
+    while capacity > 0 && bytes <= NEAR_BYTES {
+        height += 1;
+        bytes = bytes.saturating_mul(capacity + 1);
+    }
+    height
+}
+
 impl Shape {
     /// The shape of nodes with `capacity` entries, aligned to `align_min` at least, with
     /// `lane_count` lanes if there are any.
@@ -124,6 +146,7 @@ impl Shape {
         let children_bytes = (capacity + 1) * size_of::<*mut u8>();
         let counts_at = children_at + children_bytes;
         let counts_bytes = (capacity + 1) * size_of::<usize>();
+        let leaf_bytes = next_multiple(header_end, align);
         Shape {
             capacity,
             lane_count,
@@ -132,7 +155,7 @@ impl Shape {
             header_at,
             children_at,
             counts_at,
-            leaf_bytes: next_multiple(header_end, align),
+            leaf_bytes,
             inner_bytes: next_multiple(counts_at, align),
             counted_inner_bytes: next_multiple(counts_at + counts_bytes, align),
             align,
@@ -146,6 +169,7 @@ impl Shape {
                 } else {
                     0
                 },
+                near_height_max: near_height(capacity, leaf_bytes),
             },
         }
     }
@@ -181,14 +205,19 @@ impl Shape {
         shape
     }
 
-    /// The shape of the first leaf of a map: as many entries as fit into [`FIRST_LEAF_BYTES`], at
-    /// most half of a leaf's and at least one.
+    /// The shape of the first leaf of a map: as many entries as fit into [`FIRST_LEAF_BYTES`], or
+    /// [`FIRST_LEAF_ENTRIES`], at most half of a leaf's and at least one.
     const fn of_first_leaf<K, V>(lanes: Lanes) -> Shape {
         let align = max(align_of::<Header>(), align_of::<u64>());
         let mut capacity = Shape::of_lanes::<K, V>(lanes).capacity / 2;
         loop {
             let shape = Shape::with_capacity::<K, V>(lanes, capacity, capacity, align);
-            if shape.leaf_bytes <= FIRST_LEAF_BYTES || capacity == 1 {
+            let bytes_max = if capacity <= FIRST_LEAF_ENTRIES {
+                FIRST_LEAF_BYTES_MAX
+            } else {
+                FIRST_LEAF_BYTES
+            };
+            if shape.leaf_bytes <= bytes_max || capacity == 1 {
                 return shape;
             }
             capacity -= 1;

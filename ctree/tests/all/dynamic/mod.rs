@@ -7,6 +7,7 @@ pub(crate) mod kinds;
 pub(crate) mod lawless;
 pub(crate) mod operation;
 pub(crate) mod panics;
+mod parts;
 pub(crate) mod program;
 mod programs;
 mod set_program;

@@ -257,7 +257,7 @@ fn a_replaced_file_lives_as_long_as_it_is_open() {
     // SAFETY: the file is replaced, but not changed.
     let old = unsafe { MappedCTreeMap::<u64, str>::open(&path) }.unwrap();
     MappedCTreeMap::<u64, str>::write(&path, [(1, "new")]).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the file is removed, but not changed.
     let new = unsafe { MappedCTreeMap::<u64, str>::open(&path) }.unwrap();
     fs::remove_file(&path).unwrap();
     assert_eq!((old.get(&1), new.get(&1)), (Some("old"), Some("new")));
