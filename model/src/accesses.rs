@@ -155,12 +155,12 @@ impl Accesses {
         &self.visits
     }
 
-    /// How many points there are.
+    /// Number of points.
     pub fn len(&self) -> usize {
         self.addresses.len()
     }
 
-    /// Whether there is nothing to read.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
     }

@@ -51,12 +51,12 @@ pub struct CalibrateOptions {
     /// Three to five seconds and 0.4 GB of memory instead of about twenty seconds and 2 GB. Working
     /// sets beyond 128 MB (4 KiB pages: 256 MB) are then extrapolated.
     pub quick: bool,
-    /// Called now and then with the finished part, from 0 to 1.
+    /// Called from time to time with the share that is done, from 0 to 1.
     pub progress: Option<fn(f64)>,
 }
 
 impl CalibrateOptions {
-    /// The short form.
+    /// The options of the quick form.
     pub fn quick() -> CalibrateOptions {
         CalibrateOptions {
             quick: true,

@@ -374,7 +374,7 @@ impl ColourGain {
     }
 }
 
-/// Why there is no such colouring.
+/// Why a colouring is impossible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColourError {
@@ -382,14 +382,14 @@ pub enum ColourError {
     Share,
     /// A node does not fit into what its colour has of a way, or not at its alignment.
     NodeTooLarge {
-        /// Its size.
+        /// Size of the node.
         node_bytes: u32,
-        /// The room.
+        /// Bytes of a way that its colour has.
         room_bytes: u64,
     },
-    /// The machine has no such level for data.
+    /// The machine has no level of this name that holds data.
     NoLevel {
-        /// What it was called.
+        /// The name that was asked for.
         name: String,
     },
 }

@@ -97,7 +97,7 @@ impl Event {
 pub struct Counters(system::Groups);
 
 impl Counters {
-    /// Opens what the machine has of [`Event::ALL`].
+    /// Opens a counter for each of [`Event::ALL`] that the machine has.
     ///
     /// # Errors
     /// When it has none of them, the system forbids them, or this was built

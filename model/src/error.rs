@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Error(String);
 
 impl Error {
-    /// The error of these words. `ccscope` has no other type of its own.
+    /// An error with this message.
     pub fn new(what: impl Into<String>) -> Error {
         Error(what.into())
     }

@@ -86,7 +86,7 @@ impl CacheGeometry {
     }
 }
 
-/// The sets and ways of an impossible cache.
+/// The error for sets, blocks and ways that no cache can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeometryError(CacheGeometry);
 

@@ -27,7 +27,7 @@
 use crate::Error;
 use crate::geometry::CacheGeometry;
 
-/// No machine has more levels of either kind.
+/// The most caches, and the most translation buffers, that a hierarchy may have.
 pub const MAX_CACHES: usize = 8;
 /// The smallest page. The system chooses the address bits above it, so no block may be larger.
 const MAX_BLOCK_BYTES: u64 = 4096;
@@ -139,10 +139,10 @@ pub struct Hierarchy {
 }
 
 impl Hierarchy {
-    /// A hierarchy, checked.
+    /// Checks the invariants, and makes a hierarchy.
     ///
     /// # Errors
-    /// An [`Error`] names the first thing that no machine has.
+    /// An [`Error`] names the first invariant that is broken.
     pub fn new(
         caches: Vec<CacheLevel>,
         inclusion: Inclusion,

@@ -34,8 +34,8 @@ pub enum KeyDistribution {
         /// Chooses which keys are hot.
         seed: u64,
     },
-    /// In proportion to these, by number of the key. Weights that are negative or no numbers count
-    /// as 0.
+    /// Each key in proportion to its weight, in the order of their numbers. Weights that are
+    /// negative or no numbers count as 0.
     Weights(Vec<f64>),
 }
 

@@ -24,7 +24,7 @@
 //! Everything but searches in trees comes down to [`Accesses`]: a [`Structure`] is [`Built`], its
 //! nodes are placed, and an [`Operation`] with a [`KeyDistribution`] says what is read
 //! ([`Predictor::predict_accesses`]). [`structure::walk`] and [`structure::read_edges`] take
-//! structures of your own. The guide is `docs/model.md`.
+//! structures of your own. The guide is `docs/use/model.md`.
 //!
 //! A prediction goes through these modules: `visits` (how often each node is visited),
 //! `probability` (how often each block is touched), `footprint` (what a cache of some capacity

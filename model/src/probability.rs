@@ -33,9 +33,9 @@ pub struct Access {
 /// How many bytes of each node or point are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// Of each the same number.
+    /// The same number of bytes of each.
     Uniform(u32),
-    /// By number.
+    /// A number of bytes for each node or point, in the order of their numbers.
     Each(Vec<u32>),
 }
 

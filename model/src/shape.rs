@@ -166,12 +166,12 @@ impl Shape {
         }
     }
 
-    /// How many nodes there are.
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.parent.len()
     }
 
-    /// Whether there is no node at all.
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.parent.is_empty()
     }

@@ -100,7 +100,7 @@ impl Simulator {
         }
     }
 
-    /// What is simulated.
+    /// The hierarchy that is simulated.
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy
     }
@@ -227,13 +227,13 @@ impl Simulator {
         }
     }
 
-    /// Misses of the caches, the first first; 0 where there is none.
+    /// Misses of the caches, in the order of the hierarchy; 0 where there is none.
     #[inline]
     pub fn cache_misses(&self) -> [u64; MAX_CACHES] {
         self.cache_misses
     }
 
-    /// Misses of the TLBs, the first first; 0 where there is none.
+    /// Misses of the TLBs, in the order of the hierarchy; 0 where there is none.
     #[inline]
     pub fn tlb_misses(&self) -> [u64; MAX_CACHES] {
         self.tlb_misses
@@ -255,20 +255,20 @@ impl Simulator {
     }
 }
 
-/// What one level was asked, and what it did not have.
+/// Requests to one level, and its misses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct LevelCounts {
     /// The name of the level in the hierarchy.
     pub name: String,
-    /// Lines, or translations of a line's page, that it was asked for.
+    /// Requests for lines, or for translations of a line's page.
     pub accesses: u64,
-    /// Those that it did not have.
+    /// Requests that the level could not serve.
     pub misses: u64,
 }
 
 impl LevelCounts {
-    /// Misses of an access; 0 where there was none.
+    /// Misses per access; 0 without accesses.
     pub fn miss_ratio(&self) -> f64 {
         self.misses as f64 / self.accesses.max(1) as f64
     }

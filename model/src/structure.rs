@@ -29,6 +29,7 @@ mod built;
 mod edges;
 mod linear;
 mod operation;
+mod orders;
 #[cfg(test)]
 mod tests;
 mod tree;

@@ -90,7 +90,7 @@ pub(crate) const fn node(bytes: u32) -> NodeExtent {
 /// How well misses are to be known.
 #[derive(Clone, Copy)]
 pub(crate) struct Precision {
-    /// Of the stream of operations, which is the same in every run.
+    /// Seed of the stream of operations, which is the same in every run.
     pub(crate) seed: u64,
     pub(crate) batches_min: u32,
     pub(crate) batches_max: u32,
@@ -102,7 +102,7 @@ pub(crate) struct Precision {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Misses {
-    /// Of an operation, on average.
+    /// Misses of an operation, on average.
     pub(crate) mean: f64,
     /// The standard error of the mean, relative to it or to what counts as rare.
     pub(crate) standard_error: f64,

@@ -4,8 +4,8 @@
 //! The formulas compare a layout of a complete binary tree with the naive layout. A block of `b`
 //! bytes holds k = floor(b / e) nodes of `e` bytes. A search makes D references, needs K nodes of
 //! each block and finds R of them in the cache. It misses m = (1 - R / D) / K of its references.
-//! Associativity counts as capacity alone. `docs/model-thesis.md` compares the formulas with the
-//! predictions of this workspace and with a simulation.
+//! Associativity counts as capacity alone. `docs/inside/model.md` compares the formulas with
+//! the predictions of this workspace and with a simulation.
 
 use std::error::Error;
 use std::fs;

@@ -181,22 +181,22 @@ fn verdict(
         ));
     }
     let pays = human_count(gain.break_even_operations.ceil());
-    let faster = format!("{best} is {times:.2} times as fast");
+    let faster = format!("{times:.2}x faster with `{best}`");
     let Some(operations) = operations.map(|operations| operations as f64) else {
         let text = format!(
-            "worth it if more than {pays} operations are to come before the structure changes: \
-             {faster}"
+            "{faster}; pays off after {pays} operations, if the structure does not change before"
         );
         return (Some(true), text);
     };
     if !gain.pays_within(operations) {
         let operations = human_count(operations);
-        let but = format!("but pays only after {pays} operations, and {operations} are to come");
+        let but =
+            format!("but pays off only after {pays} operations, and {operations} are to come");
         return no(format!("{faster}, {but}"));
     }
     let saved = human_ns(gain.saved_ns() * operations - gain.cost_ns);
     let all = human_ns(now_ns * operations);
-    let text = format!("worth it: {faster}, and saves {saved} of {all} in all");
+    let text = format!("{faster}; saves {saved} of {all} in all");
     (Some(true), text)
 }
 

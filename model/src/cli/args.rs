@@ -6,8 +6,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::arrangement::Arrangement;
-use super::question::SEED;
 use crate::{Growth, InNode, NO_NODE, Operation, Overlap, PageSize, SearchStyle, Tier};
+
+/// Seed of random shapes and buckets.
+pub(super) const SEED: u64 = 1;
 
 /// Predicts cache misses and nanoseconds of a pointer structure before it is built.
 #[derive(Debug, Parser)]
@@ -22,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   model advise --structure hash:0.75 --nodes 1e6 --node-bytes 24 is it worth changing anything?
   model calibrate -o machine.json                                measure this machine first
 
-`model COMMAND --help` has more; docs/model.md is the guide.";
+`model COMMAND --help` has more; docs/use/model.md is the guide.";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {

@@ -176,13 +176,13 @@ pub(super) fn human_number(value: f64) -> String {
     }
 }
 
-/// A count for people: whole, with a space for each thousand from 10 000 on.
+/// A count for people: whole, with commas: `1,000,000`.
 pub(super) fn human_count(count: impl fmt::Display) -> String {
     let mut text = format!("{count:.0}");
-    let mut place = if text.len() > 4 { text.len() } else { 0 };
+    let mut place = text.len();
     while place > 3 {
         place -= 3;
-        text.insert(place, ' ');
+        text.insert(place, ',');
     }
     text
 }
@@ -208,9 +208,9 @@ mod tests {
             (human_number(4.561), "4.56"),
             (human_number(62_500.4), "62500"),
             (human_number(f64::INFINITY), "inf"),
-            (human_count(1234), "1234"),
-            (human_count(12_345), "12 345"),
-            (human_count(1_234_567.2), "1 234 567"),
+            (human_count(1234), "1,234"),
+            (human_count(12_345), "12,345"),
+            (human_count(1_234_567.2), "1,234,567"),
         ] {
             assert_eq!(written, expected);
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{FrameChoice, QuestionArgs};
+use super::args::{FrameChoice, QuestionArgs, SEED};
 use super::arrangement::Arrangement;
 use super::machine::read;
 use super::output::{human_bytes, human_count};
@@ -21,8 +21,6 @@ use crate::{
     Links, Machine, NO_NODE, NodeExtent, Operation, Placement, Sizes, Structure, Tier,
 };
 
-/// Of random shapes and buckets.
-pub(super) const SEED: u64 = 1;
 /// Bytes of a link, on the machines that are asked about.
 const LINK_BYTES: u32 = 8;
 const STRUCTURES: &str = "bst, nary, quadtree, octree, btree, list, dlist, hash, array, eytzinger, \
@@ -67,7 +65,7 @@ impl<'a> Question<'a> {
         let (mut given, mut stands_for) = (None, None);
         let (structure, built) = if let Some(path) = args.structure.strip_prefix("edges:") {
             let (built, placement) = read_file(Path::new(path), args, &sizes)?;
-            check_memory(built.points() as f64, args)?;
+            check_memory(built.points() as f64, args, false)?;
             given = placement;
             (None, built)
         } else {
@@ -332,7 +330,11 @@ fn build(
         Structure::BTree { .. } => 2.5,
         _ => 1.0,
     };
-    check_memory(f64::from(keys) * points_of_key, args)?;
+    let has_formula = complete_arity(structure).is_some()
+        && args.operation == Operation::Search
+        && args.searches.is_none()
+        && args.keys == "uniform";
+    check_memory(f64::from(keys) * points_of_key, args, has_formula)?;
     Ok(structure.build(keys, sizes)?)
 }
 
@@ -345,16 +347,21 @@ fn analysis_bytes(points: f64, args: &QuestionArgs) -> f64 {
     points * (128.0 + 48.0 * lines + 64.0 * f64::from(u8::from(is_walk)))
 }
 
-/// Refuses analyses that take more memory than this machine can spare.
-fn check_memory(points: f64, args: &QuestionArgs) -> Result<(), CliError> {
+/// Refuses analyses that take more memory than this machine can spare. With a formula, some layouts
+/// have an answer all the same.
+fn check_memory(points: f64, args: &QuestionArgs, has_formula: bool) -> Result<(), CliError> {
     let (bytes, available) = (analysis_bytes(points, args), available_bytes());
     if bytes <= MEMORY_SHARE * available {
         return Ok(());
     }
     let (bytes, available) = (human_bytes(bytes), human_bytes(available));
+    let formula = match has_formula {
+        true => ", or for `predict --tier closed --layout random,bfs,cluster-veb`",
+        false => "",
+    };
     refuse(format!(
         "this takes about {bytes} of memory, and this machine has {available} free: ask for fewer \
-         nodes, or for `predict --tier closed`, which places none of them"
+         nodes{formula}"
     ))
 }
 
@@ -425,7 +432,7 @@ fn read_file(
     args: &QuestionArgs,
     sizes: &Sizes,
 ) -> Result<(Built, Option<Placement>), CliError> {
-    /// Of a node while it is read, its name above all.
+    /// Memory that a node takes while it is read, its name above all.
     const NODE_BYTES: f64 = 256.0;
     if args.nodes.is_some() {
         return refuse("--nodes cannot be given with edges:FILE, which says how many there are");

@@ -126,9 +126,9 @@ impl fmt::Display for Verdict {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(Serialize, Deserialize))]
 pub struct Quietness {
-    /// That of the worst reading. A spread or drift of a chase is quiet up to 10 % and loud beyond
-    /// 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and beyond
-    /// 1.5.
+    /// The verdict of the worst reading. A spread or drift of a chase is quiet up to 10 % and loud
+    /// beyond 40 %, stolen time up to 1 % and beyond 5 %, load up to 0.75 programs a processor and
+    /// beyond 1.5.
     pub verdict: Verdict,
     /// Chases that were repeated.
     pub readings: Vec<ChaseReading>,
@@ -140,7 +140,7 @@ pub struct Quietness {
 }
 
 impl Quietness {
-    /// Takes the readings together.
+    /// Derives the verdict from the readings.
     pub fn new(
         readings: Vec<ChaseReading>,
         steal_share: Option<f64>,

@@ -27,9 +27,9 @@ use crate::layout::{did_you_mean, nearest_of};
 /// A machine with a name for the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// What [`Machine::preset`] and `--machine` call it.
+    /// The name by which [`Machine::preset`] and `--machine` know it.
     pub name: &'static str,
-    /// What it is.
+    /// A description for people.
     pub title: &'static str,
     /// Where its numbers come from.
     pub sources: &'static [&'static str],
@@ -48,7 +48,7 @@ pub struct Preset {
 }
 
 impl Preset {
-    /// The machine itself.
+    /// The machine of this preset.
     pub fn machine(&self) -> Machine {
         let caches: Vec<CacheLevel> = { ["L1", "L2", "L3"].into_iter().zip(self.caches) }
             .map(|(name, &size)| cache(name, size))

@@ -29,15 +29,15 @@ pub enum TraceKind {
 /// One access of a traced program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TraceRecord {
-    /// What for.
+    /// What the access does.
     pub kind: TraceKind,
-    /// The first byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// How many bytes; at least 1.
+    /// Number of bytes; at least 1.
     pub bytes: u16,
 }
 
-/// How many accesses of each kind a trace has.
+/// Numbers of accesses of a trace, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "json", derive(serde::Serialize))]
 pub struct TraceCounts {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Operation, linear, too_large};
+use super::{Operation, orders, too_large};
 use crate::accesses::{Accesses, Order, Points, Role, Span, Tickets, nested, total};
 use crate::keys::KeyDistribution;
 use crate::{Error, Layout, Lengths, NodeExtent, Placement, Shape};
@@ -94,12 +94,12 @@ impl Built {
         self.extent
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub fn keys(&self) -> usize {
         self.points.found().len()
     }
 
-    /// How many points there are: what predictions take time for.
+    /// Number of points; predictions take time in proportion to it.
     pub fn points(&self) -> usize {
         self.points.len()
     }
@@ -413,9 +413,9 @@ impl Built {
     fn walk(&self, returns: bool) -> Vec<u32> {
         match (&self.homes, self.family) {
             (Homes::Nodes, _) | (_, Family::Hash) => {
-                linear::depth_first(self.points.shape(), returns)
+                orders::depth_first(self.points.shape(), returns)
             }
-            _ => linear::in_key_order(&self.points),
+            _ => orders::in_key_order(&self.points),
         }
     }
 }

@@ -81,7 +81,7 @@ struct Node {
 
 struct Rows {
     nodes_max: u32,
-    /// Of the first line with data.
+    /// Columns of the first line with data.
     columns: Option<usize>,
     numbers: HashMap<String, u32>,
     nodes: Vec<Node>,

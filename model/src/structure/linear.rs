@@ -1,8 +1,8 @@
-//! Lists, chained hash tables, and the order in which walks go.
+//! Lists and chained hash tables.
 
 use super::built::{Family, Parts, Places};
 use super::{Built, Sizes, too_large};
-use crate::accesses::{Points, Role};
+use crate::accesses::Role;
 use crate::shape::random::SplitMix64;
 use crate::{Error, Lengths, Links, NO_NODE, Shape};
 
@@ -64,41 +64,4 @@ pub(super) fn hash(keys: u32, load: f64, seed: u64, sizes: &Sizes) -> Result<Bui
         places: Places::NullLinks { arity: 1 },
         ..parts.built(Shape::from_generated(node_parents), sizes.node)
     })
-}
-
-/// All points of a forest in preorder; where a walk `returns`, each also after each of its
-/// children.
-pub(super) fn depth_first(shape: &Shape, returns: bool) -> Vec<u32> {
-    let mut order = Vec::with_capacity(shape.len());
-    // Points on the path, each with the number of its children that were visited.
-    let mut path: Vec<(u32, usize)> = Vec::new();
-    for root in shape.roots() {
-        order.push(root);
-        path.push((root, 0));
-        while let Some((v, visited)) = path.last_mut() {
-            if returns && *visited > 0 {
-                order.push(*v);
-            }
-            match shape.children(*v).get(*visited) {
-                Some(&child) => {
-                    *visited += 1;
-                    order.push(child);
-                    path.push((child, 0));
-                }
-                None => {
-                    path.pop();
-                }
-            }
-        }
-    }
-    order
-}
-
-/// All points that hold a key or lie on the path to one, in the order of the keys.
-pub(super) fn in_key_order(points: &Points) -> Vec<u32> {
-    let mut order = Vec::with_capacity(points.len());
-    for key in (0..).take(points.found().len()) {
-        points.push_successor(key, &mut order);
-    }
-    order
 }

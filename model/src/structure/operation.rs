@@ -25,11 +25,11 @@ pub enum Operation {
     /// - Arrays: so do all elements behind it; in Eytzinger order there is no such place, and the
     ///   array counts as a tree.
     Insert,
-    /// Looks for a key that is there and goes on to the next ones in order, `keys` in all, less
-    /// where the structure ends before. Nodes that are entered are read; those on the way back are
-    /// on a stack, and are read again when it is their key's turn.
+    /// Looks for a key that is there and goes on to the next ones in order, `keys` in all, or fewer
+    /// at the end of the structure. Nodes that are entered are read; those on the way back are on a
+    /// stack, and are read again when it is their key's turn.
     Range {
-        /// How many keys, at least 1.
+        /// Number of keys, at least 1.
         keys: u32,
     },
     /// Goes through the whole structure, depth-first along its links, or in key order where nodes

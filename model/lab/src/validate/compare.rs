@@ -13,7 +13,7 @@ pub(super) struct Compared {
     /// Misses of an operation.
     pub(super) simulated: f64,
     pub(super) predicted: f64,
-    /// Of the simulation, relative.
+    /// Standard error of the simulation, relative.
     standard_error: f64,
     /// The relative error, or the absolute one over what counts as rare.
     pub(super) error: f64,

@@ -95,7 +95,7 @@ pub(super) fn rows(name: &'static str, cases: fn(Effort) -> Vec<Case>, effort: E
     vec![row(name, ALLOWED, frequent)]
 }
 
-/// Of these cases, as many as the effort is for: when quick, each `step`-th of the small ones.
+/// As many of these cases as the effort is for: when quick, each `step`-th of the small ones.
 fn some(cases: Vec<Case>, effort: Effort, step: usize) -> Vec<Case> {
     if effort == Effort::Full {
         return cases;
