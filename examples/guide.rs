@@ -1,4 +1,4 @@
-//! The program of `docs/guide.md`: a price list in a search tree, as first written and after each
+//! A price list in a search tree (figures in `docs/use/faq.md`), as first written and after each
 //! cure.
 //!
 //! ```text

@@ -24,7 +24,7 @@ unsafe impl GlobalAlloc for Switch {
             return unsafe { CcMalloc.alloc(layout) };
         }
         SYSTEM_BYTES.fetch_add(layout.size(), Relaxed);
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 

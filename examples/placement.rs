@@ -11,7 +11,7 @@
 //!   hint is the last link, an operation a walk along a chain.
 //! - `list`: from its front to its end; the hint is the item before, an operation four walks.
 //!
-//! `docs/ccmalloc.md` reads the table.
+//! `docs/inside/ccmalloc.md` reads the table.
 
 use std::collections::HashSet;
 use std::error::Error;

@@ -47,7 +47,7 @@ impl Taken {
         self.rounds(|run| run.stages_ns.iter().sum::<u64>() as f64 / 1e6)
     }
 
-    /// Of the build, of the layout and of the work.
+    /// Milliseconds of the build, of the layout and of the work.
     pub fn stages_ms(&self) -> [Rounds; 3] {
         [0, 1, 2].map(|stage| self.rounds(|run| run.stages_ns[stage] as f64 / 1e6))
     }
@@ -56,7 +56,7 @@ impl Taken {
         self.rounds(|run| run.peak_bytes as f64 / f64::from(1 << 20))
     }
 
-    /// Of the whole program, where it counts that.
+    /// MiB that the whole program has resident, where it counts that.
     pub fn resident_mib(&self) -> Rounds {
         self.rounds(|run| run.object_bytes.unwrap_or(0.0) / f64::from(1 << 20))
     }

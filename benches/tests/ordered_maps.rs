@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use ctree::CTreeMap;
 use measure::ordered_map::{Key, Kind, OrderedMap, Updates, value_of};
 use measure::queries::Chain;
+#[cfg(target_arch = "x86_64")]
+use measure::rivals::static_tree::StaticTree;
 use measure::rng::Rng;
 use measure::{keys, rivals};
 use quickcheck::quickcheck;
@@ -56,6 +58,25 @@ quickcheck! {
         #[cfg(feature = "indexset")]
         does_what_std_does::<indexset::BTreeMap<u64, u64>>(&steps, &queries);
         true
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+quickcheck! {
+    fn a_static_tree_ranks_as_std(numbers: Vec<u16>, len: u16, queries: Vec<u32>) -> bool {
+        let mut keys: Vec<u32> = (0..u32::from(len % 9000)).map(|place| place << 18).collect();
+        keys.extend(numbers.into_iter().map(|number| u32::from(number) << 16));
+        keys.extend(queries.iter().step_by(2));
+        keys.sort_unstable();
+        keys.dedup();
+        let Some(tree) = StaticTree::new(&keys) else {
+            return true;
+        };
+        let queries = [&queries[..], &keys, &[0, 1, u32::MAX]].concat();
+        let mut ranks = vec![0; queries.len()];
+        tree.rank_many(&queries, &mut ranks);
+        let mut pairs = queries.iter().zip(ranks);
+        pairs.all(|(query, rank)| rank == keys.partition_point(|key| key < query))
     }
 }
 

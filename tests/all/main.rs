@@ -13,6 +13,8 @@ mod predictions;
     reason = "the benchmarks' tree, which is public there"
 )]
 mod search_tree;
+#[path = "../skipped.rs"]
+mod skipped;
 mod std_surface;
 #[path = "../../benches/src/survey.rs"]
 #[expect(unreachable_pub, reason = "as above")]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const GUIDE: &str = include_str!("../../docs/ccmalloc.md");
-const MORPH_GUIDE: &str = include_str!("../../docs/ccmorph.md");
+const GUIDE: &str = include_str!("../../docs/use/ccmalloc.md");
+const MORPH_GUIDE: &str = include_str!("../../docs/use/ccmorph.md");
 const MORPH_ERRORS: &str = include_str!("../../ccmorph/src/error.rs");
 
 /// All Rust files under `folder`.

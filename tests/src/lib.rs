@@ -12,17 +12,15 @@ macro_rules! documents {
 
 documents! {
     readme: "../../README.md",
-    guide: "../../docs/guide.md",
-    ccmalloc_guide: "../../docs/ccmalloc.md",
+    ccmalloc_guide: "../../docs/use/ccmalloc.md",
     ccmalloc_readme: "../../ccmalloc/README.md",
-    ccmorph_guide: "../../docs/ccmorph.md",
+    ccmorph_guide: "../../docs/use/ccmorph.md",
+    ccmorph_inside: "../../docs/inside/ccmorph.md",
     ccmorph_readme: "../../ccmorph/README.md",
     ccmorph_derive_readme: "../../ccmorph/derive/README.md",
-    model_guide: "../../docs/model.md",
+    model_guide: "../../docs/use/model.md",
     model_readme: "../../model/README.md",
     scope_readme: "../../scope/README.md",
-    ctree_guide: "../../docs/ctree.md",
-    ctree_files_guide: "../../docs/ctree-files.md",
-    ctree_frozen_guide: "../../docs/ctree-frozen.md",
+    ctree_guide: "../../docs/use/ctree.md",
     ctree_readme: "../../ctree/README.md",
 }

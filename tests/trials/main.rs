@@ -13,6 +13,7 @@ mod hash_chains;
 mod lru_list;
 mod morphed_again;
 mod several_types;
+mod shared_tree;
 mod trait_objects;
 mod vectors_of_nodes;
 mod walks;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 
-/// The features of this package and of `measure`, and whether they are on: rivals, and `apps`.
+/// The features of this package and of `measure`, and whether they are on: tables, rivals, `apps`.
 pub const FEATURES: &[(&str, bool)] = &[
+    ("parquet", cfg!(feature = "parquet")),
     ("mimalloc", cfg!(feature = "mimalloc")),
     ("jemalloc", cfg!(feature = "jemalloc")),
     ("snmalloc", cfg!(feature = "snmalloc")),
@@ -110,6 +111,13 @@ pub const WORKLOADS: &[Workload] = &[
     workload("ctree", "mixed_50_50_2m", &[], &[]),
     workload("ctree", "whole_maps_1m",
         &["split_off_1m", "clone_1m", "clone_string_1m", "append_1m"], &[]),
+    workload("ctree", "whole_maps_2m",
+        &["split_off_middle_2m", "split_off_tenth_2m", "append_disjoint_2m", "append_small_2m",
+            "drop_inserted_2m"], &[]),
+    workload("ctree", "ends_of_maps",
+        &["drop_5m", "clear_5m", "drop_string_1m"],
+        &["clear_string_1m", "drop_50m", "clear_50m", "drop_string_5m", "clear_string_5m"]),
+    workload("ctree", "tiny_maps", &["tiny_maps_100k"], &["tiny_maps_1m"]),
     workload("ctree", "small_maps", &["small_map_16", "small_map_1000"], &[]),
     workload("ctree", "memory_1m",
         &["memory_map_value", "memory_one_entry", "memory_removed_1m", "memory_string_1m"], &[]),
@@ -124,7 +132,8 @@ pub const WORKLOADS: &[Workload] = &[
             "prefixed_string_get_many_1m"]),
     workload("ctree", "frozen_2m",
         &["frozen_get_dependent_2m", "frozen_get_independent_2m", "frozen_get_many_2m"], &[]),
-    workload("ctree", "frozen_u32_set_batch_2m_ns", &[], &[]),
+    workload("ctree", "frozen_u32_set",
+        &["frozen_u32_set_batch_2m_ns", "frozen_u32_set_64mib"], &["frozen_u32_set_1gib"]),
     workload("ctree", "mapped_2m", &["mapped_get_many_2m"],
         &["mapped_get_dependent_2m", "mapped_get_independent_2m"]),
     workload("model", "predict_bst_2m", &[], &[]),

@@ -2,7 +2,7 @@
 //! name a hint or call a morph. Both must give the same answers.
 //!
 //! [`corpus`] is the text. Each program spends most of its time in one structure, much larger than
-//! the second-level cache. `docs/applications.md` says where placement does not pay even so.
+//! the second-level cache. `docs/inside/applications.md` says where placement does not pay even so.
 
 mod completions;
 mod corpus;

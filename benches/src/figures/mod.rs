@@ -1,7 +1,7 @@
 //! The thesis's figures 2-6 and 2-7, measured on this machine and simulated for the thesis's.
 //!
 //! T. Chilimbi, *Cache-Conscious Data Structures* (1999), describes them without their plotted
-//! points in sections 2.2.3 and 2.3. `docs/ctree-figures.md` has the results.
+//! points in sections 2.2.3 and 2.3. `docs/inside/ctree.md` has the results.
 
 pub mod btree;
 pub mod draw;

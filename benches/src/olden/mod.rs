@@ -1,5 +1,5 @@
 //! The Olden programs, written from their published descriptions, each over a choice of allocator
-//! and placement. `docs/olden.md` lists them; [`runner`] runs one in a process of its own.
+//! and placement. `docs/inside/olden.md` has results; [`runner`] runs one in its own process.
 //!
 //! Olden (A. Rogers, M. Carlisle, J. Reppy, L. Hendren, *Supporting Dynamic Data Structures on
 //! Distributed-Memory Machines*, 1995) is the collection of pointer programs that the thesis

@@ -53,7 +53,8 @@ impl Node {
 
     #[inline]
     fn parent(&self) -> Option<&Node> {
-        // SAFETY: as in `child`.
+        // SAFETY: null, or a live node (invariant), which does not change while this one is
+        // borrowed.
         unsafe { self.parent.as_ref() }
     }
 }

@@ -34,7 +34,7 @@ pub type Point = [f64; 2];
 /// none, and works on one tree at a time.
 #[derive(TreeNode)]
 struct City {
-    /// Of the subtree.
+    /// Number of cities in the subtree.
     size: u32,
     at: Point,
     #[child]

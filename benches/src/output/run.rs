@@ -33,7 +33,8 @@ pub struct Run {
     pub counters: String,
     pub load_before: Option<[f64; 3]>,
     pub load_after: Option<[f64; 3]>,
-    /// Of the processors' time, what went to other processes and the kernel's work for them.
+    /// The part of the processors' time that went to other processes and the kernel's work for
+    /// them.
     pub others_share: Option<f64>,
     /// And what the hypervisor gave to other guests.
     pub stolen_share: Option<f64>,

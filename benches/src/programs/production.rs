@@ -13,6 +13,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program::new("buffers_1mib", |scale| buffers(scale, 1 << 20)),
     Program::new("buffers_2mb", |scale| buffers(scale, 2_200_000)),
     Program::new("buffers_4mb", |scale| buffers(scale, 4_204_800)),
+    Program::new("vectors", vectors),
     Program::new("sparse_zeros", sparse_zeros),
     Program::new("idle_threads", idle_threads),
     Program::new("ended_threads", ended_threads),
@@ -40,6 +41,20 @@ fn buffers(scale: Scale, bytes: usize) -> Outcome {
         let buffers = collect(count, |_| vec![1u8; bytes]);
         buffers.iter().for_each(|buffer| sum.add_bytes(buffer));
         buffers
+    })
+}
+
+/// 2,000 vectors, or a quarter, that grow in turns to 128 KiB in the mean.
+fn vectors(scale: Scale) -> Outcome {
+    weighed(|sum| {
+        let mut vectors = vec![Vec::new(); scale.of(2000)];
+        for step in 1..=64 {
+            for (number, vector) in vectors.iter_mut().enumerate() {
+                vector.resize(number * 7919 % (256 << 10) * step / 64, 1u8);
+            }
+        }
+        vectors.iter().for_each(|vector| sum.add_bytes(vector));
+        vectors
     })
 }
 

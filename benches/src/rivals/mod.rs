@@ -13,6 +13,8 @@ use crate::ordered_map::{Key, Kind};
 #[cfg(feature = "bumpalo")]
 mod bumpalo;
 pub mod maps;
+#[cfg(target_arch = "x86_64")]
+pub mod static_tree;
 
 /// An allocator: ours, or one to compare it with.
 ///

@@ -100,7 +100,7 @@ pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
 
 /// The programs, and what the caches of this machine cost.
 fn prepared() -> Result<(Built, PathBuf), Failure> {
-    let built = Built::of("-p ccscope -p advice-programs")?;
+    let built = Built::of("-p ccscope -p advice-programs --features published")?;
     let machine = built.scratch.path().join("machine.json");
     let calibrated = Machine::calibrate(CalibrateOptions::quick());
     std::fs::write(&machine, calibrated.to_json())?;
@@ -109,7 +109,7 @@ fn prepared() -> Result<(Built, PathBuf), Failure> {
 
 /// A short run, which builds what others run.
 fn instrumented(name: &str) -> String {
-    format!("-p advice-programs --bin plain -- {name} before 0.01")
+    format!("-p advice-programs --features published --bin plain -- {name} before 0.01")
 }
 
 fn outcome(

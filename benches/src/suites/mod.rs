@@ -17,7 +17,10 @@ mod scope;
 mod scope_others;
 mod scope_page;
 mod scope_regions;
+#[cfg(feature = "parquet")]
+mod scope_tables;
 mod scope_views;
+#[cfg(feature = "parquet")]
 mod trace;
 
 use std::time::Duration;
@@ -60,11 +63,14 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "updates_2m" => ctree::updates_2m,
         "mixed_50_50_2m" => ctree::mixed_2m,
         "whole_maps_1m" => ctree::whole_maps,
+        "whole_maps_2m" => ctree::whole_maps_2m,
+        "ends_of_maps" => ctree::ends,
+        "tiny_maps" => ctree::tiny_maps,
         "small_maps" => ctree::small_maps,
         "memory_1m" => ctree::memory,
         "strings_1m" | "clustered_2m" | "tuples_2m" | "prefixed_strings_1m" => ctree::other_keys,
         "frozen_2m" => ctree::frozen_2m,
-        "frozen_u32_set_batch_2m_ns" => ctree::frozen_u32_set,
+        "frozen_u32_set" => ctree::frozen_u32_set,
         #[cfg(feature = "bbtree")]
         "mapped_2m" => ctree::mapped_2m,
         "predict_bst_2m" => predictions::predict_bst,
@@ -85,10 +91,15 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "regions" => scope_regions::programs,
         "scope_page_open_1e7" => scope_page::page_of_1e7,
         "scope_diff_1e5_sites" => scope_views::diff_sites,
-        "scope_export_parquet_mb_s" => scope_views::export_parquet,
+        #[cfg(feature = "parquet")]
+        "scope_export_parquet_mb_s" => scope_tables::export_parquet,
+        #[cfg(feature = "parquet")]
         "trace_ns_per_access_vs_lackey" => trace::beside_lackey,
+        #[cfg(feature = "parquet")]
         "trace_vs_madt" => trace::beside_madt,
+        #[cfg(feature = "parquet")]
         "trace_hot_ns_vs_fault" => trace::patched,
+        #[cfg(feature = "parquet")]
         "trace_bytes_per_access" => trace::bytes_per_access,
         #[cfg(feature = "apps")]
         "app_1" | "app_2" | "app_3" | "app_4" => apps::compare,

@@ -1,8 +1,8 @@
 //! Costs with more threads, and with more objects.
 //!
 //! A scaling is twice the time on one thread over the time on two in the same round. 2 is the most
-//! that two processors can give; two threads of one core give less. `docs/scaling.md` argues from
-//! counts what more threads would do.
+//! that two processors can give; two threads of one core give less. `docs/inside/scaling.md` argues
+//! from counts what more threads would do.
 //!
 //! The rows `lookup_nLOG2_STRUCTURE_vs_measured` are points of curves ([`crate::output::charts`]).
 

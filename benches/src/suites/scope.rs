@@ -47,7 +47,7 @@ pub(super) struct Real {
     pub(super) threads: &'static [u64],
     /// As many of its lines as do not depend on time.
     pub(super) lines: u64,
-    /// Of a quick and a full run, by the number of threads. `SCRATCH` is a folder.
+    /// The arguments of a quick and of a full run, by the number of threads. `SCRATCH` is a folder.
     pub(super) words: [fn(u64) -> String; 2],
 }
 
@@ -115,7 +115,7 @@ pub(super) const PROFILED: &str = "PROFILER run --quiet --output PROFILE";
 const COUNTERS_ONLY: &str = "PROFILER run --quiet --output PROFILE --counters-only";
 
 pub(super) struct Built {
-    /// Of release builds.
+    /// Where cargo puts release builds.
     pub(super) folder: PathBuf,
     pub(super) scratch: TempDir,
 }

@@ -31,6 +31,10 @@ fn write(path: &Path, profile: &Profile, chunks: u64) -> Result<u64, Failure> {
     Ok(html.len() as u64)
 }
 
+fn missing(tool: &str) {
+    eprintln!("left out: the time to open a page (there is no {tool})");
+}
+
 /// Rows of time are left out where there is no Chromium.
 pub(super) fn page_of_1e7(workload: &Workload, effort: &Effort) -> Rows {
     if !effort.wants(workload, workload.if_full[0]) {

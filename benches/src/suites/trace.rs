@@ -40,7 +40,7 @@ impl Accesses {
 
 /// One run of the sort.
 struct Run {
-    /// Of the answer.
+    /// Checksum of the answer.
     sum: u64,
     /// Processor time of all of it, and of the sort alone.
     seconds: f64,
@@ -63,7 +63,7 @@ impl Subject {
     /// Builds the tool, and the sort of `len` numbers.
     fn new(len: u32) -> Result<Subject, Failure> {
         let subject = Subject {
-            built: Built::of("-p ccscope --features ccscope/parquet")?,
+            built: Built::of("-p ccscope -p cctrace --features cctrace/parquet")?,
             len: len.to_string(),
         };
         subject.compile("sort.c", "sort", &["-O1"])?;

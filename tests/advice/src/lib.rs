@@ -10,6 +10,7 @@
 //! nothing; `BINARY`, which of `plain` and `placed` runs `after`.
 
 mod programs;
+#[cfg(feature = "published")]
 mod published;
 
 use std::fmt;
@@ -125,11 +126,9 @@ fn run(args: &[String]) -> Option<u64> {
     }
     #[expect(clippy::cast_possible_truncation, reason = "sizes are far below 2^53")]
     let scaled = |size: usize| ((size as f64 * scale) as usize).max(16);
-    let published = published::PUBLISHED
-        .iter()
-        .find(|(published, _)| published == name);
-    if let Some((_, run)) = published.filter(|_| version == "before") {
-        return Some(run(scaled(published::SIZE)));
+    #[cfg(feature = "published")]
+    if let Some((_, run)) = published::PUBLISHED.iter().find(|it| it.0 == name) {
+        return (version == "before").then(|| run(scaled(published::SIZE)));
     }
     let program = PROGRAMS.iter().find(|program| program.name == name)?;
     match version.as_str() {

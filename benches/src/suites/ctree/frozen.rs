@@ -57,40 +57,64 @@ pub(in crate::suites) fn frozen_2m(workload: &Workload, effort: &Effort) -> Rows
 /// Queries that are handed to the set at once; their answers stay in the nearest cache.
 const BATCH: usize = 1024;
 
-/// Numbers of smaller keys, for batches of queries, in a set of 2^21 numbers of 32 bits: what
-/// static search trees are measured by.
+/// Numbers of smaller keys, for batches of queries, in sets of 8 MiB, 64 MiB and 1 GiB of numbers
+/// of 32 bits: what static search trees are measured by.
 pub(in crate::suites) fn frozen_u32_set(workload: &Workload, effort: &Effort) -> Rows {
-    warm_memory(WARM_BYTES);
+    let parts = [workload.also, workload.if_full].concat();
+    let mut rows = Vec::new();
+    for (part, count) in parts.into_iter().zip([KEYS_2M, 1 << 24, 1 << 28]) {
+        if effort.wants(workload, part) {
+            rows.extend(ranks(part, count, effort)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn ranks(part: &str, count: usize, effort: &Effort) -> Rows {
+    // Larger sets are too slow for binary searches, and want more queries than the caches hold.
+    let is_small = count == KEYS_2M;
+    let lookups = effort.lookups.max(if is_small { 0 } else { 1 << 21 });
+    warm_memory(WARM_BYTES.max(16 * count));
     let mut rng = Rng::new(SEED);
     let mut number = || u32::try_from(rng.next_u64() >> 32).unwrap_or_default();
-    // Some numbers come twice, so more are drawn than are kept.
-    let mut keys: Vec<u32> = (0..KEYS_2M + KEYS_2M / 64).map(|_| number()).collect();
+    // Some come twice: 3 in 100 of 2^28.
+    let mut keys: Vec<u32> = (0..count).map(|_| number()).collect();
     keys.sort_unstable();
     keys.dedup();
-    keys.truncate(KEYS_2M);
-    let ours: FrozenCTreeSet<u32> = keys.iter().copied().collect();
-    let queries: Vec<u32> = (0..effort.lookups).map(|_| number()).collect();
+    let ours = FrozenCTreeSet::from_sorted_iter(keys.iter().copied())?;
+    let queries: Vec<u32> = (0..lookups).map(|_| number()).collect();
 
+    #[cfg(target_arch = "x86_64")]
+    let tree = crate::rivals::static_tree::StaticTree::new(&keys);
     let add = |sum: u64, rank: usize| add_in_order(sum, Some(rank as u64));
-    let mut ranks = vec![0; BATCH];
-    let batches = || {
+    let in_batches = |rank_many: &dyn Fn(&[u32], &mut [usize])| {
+        let mut ranks = [0; BATCH];
         queries.chunks(BATCH).fold(0, |sum, queries| {
             let ranks = &mut ranks[..queries.len()];
-            ours.rank_many(queries, ranks);
+            rank_many(queries, ranks);
             ranks.iter().fold(sum, |sum, &rank| add(sum, rank))
         })
     };
-    let one_by_one = || {
-        let rank = |query| keys.partition_point(|key| key < query);
-        queries.iter().fold(0, |sum, query| add(sum, rank(query)))
-    };
-    let name = workload.name;
-    let passes = vec![
-        pass(OURS, OURS, batches),
-        pass("", "binary search", one_by_one),
-    ];
-    let rows = race(name, effort, effort.lookups, passes)?;
-    Ok(rows.iter().map(|row| row.called(name)).collect())
+    let mut passes = vec![pass(OURS, OURS, || {
+        in_batches(&|queries, ranks| ours.rank_many(queries, ranks))
+    })];
+    #[cfg(target_arch = "x86_64")]
+    passes.extend(tree.as_ref().map(|tree| {
+        pass("static_tree", "static search tree", || {
+            in_batches(&|queries, ranks| tree.rank_many(queries, ranks))
+        })
+    }));
+    if is_small {
+        passes.push(pass("", "binary search", || {
+            let rank = |query| keys.partition_point(|key| key < query);
+            queries.iter().fold(0, |sum, query| add(sum, rank(query)))
+        }));
+    }
+    let mut rows = race(part, effort, lookups, passes)?;
+    if let (true, Some(last)) = (is_small, rows.last_mut()) {
+        *last = last.called(part);
+    }
+    Ok(rows)
 }
 
 /// Lookups in maps of 2^21 numbers that are files, mapped, with all of their pages in memory.
@@ -115,7 +139,7 @@ pub(in crate::suites) fn mapped_2m(workload: &Workload, effort: &Effort) -> Rows
     let ours = unsafe { MappedCTreeMap::<u64, u64>::open(&our_path) }?;
     ours.warm()?;
     let their_file = File::open(&their_path)?;
-    // SAFETY: as above.
+    // SAFETY: this file lies in the same folder, and does not change.
     let their_bytes = unsafe { memmap2::Mmap::map(&their_file) }?;
     // Reads each page once.
     let theirs =

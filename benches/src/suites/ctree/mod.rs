@@ -8,7 +8,9 @@
 //! drawn evenly from the keys, unless the name says otherwise. Values are `u64`.
 
 mod frozen;
+mod tiny;
 mod updates;
+mod whole;
 
 use std::iter::repeat_with;
 
@@ -25,7 +27,9 @@ use crate::workload::{Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Workload
 #[cfg(feature = "bbtree")]
 pub(super) use frozen::mapped_2m;
 pub(super) use frozen::{frozen_2m, frozen_u32_set};
-pub(super) use updates::{memory, mixed_2m, updates_2m, whole_maps};
+pub(super) use tiny::tiny_maps;
+pub(super) use updates::{memory, mixed_2m, updates_2m};
+pub(super) use whole::{ends, whole_maps, whole_maps_2m};
 
 /// As much as the maps of a workload take together, but for those of 33 million keys.
 const WARM_BYTES: usize = 512 << 20;

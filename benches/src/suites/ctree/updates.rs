@@ -1,22 +1,17 @@
-//! Insertion, removal, both beside lookups; calls on whole maps; and what maps weigh.
+//! Insertion, removal, both beside lookups; and what maps weigh.
 
-use std::collections::BTreeMap;
-use std::hint::black_box;
 use std::time::Duration;
-
-use ctree::CTreeMap;
 
 use super::{FEW, KEYS_1M, Maps, Parts, WARM_BYTES, few_if_quick, wanted};
 use crate::keys;
-use crate::ordered_map::{Key, Kind, OrderedMap, Passes, Updates};
+use crate::ordered_map::{Kind, Updates};
 use crate::rivals;
-use crate::rivals::maps::{BTREEMAP, BTREEMAP_NAME};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
 use crate::sys::{heap_bytes, resident_bytes, warm_memory};
 use crate::timing::{timed, turns};
 use crate::workload::{
-    Comparison, Effort, Failure, KEYS_2M, Rows, SEED, Side, Workload, against_each, agree,
+    Comparison, Effort, KEYS_2M, Rows, SEED, Side, Workload, against_each, agree,
 };
 
 /// Ours, the first of `figures`, against the others; they are in the order of `kinds`.
@@ -137,76 +132,6 @@ pub(in crate::suites) fn mixed_2m(workload: &Workload, effort: &Effort) -> Rows 
         map.mixed(&updates)
     })?;
     Ok(maps.parts.rows)
-}
-
-/// The time of a call on a new map of `keys`, and a sum over all entries that it left.
-fn time_of_call<K: Key, M: OrderedMap<K> + Clone>(
-    part: &str,
-    keys: &[K],
-    others: &[K],
-    split_off: impl Fn(&mut M, &K) -> M,
-    append: impl Fn(&mut M, &mut M),
-) -> (Duration, u64) {
-    let [mut map, mut other] = [keys, others].map(|keys| {
-        let mut map = M::default();
-        map.insert_all(keys);
-        map
-    });
-    let (time, made) = timed(|| match part {
-        "split_off_1m" => split_off(&mut map, &others[0]),
-        "append_1m" => {
-            append(&mut map, &mut other);
-            M::default()
-        }
-        _ => black_box(&map).clone(),
-    });
-    let left = map.iterate().rotate_left(1).wrapping_add(made.iterate());
-    (time, left)
-}
-
-fn measure_call<K: Key>(
-    part: &str,
-    effort: &Effort,
-    keys: &[K],
-    others: &[K],
-) -> Result<Comparison, Failure> {
-    let mut expected = None;
-    let times = Rounds::in_turns(effort.process_rounds, 2, keys.len(), |which| {
-        let (time, sum) = match which {
-            0 => time_of_call(part, keys, others, CTreeMap::split_off, CTreeMap::append),
-            _ => time_of_call(part, keys, others, BTreeMap::split_off, BTreeMap::append),
-        };
-        agree(&mut expected, sum, part, BTREEMAP_NAME).map(|()| time)
-    })?;
-    let name = format!("{part}_vs_{BTREEMAP}");
-    let row = Comparison::new(name, BTREEMAP_NAME, "ns", &times[0], &times[1]);
-    Ok(row)
-}
-
-/// `split_off` in the middle, `clone`, also of strings, and `append` of as many other keys.
-pub(in crate::suites) fn whole_maps(workload: &Workload, effort: &Effort) -> Rows {
-    warm_memory(WARM_BYTES);
-    let wants = |part| effort.wants(workload, part);
-    let mut comparisons = Vec::new();
-    let mut keys = keys::random(2 * KEYS_1M, SEED);
-    let others = keys.split_off(KEYS_1M);
-    let mut sorted = keys.clone();
-    let middle = *sorted.select_nth_unstable(KEYS_1M / 2).1;
-    for (part, others) in [
-        ("split_off_1m", &[middle][..]),
-        ("clone_1m", &[]),
-        ("append_1m", &others[..]),
-    ] {
-        if wants(part) {
-            comparisons.push(measure_call(part, effort, &keys, others)?);
-        }
-    }
-    if wants("clone_string_1m") {
-        let mut keys = keys::words_and_paths(KEYS_1M, SEED);
-        Rng::new(SEED).shuffle(&mut keys);
-        comparisons.push(measure_call("clone_string_1m", effort, &keys, &[])?);
-    }
-    Ok(comparisons)
 }
 
 /// The bytes that `make` leaves allocated, less `others`, for one of `count`. The system's malloc

@@ -57,7 +57,8 @@ fn cycles(summary: &str) -> Option<u64> {
 #[derive(Clone, Debug)]
 pub(super) struct Simulated {
     pub(super) program: &'static Program,
-    /// Of each variant without those before the build: of `AsAllocated` under malloc, else ours.
+    /// Cycles of each variant, less those before the build: of `AsAllocated` under malloc, else
+    /// ours.
     cycles: Vec<(Variant, f64)>,
 }
 

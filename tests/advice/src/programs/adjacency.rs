@@ -4,25 +4,9 @@
 //! list into one piece.
 
 use super::mix;
-use crate::{Kind, Program};
-use ccmorph::{Morph, Operation, TreeNode};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "adjacency",
-    kind: Kind::Morph,
-    worth_it: true,
-    note: "graph with lists of edges, gone through repeatedly",
-    size: 2_000_000,
-    before: |size| spread(&read(size)),
-    after: |size| {
-        let mut vertices = read(size);
-        let morph = Morph::new().operation(Operation::Walk);
-        morph
-            .run(&mut vertices, Edge::children)
-            .expect("the allocator is `CcMalloc`");
-        spread(&vertices)
-    },
-};
+morphed!(Edge::children, Walk; |size| read(size), |root| spread(root));
 
 #[derive(TreeNode)]
 struct Edge {

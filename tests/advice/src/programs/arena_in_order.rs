@@ -3,27 +3,22 @@
 //! The walk reads the vector from its beginning to its end. A morph of the vector leaves it so.
 
 use super::mix;
-use crate::{Kind, Program};
 use ccmorph::{Morph, Operation};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "arena_in_order",
-    kind: Kind::Morph,
-    worth_it: false,
-    note: "tree in a vector in the order of its walks",
-    size: 2_000_000,
-    before: |size| walks(&build(size)),
-    after: |size| {
-        let mut nodes = build(size);
-        let morph = Morph::new().operation(Operation::Walk);
-        let report = morph.run_slice(&mut nodes, &mut 0_u32, |node, visit| {
-            visit.child(&mut node.links);
-        });
-        let report = report.expect("a u32 can hold any index");
-        assert_eq!(report.reached, size, "it is one tree");
-        walks(&nodes)
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    walks(&build(size))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut nodes = build(size);
+    let morph = Morph::new().operation(Operation::Walk);
+    let report = morph.run_slice(&mut nodes, &mut 0_u32, |node, visit| {
+        visit.child(&mut node.links);
+    });
+    let report = report.expect("a u32 can hold any index");
+    assert_eq!(report.reached, size, "it is one tree");
+    walks(&nodes)
+}
 
 struct Node {
     value: u32,

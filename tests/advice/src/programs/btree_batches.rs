@@ -4,29 +4,22 @@
 //! at once.
 
 use super::{SPREAD, mix, shuffled};
-use crate::{Kind, Program};
 use ctree::CTreeMap;
 use std::collections::BTreeMap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "btree_batches",
-    kind: Kind::Container("get_many"),
-    worth_it: true,
-    note: "BTreeMap with batches of independent lookups",
-    size: 1_000_000,
-    before: |size| {
-        let map: BTreeMap<u64, u64> = entries(size).collect();
-        requests(size, |keys| keys.iter().map(|key| map[key]).sum())
-    },
-    after: |size| {
-        let map: CTreeMap<u64, u64> = entries(size).collect();
-        requests(size, |keys| {
-            let mut values = [None; BATCH];
-            map.get_many(keys, &mut values);
-            values.iter().flatten().copied().sum()
-        })
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let map: BTreeMap<u64, u64> = entries(size).collect();
+    requests(size, |keys| keys.iter().map(|key| map[key]).sum())
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let map: CTreeMap<u64, u64> = entries(size).collect();
+    requests(size, |keys| {
+        let mut values = [None; BATCH];
+        map.get_many(keys, &mut values);
+        values.iter().flatten().copied().sum()
+    })
+}
 
 /// Keys of one request.
 const BATCH: usize = 128;

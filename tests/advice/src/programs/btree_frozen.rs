@@ -4,25 +4,11 @@
 //! stays in the cache.
 
 use super::{SPREAD, mix};
-use crate::{Kind, Program};
-use ctree::FrozenCTreeMap;
-use std::collections::BTreeMap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "btree_frozen",
-    kind: Kind::Container("FrozenCTreeMap"),
-    worth_it: true,
-    note: "BTreeMap built once, then looked up",
-    size: 3_000_000,
-    before: |size| {
-        let map: BTreeMap<u64, u64> = entries(size).collect();
-        look_up(size, |key| map.range(key..).next().map(|(_, &value)| value))
-    },
-    after: |size| {
-        let map: FrozenCTreeMap<u64, u64> = entries(size).collect();
-        look_up(size, |key| map.range(key..).next().map(|(_, &value)| value))
-    },
-};
+in_maps!(BTreeMap, FrozenCTreeMap, |size| {
+    let map: Map<u64, u64> = entries(size).collect();
+    look_up(size, |key| map.range(key..).next().map(|(_, &value)| value))
+});
 
 /// Starts of intervals, and what holds from there.
 fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {

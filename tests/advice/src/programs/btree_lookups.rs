@@ -4,27 +4,12 @@
 //! fewer levels and waits once in each.
 
 use super::{SPREAD, mix, shuffled};
-use crate::{Kind, Program};
-use ctree::CTreeMap;
-use std::collections::BTreeMap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "btree_lookups",
-    kind: Kind::Container("CTreeMap"),
-    worth_it: true,
-    note: "BTreeMap with dependent lookups",
-    size: 1_000_000,
-    before: |size| {
-        let mut map = BTreeMap::new();
-        map.extend(entries(size));
-        look_up(size, |key| map.get(&key).copied())
-    },
-    after: |size| {
-        let mut map = CTreeMap::new();
-        map.extend(entries(size));
-        look_up(size, |key| map.get(&key).copied())
-    },
-};
+in_maps!(BTreeMap, CTreeMap, |size| {
+    let mut map = Map::new();
+    map.extend(entries(size));
+    look_up(size, |key| map.get(&key).copied())
+});
 
 fn entries(size: usize) -> impl Iterator<Item = (u64, u64)> {
     shuffled(size).zip(0..)

@@ -4,29 +4,22 @@
 //! same order.
 
 use super::mix;
-use crate::{Kind, Program};
 use allocator_api2::boxed::Box as BoxIn;
 use bumpalo::Bump;
 use ccmalloc::Heap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "bump_tree",
-    kind: Kind::Group,
-    worth_it: false,
-    note: "bumpalo, expression in an arena",
-    size: 1_000_000,
-    before: |size| {
-        let arena = Bump::new();
-        evaluations(make(size as u64, &|term| arena.alloc(term)))
-    },
-    after: |size| {
-        let heap = Heap::new().expect("memory");
-        // The heap frees all terms at once, as the arena does.
-        evaluations(make(size as u64, &|term| {
-            BoxIn::leak(BoxIn::new_in(term, &heap))
-        }))
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let arena = Bump::new();
+    evaluations(make(size as u64, &|term| arena.alloc(term)))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let heap = Heap::new().expect("memory");
+    // The heap frees all terms at once, as the arena does.
+    evaluations(make(size as u64, &|term| {
+        BoxIn::leak(BoxIn::new_in(term, &heap))
+    }))
+}
 
 enum Term<'a> {
     Number(u64),

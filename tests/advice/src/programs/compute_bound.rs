@@ -3,22 +3,9 @@
 //! The lookups miss, but the time goes into the arithmetic between them.
 
 use super::{mix, shuffled};
-use crate::{Kind, Program};
-use ccmorph::{TreeNode, ccmorph};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "compute_bound",
-    kind: Kind::Morph,
-    worth_it: false,
-    note: "arithmetic, with a large tree that is seldom asked",
-    size: 200_000,
-    before: |size| compute(size, &build(size)),
-    after: |size| {
-        let mut root = build(size);
-        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
-        compute(size, &root)
-    },
-};
+morphed!(Node::children; |size| build(size), |root| compute(size, root));
 
 #[derive(TreeNode)]
 struct Node {

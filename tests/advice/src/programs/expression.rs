@@ -4,25 +4,9 @@
 //! morph puts them into the order of the evaluation.
 
 use super::mix;
-use crate::{Kind, Program};
-use ccmorph::{Morph, Operation, TreeNode};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "expression",
-    kind: Kind::Morph,
-    worth_it: true,
-    note: "expression tree, evaluated repeatedly",
-    size: 1_000_000,
-    before: |size| evaluations(&build(size)),
-    after: |size| {
-        let mut root = build(size);
-        let morph = Morph::new().operation(Operation::Walk);
-        morph
-            .run(&mut root, Term::children)
-            .expect("the allocator is `CcMalloc`");
-        evaluations(&root)
-    },
-};
+morphed!(Term::children, Walk; |size| build(size), |root| evaluations(root));
 
 #[derive(TreeNode)]
 enum Term {

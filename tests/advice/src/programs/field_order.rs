@@ -4,34 +4,27 @@
 //! where the allocator does not align the record.
 
 use super::mix;
-use crate::{Kind, Program};
 use ccmorph::field_order;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "field_order",
-    kind: Kind::FieldOrder,
-    worth_it: true,
-    note: "records whose hot fields lie in three lines",
-    size: 500_000,
-    before: |size| {
-        let new = |price| Scattered {
-            price,
-            count: 2,
-            rate: 3,
-            ..Scattered::default()
-        };
-        visit(size, new, |item| item.price + item.count * item.rate)
-    },
-    after: |size| {
-        let new = |price| Ordered {
-            price,
-            count: 2,
-            rate: 3,
-            ..Ordered::default()
-        };
-        visit(size, new, |item| item.price + item.count * item.rate)
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let new = |price| Scattered {
+        price,
+        count: 2,
+        rate: 3,
+        ..Scattered::default()
+    };
+    visit(size, new, |item| item.price + item.count * item.rate)
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let new = |price| Ordered {
+        price,
+        count: 2,
+        rate: 3,
+        ..Ordered::default()
+    };
+    visit(size, new, |item| item.price + item.count * item.rate)
+}
 
 #[derive(Default)]
 #[repr(C)]

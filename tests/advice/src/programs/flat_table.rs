@@ -4,26 +4,19 @@
 //! however well its nodes lie.
 
 use super::{SPREAD, mix, shuffled};
-use crate::{Kind, Program};
 use ctree::CTreeMap;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "flat_table",
-    kind: Kind::Container("CTreeMap"),
-    worth_it: false,
-    note: "HashMap of integers",
-    size: 2_000_000,
-    before: |size| {
-        let map: Hashed = shuffled(size).zip(0..).collect();
-        look_up(size, |key| map.get(&key).copied())
-    },
-    after: |size| {
-        let map: CTreeMap<u64, u64> = shuffled(size).zip(0..).collect();
-        look_up(size, |key| map.get(&key).copied())
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let map: Hashed = shuffled(size).zip(0..).collect();
+    look_up(size, |key| map.get(&key).copied())
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let map: CTreeMap<u64, u64> = shuffled(size).zip(0..).collect();
+    look_up(size, |key| map.get(&key).copied())
+}
 
 /// The standard map with a hasher that starts the same way in each run.
 type Hashed = HashMap<u64, u64, BuildHasherDefault<DefaultHasher>>;

@@ -4,38 +4,31 @@
 //! any case. Where in its line the field lies does not matter.
 
 use super::mix;
-use crate::{Kind, Program};
 use ccmorph::field_order;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "gather",
-    kind: Kind::FieldOrder,
-    worth_it: false,
-    note: "independent reads at known places",
-    size: 2_000_000,
-    before: |size| {
-        read(
-            size,
-            |price| Row {
-                name: [1; 5],
-                price,
-                sold: 2,
-            },
-            |row| row.price,
-        )
-    },
-    after: |size| {
-        read(
-            size,
-            |price| Ordered {
-                price,
-                sold: 2,
-                name: [1; 5],
-            },
-            |row| row.price,
-        )
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    read(
+        size,
+        |price| Row {
+            name: [1; 5],
+            price,
+            sold: 2,
+        },
+        |row| row.price,
+    )
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    read(
+        size,
+        |price| Ordered {
+            price,
+            sold: 2,
+            name: [1; 5],
+        },
+        |row| row.price,
+    )
+}
 
 #[repr(C)]
 struct Row {

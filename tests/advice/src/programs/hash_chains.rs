@@ -4,17 +4,8 @@
 //! of them fit a cache line if each new one is put beside the one before it.
 
 use super::{bucket, mix};
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "hash_chains",
-    kind: Kind::Hint,
-    worth_it: true,
-    note: "chained hash table in churn",
-    size: 2_000_000,
-    before: |size| churn(size, |_, entry| Box::new(entry)),
-    after: |size| churn(size, |link, entry| ccmalloc::near(link, || Box::new(entry))),
-};
+hinted!(churn);
 
 struct Entry {
     key: u32,

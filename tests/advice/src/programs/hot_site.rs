@@ -4,28 +4,21 @@
 //! into a line, and all of them onto few pages.
 
 use super::mix;
-use crate::{Kind, Program};
 use allocator_api2::boxed::Box as BoxIn;
 use ccmalloc::Heap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "hot_site",
-    kind: Kind::Group,
-    worth_it: true,
-    note: "hot objects between cold ones of another site",
-    size: 1_000_000,
-    before: |size| {
-        let mut entries = entries(size, Box::new);
-        let sum = passes(&mut entries, |entry| &mut entry.0);
-        mix(sum, entries.iter().map(|entry| entry.1.len() as u64).sum())
-    },
-    after: |size| {
-        let heap = Heap::new().expect("memory");
-        let mut entries = entries(size, |counter| BoxIn::new_in(counter, &heap));
-        let sum = passes(&mut entries, |entry| &mut entry.0);
-        mix(sum, entries.iter().map(|entry| entry.1.len() as u64).sum())
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let mut entries = entries(size, Box::new);
+    let sum = passes(&mut entries, |entry| &mut entry.0);
+    mix(sum, entries.iter().map(|entry| entry.1.len() as u64).sum())
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let heap = Heap::new().expect("memory");
+    let mut entries = entries(size, |counter| BoxIn::new_in(counter, &heap));
+    let sum = passes(&mut entries, |entry| &mut entry.0);
+    mix(sum, entries.iter().map(|entry| entry.1.len() as u64).sum())
+}
 
 struct Counter {
     hits: u64,

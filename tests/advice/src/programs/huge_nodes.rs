@@ -4,36 +4,29 @@
 //! processor fetches ahead. Where in the buffer its header lies does not matter.
 
 use super::mix;
-use crate::{Kind, Program};
 use ccmorph::field_order;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "huge_nodes",
-    kind: Kind::FieldOrder,
-    worth_it: false,
-    note: "large buffers that are read whole",
-    size: 40_000,
-    before: |size| {
-        let new = |number| Buffer {
-            words: [number; 510],
-            number,
-            used: 500,
-        };
-        read(size, new, |buffer| {
-            (buffer.number, &buffer.words[..buffer.used])
-        })
-    },
-    after: |size| {
-        let new = |number| Ordered {
-            number,
-            used: 500,
-            words: [number; 510],
-        };
-        read(size, new, |buffer| {
-            (buffer.number, &buffer.words[..buffer.used])
-        })
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let new = |number| Buffer {
+        words: [number; 510],
+        number,
+        used: 500,
+    };
+    read(size, new, |buffer| {
+        (buffer.number, &buffer.words[..buffer.used])
+    })
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let new = |number| Ordered {
+        number,
+        used: 500,
+        words: [number; 510],
+    };
+    read(size, new, |buffer| {
+        (buffer.number, &buffer.words[..buffer.used])
+    })
+}
 
 #[repr(C)]
 struct Buffer {

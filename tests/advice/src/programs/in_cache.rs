@@ -4,17 +4,8 @@
 //! mispredicted comparisons cost more.
 
 use super::mix;
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "in_cache",
-    kind: Kind::Hint,
-    worth_it: false,
-    note: "search tree that fits the cache",
-    size: 5_000_000,
-    before: |size| search(size, |_, node| Box::new(node)),
-    after: |size| search(size, |link, node| ccmalloc::near(link, || Box::new(node))),
-};
+hinted!(search);
 
 struct Node {
     key: u32,

@@ -3,51 +3,44 @@
 //! In a vector, with 32-bit indices for links, the same tree takes half of the memory or less.
 
 use super::{Link, arrive, balance, mix, order};
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "index_links",
-    kind: Kind::Smaller,
-    worth_it: true,
-    note: "search tree with indices in place of boxes",
-    size: 2_000_000,
-    before: |size| {
-        let new = |key| {
-            Box::new(Node {
-                key: narrow(key),
-                links: [None, None],
-            })
-        };
-        let root = balance(&mut arrive(size, new), |node| &mut node.links);
-        search(size, |wanted| {
-            let (mut link, mut depth) = (&root, 0);
-            while let Some(node) = link.as_ref().filter(|node| node.key != wanted) {
-                link = &node.links[usize::from(wanted > node.key)];
-                depth += 1;
-            }
-            depth
+pub(super) fn before(size: usize) -> u64 {
+    let new = |key| {
+        Box::new(Node {
+            key: narrow(key),
+            links: [None, None],
         })
-    },
-    after: |size| {
-        let mut nodes = Vec::new();
-        let places = arrive(size, |key| {
-            nodes.push(Slim {
-                key: narrow(key),
-                links: [NONE; 2],
-            });
-            narrow(nodes.len() - 1)
+    };
+    let root = balance(&mut arrive(size, new), |node| &mut node.links);
+    search(size, |wanted| {
+        let (mut link, mut depth) = (&root, 0);
+        while let Some(node) = link.as_ref().filter(|node| node.key != wanted) {
+            link = &node.links[usize::from(wanted > node.key)];
+            depth += 1;
+        }
+        depth
+    })
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut nodes = Vec::new();
+    let places = arrive(size, |key| {
+        nodes.push(Slim {
+            key: narrow(key),
+            links: [NONE; 2],
         });
-        let root = balance_slim(&mut nodes, &places);
-        search(size, |wanted| {
-            let (mut at, mut depth) = (root, 0);
-            while let Some(node) = nodes.get(at as usize).filter(|node| node.key != wanted) {
-                at = node.links[usize::from(wanted > node.key)];
-                depth += 1;
-            }
-            depth
-        })
-    },
-};
+        narrow(nodes.len() - 1)
+    });
+    let root = balance_slim(&mut nodes, &places);
+    search(size, |wanted| {
+        let (mut at, mut depth) = (root, 0);
+        while let Some(node) = nodes.get(at as usize).filter(|node| node.key != wanted) {
+            at = node.links[usize::from(wanted > node.key)];
+            depth += 1;
+        }
+        depth
+    })
+}
 
 struct Node {
     key: u32,

@@ -4,33 +4,26 @@
 //! thirty keys.
 
 use super::{mix, shuffled};
-use crate::{Kind, Program};
 use ctree::CTreeMap;
 use intrusive_collections::{KeyAdapter, RBTree, RBTreeLink, intrusive_adapter};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "intrusive_tree",
-    kind: Kind::Container("CTreeMap"),
-    worth_it: true,
-    note: "intrusive-collections, red-black tree",
-    size: 600_000,
-    before: |size| {
-        let mut tree = RBTree::new(Adapter::new());
-        for (key, value) in shuffled(size).zip(0..) {
-            tree.insert(Box::new(Node {
-                link: RBTreeLink::new(),
-                key,
-                value,
-            }));
-        }
-        look_up(size, |key| tree.find(&key).get().map(|node| node.value))
-    },
-    after: |size| {
-        let mut tree = CTreeMap::new();
-        tree.extend(shuffled(size).zip(0..));
-        look_up(size, |key| tree.get(&key).copied())
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let mut tree = RBTree::new(Adapter::new());
+    for (key, value) in shuffled(size).zip(0..) {
+        tree.insert(Box::new(Node {
+            link: RBTreeLink::new(),
+            key,
+            value,
+        }));
+    }
+    look_up(size, |key| tree.find(&key).get().map(|node| node.value))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut tree = CTreeMap::new();
+    tree.extend(shuffled(size).zip(0..));
+    look_up(size, |key| tree.get(&key).copied())
+}
 
 struct Node {
     link: RBTreeLink,

@@ -3,22 +3,17 @@
 //! Their memory is used again at once and stays in the cache, with a hint or without.
 
 use super::mix;
-use crate::{Kind, Program};
 use serde_json::Value;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "json_requests",
-    kind: Kind::Hint,
-    worth_it: false,
-    note: "serde_json, small documents that are parsed and dropped",
-    size: 1_500_000,
-    before: |size| serve(size, |text| serde_json::from_str(text)),
-    after: |size| {
-        serve(size, |text| {
-            ccmalloc::near(&(), || serde_json::from_str(text))
-        })
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    serve(size, |text| serde_json::from_str(text))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    serve(size, |text| {
+        ccmalloc::near(&(), || serde_json::from_str(text))
+    })
+}
 
 fn serve(size: usize, parse: impl Fn(&str) -> serde_json::Result<Value>) -> u64 {
     (0..size).fold(0, |sum, number| {

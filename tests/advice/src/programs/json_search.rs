@@ -4,22 +4,17 @@
 //! another map they lie as far away, and the document has to be converted first.
 
 use super::mix;
-use crate::{Kind, Program};
 use ctree::CTreeMap;
 use serde_json::Value;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "json_search",
-    kind: Kind::Container("CTreeMap"),
-    worth_it: false,
-    note: "serde_json document, searched",
-    size: 150_000,
-    before: |size| search(size, &document(size), |item, key| item.get(key)?.as_u64()),
-    after: |size| {
-        let items: Vec<Object> = document(size).into_iter().map(object).collect();
-        search(size, &items, |item, key| item.get(key)?.as_u64())
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    search(size, &document(size), |item, key| item.get(key)?.as_u64())
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let items: Vec<Object> = document(size).into_iter().map(object).collect();
+    search(size, &items, |item, key| item.get(key)?.as_u64())
+}
 
 /// An object of the document, the members of which are numbers and strings.
 type Object = CTreeMap<String, Value>;

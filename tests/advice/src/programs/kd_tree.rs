@@ -4,22 +4,9 @@
 //! a morph a subtree shares lines and pages.
 
 use super::mix;
-use crate::{Kind, Program};
-use ccmorph::{TreeNode, ccmorph};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "kd_tree",
-    kind: Kind::Morph,
-    worth_it: true,
-    note: "k-d tree with range queries",
-    size: 2_000_000,
-    before: |size| queries(size, &build(size)),
-    after: |size| {
-        let mut root = build(size);
-        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
-        queries(size, &root)
-    },
-};
+morphed!(Node::children; |size| build(size), |root| queries(size, root));
 
 #[derive(TreeNode)]
 struct Node {

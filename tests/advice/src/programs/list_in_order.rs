@@ -4,25 +4,20 @@
 //! itself. A morph finds nothing to improve.
 
 use super::mix;
-use crate::{Kind, Program};
 use ccmorph::{Morph, Operation, TreeNode};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "list_in_order",
-    kind: Kind::Morph,
-    worth_it: false,
-    note: "list built and walked in one order",
-    size: 2_000_000,
-    before: |size| walks(build(size)),
-    after: |size| {
-        let mut first = build(size);
-        let morph = Morph::new().operation(Operation::Walk);
-        morph
-            .run(&mut first, Item::children)
-            .expect("the allocator is `CcMalloc`");
-        walks(first)
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    walks(build(size))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut first = build(size);
+    let morph = Morph::new().operation(Operation::Walk);
+    morph
+        .run(&mut first, Item::children)
+        .expect("the allocator is `CcMalloc`");
+    walks(first)
+}
 
 #[derive(TreeNode)]
 struct Item {

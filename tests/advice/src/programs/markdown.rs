@@ -4,18 +4,15 @@
 //! changes nothing.
 
 use super::mix;
-use crate::{Kind, Program};
 use pulldown_cmark::{Parser, html};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "markdown",
-    kind: Kind::Hint,
-    worth_it: false,
-    note: "pulldown-cmark, pages of Markdown",
-    size: 20_000,
-    before: |size| pages(size, render),
-    after: |size| pages(size, |text| ccmalloc::near(&(), || render(text))),
-};
+pub(super) fn before(size: usize) -> u64 {
+    pages(size, render)
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    pages(size, |text| ccmalloc::near(&(), || render(text)))
+}
 
 fn render(text: &str) -> String {
     let mut page = String::new();

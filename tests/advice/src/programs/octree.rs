@@ -4,25 +4,9 @@
 //! morph for walks puts them one behind the other.
 
 use super::mix;
-use crate::{Kind, Program};
-use ccmorph::{Morph, Operation, TreeNode};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "octree",
-    kind: Kind::Morph,
-    worth_it: true,
-    note: "octree built once, then walked",
-    size: 900_000,
-    before: |size| walks(&build(size)),
-    after: |size| {
-        let mut root = build(size);
-        let morph = Morph::new().operation(Operation::Walk);
-        morph
-            .run(&mut root, Cube::children)
-            .expect("the allocator is `CcMalloc`");
-        walks(&root)
-    },
-};
+morphed!(Cube::children, Walk; |size| build(size), |root| walks(root));
 
 #[derive(TreeNode, Default)]
 struct Cube {

@@ -4,27 +4,20 @@
 //! misses, one after the other. A hint puts the value into the entry's cache line.
 
 use super::{mix, order};
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "payload",
-    kind: Kind::Hint,
-    worth_it: true,
-    note: "boxed value that is read right after its entry",
-    size: 1_000_000,
-    before: |size| {
-        let mut entries = entries(size, Box::new);
-        fill(&mut entries, |_, value| Box::new(value));
-        read(&entries)
-    },
-    after: |size| {
-        let mut entries = entries(size, |entry| ccmalloc::near(&(), || Box::new(entry)));
-        fill(&mut entries, |entry, value| {
-            ccmalloc::near(entry, || Box::new(value))
-        });
-        read(&entries)
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let mut entries = entries(size, Box::new);
+    fill(&mut entries, |_, value| Box::new(value));
+    read(&entries)
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut entries = entries(size, |entry| ccmalloc::near(&(), || Box::new(entry)));
+    fill(&mut entries, |entry, value| {
+        ccmalloc::near(entry, || Box::new(value))
+    });
+    read(&entries)
+}
 
 struct Entry {
     next: usize,

@@ -5,22 +5,9 @@
 //! few levels below those that stay in the cache.
 
 use super::mix;
-use crate::{Kind, Program};
-use ccmorph::{TreeNode, ccmorph};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "quadtree",
-    kind: Kind::Morph,
-    worth_it: false,
-    note: "quadtree built once, then searched",
-    size: 1_200_000,
-    before: |size| count(size, &build(size)),
-    after: |size| {
-        let mut root = build(size);
-        ccmorph(&mut root, Square::children).expect("the allocator is `CcMalloc`");
-        count(size, &root)
-    },
-};
+morphed!(Square::children; |size| build(size), |root| count(size, root));
 
 #[derive(TreeNode, Default)]
 struct Square {

@@ -4,48 +4,41 @@
 //! them come close to fitting the cache.
 
 use super::{arrive, mix};
-use crate::{Kind, Program};
 use ccmorph::{ColdTable, split};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "records_split",
-    kind: Kind::Split,
-    worth_it: true,
-    note: "boxed records with fields that are seldom read",
-    size: 1_000_000,
-    before: |size| {
-        let new = |key, address| {
-            Box::new(Record {
-                key,
-                age: 0,
-                address,
-                history: [key; 8],
-            })
+pub(super) fn before(size: usize) -> u64 {
+    let new = |key, address| {
+        Box::new(Record {
+            key,
+            age: 0,
+            address,
+            history: [key; 8],
+        })
+    };
+    let mut records = records(size, new);
+    let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
+    records
+        .iter()
+        .map(|record| record.address[0] & record.history[1])
+        .fold(sum, mix)
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut cold = ColdTable::new();
+    let new = |key, address| {
+        let fields = SlimFields {
+            key,
+            age: 0,
+            address,
+            history: [key; 8],
         };
-        let mut records = records(size, new);
-        let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        records
-            .iter()
-            .map(|record| record.address[0] & record.history[1])
-            .fold(sum, mix)
-    },
-    after: |size| {
-        let mut cold = ColdTable::new();
-        let new = |key, address| {
-            let fields = SlimFields {
-                key,
-                age: 0,
-                address,
-                history: [key; 8],
-            };
-            Box::new(fields.split_into(&mut cold))
-        };
-        let mut records = records(size, new);
-        let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
-        let rare = |record: &Slim| record.address(&cold)[0] & record.history(&cold)[1];
-        records.iter().map(|record| rare(record)).fold(sum, mix)
-    },
-};
+        Box::new(fields.split_into(&mut cold))
+    };
+    let mut records = records(size, new);
+    let sum = passes(size, &mut records, |record| (record.key, &mut record.age));
+    let rare = |record: &Slim| record.address(&cold)[0] & record.history(&cold)[1];
+    records.iter().map(|record| rare(record)).fold(sum, mix)
+}
 
 struct Record {
     key: u64,

@@ -3,44 +3,37 @@
 //! There is no cold part. With some fields in a table, each record is two misses.
 
 use super::{arrive, mix};
-use crate::{Kind, Program};
 use ccmorph::{ColdTable, split};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "records_whole",
-    kind: Kind::Split,
-    worth_it: false,
-    note: "boxed records that are read whole",
-    size: 1_000_000,
-    before: |size| {
-        let records = records(size, |key| {
-            Box::new(Record {
+pub(super) fn before(size: usize) -> u64 {
+    let records = records(size, |key| {
+        Box::new(Record {
+            key,
+            sums: [key; 3],
+            parts: [key; 8],
+        })
+    });
+    let total = |record: &Record| mix(record.sums.iter().sum(), record.parts.iter().sum());
+    passes(&records, |record| record.key ^ total(record))
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut cold = ColdTable::new();
+    let records = records(size, |key| {
+        Box::new(
+            SlimFields {
                 key,
                 sums: [key; 3],
                 parts: [key; 8],
-            })
-        });
-        let total = |record: &Record| mix(record.sums.iter().sum(), record.parts.iter().sum());
-        passes(&records, |record| record.key ^ total(record))
-    },
-    after: |size| {
-        let mut cold = ColdTable::new();
-        let records = records(size, |key| {
-            Box::new(
-                SlimFields {
-                    key,
-                    sums: [key; 3],
-                    parts: [key; 8],
-                }
-                .split_into(&mut cold),
-            )
-        });
-        passes(&records, |record| {
-            let parts = record.parts(&cold).iter().sum();
-            record.key ^ mix(record.sums.iter().sum(), parts)
-        })
-    },
-};
+            }
+            .split_into(&mut cold),
+        )
+    });
+    passes(&records, |record| {
+        let parts = record.parts(&cold).iter().sum();
+        record.key ^ mix(record.sums.iter().sum(), parts)
+    })
+}
 
 struct Record {
     key: u64,

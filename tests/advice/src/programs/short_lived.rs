@@ -4,18 +4,9 @@
 //! the job before changes nothing.
 
 use super::mix;
-use crate::{Kind, Program};
 use std::collections::VecDeque;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "short_lived",
-    kind: Kind::Hint,
-    worth_it: false,
-    note: "queue of short-lived boxes",
-    size: 20_000_000,
-    before: |size| queue(size, |_, job| Box::new(job)),
-    after: |size| queue(size, |before, job| ccmalloc::near(before, || Box::new(job))),
-};
+hinted!(queue);
 
 struct Job {
     number: u64,

@@ -4,26 +4,19 @@
 //! does no better.
 
 use super::mix;
-use crate::{Kind, Program};
 use ctree::CTreeMap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "sorting",
-    kind: Kind::Container("CTreeMap"),
-    worth_it: false,
-    note: "sort of a vector of numbers",
-    size: 15_000_000,
-    before: |size| {
-        let mut numbers: Vec<u64> = numbers(size).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers.into_iter().fold(0, mix)
-    },
-    after: |size| {
-        let numbers: CTreeMap<u64, ()> = numbers(size).map(|number| (number, ())).collect();
-        numbers.into_keys().fold(0, mix)
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    let mut numbers: Vec<u64> = numbers(size).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.into_iter().fold(0, mix)
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let numbers: CTreeMap<u64, ()> = numbers(size).map(|number| (number, ())).collect();
+    numbers.into_keys().fold(0, mix)
+}
 
 fn numbers(size: usize) -> impl Iterator<Item = u64> {
     let mut random = fastrand::Rng::with_seed(22);

@@ -4,37 +4,30 @@
 //! their own for the temporary strings does the same.
 
 use super::mix;
-use crate::{Kind, Program};
 use allocator_api2::vec::Vec as VecIn;
 use ccmalloc::Heap;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "strings",
-    kind: Kind::Group,
-    worth_it: false,
-    note: "temporary strings",
-    size: 8_000_000,
-    before: |size| {
-        words(size, |word| {
-            let upper: String = word.to_uppercase();
-            let turned: String = upper.chars().rev().collect();
-            turned.bytes().fold(0, |sum, byte| mix(sum, byte.into()))
-        })
-    },
-    after: |size| {
-        let heap = Heap::new().expect("memory");
-        words(size, |word| {
-            let mut upper: VecIn<char, &Heap> = VecIn::new_in(&heap);
-            upper.extend(word.chars().flat_map(char::to_uppercase));
-            let mut turned: VecIn<u8, &Heap> = VecIn::new_in(&heap);
-            let mut bytes = [0; 4];
-            for letter in upper.iter().rev() {
-                turned.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
-            }
-            turned.iter().fold(0, |sum, &byte| mix(sum, byte.into()))
-        })
-    },
-};
+pub(super) fn before(size: usize) -> u64 {
+    words(size, |word| {
+        let upper: String = word.to_uppercase();
+        let turned: String = upper.chars().rev().collect();
+        turned.bytes().fold(0, |sum, byte| mix(sum, byte.into()))
+    })
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let heap = Heap::new().expect("memory");
+    words(size, |word| {
+        let mut upper: VecIn<char, &Heap> = VecIn::new_in(&heap);
+        upper.extend(word.chars().flat_map(char::to_uppercase));
+        let mut turned: VecIn<u8, &Heap> = VecIn::new_in(&heap);
+        let mut bytes = [0; 4];
+        for letter in upper.iter().rev() {
+            turned.extend_from_slice(letter.encode_utf8(&mut bytes).as_bytes());
+        }
+        turned.iter().fold(0, |sum, &byte| mix(sum, byte.into()))
+    })
+}
 
 fn words(size: usize, hash: impl Fn(&str) -> u64) -> u64 {
     let mut random = fastrand::Rng::with_seed(23);

@@ -4,21 +4,8 @@
 //! lie in a cache line.
 
 use super::mix;
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "timelines",
-    kind: Kind::Hint,
-    worth_it: true,
-    note: "lists to which items are pushed in turn",
-    size: 2_000_000,
-    before: |size| post(size, |_, message| Box::new(message)),
-    after: |size| {
-        post(size, |last, message| {
-            ccmalloc::near(last, || Box::new(message))
-        })
-    },
-};
+hinted!(post);
 
 struct Message {
     text: u64,

@@ -4,17 +4,8 @@
 //! parent, and two nodes fit a cache line.
 
 use super::{mix, shuffled};
-use crate::{Kind, Program};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "tree_growing",
-    kind: Kind::Hint,
-    worth_it: true,
-    note: "search tree that grows while it is searched",
-    size: 1_300_000,
-    before: |size| grow(size, |_, node| Box::new(node)),
-    after: |size| grow(size, |link, node| ccmalloc::near(link, || Box::new(node))),
-};
+hinted!(grow);
 
 struct Node {
     key: u64,

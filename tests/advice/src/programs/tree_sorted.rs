@@ -4,22 +4,9 @@
 //! levels is a miss and touches a page of its own. A morph puts paths into cache lines and pages.
 
 use super::{Link, arrive, balance, mix, order};
-use crate::{Kind, Program};
-use ccmorph::{TreeNode, ccmorph};
+use ccmorph::TreeNode;
 
-pub(super) const PROGRAM: Program = Program {
-    name: "tree_sorted",
-    kind: Kind::Morph,
-    worth_it: true,
-    note: "search tree linked once, then searched",
-    size: 1_500_000,
-    before: |size| search(size, &build(size)),
-    after: |size| {
-        let mut root = build(size);
-        ccmorph(&mut root, Node::children).expect("the allocator is `CcMalloc`");
-        search(size, &root)
-    },
-};
+morphed!(Node::children; |size| build(size), |root| search(size, root));
 
 #[derive(TreeNode)]
 struct Node {

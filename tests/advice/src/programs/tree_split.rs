@@ -4,50 +4,43 @@
 //! contents in a table, a node takes half a line.
 
 use super::{Link, arrive, balance, mix, order};
-use crate::{Kind, Program};
 use ccmorph::{ColdTable, split};
 
-pub(super) const PROGRAM: Program = Program {
-    name: "tree_split",
-    kind: Kind::Split,
-    worth_it: true,
-    note: "search tree of wide nodes",
-    size: 600_000,
-    before: |size| {
-        let new = |key| {
-            Box::new(Wide {
-                key,
-                links: [None, None],
-                notes: [key; 14],
-            })
+pub(super) fn before(size: usize) -> u64 {
+    let new = |key| {
+        Box::new(Wide {
+            key,
+            links: [None, None],
+            notes: [key; 14],
+        })
+    };
+    let root = balance(&mut arrive(size, new), |node| &mut node.links);
+    search(
+        size,
+        &root,
+        |node| (node.key, &node.links),
+        |node| node.notes[3],
+    )
+}
+
+pub(super) fn after(size: usize) -> u64 {
+    let mut cold = ColdTable::new();
+    let new = |key| {
+        let fields = SlimFields {
+            key,
+            links: [None, None],
+            notes: [key; 14],
         };
-        let root = balance(&mut arrive(size, new), |node| &mut node.links);
-        search(
-            size,
-            &root,
-            |node| (node.key, &node.links),
-            |node| node.notes[3],
-        )
-    },
-    after: |size| {
-        let mut cold = ColdTable::new();
-        let new = |key| {
-            let fields = SlimFields {
-                key,
-                links: [None, None],
-                notes: [key; 14],
-            };
-            Box::new(fields.split_into(&mut cold))
-        };
-        let root = balance(&mut arrive(size, new), |node| &mut node.links);
-        search(
-            size,
-            &root,
-            |node| (node.key, &node.links),
-            |node| node.notes(&cold)[3],
-        )
-    },
-};
+        Box::new(fields.split_into(&mut cold))
+    };
+    let root = balance(&mut arrive(size, new), |node| &mut node.links);
+    search(
+        size,
+        &root,
+        |node| (node.key, &node.links),
+        |node| node.notes(&cold)[3],
+    )
+}
 
 struct Wide {
     key: usize,
