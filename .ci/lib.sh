@@ -8,7 +8,7 @@ readonly FEW_CASES=5
 # The crates that hold unsafe code.
 readonly UNSAFE_CRATES=(ccmalloc ccmorph cctree)
 # The crates that are published, each after what it depends on.
-readonly PUBLISHED=(ccmodel ccscope ccmalloc ccmorph-derive ccmorph cctree)
+readonly PUBLISHED=(ccmodel ccscope-inside ccscope cctrace ccmalloc ccmorph-derive ccmorph cctree)
 # A target without std.
 readonly BARE_TARGET=x86_64-unknown-none
 readonly SANITIZER_TARGET=x86_64-unknown-linux-gnu

@@ -6,8 +6,9 @@ import sys
 
 COLUMNS = 100
 # `model/src` is what the package publishes.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27500, "scope": 65600, "ccmalloc": 16650,
-            "benches": 15600, "ccmorph": 12300, "examples": 2400}
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 49500, "trace": 14800,
+            "inside": 3900, "ccmalloc": 16990, "benches": 16260, "ccmorph": 12300,
+            "examples": 2400, "tests": 5050}
 
 files = subprocess.check_output(["git", "ls-files", "*.rs"], text=True).split()
 lines_of = collections.Counter()
