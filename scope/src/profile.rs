@@ -14,7 +14,7 @@ pub const PARTS: u8 = 64;
 /// Times are counts of events (accesses, allocations and frees), from 1 on; [`Profile::seconds`]
 /// turns them into wall-clock time. "Usable" sizes are what the allocator gave for the "requested"
 /// ones.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     pub run: Run,
     pub total: Totals,

@@ -67,16 +67,8 @@ fn objects(count: u64, words: u64, is_vector: bool, windows: Vec<Vec<Access>>) -
             lifetimes: vec![0; BUCKETS],
             ..Site::default()
         }],
-        threads: Vec::new(),
-        curve: Vec::new(),
-        resident: Vec::new(),
-        regions: Vec::new(),
-        mappings: Vec::new(),
-        pages: Vec::new(),
-        lines: Vec::new(),
-        edges: Vec::new(),
-        chunks: Vec::new(),
         windows: (2..).zip(windows).map(window).collect(),
+        ..Profile::default()
     }
 }
 

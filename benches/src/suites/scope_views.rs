@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use ccmodel::Machine;
 use ccscope::analyses::diff::diff;
-use ccscope::profile::{BUCKETS, Frame, Profile, Run, Site, Totals};
+use ccscope::profile::{BUCKETS, Frame, Profile, Run, Site};
 
 use crate::rng::Rng;
 use crate::rounds::Rounds;
@@ -55,20 +55,9 @@ pub(super) fn profile(sites: u64) -> Profile {
             seconds: 1.0,
             ..Run::default()
         },
-        total: Totals::default(),
         frames: (0..FUNCTIONS).map(frame).collect(),
-        types: Vec::new(),
         sites: (0..sites).map(|_| site()).collect(),
-        threads: Vec::new(),
-        curve: Vec::new(),
-        resident: Vec::new(),
-        regions: Vec::new(),
-        mappings: Vec::new(),
-        pages: Vec::new(),
-        lines: Vec::new(),
-        edges: Vec::new(),
-        chunks: Vec::new(),
-        windows: Vec::new(),
+        ..Profile::default()
     }
 }
 

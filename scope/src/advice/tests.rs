@@ -225,12 +225,8 @@ fn records(cold_reads: u64) -> Profile {
             .into_iter()
             .chain(cold)
     };
-    let windows = (0..WINDOWS).map(|number| {
-        let numbers = number * 5000..(number + 1) * 5000;
-        numbers.flat_map(read).collect()
-    });
     let fields = [("key", 0, 8), ("notes", 8, 112), ("value", 120, 8)];
-    with_windows(boxes("Box<Record>", 128, &fields), windows.collect())
+    with_windows(boxes("Box<Record>", 128, &fields), windows_of(read))
 }
 
 #[test]
@@ -274,12 +270,8 @@ fn elements_of_vectors_are_split_too() {
             )
         })
     };
-    let windows = (0..WINDOWS).map(|number| {
-        let numbers = number * 5000..(number + 1) * 5000;
-        numbers.flat_map(read).collect()
-    });
     let fields = [("key", 0, 8), ("notes", 8, 112), ("value", 120, 8)];
-    let mut run = with_windows(boxes("Vec<Record>", 128, &fields), windows.collect());
+    let mut run = with_windows(boxes("Vec<Record>", 128, &fields), windows_of(read));
     let bytes = ELEMENTS * 128;
     let site = &mut run.sites[0];
     (site.allocations, site.peak_chunks) = (1, 1);
@@ -300,11 +292,8 @@ fn elements_of_vectors_are_split_too() {
 fn objects_among_others_get_a_heap() {
     // One in eight places of 32 bytes is theirs.
     let start = |number: u64| HEAP + mix(number) % (1 << 14) * 256;
-    let windows = (0..WINDOWS).map(|number| {
-        let numbers = number * 5000..(number + 1) * 5000;
-        numbers.map(|number| access(start(number), 0, 0)).collect()
-    });
-    let mut run = with_windows(boxes("Box<u64>", 8, &[]), windows.collect());
+    let read = |number| [access(start(number), 0, 0)];
+    let mut run = with_windows(boxes("Box<u64>", 8, &[]), windows_of(read));
     run.sites[0].peak_chunks = 1 << 14;
     let advice = advise(&run, &machine(), None).expect("there are windows");
     let group = item(&advice, Kind::Group);
@@ -314,9 +303,14 @@ fn objects_among_others_get_a_heap() {
     );
 }
 
-#[test]
-fn what_one_field_leads_to_lies_near() {
-    let mut run = boxes("Box<Entry>", 16, &[("next", 0, 8), ("value", 8, 8)]);
+/// Windows of what `read` does, 5000 times in each.
+fn windows_of<T: IntoIterator<Item = Access>>(read: impl Fn(u64) -> T) -> Vec<Vec<Access>> {
+    let of = |number| (number * 5000..(number + 1) * 5000).flat_map(&read).collect();
+    (0..WINDOWS).map(of).collect()
+}
+
+/// Adds a site of a second type, `Value` of 24 bytes.
+fn add_values(run: &mut Profile) {
     run.types.push(Type {
         name: "Box<Value>".to_owned(),
         size: Some(24),
@@ -328,6 +322,12 @@ fn what_one_field_leads_to_lies_near() {
         largest: 24,
         ..run.sites[0].clone()
     });
+}
+
+#[test]
+fn what_one_field_leads_to_lies_near() {
+    let mut run = boxes("Box<Entry>", 16, &[("next", 0, 8), ("value", 8, 8)]);
+    add_values(&mut run);
     let read = |number: u64| {
         let index = mix(number) % NODES;
         let entry = HEAP + index * CHUNK;
@@ -340,11 +340,7 @@ fn what_one_field_leads_to_lies_near() {
         };
         [load, access(value, 1, 0)]
     };
-    let windows = (0..WINDOWS).map(|number| {
-        let numbers = number * 5000..(number + 1) * 5000;
-        numbers.flat_map(read).collect()
-    });
-    let run = with_windows(run, windows.collect());
+    let run = with_windows(run, windows_of(read));
     let advice = advise(&run, &machine(), None).expect("there are windows");
     let hint = item(&advice, Kind::Hint);
     assert!(
@@ -360,17 +356,7 @@ fn what_one_field_leads_to_lies_near() {
 #[test]
 fn what_is_used_together_lies_near() {
     let mut run = boxes("Box<Key>", 16, &[]);
-    run.types.push(Type {
-        name: "Box<Value>".to_owned(),
-        size: Some(24),
-        fields: Vec::new(),
-    });
-    run.sites.push(Site {
-        type_id: Some(1),
-        smallest: 24,
-        largest: 24,
-        ..run.sites[0].clone()
-    });
+    add_values(&mut run);
     // By indices, so that no pointer says so.
     let read = |number: u64| {
         // Each several times.
@@ -378,11 +364,7 @@ fn what_is_used_together_lies_near() {
         let value = HEAP * 2 + index * 12_345 % NODES * CHUNK;
         [access(HEAP + index * CHUNK, 0, 0), access(value, 1, 0)]
     };
-    let windows = (0..WINDOWS).map(|number| {
-        let numbers = number * 5000..(number + 1) * 5000;
-        numbers.flat_map(read).collect()
-    });
-    let advice = advise(&with_windows(run, windows.collect()), &machine(), None);
+    let advice = advise(&with_windows(run, windows_of(read)), &machine(), None);
     let advice = advice.expect("there are windows");
     let group = item(&advice, Kind::Group);
     assert!(

@@ -260,10 +260,6 @@ pub(crate) fn profile() -> Profile {
                 bytes: 1_000_000,
             },
         ],
-        regions: Vec::new(),
-        mappings: Vec::new(),
-        pages: Vec::new(),
-        lines: Vec::new(),
         edges: vec![Edge {
             from: 3,
             offset: 8,
@@ -271,8 +267,7 @@ pub(crate) fn profile() -> Profile {
             loads: 500,
             followed: 450,
         }],
-        chunks: Vec::new(),
-        windows: Vec::new(),
+        ..Profile::default()
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{Frames, budget, file_name};
 use crate::Error;
 use crate::analyses::units::{rounded, sum};
-use crate::profile::{BUCKETS, Exit, Frame, Point, Profile, Run, Site, Totals};
+use crate::profile::{BUCKETS, Frame, Point, Profile, Run, Site, Totals};
 use crate::symbols;
 
 #[derive(Deserialize)]
@@ -130,7 +130,6 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         parent: file.pid,
         seconds: file.te as f64 / second,
         end: file.te,
-        exit: Exit::Unknown,
         caveats: vec![
             "From a DHAT file: it has no types, threads and curves, no times of accesses, and \
              counts accesses in bytes."
@@ -145,18 +144,9 @@ pub fn read(input: impl Read, len: u64) -> Result<Profile, Error> {
         run,
         total,
         frames: frames.frames,
-        types: Vec::new(),
         sites,
-        threads: Vec::new(),
         curve,
-        resident: Vec::new(),
-        regions: Vec::new(),
-        mappings: Vec::new(),
-        pages: Vec::new(),
-        lines: Vec::new(),
-        edges: Vec::new(),
-        chunks: Vec::new(),
-        windows: Vec::new(),
+        ..Profile::default()
     })
 }
 

@@ -7,7 +7,7 @@ use std::io::{BufRead, Read};
 
 use super::{Frames, budget, file_name};
 use crate::Error;
-use crate::profile::{BUCKETS, Exit, Frame, Point, Profile, Resident, Run, Site, Totals};
+use crate::profile::{BUCKETS, Frame, Point, Profile, Resident, Run, Site, Totals};
 use crate::symbols;
 
 /// Newest version of the file that is known.
@@ -424,7 +424,6 @@ impl File {
             command: words.map(str::to_owned).collect(),
             seconds: ns as f64 / 1e9,
             end,
-            exit: Exit::Unknown,
             caveats,
             ..Run::default()
         };
@@ -432,18 +431,10 @@ impl File {
             run,
             total,
             frames: self.frames.frames,
-            types: Vec::new(),
             sites,
-            threads: Vec::new(),
             curve: self.curve,
             resident: self.resident,
-            regions: Vec::new(),
-            mappings: Vec::new(),
-            pages: Vec::new(),
-            lines: Vec::new(),
-            edges: Vec::new(),
-            chunks: Vec::new(),
-            windows: Vec::new(),
+            ..Profile::default()
         })
     }
 }

@@ -129,8 +129,7 @@ impl<R: Read + Seek> Reader<R> {
             mappings: self.all(Kind::MAPPINGS)?,
             pages: self.pages()?,
             lines: self.all(Kind::LINES)?,
-            chunks: Vec::new(),
-            windows: Vec::new(),
+            ..Profile::default()
         };
         check::profile(&profile).map_err(damaged)?;
         Ok(profile)

@@ -106,10 +106,6 @@ pub(crate) fn profile(sites: usize) -> Profile {
         },
         frames: (0..functions).map(frame).collect(),
         types: (0..300).map(type_of).collect(),
-        regions: Vec::new(),
-        mappings: Vec::new(),
-        pages: Vec::new(),
-        lines: Vec::new(),
         edges: (0..100)
             .map(|i| Edge {
                 from: i,
@@ -138,8 +134,7 @@ pub(crate) fn profile(sites: usize) -> Profile {
                 bytes: 3_000_000,
             })
             .collect(),
-        chunks: Vec::new(),
-        windows: Vec::new(),
+        ..Profile::default()
     }
 }
 

@@ -121,19 +121,9 @@ impl Recording {
         let profile = Profile {
             run: self.run,
             total: Totals::default(),
-            frames: Vec::new(),
-            types: Vec::new(),
-            sites: Vec::new(),
-            threads: Vec::new(),
-            curve: Vec::new(),
-            resident: Vec::new(),
-            edges: Vec::new(),
-            regions: Vec::new(),
             mappings,
             pages,
-            chunks: Vec::new(),
-            windows: Vec::new(),
-            lines: Vec::new(),
+            ..Profile::default()
         };
         profile.save(self.path)
     }
