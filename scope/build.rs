@@ -1,5 +1,5 @@
-//! Compiles the runtime, a library with a C interface, and two archives with its hot path, of which
-//! one is linked into an instrumented program. The tool carries all three as bytes.
+//! Compiles the runtime, a library with a C interface, and two archives with its fast path, of
+//! which one is linked into an instrumented program. The tool carries all three as bytes.
 //!
 //! They use neither `std` nor a crate but `inside`, so one call of the compiler for each is enough,
 //! and the same files serve programs of any compiler.
@@ -10,23 +10,23 @@ use std::{path::PathBuf, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=runtime");
-    println!("cargo::rerun-if-changed=format");
+    println!("cargo::rerun-if-changed=capture_format");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(in_program)");
-    // Names what a program and the library must agree on when the hot path is in the program.
+    // Names what a program and the library must agree on when the fast path is in the program.
     let mut hasher = DefaultHasher::new();
     for file in [
-        "format/mod.rs",
+        "capture_format/mod.rs",
         "runtime/callbacks.rs",
         "runtime/capture.rs",
         "runtime/chunks.rs",
         "runtime/clock.rs",
         "runtime/counts.rs",
         "runtime/entries.rs",
-        "runtime/hot.rs",
+        "runtime/fast_path.rs",
         "runtime/local.rs",
         "runtime/maps.rs",
-        "runtime/regions/hot.rs",
+        "runtime/regions/fast_path.rs",
         "runtime/regions/shadow.rs",
         "runtime/shadow.rs",
         "runtime/slow_path.rs",
@@ -35,15 +35,15 @@ fn main() {
         let text = std::fs::read(file).unwrap_or_else(|error| panic!("{file}: {error}"));
         text.hash(&mut hasher);
     }
-    let hot = format!("{:016x}", hasher.finish());
-    println!("cargo::rustc-env=CCSCOPE_HOT={hot}");
+    let version = format!("{:016x}", hasher.finish());
+    println!("cargo::rustc-env=CCSCOPE_FAST_PATH={version}");
     #[cfg(feature = "cli")]
-    compile_libraries(&hot);
+    compile_libraries(&version);
 }
 
 /// Compiles what the tool carries.
 #[cfg(feature = "cli")]
-fn compile_libraries(hot: &str) {
+fn compile_libraries(version: &str) {
     let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"));
     let target = variable("TARGET");
     assert!(
@@ -57,7 +57,7 @@ fn compile_libraries(hot: &str) {
             // Stacks are walked from within the runtime.
             .args(["-Ccodegen-units=1", "-Cforce-unwind-tables=yes"])
             .args(["--target", &target])
-            .env("CCSCOPE_HOT", hot)
+            .env("CCSCOPE_FAST_PATH", version)
             .args(words)
             .arg("-o")
             .arg(out.join(file))
@@ -90,7 +90,7 @@ fn compile_libraries(hot: &str) {
         "libccscope_runtime.so",
     );
     for (name, source) in [
-        ("hot", "runtime/hot_archive.rs"),
+        ("fast_path", "runtime/fast_path_archive.rs"),
         ("regions", "runtime/regions_archive.rs"),
     ] {
         // To the linker, an `rlib` is an archive.

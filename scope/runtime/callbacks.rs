@@ -1,6 +1,6 @@
 //! The functions that instrumented programs call before loads and stores.
 
-use super::hot::access;
+use super::fast_path::access;
 
 macro_rules! callbacks {
     ($($load:ident $load_noabort:ident $store:ident $store_noabort:ident $size:literal;)*) => {$(

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 use super::sys;
-use crate::format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layout};
+use crate::capture_format::{Chunk, Header, Node, Site, Thread, WINDOW_ROOM, Window, layout};
 
 /// Address of the capture: far from where the kernel puts programs, libraries, heaps and stacks.
 /// Under test, where the sanitizers' own memory does not lie.
@@ -179,8 +179,8 @@ pub(crate) fn at<T>(offset: u64) -> *mut T {
     core::ptr::with_exposed_provenance_mut((BASE + offset) as usize)
 }
 
-/// Free pieces by size: powers of two from 64 bytes on. Kept outside the capture; a child process
-/// begins with none.
+/// Free pieces by size: powers of two from 64 bytes on. Kept outside the capture; a child
+/// process begins with none.
 struct Pieces(UnsafeCell<[u64; 40]>);
 
 // SAFETY: used under `LOCK` only.

@@ -1,35 +1,35 @@
-//! The books: what is done when a chunk is allocated, resized or freed.
+//! Bookkeeping: updates the records of chunks and sites when one is allocated, resized or freed.
 //!
 //! All of it happens under one lock. Accesses do not take it: they count in the chunk's entry.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::call_tree::{self, Stacks, UNKNOWN};
 use super::capture::{self, LOCK, chunk, header, site, thread};
 use super::compact::{self, compact_chunk};
 use super::local::Local;
 use super::maps::{give_map, histogram, map_of};
-use super::stacks::{self, Stacks, UNKNOWN};
 use super::sums::{
     Allocation, Detached, InPlace, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
     note_size, retire, total,
 };
 use super::{clock, entries, groups, recording, shadow};
-use crate::format::{Chunk, CompactChunk, NO_THREAD, flags, layout};
+use crate::capture_format::{Chunk, CompactChunk, NO_THREAD, flags, layout};
 
 /// What the lock guards beside the capture.
-struct Books {
+struct LockedState {
     stacks: Stacks,
     /// Entries of chunks that were freed: a list through the `next` of compact chunks and the
     /// `touched` of others.
     free: u32,
 }
 
-struct Guarded(core::cell::UnsafeCell<Books>);
+struct Guarded(core::cell::UnsafeCell<LockedState>);
 
 // SAFETY: used under `LOCK` only.
 unsafe impl Sync for Guarded {}
 
-static BOOKS: Guarded = Guarded(core::cell::UnsafeCell::new(Books {
+static LOCKED_STATE: Guarded = Guarded(core::cell::UnsafeCell::new(LockedState {
     stacks: Stacks::NEW,
     free: 0,
 }));
@@ -58,7 +58,7 @@ pub(crate) unsafe fn allocated(
     mut from: Option<Detached>,
 ) -> u32 {
     let hash = if new.site == 0 && new.kept.hash == 0 {
-        stacks::hash(new.stack)
+        call_tree::hash(new.stack)
     } else {
         new.kept.hash
     };
@@ -66,7 +66,7 @@ pub(crate) unsafe fn allocated(
         // SAFETY: the lock is held. `local` is this thread's, and the bytes are the chunk's alone
         // (`# Safety`). Of `from`, `detached` has said that its site, thread and map exist.
         unsafe {
-            let books = &mut *BOOKS.0.get();
+            let state = &mut *LOCKED_STATE.0.get();
             let time = clock::event(local);
             let kept = from
                 .as_ref()
@@ -87,7 +87,7 @@ pub(crate) unsafe fn allocated(
             }
             let id = if new.site == 0 {
                 let nodes = new.nodes.map(|nodes| (nodes, new.kept.frames));
-                books.stacks.site(new.stack, hash, nodes)
+                state.stacks.site(new.stack, hash, nodes)
             } else {
                 new.site
             };
@@ -112,7 +112,7 @@ pub(crate) unsafe fn allocated(
                 let is_larger = new.size > old.chunk.size();
                 old.chunk.generation.saturating_add(is_larger.into())
             });
-            let entry = books.take_entry();
+            let entry = state.take_entry();
             let chunk = Chunk {
                 start: new.start,
                 size_and_thread: new.size | u64::from((*local).thread) << 48,
@@ -123,11 +123,11 @@ pub(crate) unsafe fn allocated(
                 first: 0,
                 last: 0,
                 site: id,
-                toucher: NO_THREAD,
+                last_accessor: NO_THREAD,
                 generation,
                 flags: if kept { flags::HISTOGRAM } else { 0 },
             };
-            if entry == 0 || !books.put_entry(entry, &chunk) {
+            if entry == 0 || !state.put_entry(entry, &chunk) {
                 (*header()).lost_chunks += 1;
                 return id;
             }
@@ -203,15 +203,15 @@ pub(crate) unsafe fn detached(start: u64, usable: u64) -> Option<Detached> {
 /// As for [`allocated`]; `old` is of [`detached`], and not used again.
 pub(crate) unsafe fn attach(old: &Detached) {
     LOCK.with(|| {
-        // SAFETY: the lock is held. `old` was taken out of the books, so its map and its bytes are
-        // nobody else's (`# Safety`), and the entry is new.
+        // SAFETY: the lock is held. `old` was taken out of the records, so its map and its bytes
+        // are nobody else's (`# Safety`), and the entry is new.
         unsafe {
-            let books = &mut *BOOKS.0.get();
-            let entry = books.take_entry();
+            let state = &mut *LOCKED_STATE.0.get();
+            let entry = state.take_entry();
             if entry != 0 {
                 // It may have been compact.
                 let flags = old.chunk.flags | flags_of(&old.chunk);
-                books.put_entry(entry, &Chunk { flags, ..old.chunk });
+                state.put_entry(entry, &Chunk { flags, ..old.chunk });
             }
         }
     });
@@ -224,7 +224,7 @@ pub(crate) unsafe fn attach(old: &Detached) {
 /// As for [`freed`]; `old` is of [`detached`], and not used again.
 pub(crate) unsafe fn gone(local: *mut Local, old: &Detached) {
     LOCK.with(|| {
-        // SAFETY: the lock is held. `old` was taken out of the books (`# Safety`), so its map is
+        // SAFETY: the lock is held. `old` was taken out of the records (`# Safety`), so its map is
         // ours.
         unsafe {
             retire(old, clock::event(local), false);
@@ -243,18 +243,18 @@ pub(crate) unsafe fn forget() {
     compact_flag().store((!recording::options().accesses).into(), Ordering::Relaxed);
     // SAFETY: there is no other thread.
     unsafe {
-        *BOOKS.0.get() = Books {
+        *LOCKED_STATE.0.get() = LockedState {
             stacks: Stacks::NEW,
             free: 0,
         };
         capture::forget();
-        stacks::new_site(0);
+        call_tree::new_site(0);
     }
     shadow::forget();
     compact::forget();
 }
 
-impl Books {
+impl LockedState {
     /// # Safety
     ///
     /// The caller holds the lock and the capture is mapped.
@@ -285,7 +285,7 @@ impl Books {
     ///
     /// # Safety
     ///
-    /// As for [`Books::take_entry`], of which `entry` comes; nobody refers to it.
+    /// As for [`LockedState::take_entry`], of which `entry` comes; nobody refers to it.
     #[inline(always)]
     unsafe fn put_entry(&mut self, entry: u32, new: &Chunk) -> bool {
         // SAFETY: the lock is held; `entry` comes of `take_entry`, and nobody refers to it (`#
@@ -322,7 +322,7 @@ impl Books {
 
     /// # Safety
     ///
-    /// As for [`Books::put_entry`]; nobody finds `entry` by an address.
+    /// As for [`LockedState::put_entry`]; nobody finds `entry` by an address.
     unsafe fn give_entry(&mut self, entry: u32) {
         // SAFETY: the lock is held; `entry` lies in its table, and nobody refers to it (`#
         // Safety`).
@@ -343,7 +343,7 @@ impl Books {
 ///
 /// # Safety
 ///
-/// The capture is mapped, and the thread is not within these books.
+/// The capture is mapped, and the thread is not within these functions.
 pub(crate) unsafe fn look_up() {
     LOCK.with(|| {
         if looked_up() {
@@ -409,12 +409,12 @@ unsafe fn detach<const COMPACT: bool>(start: u64, usable: u64) -> Option<Detache
             return None;
         }
         if !COMPACT {
-            if old.flags & flags::GUESTS != 0 {
-                entries::add_guests(chunk(entry), &mut old);
+            if old.flags & flags::NON_OWNER != 0 {
+                entries::add_non_owner_counts(chunk(entry), &mut old);
             }
             shadow::set(start, old.size(), 0);
         }
-        (*BOOKS.0.get()).give_entry(entry);
+        (*LOCKED_STATE.0.get()).give_entry(entry);
         // What allocators do not tell is what was asked for.
         Some(Detached {
             chunk: old,

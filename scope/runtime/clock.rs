@@ -45,7 +45,7 @@ unsafe fn add_events(local: *mut Local, alone: bool) -> u64 {
     // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
     // capture, of which all else here is, stays mapped.
     unsafe {
-        // A signal handler may have ended between the hot path's load of the time and its store.
+        // A signal handler may have ended between the fast path's load of the time and its store.
         (*local).now = (*local).now.max((*local).synced);
         let mine = (*local).now - (*local).synced;
         let events = AtomicU64::from_ptr(&raw mut (*header()).events);

@@ -9,7 +9,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::capture::at;
-use crate::format::{CompactChunk, layout};
+use crate::capture_format::{CompactChunk, layout};
 
 /// A table is for so many bits of addresses.
 const SPAN_BITS: u32 = 14;

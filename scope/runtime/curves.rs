@@ -7,7 +7,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::capture::{at, give, take};
 use super::sys;
-use crate::format::{Curve, Drawing, Point};
+use crate::capture_format::{Curve, CurveTail, Point};
 
 /// What a curve shows: usable, requested and touched bytes, and allocations so far.
 pub(crate) type Level = [u64; 4];
@@ -24,16 +24,16 @@ fn bytes(room: u32) -> u64 {
 ///
 /// # Safety
 ///
-/// The caller holds the lock; the curve is this drawing's alone.
+/// The caller holds the lock; the curve is this tail's alone.
 #[inline(always)]
 pub(crate) unsafe fn before(
-    drawing: &mut Drawing,
+    tail: &mut CurveTail,
     max_room: u32,
     time: u64,
     level: impl FnOnce() -> Level,
 ) -> bool {
-    // SAFETY: the lock is held, and the curve is this drawing's (`# Safety`).
-    time >= drawing.until && unsafe { extend(drawing, max_room, time, level()) }
+    // SAFETY: the lock is held, and the curve is this tail's (`# Safety`).
+    time >= tail.until && unsafe { extend(tail, max_room, time, level()) }
 }
 
 fn points(curve: *mut Curve) -> *mut Point {
@@ -47,19 +47,20 @@ fn points(curve: *mut Curve) -> *mut Point {
 /// As for [`before`].
 #[cold]
 #[inline(never)]
-unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) -> bool {
+unsafe fn extend(tail: &mut CurveTail, max_room: u32, time: u64, level: Level) -> bool {
     let [usable, requested, touched, allocations] = level;
     // SAFETY: the lock is held (`# Safety`), so `take` and `give` may be called, and the curve is
-    // ours. `room` points follow its header, and after `coarsen` `len` is below `room`.
+    // ours. `room` points follow its header, and after `coarsen` `len` is below
+    // `room`.
     unsafe {
-        if drawing.offset == 0 {
-            drawing.offset = take(bytes(FIRST_ROOM));
-            if drawing.offset == 0 {
+        if tail.offset == 0 {
+            tail.offset = take(bytes(FIRST_ROOM));
+            if tail.offset == 0 {
                 return false;
             }
-            (*at::<Curve>(drawing.offset)).room = FIRST_ROOM;
+            (*at::<Curve>(tail.offset)).room = FIRST_ROOM;
         }
-        let mut curve: *mut Curve = at(drawing.offset);
+        let mut curve: *mut Curve = at(tail.offset);
         let room = (*curve).room;
         if (*curve).len == room && room < max_room {
             let new = take(bytes(room * 2));
@@ -67,7 +68,7 @@ unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) 
                 return false;
             }
             at::<u8>(new).copy_from_nonoverlapping(curve.cast(), bytes(room) as usize);
-            let old = core::mem::replace(&mut drawing.offset, new);
+            let old = core::mem::replace(&mut tail.offset, new);
             // The process may be killed between the two.
             compiler_fence(Ordering::SeqCst);
             give(old, bytes(room));
@@ -76,7 +77,7 @@ unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) 
         }
         if (*curve).len > 0 {
             let last = &mut *points(curve).add((*curve).len as usize - 1);
-            last.peak = drawing.peak;
+            last.peak = tail.peak;
             last.allocations = allocations - last.allocations;
             (last.usable, last.requested, last.touched) = (usable, requested, touched);
         }
@@ -93,8 +94,8 @@ unsafe fn extend(drawing: &mut Drawing, max_room: u32, time: u64, level: Level) 
             allocations,
         };
         (*curve).len += 1;
-        drawing.until = ((time >> (*curve).shift) + 1) << (*curve).shift;
-        drawing.peak = 0;
+        tail.until = ((time >> (*curve).shift) + 1) << (*curve).shift;
+        tail.peak = 0;
         true
     }
 }

@@ -10,11 +10,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use super::capture::{at, header, site};
 use super::clock::catch_up;
 use super::counts::{add64, or64, word};
-use super::hot::{self, flags_of, guests};
+use super::fast_path::{self, flags_of, non_owner_counts};
 use super::local::Local;
 use super::recording::several_threads;
 use super::{maps, shadow};
-use crate::format::{BLOCK, Chunk, GUEST, MAX_MAPPED_BYTES, WATCHED, flags};
+use crate::capture_format::{BLOCK, Chunk, MAX_MAPPED_BYTES, NON_OWNER, WATCHED, flags};
 
 /// The clock of a chunk's owner may be so many events behind those of others that access it.
 const SLACK: u64 = 64;
@@ -23,7 +23,7 @@ const SLACK: u64 = 64;
 ///
 /// # Safety
 ///
-/// As for [`add_one`](hot::add_one).
+/// As for [`add_one`](fast_path::add_one).
 #[cold]
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
@@ -44,10 +44,10 @@ pub(crate) unsafe extern "C" fn ccscope_spill(entry: *mut Chunk, write: bool) {
 
 /// # Safety
 ///
-/// As for [`add_one`](hot::add_one).
+/// As for [`add_one`](fast_path::add_one).
 unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`): nobody frees it.
-    let flags = unsafe { hot::flags(entry) };
+    let flags = unsafe { fast_path::flags(entry) };
     if flags.load(Ordering::Relaxed) & flag == 0 {
         flags.fetch_or(flag, Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ unsafe fn set_flag(entry: *mut Chunk, flag: u8) {
 ///
 /// # Safety
 ///
-/// As for [`add_one`](hot::add_one), with `local` the calling thread's.
+/// As for [`add_one`](fast_path::add_one), with `local` the calling thread's.
 pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
     // invariant it is mapped, and what others change at once is changed by atomics.
@@ -65,43 +65,44 @@ pub(crate) unsafe fn touched_by(local: *mut Local, entry: *mut Chunk) -> bool {
         // An allocator for bytes may put chunks into one granule, of which the last is found: bytes
         // before it would be counted in its histogram.
         let own = (*local).mark == (*entry).thread() && (*entry).start.is_multiple_of(8);
-        let toucher = (*local).thread | if own { 0 } else { GUEST };
-        let before = hot::toucher(entry).load(Ordering::Relaxed);
-        if before != toucher {
-            let (first, last) = (hot::first(entry), hot::last(entry));
+        let last_accessor = (*local).thread | if own { 0 } else { NON_OWNER };
+        let before = fast_path::last_accessor(entry).load(Ordering::Relaxed);
+        if before != last_accessor {
+            let (first, last) = (fast_path::first(entry), fast_path::last(entry));
             catch_up(local, last.load(Ordering::Relaxed).max((*entry).allocated));
             let now = (*local).now;
             // Two threads that are here at once may both seem to be the first.
             if first.load(Ordering::Relaxed) == 0 {
                 first.store(now, Ordering::Relaxed);
-            } else if !(own && before == WATCHED) && before & !GUEST != (*local).thread {
+            } else if !(own && before == WATCHED) && before & !NON_OWNER != (*local).thread {
                 // Watched, and not shared yet, are those that their own thread accessed last.
                 set_flag(entry, flags::SHARED);
             }
             if !own {
-                set_flag(entry, flags::GUESTS);
+                set_flag(entry, flags::NON_OWNER);
             }
             // What is shared stays so, and its owner need not come here again as long as its clock
             // is not behind and no store of it is waited for.
             let is_ahead = now / SLACK != last.load(Ordering::Relaxed) / SLACK;
             if before != WATCHED && (own || flags_of(entry) & flags::SHARED == 0 || is_ahead) {
-                hot::toucher(entry).store(toucher, Ordering::Relaxed);
+                fast_path::last_accessor(entry).store(last_accessor, Ordering::Relaxed);
             }
         }
         own
     }
 }
 
-/// Adds what guests have counted to the counts of `old`, a copy of `entry`, and forgets it.
+/// Adds what threads that do not own the chunk have counted to the counts of `old`, a copy of
+/// `entry`, and forgets it.
 ///
 /// # Safety
 ///
-/// As for [`add_one`](hot::add_one); nobody accesses the chunk any more.
-pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
+/// As for [`add_one`](fast_path::add_one); nobody accesses the chunk any more.
+pub(crate) unsafe fn add_non_owner_counts(entry: *mut Chunk, old: &mut Chunk) {
     // SAFETY: `entry` is that of a chunk that may be accessed (`# Safety`), so by the entry
     // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
-        let counts = core::mem::take(&mut *guests(entry));
+        let counts = core::mem::take(&mut *non_owner_counts(entry));
         let sums = [&mut old.reads, &mut old.writes];
         for ((sum, count), write) in sums.into_iter().zip(counts).zip([false, true]) {
             let (added, is_over) = sum.overflowing_add(count);
@@ -118,7 +119,7 @@ pub(crate) unsafe fn add_guests(entry: *mut Chunk, old: &mut Chunk) {
 ///
 /// # Safety
 ///
-/// As for [`add_one`](hot::add_one), with `local` the calling thread's.
+/// As for [`add_one`](fast_path::add_one), with `local` the calling thread's.
 pub(crate) unsafe fn touch(entry: *mut Chunk, offset: u64, size: u64) {
     // SAFETY: the chunk is not being freed (`# Safety`), so by the entry invariant its map is its
     // own. `end` is at most its size, for each unit of which the map has a bit; words are atomic.

@@ -3,7 +3,7 @@
 use core::sync::atomic::{Ordering, compiler_fence};
 
 use super::capture::{self, at};
-use crate::format::{Chunk, Group, Site};
+use crate::capture_format::{Chunk, Group, Site};
 
 /// Groups that a site has room for. With a threshold of at least 1/4096 of the run there are no
 /// more gaps that long.

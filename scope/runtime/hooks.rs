@@ -1,20 +1,20 @@
 //! The functions that this library takes over from libc: the `malloc` family, `mmap`, threads.
 //!
-//! Each calls the one that would have been called without us, and tells the books. While a thread
-//! is in here its `busy` flag is set, so that what those functions call among themselves is passed
-//! on unseen.
+//! Each calls the one that would have been called without us, and records the result in `chunks`.
+//! While a thread is in here its `busy` flag is set, so that what those functions call among
+//! themselves is passed on unseen.
 
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use super::call_tree::{self, UNKNOWN};
 use super::capture::{LOCK, header};
 use super::chunks;
 use super::local::{Local, local};
 use super::real::{Real, early};
-use super::room::{MAX_FRAMES, Room};
-use super::stacks::{self, UNKNOWN};
+use super::stack_cache::{MAX_FRAMES, StackCache};
 use super::sums::{Allocation, Detached};
-use super::unwind::{Kept, Stack};
+use super::unwind::{SharedFrames, Stack};
 use super::{modules, recording, regions, sys, threads, unwind};
 
 macro_rules! real {
@@ -33,7 +33,7 @@ macro_rules! real {
                 symbol.base
             };
             let tells = library(&real_usable_size::REAL) == library(&real_malloc::REAL);
-            TELLS.store(tells, Ordering::Relaxed);
+            TRUSTS_USABLE_SIZE.store(tells, Ordering::Relaxed);
         }
         $(
         /// The function that would have been called without us.
@@ -108,10 +108,10 @@ pub(crate) type Usable = fn(*mut c_void) -> u64;
 
 /// Whether `malloc_usable_size` is of the library that `malloc` is of. An allocator without it
 /// would have its chunks looked at by libc's, which takes what lies before them for sizes.
-static TELLS: AtomicBool = AtomicBool::new(false);
+static TRUSTS_USABLE_SIZE: AtomicBool = AtomicBool::new(false);
 
 fn usable(address: *mut c_void) -> u64 {
-    if !TELLS.load(Ordering::Relaxed) {
+    if !TRUSTS_USABLE_SIZE.load(Ordering::Relaxed) {
         return 0;
     }
     // SAFETY: the allocator has given this address.
@@ -134,7 +134,7 @@ pub(crate) fn allocate(
     address
 }
 
-/// Takes a chunk out of the books and runs the function that frees it: in this order, since its
+/// Takes a chunk out of the records and runs the function that frees it: in this order, since its
 /// memory can be another's from then on.
 ///
 /// # Safety
@@ -203,7 +203,7 @@ fn record(
             usable: usable.max(size as u64),
             site: UNKNOWN,
             stack: &[],
-            kept: Kept::default(),
+            kept: SharedFrames::default(),
             nodes: None,
         };
         // Without sites nobody asks for the stack.
@@ -211,11 +211,11 @@ fn record(
             chunks::allocated(local, &new, from);
             return;
         }
-        let Some(Room {
+        let Some(StackCache {
             memo,
             frames,
             nodes,
-        }) = stacks::room(local)
+        }) = call_tree::cache(local)
         else {
             record_walked(local, &new, from);
             return;

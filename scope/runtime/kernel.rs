@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::capture::{LOCK, chunk, header};
 use super::counts::add64;
-use super::hot::{self, add_one, guests, tally};
+use super::fast_path::{self, add_one, non_owner_counts, tally};
 use super::local::local;
 use super::recording::{self, several_threads};
 use super::{entries, shadow, slow_path, sys, threads};
-use crate::format::{Chunk, flags};
+use crate::capture_format::{Chunk, flags};
 
 /// An access that is under way.
 pub(crate) struct Lent {
@@ -44,7 +44,7 @@ impl Lent {
             } else {
                 add_one::<WRITE, false>(entry);
             }
-            hot::last(entry).store((*local).now + 1, Ordering::Relaxed);
+            fast_path::last(entry).store((*local).now + 1, Ordering::Relaxed);
             Some(Lent {
                 address,
                 allocated: (*entry).allocated,
@@ -109,10 +109,10 @@ impl Lent {
                 slow_path::pause(local, self.address, moved, WRITE);
             }
             let Some(entry) = self.entry() else { return };
-            hot::last(entry).store((*local).now, Ordering::Relaxed);
+            fast_path::last(entry).store((*local).now, Ordering::Relaxed);
             let offset = self.address.wrapping_sub((*entry).start);
             entries::touch(entry, offset, moved);
-            if hot::flags_of(entry) & flags::HISTOGRAM != 0 {
+            if fast_path::flags_of(entry) & flags::HISTOGRAM != 0 {
                 tally::<WRITE, 0>(local, entry, self.address, moved);
             }
         }
@@ -128,7 +128,7 @@ impl Lent {
             let counter = match (self.own, WRITE) {
                 (true, false) => &raw mut (*entry).reads,
                 (true, true) => &raw mut (*entry).writes,
-                (false, _) => &raw mut (*guests(entry))[usize::from(WRITE)],
+                (false, _) => &raw mut (*non_owner_counts(entry))[usize::from(WRITE)],
             };
             // One that has just overflowed is kept.
             let less = |count: u32| count.checked_sub(1);

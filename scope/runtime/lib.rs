@@ -10,25 +10,26 @@
 //! * [`sys`]: libc and the kernel; [`real`]: functions as they would be without us. [`recording`]:
 //!   whether and what is recorded. [`capture`]: the capture's memory; [`counts`] in it;
 //!   [`modules`]: what is loaded.
-//! * [`local`]: what a thread has of its own; [`room`]: for call stacks; [`track`]: for regions.
-//!   [`clock`]: time in accesses. [`unwind`]: call stacks.
+//! * [`local`]: what a thread has of its own; [`stack_cache`]: for call stacks; [`track`]: for
+//!   regions. [`clock`]: time in accesses. [`unwind`]: call stacks.
 //! * [`shadow`]: address to chunk; [`compact`]: the same while no accesses are looked up.
-//! * [`hot`]: what each access runs through; [`callbacks`]: what instrumented programs call.
+//! * [`fast_path`]: what each access runs through; [`callbacks`]: what instrumented programs call.
 //!   [`entries`]: what else accesses change; [`lines`]: those that threads share.
-//! * [`chunks`]: the books, under one lock; with [`stacks`], [`sums`], [`maps`], [`groups`] and
-//!   [`curves`].
+//! * [`chunks`]: records of chunks and sites, under one lock; with [`call_tree`], [`sums`],
+//!   [`maps`], [`groups`] and [`curves`].
 //! * [`windows`]: bursts of whole accesses. [`threads`]: what they begin with. [`regions`]: what
-//!   each function and span touches. [`slow_path`]: what the hot path leaves.
+//!   each function and span touches. [`slow_path`]: what the fast path leaves.
 //! * [`kernel`]: what the kernel reads and writes; [`copies`]: what other code copies;
 //!   [`sanitizer`]: the rest of what instrumented programs call. [`programs`] and [`aside`]: which
 //!   programs are left alone.
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
 //!   [`start`]: processes, and the ends of threads.
 
-// Modules, lowest first: `format`, `sys`, `real`, `recording`, `capture`, `counts`, `modules`,
-// `room`, `track`, `local`, `clock`, `compact`, `shadow`, `hot`, `callbacks`, `maps`, `entries`,
-// `lines`, `groups`, `curves`, `stacks`, `sums`, `chunks`, `windows`, `threads`, `regions`,
-// `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`, `hooks`, `allocators`, `start`.
+// Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
+// `modules`, `stack_cache`, `track`, `local`, `clock`, `compact`, `shadow`, `fast_path`,
+// `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`, `chunks`,
+// `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`,
+// `hooks`, `allocators`, `start`.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -37,12 +38,13 @@
 )]
 
 #[cfg(not(test))]
-#[path = "../format/mod.rs"]
-mod format;
+#[path = "../capture_format/mod.rs"]
+mod capture_format;
 
 use inside::{aside, unwind};
 
 mod allocators;
+mod call_tree;
 mod callbacks;
 mod capture;
 mod chunks;
@@ -52,9 +54,9 @@ mod copies;
 mod counts;
 mod curves;
 mod entries;
+mod fast_path;
 mod groups;
 mod hooks;
-mod hot;
 mod kernel;
 mod lines;
 mod local;
@@ -65,11 +67,10 @@ mod programs;
 mod real;
 mod recording;
 mod regions;
-mod room;
 mod sanitizer;
 mod shadow;
 mod slow_path;
-mod stacks;
+mod stack_cache;
 mod start;
 mod sums;
 mod sys;
@@ -86,7 +87,7 @@ const LIBRARY: &[u8] = b"libccscope_runtime.so";
 /// Where the tool is told of things, if this is the variable of the environment that says so.
 #[cfg(not(test))]
 fn folder_in(variable: &[u8]) -> Option<&[u8]> {
-    let socket = variable.strip_prefix(crate::format::SOCKET_VARIABLE.as_bytes())?;
+    let socket = variable.strip_prefix(crate::capture_format::SOCKET_VARIABLE.as_bytes())?;
     socket.strip_prefix(b"=").map(programs::folder_of)
 }
 

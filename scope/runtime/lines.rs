@@ -1,7 +1,7 @@
 //! Cache lines that several threads write.
 //!
 //! A line that two threads write in different places goes from core to core with each write, though
-//! they share nothing: false sharing. Looked at are stores that are not counted on the hot path:
+//! they share nothing: false sharing. Looked at are stores that are not counted on the fast path:
 //! those of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random, and those in
 //! windows. Each such store makes the next one come here, too, by the chunk's own thread and by
 //! those of other chunks in the line.
@@ -12,10 +12,12 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::capture::{at, chunk};
-use super::hot::{flags_of, toucher};
+use super::fast_path::{flags_of, last_accessor};
 use super::local::Local;
 use super::shadow;
-use crate::format::{self, APART, Chunk, GUEST, LOOKED_AT, Line, WATCHED, flags, layout};
+use crate::capture_format::{
+    self, APART, Chunk, LOOKED_AT, Line, NON_OWNER, WATCHED, flags, layout,
+};
 
 /// Entries that a line may be in.
 const WAYS: u64 = 4;
@@ -23,7 +25,7 @@ const WAYS: u64 = 4;
 const KEPT_TURNS: u64 = 4;
 const LINE_BYTES: u64 = 64;
 /// In [`Line::turns`] one of the loads that were drawn since the last store.
-const LOAD: u64 = format::MAX_TURNS + 1;
+const LOAD: u64 = capture_format::MAX_TURNS + 1;
 /// After so many of them no store is waited for.
 const MAX_LOADS: u64 = 128;
 
@@ -64,18 +66,18 @@ pub(crate) unsafe fn accessed<const WRITE: bool>(
     unsafe {
         let (now, thread) = ((*local).now, (*local).thread);
         let is_shared = flags_of(entry) & flags::SHARED != 0;
-        let watched = own && toucher(entry).load(Relaxed) == WATCHED;
+        let watched = own && last_accessor(entry).load(Relaxed) == WATCHED;
         if !(own && WRITE) && (own == WRITE || !is_drawn(now)) {
             return;
         }
         if watched && (WRITE || is_shared || !is_waited_for(address)) {
-            toucher(entry).store(thread, Relaxed);
+            last_accessor(entry).store(thread, Relaxed);
         }
         if WRITE && (watch_others(entry, address, thread) || watched || !own) {
             written(entry, address, local, own);
         }
         if !own && is_shared {
-            toucher(entry).store(WATCHED, Relaxed);
+            last_accessor(entry).store(WATCHED, Relaxed);
         }
     }
 }
@@ -110,13 +112,13 @@ unsafe fn watch_others(entry: *mut Chunk, address: u64, thread: u16) -> bool {
         // since others write whole entries meanwhile. A chunk that is being made or freed is then
         // watched in vain, until its next store or until it is made.
         unsafe {
-            let toucher = (&raw mut (*chunk(id)).toucher).cast::<u16>();
-            core::arch::asm!("mov {0:x}, word ptr [{1}]", out(reg) by, in(reg) toucher,
+            let last_accessor = (&raw mut (*chunk(id)).last_accessor).cast::<u16>();
+            core::arch::asm!("mov {0:x}, word ptr [{1}]", out(reg) by, in(reg) last_accessor,
                 options(readonly, nostack, preserves_flags));
-            // Of threads that are guests of it, stores are looked at anyway.
-            if by & GUEST == 0 && by != thread {
-                core::arch::asm!("mov word ptr [{1}], {0:x}", in(reg) WATCHED, in(reg) toucher,
-                    options(nostack, preserves_flags));
+            // Of threads that do not own it, stores are looked at anyway.
+            if by & NON_OWNER == 0 && by != thread {
+                core::arch::asm!("mov word ptr [{1}], {0:x}", in(reg) WATCHED,
+                    in(reg) last_accessor, options(nostack, preserves_flags));
                 by = WATCHED;
             }
         }

@@ -6,9 +6,9 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::room::Room;
+use super::stack_cache::StackCache;
 use super::track::State;
-use crate::format::Window;
+use crate::capture_format::Window;
 
 /// Zeroed when the thread begins.
 #[repr(C)]
@@ -18,14 +18,15 @@ pub(crate) struct Local {
     /// An access beyond this time calls `slow_path::pause`.
     pub(crate) limit: u64,
     /// Address of the histograms that this thread alone counts in; 0 if it has no mark.
-    pub(crate) lane: u64,
+    pub(crate) shard: u64,
     /// Time when the thread last added its events to the capture's.
     pub(crate) synced: u64,
     /// Its number, from 1 on; 0 before its first event.
     pub(crate) thread: u16,
-    /// The same while it has a lane, else 0. It is the [`toucher`](crate::format::Chunk) of chunks
-    /// that this thread has allocated and was the last to access: nobody else adds to the counts
-    /// in their entries, so that it needs no atomic operations for that.
+    /// The same while it has a shard, else 0. It is the
+    /// [`last_accessor`](crate::capture_format::Chunk) of chunks that this thread has allocated and
+    /// was the last to access: nobody else adds to the counts in their entries, so that it needs no
+    /// atomic operations for that.
     pub(crate) mark: u16,
     /// Set while the runtime works, so that its own calls are passed on unseen.
     pub(crate) busy: bool,
@@ -46,7 +47,7 @@ pub(crate) struct Local {
     pub(crate) gap: u64,
     pub(crate) random: u64,
     /// Its call stacks so far, or null before the first.
-    pub(crate) stacks: *mut Room,
+    pub(crate) stacks: *mut StackCache,
     /// Its open regions, or null before the first access; and whether there are none any more.
     pub(crate) track: *mut State,
     pub(crate) trackless: bool,
@@ -74,13 +75,13 @@ core::arch::global_asm!(
     size = const size_of::<Local>(),
 );
 
-/// Where a thread's block is, from the thread's pointer on: for the hot path in programs, whose
-/// compilers do not export variables of threads. Its name holds a hash of what the hot path and
+/// Where a thread's block is, from the thread's pointer on: for the fast path in programs, whose
+/// compilers do not export variables of threads. Its name holds a hash of what the fast path and
 /// the library must agree on (see `build.rs`): other versions do not come together.
 #[cfg(not(in_program))]
 #[cfg_attr(
     not(test),
-    unsafe(export_name = concat!("ccscope_offset_", env!("CCSCOPE_HOT")))
+    unsafe(export_name = concat!("ccscope_offset_", env!("CCSCOPE_FAST_PATH")))
 )]
 static OFFSET: AtomicU64 = AtomicU64::new(0);
 
@@ -137,7 +138,7 @@ pub(crate) fn local() -> *mut Local {
         core::arch::asm!(
             concat!(
                 "mov {0}, qword ptr [rip + ccscope_offset_",
-                env!("CCSCOPE_HOT"),
+                env!("CCSCOPE_FAST_PATH"),
                 "@GOTPCREL]"
             ),
             "mov {0}, qword ptr [{0}]",

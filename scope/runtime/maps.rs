@@ -1,7 +1,7 @@
 //! Which bytes of a chunk were touched, and where a site counts accesses by offset.
 
 use super::capture::{self, at, header};
-use crate::format::{BLOCK, Chunk, MAX_MAPPED_BYTES, SIZES_DIFFER, Site, layout};
+use crate::capture_format::{BLOCK, Chunk, MAX_MAPPED_BYTES, SIZES_DIFFER, Site, layout};
 
 /// Whether the site has a histogram for chunks of this size; it is made with the first chunk and
 /// dropped when the sizes differ.
@@ -17,7 +17,7 @@ pub(crate) unsafe fn histogram(sum: *mut Site, size: u64) -> bool {
         // Up to 16 bytes are counted from the chunk's last granule on.
         let bytes = (size.next_multiple_of(8) + 9) * 16;
         let first = sum.hist_size == 0 && sum.allocations == 1;
-        if first && (1..=MAX_MAPPED_BYTES).contains(&size) && *used + bytes <= layout::LANE {
+        if first && (1..=MAX_MAPPED_BYTES).contains(&size) && *used + bytes <= layout::SHARD {
             (sum.hist, sum.hist_size) = (*used, size);
             *used += bytes;
         } else if sum.hist_size != size {

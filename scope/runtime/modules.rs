@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::{at, header};
 use super::unwind;
-use crate::format::{Module, NUMBER_SHIFT, layout};
+use crate::capture_format::{Module, NUMBER_SHIFT, layout};
 
 /// Notes a loaded module in the capture.
 pub(crate) fn note(start: u64, end: u64, bias: u64, path: &[u8]) {

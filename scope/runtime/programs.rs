@@ -47,7 +47,7 @@ unsafe extern "C" fn before(
     };
     // SAFETY: `name` ends with 0 (`# Safety`), and so do values of the environment.
     unsafe {
-        let socket = sys::variable(crate::format::SOCKET_VARIABLE);
+        let socket = sys::variable(crate::capture_format::SOCKET_VARIABLE);
         if !socket.is_null() && !name.is_null() {
             let folder = folder_of(core::ffi::CStr::from_ptr(socket).to_bytes());
             let text = core::ffi::CStr::from_ptr(name).to_bytes();

@@ -4,7 +4,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::sys;
-use crate::format::Options;
+use crate::capture_format::Options;
 
 /// 0 before the first call, 1 while it is decided, 2 without the tool, 3 recording.
 ///

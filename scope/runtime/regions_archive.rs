@@ -1,21 +1,21 @@
-//! The hot path of regions as an archive of its own, which is linked into programs that are built
+//! The fast path of regions as an archive of its own, which is linked into programs that are built
 //! for them.
 #![no_std]
 
-#[path = "../format/mod.rs"]
-mod format;
+#[path = "../capture_format/mod.rs"]
+mod capture_format;
 
 mod callbacks;
 mod local;
-mod room;
+mod stack_cache;
 mod track;
 
-mod hot {
-    pub(crate) use crate::regions::hot::access;
+mod fast_path {
+    pub(crate) use crate::regions::fast_path::access;
 }
 
 mod regions {
-    pub(crate) mod hot;
+    pub(crate) mod fast_path;
 }
 
 use inside::unwind;

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::capture::{BASE, at};
 use super::counts::or64;
-use crate::format::{Chunk, layout};
+use crate::capture_format::{Chunk, layout};
 
 const PAGE_BITS: u32 = 12;
 const PAGE: u64 = 1 << PAGE_BITS;
@@ -36,11 +36,11 @@ fn page_word(page: u64) -> &'static AtomicU32 {
 
 /// A table of granules, as a page's word names it.
 #[derive(Clone, Copy)]
-pub(crate) struct Table(u32);
+pub(crate) struct GranuleTable(u32);
 
-impl Table {
-    fn number(number: u32) -> Table {
-        Table(number << FLAG_BITS)
+impl GranuleTable {
+    fn number(number: u32) -> GranuleTable {
+        GranuleTable(number << FLAG_BITS)
     }
 
     /// Number of the granule of an address among those of all tables.
@@ -112,7 +112,7 @@ pub(crate) struct Granule(u32);
 
 impl Granule {
     #[inline(always)]
-    pub(crate) fn is_nobody_s(self) -> bool {
+    pub(crate) fn is_unowned(self) -> bool {
         self.0 == 0
     }
 
@@ -163,12 +163,12 @@ pub(crate) fn is_beyond_page(address: u64, size: u64) -> bool {
 /// What is known of a page by one load.
 pub(crate) enum Page {
     /// No chunk has bytes in it.
-    Nobody,
+    NoChunk,
     /// It lies within the chunk of this entry, and was touched everywhere.
     Full(*mut Chunk),
     /// It lies within the chunk of this entry.
     Part(*mut Chunk),
-    Several(Table),
+    Several(GranuleTable),
 }
 
 #[inline(always)]
@@ -178,11 +178,11 @@ pub(crate) fn page(address: u64) -> Page {
     if word & FULL != 0 {
         Page::Full(entry(word))
     } else if word == 0 {
-        Page::Nobody
+        Page::NoChunk
     } else if word & WHOLE != 0 {
         Page::Part(entry(word | FULL))
     } else {
-        Page::Several(Table(word))
+        Page::Several(GranuleTable(word))
     }
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn see(address: u64, len: u64, many: bool) {
 
 /// Calls `work` for the words that have bits of these bytes: with the table, the first byte, how
 /// many there are, and their bits.
-fn each_seen(address: u64, len: u64, work: impl Fn(Table, u64, u64, u64)) {
+fn each_seen(address: u64, len: u64, work: impl Fn(GranuleTable, u64, u64, u64)) {
     let end = address + len;
     let mut at = address;
     while at < end {
@@ -235,7 +235,7 @@ pub(crate) fn look_up(address: u64) -> (u32, bool) {
     if word & WHOLE != 0 {
         (word >> FLAG_BITS, word & FULL != 0)
     } else {
-        let name = Table(word).word(address).load(Ordering::Relaxed);
+        let name = GranuleTable(word).word(address).load(Ordering::Relaxed);
         (name >> FLAG_BITS, false)
     }
 }
@@ -280,10 +280,10 @@ pub(crate) unsafe fn set(start: u64, len: u64, id: u32) -> bool {
             if old != 0 && old & WHOLE == 0 {
                 // SAFETY: the lock is held, and the bytes are of no other chunk (`# Safety`), so
                 // the page was the only one to lead to its table.
-                unsafe { retire(Table(old)) };
+                unsafe { retire(GranuleTable(old)) };
             }
         } else {
-            let mut table = Table(word.load(Ordering::Relaxed));
+            let mut table = GranuleTable(word.load(Ordering::Relaxed));
             if table.0 == 0 || table.0 & WHOLE != 0 {
                 // SAFETY: the lock is held (`# Safety`).
                 table = unsafe { new_table() };
@@ -319,7 +319,7 @@ static RETIRED: AtomicU32 = AtomicU32::new(0);
 /// # Safety
 ///
 /// The caller holds the lock; no page refers to `table`.
-unsafe fn retire(table: Table) {
+unsafe fn retire(table: GranuleTable) {
     for granule in 1..GRANULES_OF_PAGE {
         let word = table.word(granule << GRANULE_BITS);
         word.store(0, Ordering::Relaxed);
@@ -333,8 +333,8 @@ unsafe fn retire(table: Table) {
 /// # Safety
 ///
 /// The caller holds the lock.
-unsafe fn new_table() -> Table {
-    let table = Table(RETIRED.load(Ordering::Relaxed));
+unsafe fn new_table() -> GranuleTable {
+    let table = GranuleTable(RETIRED.load(Ordering::Relaxed));
     if table.0 != 0 {
         let next = table.word(0).swap(0, Ordering::Relaxed);
         RETIRED.store(next, Ordering::Relaxed);
@@ -342,10 +342,10 @@ unsafe fn new_table() -> Table {
     }
     let number = TABLES.load(Ordering::Relaxed) + 1;
     if number >= layout::MAX_GRANULE_TABLES {
-        return Table::number(0);
+        return GranuleTable::number(0);
     }
     TABLES.store(number, Ordering::Relaxed);
-    Table::number(number as u32)
+    GranuleTable::number(number as u32)
 }
 
 /// For a new capture, in which all is zero.

@@ -1,4 +1,4 @@
-//! What the hot path leaves: first touches, changes of thread, windows and block operations.
+//! What the fast path leaves: first touches, changes of thread, windows and block operations.
 //!
 //! Accesses take no lock, allocate nothing and make no system call; now and then [`pause`] does
 //! the rest.
@@ -8,11 +8,11 @@ use core::sync::atomic::Ordering;
 use super::capture::{chunk, header};
 use super::counts::add64;
 use super::entries::{touch, touched_by};
-use super::hot::{self, access, add_one, flags_of, tally};
+use super::fast_path::{self, access, add_one, flags_of, tally};
 use super::local::{Local, local};
 use super::recording::{self, several_threads};
 use super::{lines, regions, shadow, threads, windows};
-use crate::format::{WATCHED, flags};
+use crate::capture_format::{WATCHED, flags};
 
 /// A load, in every case.
 #[cold]
@@ -54,10 +54,10 @@ fn rare<const WRITE: bool>(address: u64, size: u64) {
             add_one::<WRITE, false>(entry);
         }
         let is_drawn = is_due && WRITE && several_threads();
-        if !own || is_drawn || hot::toucher(entry).load(Ordering::Relaxed) == WATCHED {
+        if !own || is_drawn || fast_path::last_accessor(entry).load(Ordering::Relaxed) == WATCHED {
             lines::accessed::<WRITE>(local, entry, address, own);
         }
-        hot::last(entry).store(now, Ordering::Relaxed);
+        fast_path::last(entry).store(now, Ordering::Relaxed);
         if !full || shadow::is_beyond_page(address, size) {
             touch(entry, offset, size);
             if flags_of(entry) & flags::HISTOGRAM != 0 {

@@ -7,9 +7,11 @@ use super::capture::{self, BASE, header};
 use super::local::local;
 use super::recording::{NO_TABLE, Page, SEVERAL_THREADS, STATE, active, options_mut};
 use super::{
-    chunks, clock, copies, hooks, modules, regions, stacks, sys, threads, unwind, windows,
+    call_tree, chunks, clock, copies, hooks, modules, regions, sys, threads, unwind, windows,
 };
-use crate::format::{MAGIC, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state};
+use crate::capture_format::{
+    MAGIC, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
+};
 
 /// Whether this process or the one that it was forked from has begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -306,7 +308,8 @@ unsafe fn begin_child() -> bool {
             regions::forget();
             map_nothing(true);
         }
-        // A handler that forked returns into the hot path, which may be about to count in its lane.
+        // A handler that forked returns into the fast path, which may be about to count in its
+        // shard.
         ((*local).thread, (*local).mark) = (0, 0);
         (*local).pausing = 0;
         (*local).now = 0;
@@ -342,7 +345,7 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
             windows::end(local);
             (*local).endings += 1;
             if (*local).endings == 1 {
-                stacks::give_room(local);
+                call_tree::give_cache(local);
             }
             (*local).busy = false;
             (*local).pausing = 0;

@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::{at, header, site, thread};
 use super::maps::touched_bytes;
-use super::room::Nodes;
-use super::unwind::Kept;
+use super::stack_cache::Nodes;
+use super::unwind::SharedFrames;
 use super::{curves, groups, recording, sys};
-use crate::format::{Chunk, Dead, Site, Thread, flags, layout};
+use crate::capture_format::{Chunk, FreedChunk, Site, Thread, flags, layout};
 
 const PROCESS_POINTS: u32 = 2048;
 const SITE_POINTS: u32 = 128;
@@ -23,12 +23,12 @@ pub(crate) struct Allocation<'a> {
     pub(crate) site: u32,
     /// Return addresses, innermost first.
     pub(crate) stack: &'a [u64],
-    pub(crate) kept: Kept,
+    pub(crate) kept: SharedFrames,
     /// Nodes of the thread's last stack, for `kept`.
     pub(crate) nodes: Option<&'a Nodes>,
 }
 
-/// A chunk that `realloc` has taken out of the books until it knows the outcome.
+/// A chunk that `realloc` has taken out of the records until it knows the outcome.
 pub(crate) struct Detached {
     pub(crate) chunk: Chunk,
     pub(crate) usable: u64,
@@ -162,7 +162,7 @@ pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) 
                 touched,
                 ..old.chunk
             };
-            put(Dead { chunk, freed: time }, full);
+            put(FreedChunk { chunk, freed: time }, full);
         }
     }
 }
@@ -181,28 +181,28 @@ const PATIENCE: u32 = 1 << 20;
 /// # Safety
 ///
 /// The caller holds the lock and the capture is mapped.
-unsafe fn put(dead: Dead, full: bool) {
-    // SAFETY: the lock is held (`# Safety`), and the tool writes `dead_taken` only, so the entry at
-    // `dead_put` is ours. A position is below the ring's length.
+unsafe fn put(dead: FreedChunk, full: bool) {
+    // SAFETY: the lock is held (`# Safety`), and the tool writes `freed_taken` only, so the entry
+    // at `freed_put` is ours. A position is below the ring's length.
     unsafe {
         let header = header();
-        let taken = AtomicU64::from_ptr(&raw mut (*header).dead_taken);
+        let taken = AtomicU64::from_ptr(&raw mut (*header).freed_taken);
         let mut turns = 0;
-        while (*header).dead_put - taken.load(Ordering::Acquire) >= layout::DEAD_LEN {
+        while (*header).freed_put - taken.load(Ordering::Acquire) >= layout::FREED_LEN {
             if !full {
                 return;
             }
             turns += 1;
             if turns > PATIENCE {
-                (*header).dead_lost += 1;
+                (*header).freed_lost += 1;
                 return;
             }
             sys::sched_yield();
         }
-        let index = (*header).dead_put % layout::DEAD_LEN;
-        *at::<Dead>(layout::DEAD + index * size_of::<Dead>() as u64) = dead;
-        AtomicU64::from_ptr(&raw mut (*header).dead_put)
-            .store((*header).dead_put + 1, Ordering::Release);
+        let index = (*header).freed_put % layout::FREED_LEN;
+        *at::<FreedChunk>(layout::FREED + index * size_of::<FreedChunk>() as u64) = dead;
+        AtomicU64::from_ptr(&raw mut (*header).freed_put)
+            .store((*header).freed_put + 1, Ordering::Release);
     }
 }
 

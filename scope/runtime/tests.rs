@@ -1,18 +1,18 @@
-//! The books and the access path, on chunks at addresses that need no memory: the runtime never
-//! reads what lies in a chunk, but for loads of eight bytes in windows.
+//! Records of chunks and the access path, on chunks at addresses that need no memory: the runtime
+//! never reads what lies in a chunk, but for loads of eight bytes in windows.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
 use super::capture::{BASE, at, chunk, header, node, site};
 use super::chunks;
-use super::hot::access;
+use super::fast_path::access;
 use super::local::local;
 use super::sums::Allocation;
-use super::unwind::Kept;
+use super::unwind::SharedFrames;
 use super::{maps, shadow, start};
-use crate::format::accesses::Coder;
-use crate::format::{Chunk, Curve, Group, Point, SIZES_DIFFER, WATCHED, flags, layout};
+use crate::capture_format::accesses::Coder;
+use crate::capture_format::{Chunk, Curve, Group, Point, SIZES_DIFFER, WATCHED, flags, layout};
 
 /// One capture for the process: tests that use it take turns.
 pub(crate) static TURN: Mutex<()> = Mutex::new(());
@@ -34,7 +34,7 @@ fn allocate(at: u64, size: u64, stack: &[u64]) {
         usable: size.next_multiple_of(16),
         site: 0,
         stack,
-        kept: Kept::default(),
+        kept: SharedFrames::default(),
         nodes: None,
     };
     // SAFETY: the capture is mapped, and the address is nobody else's.
@@ -46,15 +46,15 @@ fn free(at: u64, size: u64) {
     unsafe { chunks::freed(local(), at, size.next_multiple_of(16)) }
 }
 
-/// The site's histogram, in this thread's lane.
+/// The site's histogram, in this thread's shard.
 fn histogram(id: u32) -> *mut u64 {
     // SAFETY: the block is this thread's.
-    histogram_in(unsafe { (*local()).lane }, id)
+    histogram_in(unsafe { (*local()).shard }, id)
 }
 
-fn histogram_in(lane: u64, id: u32) -> *mut u64 {
+fn histogram_in(shard: u64, id: u32) -> *mut u64 {
     // SAFETY: the site exists.
-    at(lane - BASE + unsafe { (*site(id)).hist })
+    at(shard - BASE + unsafe { (*site(id)).hist })
 }
 
 fn of(address: u64) -> Chunk {
@@ -366,7 +366,7 @@ fn realloc_carries_content_over() {
         usable: 2048,
         site: 0,
         stack: &[2],
-        kept: Kept::default(),
+        kept: SharedFrames::default(),
         nodes: None,
     };
     // SAFETY: the capture is mapped, and the addresses are nobody else's.
@@ -395,14 +395,14 @@ fn realloc_carries_content_over() {
 #[test]
 fn without_memory_for_tables_of_stacks_there_is_one_site() {
     let _turn = begin();
-    // Room for the first table, and what the process's curve takes, but not for the second.
+    // StackCache for the first table, and what the process's curve takes, but not for the second.
     // SAFETY: `begin` has mapped the capture, and its turn keeps all other tests out of it.
     unsafe {
         (*header()).heap_used = layout::HEAP_END - layout::HEAP - (16 << 14) - 4096;
     }
     for chunk in 0..3 {
         allocate(HEAP + chunk * 64, 8, &[1 + chunk]);
-        assert_eq!(of(HEAP + chunk * 64).site, super::stacks::UNKNOWN);
+        assert_eq!(of(HEAP + chunk * 64).site, super::call_tree::UNKNOWN);
     }
     // SAFETY: `begin` has mapped the capture, and its turn keeps all other tests out of it.
     assert_eq!(unsafe { ((*header()).nodes, (*header()).sites) }, (0, 1));
@@ -500,9 +500,10 @@ fn chunks_of_several_threads_are_shared_and_none_is_lost() {
     let chunk = of(HEAP);
     assert_eq!((chunk.reads, chunk.writes), (0, 1));
     // SAFETY: the entry is the chunk's.
-    let guests = unsafe { *super::hot::guests(super::capture::chunk(shadow::find(HEAP))) };
-    assert_eq!(guests, [40_000, 0]);
-    let both = flags::SHARED | flags::GUESTS;
+    let counts =
+        unsafe { *super::fast_path::non_owner_counts(super::capture::chunk(shadow::find(HEAP))) };
+    assert_eq!(counts, [40_000, 0]);
+    let both = flags::SHARED | flags::NON_OWNER;
     assert_eq!(chunk.flags & both, both);
     free(HEAP, 64);
     // SAFETY: the capture is mapped.
@@ -523,23 +524,23 @@ fn a_watched_chunk_is_shared_from_its_first_guest_on() {
     access::<true>(HEAP, 8);
     let entry = chunk(shadow::find(HEAP));
     // SAFETY: the entry is the chunk's, which lives to the end.
-    unsafe { super::hot::toucher(entry) }.store(WATCHED, Ordering::Relaxed);
+    unsafe { super::fast_path::last_accessor(entry) }.store(WATCHED, Ordering::Relaxed);
     access::<false>(HEAP, 8);
     assert_eq!(of(HEAP).flags & flags::SHARED, 0);
-    let guest = std::thread::spawn(|| access::<true>(HEAP, 8));
-    guest.join().unwrap();
+    let other = std::thread::spawn(|| access::<true>(HEAP, 8));
+    other.join().unwrap();
     assert_eq!(of(HEAP).flags & flags::SHARED, flags::SHARED);
 }
 
 #[test]
-fn counts_of_owner_and_guests_may_pass_two_to_the_32_together() {
+fn counts_of_owner_and_others_may_pass_two_to_the_32_together() {
     let _turn = begin();
     allocate(HEAP, 64, &[1]);
     access::<false>(HEAP, 8);
     let other = std::thread::spawn(|| access::<false>(HEAP, 8));
     other.join().unwrap();
     // SAFETY: the entry is the chunk's.
-    unsafe { (*super::hot::guests(chunk(shadow::find(HEAP))))[0] = u32::MAX };
+    unsafe { (*super::fast_path::non_owner_counts(chunk(shadow::find(HEAP))))[0] = u32::MAX };
     free(HEAP, 64);
     // SAFETY: the capture is mapped.
     assert_eq!(unsafe { (*site(2)).reads }, 1 << 32);
@@ -549,32 +550,32 @@ fn counts_of_owner_and_guests_may_pass_two_to_the_32_together() {
 fn the_lane_of_a_thread_that_ended_is_another_s() {
     let _turn = begin();
     allocate(HEAP, 24, &[1]);
-    let lanes = || {
+    let shards = || {
         // SAFETY: the block is this thread's.
-        let lane = unsafe { (*local()).lane };
+        let shard = unsafe { (*local()).shard };
         access::<true>(HEAP, 8);
         // SAFETY: the block is this thread's, which ends only here; the capture is mapped.
         unsafe {
-            let taken = (*local()).lane;
+            let taken = (*local()).shard;
             start::thread_ends(core::ptr::null_mut());
             access::<true>(HEAP, 8);
-            assert_eq!(((*local()).lane, (*local()).mark), (0, 0));
-            (lane, taken)
+            assert_eq!(((*local()).shard, (*local()).mark), (0, 0));
+            (shard, taken)
         }
     };
-    let [one, other] = [(); 2].map(|()| std::thread::scope(|it| it.spawn(lanes).join().unwrap()));
+    let [one, other] = [(); 2].map(|()| std::thread::scope(|it| it.spawn(shards).join().unwrap()));
     assert_eq!(one, other);
     // SAFETY: the block is this thread's.
-    assert!(one.0 == 0 && one.1 > unsafe { (*local()).lane });
-    // In that lane, and in the first.
+    assert!(one.0 == 0 && one.1 > unsafe { (*local()).shard });
+    // In that shard, and in the first.
     // SAFETY: the site has a histogram.
     let [theirs, first, ours] = unsafe {
-        let at = |lane: u64| *histogram_in(lane, 2).add(1);
-        [one.1, BASE + layout::HISTS, (*local()).lane].map(at)
+        let at = |shard: u64| *histogram_in(shard, 2).add(1);
+        [one.1, BASE + layout::HISTS, (*local()).shard].map(at)
     };
     assert_eq!([theirs, first, ours], [2, 2, 0]);
     // SAFETY: the capture is mapped.
-    assert_eq!(unsafe { (*header()).lanes }, 0b111);
+    assert_eq!(unsafe { (*header()).shards }, 0b111);
 }
 
 #[test]

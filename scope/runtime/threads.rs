@@ -1,4 +1,4 @@
-//! What threads begin with: a number, a lane of histograms, and where their stack is.
+//! What threads begin with: a number, a shard of histograms, and where their stack is.
 //!
 //! They begin in a function of ours, which asks for the stack.
 //! Libc holds a lock of the thread while it looks that up, and allocates under it. So it is asked
@@ -11,7 +11,7 @@ use super::capture::{self, BASE, LOCK, header};
 use super::local::{Local, local};
 use super::recording::SEVERAL_THREADS;
 use super::{sys, windows};
-use crate::format::{GUEST, NO_THREAD, layout};
+use crate::capture_format::{NO_THREAD, NON_OWNER, layout};
 
 type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -52,10 +52,10 @@ pub(crate) fn take_back(prepared: *mut c_void) {
     TAKEN.fetch_and(!(1 << index), Ordering::Release);
 }
 
-/// For a child of `fork`, in which no thread is about to begin and none has a lane.
+/// For a child of `fork`, in which no thread is about to begin and none has a shard.
 pub(crate) fn forget() {
     TAKEN.store(0, Ordering::Relaxed);
-    LANES.store(1, Ordering::Relaxed);
+    SHARDS.store(1, Ordering::Relaxed);
 }
 
 /// The function that threads begin in.
@@ -113,7 +113,7 @@ pub(crate) unsafe fn give_number(local: *mut Local) {
         let id = id.min(layout::MAX_THREADS - 2);
         (*local).thread = id as u16;
         // That of a parent process.
-        (*local).lane = 0;
+        (*local).shard = 0;
         if id < layout::MAX_THREADS - 2 {
             take_lane(local);
         }
@@ -152,32 +152,32 @@ pub(crate) unsafe fn ensure_number(local: *mut Local) {
     }
 }
 
-/// Lanes of threads that run. Of the first, nobody has more than others.
-static LANES: AtomicU64 = AtomicU64::new(1);
+/// Shards of threads that run. Of the first, nobody has more than others.
+static SHARDS: AtomicU64 = AtomicU64::new(1);
 
-/// Gives the thread a lane if there is one left.
+/// Gives the thread a shard if there is one left.
 ///
 /// # Safety
 ///
 /// As for [`give_number`].
 unsafe fn take_lane(local: *mut Local) {
     // What a thread before has counted there was counted before this one counts.
-    let taken = LANES.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
+    let taken = SHARDS.fetch_update(Ordering::Acquire, Ordering::Relaxed, |taken| {
         taken.checked_add(1).map(|next| taken | next)
     });
-    let lane = taken.map_or(0, u64::trailing_ones);
+    let shard = taken.map_or(0, u64::trailing_ones);
     // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
     // capture, of which all else here is, stays mapped.
     unsafe {
-        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1 << lane, Ordering::Relaxed);
-        if lane > 0 {
-            (*local).lane = BASE + layout::HISTS + u64::from(lane) * layout::LANE;
+        AtomicU64::from_ptr(&raw mut (*header()).shards).fetch_or(1 << shard, Ordering::Relaxed);
+        if shard > 0 {
+            (*local).shard = BASE + layout::HISTS + u64::from(shard) * layout::SHARD;
             (*local).mark = (*local).thread;
         }
     }
 }
 
-/// Gives the thread's lane to the next that begins; this thread counts as a guest from now on.
+/// Gives the thread's shard to the next that begins; this thread counts as no owner from now on.
 ///
 /// # Safety
 ///
@@ -185,15 +185,15 @@ unsafe fn take_lane(local: *mut Local) {
 pub(crate) unsafe fn give_lane(local: *mut Local) {
     // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
     // capture, of which all else here is, stays mapped.
-    let lane = unsafe {
-        AtomicU64::from_ptr(&raw mut (*header()).lanes).fetch_or(1, Ordering::Relaxed);
+    let shard = unsafe {
+        AtomicU64::from_ptr(&raw mut (*header()).shards).fetch_or(1, Ordering::Relaxed);
         (*local).mark = 0;
-        core::mem::take(&mut (*local).lane)
+        core::mem::take(&mut (*local).shard)
     };
-    if lane != 0 {
-        let lane = (lane - BASE - layout::HISTS) / layout::LANE;
-        LANES.fetch_and(!(1 << lane), Ordering::Release);
+    if shard != 0 {
+        let shard = (shard - BASE - layout::HISTS) / layout::SHARD;
+        SHARDS.fetch_and(!(1 << shard), Ordering::Release);
     }
 }
 
-const _: () = assert!(layout::MAX_THREADS - 2 < (NO_THREAD & !GUEST) as u64);
+const _: () = assert!(layout::MAX_THREADS - 2 < (NO_THREAD & !NON_OWNER) as u64);

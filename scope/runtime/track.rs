@@ -1,6 +1,6 @@
 //! What a thread keeps of its regions, and of the bytes that they have touched.
 
-use crate::format::{Track, layout};
+use crate::capture_format::{Track, layout};
 
 /// Pages whose records a thread finds at once.
 pub(crate) const LINES: usize = 4096;

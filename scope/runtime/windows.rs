@@ -11,8 +11,8 @@ use super::capture::{chunk, header, window};
 use super::clock::{self, QUOTA};
 use super::local::Local;
 use super::{chunks, recording, shadow, sys};
-use crate::format::accesses::{Access, Coder, MAX_BYTES};
-use crate::format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM, Window};
+use crate::capture_format::accesses::{Access, Coder, MAX_BYTES};
+use crate::capture_format::{FIRST_WINDOW, MAX_WINDOWS, WINDOW, WINDOW_ROOM, Window};
 
 /// Windows so far, the first included.
 static BURSTS: AtomicU64 = AtomicU64::new(0);

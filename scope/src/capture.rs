@@ -1,4 +1,4 @@
-//! Makes a [`Profile`] of the [capture](crate::format) that a process has left.
+//! Makes a [`Profile`] of the [capture](crate::capture_format) that a process has left.
 //!
 //! Only entries that the header counts are read: the capture is a sparse file of many gigabytes.
 //! A capture whose counts or offsets cannot be is an error. A process may be killed between any
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::Error;
-use crate::format::{self, Header, layout};
+use crate::capture_format::{self, Header, layout};
 use crate::profile::{self, Profile, Resident, Run, Totals};
 use crate::symbols::{self, Symbols};
 use crate::types::Types;
@@ -60,12 +60,12 @@ impl<'c> Source<'c> {
         { self.data.get(after) }.is_some_and(|range| range.start < start.saturating_add(len))
     }
 
-    /// [`format::read`], but zero from a hole.
-    fn read<T: format::Plain>(&self, at: u64) -> Option<T> {
+    /// [`capture_format::read`], but zero from a hole.
+    fn read<T: capture_format::Plain>(&self, at: u64) -> Option<T> {
         const ZEROS: [u8; 4096] = [0; 4096];
         match self.has_data(at, size_of::<T>() as u64) || size_of::<T>() > ZEROS.len() {
-            true => format::read(self.bytes, at),
-            false => format::read(&ZEROS, 0),
+            true => capture_format::read(self.bytes, at),
+            false => capture_format::read(&ZEROS, 0),
         }
     }
 
@@ -90,15 +90,15 @@ impl<'c> Source<'c> {
 
 /// What the profile calls the sites and threads of the capture.
 #[derive(Debug)]
-pub struct Numbers {
+pub struct Renumbering {
     sites: Renumbered,
     threads: Renumbered,
 }
 
-impl Numbers {
+impl Renumbering {
     /// A chunk that was freed; `None` if its site is not in the profile.
     #[must_use]
-    pub fn chunk(&self, dead: &format::Dead) -> Option<profile::Chunk> {
+    pub fn chunk(&self, dead: &capture_format::FreedChunk) -> Option<profile::Chunk> {
         let raw = &dead.chunk;
         let last = raw.last.min(dead.freed);
         Some(profile::Chunk {
@@ -108,7 +108,7 @@ impl Numbers {
             thread: (self.threads.get(&u32::from(raw.thread())))
                 .and_then(|&thread| u16::try_from(thread).ok())
                 .unwrap_or(u16::MAX),
-            shared: raw.flags & format::flags::SHARED != 0,
+            shared: raw.flags & capture_format::flags::SHARED != 0,
             allocated: raw.allocated,
             first: raw.first.min(last),
             last,
@@ -132,7 +132,7 @@ pub fn profile_and_numbers(
     run: Run,
     resident: Vec<Resident>,
     symbols: &mut Symbols,
-) -> Result<(Profile, Numbers), Error> {
+) -> Result<(Profile, Renumbering), Error> {
     let header = header(capture)?;
     let capture = Source {
         bytes: capture,
@@ -150,7 +150,7 @@ pub fn profile_and_numbers(
     let mut sites: Vec<profile::Site> = sites.into_iter().map(|site| site.folded).collect();
     let mut stacks = Stacks::new(capture, &header, symbols)?;
     for (raw, new) in &site_of {
-        let node = entry::<format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
+        let node = entry::<capture_format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
         let site = &mut sites[*new as usize];
         site.stack = stacks.of(node)?;
         site.unseen = header.compact == 0 && !stacks.is_seen(node, &site.stack)?;
@@ -197,7 +197,7 @@ pub fn profile_and_numbers(
     };
     Ok((
         profile,
-        Numbers {
+        Renumbering {
             sites: site_of,
             threads: thread_of,
         },
@@ -209,22 +209,26 @@ fn damaged(what: &str) -> Error {
 }
 
 /// Reads entry `index` of the table at `table`.
-fn entry<T: format::Plain>(capture: Source<'_>, table: u64, index: u64) -> Result<T, Error> {
+fn entry<T: capture_format::Plain>(
+    capture: Source<'_>,
+    table: u64,
+    index: u64,
+) -> Result<T, Error> {
     { capture.read(table + index * size_of::<T>() as u64) }
         .ok_or_else(|| damaged("a table goes beyond its end"))
 }
 
 fn header(capture: &[u8]) -> Result<Header, Error> {
     // Written last, so nothing else is there without it.
-    if format::read::<u64>(capture, layout::HEADER) != Some(format::MAGIC) {
+    if capture_format::read::<u64>(capture, layout::HEADER) != Some(capture_format::MAGIC) {
         return Err(Error::new(
             "no capture: the process ended before recording began",
         ));
     }
-    let header: Header = format::read(capture, layout::HEADER)
+    let header: Header = capture_format::read(capture, layout::HEADER)
         .ok_or_else(|| damaged("it ends within its header"))?;
-    if header.version != format::VERSION {
-        let (theirs, ours) = (header.version, format::VERSION);
+    if header.version != capture_format::VERSION {
+        let (theirs, ours) = (header.version, capture_format::VERSION);
         return Err(Error::new(format!(
             "the capture is of version {theirs}, not {ours}"
         )));
@@ -234,7 +238,7 @@ fn header(capture: &[u8]) -> Result<Header, Error> {
         (header.nodes, layout::MAX_NODES, "frames"),
         (header.sites, layout::MAX_SITES, "sites"),
         (header.chunks, layout::MAX_CHUNKS, "chunks"),
-        (header.windows, format::MAX_WINDOWS, "windows"),
+        (header.windows, capture_format::MAX_WINDOWS, "windows"),
     ];
     match counts.iter().find(|(count, most, _)| count > most) {
         Some((count, _, what)) => Err(damaged(&format!("it claims {count} {what}"))),
@@ -294,7 +298,7 @@ fn threads(
     let (mut threads, mut index_of) = (Vec::new(), Renumbered::new());
     // Whether the count takes in entry 0 or not, all entries are seen: unused ones are zero.
     for index in 0..=header.threads.min(layout::MAX_THREADS - 1) as u32 {
-        let raw: format::Thread = entry(capture, layout::THREADS, u64::from(index))?;
+        let raw: capture_format::Thread = entry(capture, layout::THREADS, u64::from(index))?;
         if raw.started == 0 {
             continue;
         }
@@ -337,8 +341,8 @@ fn sites(
 ) -> Result<(Vec<Site>, Renumbered), Error> {
     let (mut sites, mut index_of) = (Vec::new(), Renumbered::new());
     let last = header.sites.min(layout::MAX_SITES - 1);
-    for index in capture.present::<format::Site>(layout::SITES, 0, last) {
-        let raw: format::Site = entry(capture, layout::SITES, index)?;
+    for index in capture.present::<capture_format::Site>(layout::SITES, 0, last) {
+        let raw: capture_format::Site = entry(capture, layout::SITES, index)?;
         let index = u32::try_from(index).map_err(|_| damaged("it has too many sites"))?;
         if raw.allocations == 0 {
             continue;
@@ -353,7 +357,7 @@ fn sites(
 }
 
 fn site(
-    raw: &format::Site,
+    raw: &capture_format::Site,
     header: &Header,
     heap: &mut Heap<'_>,
     clock: Clock,
@@ -415,7 +419,7 @@ fn site(
 }
 
 /// What the last point of its curve stands for.
-fn level(raw: &format::Site) -> [u64; 4] {
+fn level(raw: &capture_format::Site) -> [u64; 4] {
     let (usable, requested) = (raw.live_usable, raw.live_bytes);
     [usable, requested, raw.live_touched, raw.allocations]
 }
@@ -443,13 +447,18 @@ fn chunks(
     let (mut chunks, mut lost) = (Vec::new(), 0);
     let last = header.chunks.min(layout::MAX_CHUNKS - 1);
     let numbers: Box<dyn Iterator<Item = u64>> = match header.compact {
-        0 => Box::new(capture.present::<format::Chunk>(layout::CHUNKS, 1, last)),
-        _ => Box::new(capture.present::<format::CompactChunk>(layout::COMPACT_CHUNKS, 1, last)),
+        0 => Box::new(capture.present::<capture_format::Chunk>(layout::CHUNKS, 1, last)),
+        _ => Box::new(capture.present::<capture_format::CompactChunk>(
+            layout::COMPACT_CHUNKS,
+            1,
+            last,
+        )),
     };
     for index in numbers {
         let mut raw = match header.compact {
-            0 => entry::<format::Chunk>(capture, layout::CHUNKS, index)?,
-            _ => entry::<format::CompactChunk>(capture, layout::COMPACT_CHUNKS, index)?.chunk(),
+            0 => entry::<capture_format::Chunk>(capture, layout::CHUNKS, index)?,
+            _ => entry::<capture_format::CompactChunk>(capture, layout::COMPACT_CHUNKS, index)?
+                .chunk(),
         };
         if raw.start == 0 {
             continue;
@@ -458,11 +467,15 @@ fn chunks(
             lost += 1;
             continue;
         };
-        if raw.flags & format::flags::GUESTS != 0 {
+        if raw.flags & capture_format::flags::NON_OWNER != 0 {
             let folded = &mut sites[site as usize].folded;
             let sums = [&mut folded.reads, &mut folded.writes];
             let counts = [&mut raw.reads, &mut raw.writes];
-            for ((count, sum), more) in counts.into_iter().zip(sums).zip(heap.guests(index)) {
+            for ((count, sum), more) in counts
+                .into_iter()
+                .zip(sums)
+                .zip(heap.non_owner_counts(index))
+            {
                 let (all, is_over) = count.overflowing_add(more);
                 *count = all;
                 *sum = sum.saturating_add(u64::from(is_over) << 32);
@@ -483,8 +496,10 @@ fn chunks(
             size: raw.size(),
             thread: thread_of
                 .get(&u32::from(raw.thread()))
-                .map_or(format::NO_THREAD, |&thread| (thread & 0xffff) as u16),
-            shared: raw.flags & format::flags::SHARED != 0,
+                .map_or(capture_format::NO_THREAD, |&thread| {
+                    (thread & 0xffff) as u16
+                }),
+            shared: raw.flags & capture_format::flags::SHARED != 0,
             allocated: raw.allocated,
             first: raw.first,
             last: raw.last,
@@ -499,7 +514,7 @@ fn chunks(
 
 impl Site {
     /// Takes in a chunk that is alive at `end`, as the runtime does when a chunk is freed.
-    fn fold(&mut self, chunk: &format::Chunk, touched: u64, end: u64) {
+    fn fold(&mut self, chunk: &capture_format::Chunk, touched: u64, end: u64) {
         let site = &mut self.folded;
         let size = chunk.size();
         let life = end.saturating_sub(chunk.allocated);
@@ -515,7 +530,7 @@ impl Site {
             (&mut site.unwritten_chunks, u64::from(read && !written)),
             (
                 &mut site.shared_chunks,
-                u64::from(chunk.flags & format::flags::SHARED != 0),
+                u64::from(chunk.flags & capture_format::flags::SHARED != 0),
             ),
             (&mut site.lifetime, life),
         ];
@@ -596,7 +611,7 @@ impl<'c> Stacks<'c> {
             if node > self.nodes {
                 return Err(damaged("a stack leads out of the table of frames"));
             }
-            let raw: format::Node = entry(self.capture, layout::NODES, node)?;
+            let raw: capture_format::Node = entry(self.capture, layout::NODES, node)?;
             // Callers are entered first.
             if u64::from(raw.parent) >= node {
                 return Err(damaged("a stack leads in a circle"));
@@ -614,7 +629,7 @@ impl<'c> Stacks<'c> {
         let of_allocator = symbols::in_allocator(frames);
         let mut seen = 0;
         while node != 0 && seen < stack.len() {
-            let raw: format::Node = entry(self.capture, layout::NODES, node)?;
+            let raw: capture_format::Node = entry(self.capture, layout::NODES, node)?;
             let frames = self.of_address(raw.pc).to_vec();
             seen += frames.len();
             let is_for_caller = |&index: &u32| symbols::is_for_caller(&self.frames[index as usize]);
@@ -689,14 +704,14 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         .saturating_add(other);
     let rate = all.checked_div(recorded);
     run.window_rate = rate.map_or(0, |rate| rate.max(1));
-    if header.state == format::state::STOPPED {
+    if header.state == capture_format::state::STOPPED {
         let stop = "Recording stopped before the process ended: no memory was left for it.";
         run.caveats.push(stop.into());
     }
-    if header.dead_lost > 0 {
+    if header.freed_lost > 0 {
         run.caveats.push(format!(
             "{} freed chunks are in sums only.",
-            header.dead_lost
+            header.freed_lost
         ));
     }
     if header.untracked > 0 {

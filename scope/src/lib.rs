@@ -14,8 +14,9 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `format`, `profile`, `profiled`, `marks`, `regions`, `runtime`, `symbols`,
-// `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`, `cli`.
+// Modules, lowest first: `capture_format`, `profile`, `profiled`, `marks`, `regions`, `runtime`,
+// `symbols`, `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`,
+// `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;
@@ -23,14 +24,14 @@ pub mod advice;
 pub mod analyses;
 #[cfg(feature = "profiles")]
 pub mod capture;
+#[cfg(any(feature = "profiles", test))]
+#[path = "../capture_format/mod.rs"]
+#[allow(missing_docs, reason = "fields say what they are")]
+pub mod capture_format;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "profiles")]
 pub mod exports;
-#[cfg(any(feature = "profiles", test))]
-#[path = "../format/mod.rs"]
-#[allow(missing_docs, reason = "fields say what they are")]
-pub mod format;
 #[cfg(feature = "profiles")]
 pub mod imports;
 mod marks;

@@ -4,7 +4,7 @@
 pub(crate) mod debug_info;
 pub(crate) mod generics;
 mod instances;
-mod seen;
+mod instrumented;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use addr2line::Loader;
 use object::Object;
 
-use crate::format;
+use crate::capture_format;
 use crate::profile::Frame;
 use generics::with_arguments;
 use instances::Instances;
-use seen::Seen;
-pub(crate) use seen::is_for_caller;
+use instrumented::InstrumentedCode;
+pub(crate) use instrumented::is_for_caller;
 
 /// Where Linux distributions put debug information that is apart from its executable.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
@@ -37,7 +37,7 @@ pub struct Loaded {
 impl Loaded {
     /// The module that a capture describes.
     #[must_use]
-    pub fn new(module: &format::Module) -> Loaded {
+    pub fn new(module: &capture_format::Module) -> Loaded {
         let path = module
             .path
             .split(|&byte| byte == 0)
@@ -60,11 +60,11 @@ impl Loaded {
 }
 
 /// The return address in a node's `pc`.
-const RETURN_ADDRESS: u64 = (1 << format::NUMBER_SHIFT) - 1;
+const RETURN_ADDRESS: u64 = (1 << capture_format::NUMBER_SHIFT) - 1;
 
 /// The module that the `pc` of a node is of, and the address of the call in its file.
 fn called(pc: u64, loaded: &[Loaded]) -> Option<(&Loaded, u64)> {
-    let number = usize::try_from(pc >> format::NUMBER_SHIFT).unwrap_or(usize::MAX);
+    let number = usize::try_from(pc >> capture_format::NUMBER_SHIFT).unwrap_or(usize::MAX);
     // The call is what comes before; what comes after may be of another line or function.
     let call = (pc & RETURN_ADDRESS).saturating_sub(1);
     let mut candidates = loaded.iter().skip(number);
@@ -138,7 +138,7 @@ impl Symbols {
             return false;
         };
         self.open(&module.path).is_some_and(|opened| {
-            let read = || Seen::read(&module.path, &opened.debug_file);
+            let read = || InstrumentedCode::read(&module.path, &opened.debug_file);
             opened.seen.get_or_init(read).has(address)
         })
     }
@@ -175,7 +175,7 @@ struct Module {
     debug_file: PathBuf,
     /// Read when needed.
     instances: OnceCell<Instances>,
-    seen: OnceCell<Seen>,
+    seen: OnceCell<InstrumentedCode>,
 }
 
 impl Module {

@@ -9,7 +9,7 @@ use object::{Object, ObjectSegment};
 
 use super::wire::{self, HEADER, MAGIC};
 use ccscope::Error;
-use ccscope::format::Module;
+use ccscope::capture_format::Module;
 
 /// Something that happened; its number is its place in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -28,8 +28,8 @@ struct Table {
     count: AtomicU64,
     /// A hash without its low bits, and in these the number of the answer plus 1. 0: free.
     slots: [AtomicU64; SLOTS],
-    /// **Kept invariant**: an entry is written once, by who was given its number, before a slot
-    /// names it.
+    /// **Kept invariant**: an entry is written once, by who was given its number, before a
+    /// slot names it.
     kept: [(Question, Answer); MOST as usize],
 }
 

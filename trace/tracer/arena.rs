@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{held, sys};
+use super::{sys, used_pages};
 
 /// Between two ranges of program memory in the arena and their aliases.
 pub(crate) const STRIPE: u64 = 1 << 30;
@@ -24,7 +24,7 @@ pub(crate) fn init() {
         let arena = arena.cast_unsigned().next_multiple_of(STRIPE);
         START.store(arena, Relaxed);
         NEXT.store(arena, Relaxed);
-        held::init(arena, arena + 2 * PAIRS * STRIPE);
+        used_pages::init(arena, arena + 2 * PAIRS * STRIPE);
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn place(len: u64) -> Option<u64> {
                 next = arena + (stripe + 1) * STRIPE;
                 continue;
             }
-            if let Some(behind) = held::find(next, next + len) {
+            if let Some(behind) = used_pages::find(next, next + len) {
                 next = behind;
                 continue;
             }
@@ -65,7 +65,7 @@ pub(crate) fn place_at(start: u64, end: u64) -> bool {
     if stripe % 2 == 1 || (end - 1 - arena) / STRIPE != stripe {
         return false;
     }
-    held::add(start, end);
+    used_pages::add(start, end);
     true
 }
 
@@ -79,10 +79,11 @@ pub(crate) fn take(start: u64, end: u64) -> bool {
     }
     // Of an alias, what it would be the alias of.
     let own = (stripe % 2) * STRIPE;
-    let is_free = held::find(start - own, end - own).is_none() && held::find(start, end).is_none();
+    let is_free = used_pages::find(start - own, end - own).is_none()
+        && used_pages::find(start, end).is_none();
     if is_free {
-        held::add(start - own, end - own);
-        held::add(start, end);
+        used_pages::add(start - own, end - own);
+        used_pages::add(start, end);
     }
     is_free
 }

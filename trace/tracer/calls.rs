@@ -6,13 +6,13 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::accesses::record;
 use super::arguments::{ABSENT, KEPT, NUMBERS};
 use super::context::{Context, Info};
+use super::indirect_args::{self, Aimed};
 use super::lock::LOCK;
-use super::nested::{self, Aimed};
 use super::numbers as nr;
-use super::returns::prepare;
 use super::sys::{self, PAGE};
+use super::syscall_exit::prepare;
 use super::zones::{release_block, release_stack};
-use super::{file, gate, maps, memory, signals, threads, twice, wire, zones};
+use super::{file, fork_clone, gate, maps, memory, signals, threads, wire, zones};
 
 const NO_CALL: i64 = -38;
 
@@ -76,7 +76,7 @@ fn enter(context: &mut Context) -> bool {
             let stub = gate::stub_to(context.rip, gate::CALL_64);
             context.rip = stub.unwrap_or(gate::start() + gate::LAST);
         }
-        sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return twice::enter(context),
+        sys::CLONE | sys::FORK | sys::VFORK | sys::CLONE3 => return fork_clone::enter(context),
         sys::MMAP
         | sys::MUNMAP
         | sys::MPROTECT
@@ -197,7 +197,7 @@ fn pass(context: &mut Context) {
 /// Gives the kernel aliases.
 fn aim(context: &mut Context) {
     let (number, own) = (context.rax, context.arguments());
-    nested::release(number, &own);
+    indirect_args::release(number, &own);
     let numbers = NUMBERS
         .iter()
         .find(|it| it.0 == number)

@@ -12,7 +12,9 @@ use super::threads::{self, Thread};
 use super::thunks::{self, Thunk};
 use super::wire::{self, Header, Plan};
 use super::zones::{self, Zone};
-use super::{arena, elements, events, patches, points, returns, settle, signals, strings};
+use super::{
+    arena, elements, events, patches, points, resume_point, signals, strings, syscall_exit,
+};
 
 /// Of a fault in [`sys::try_copy`], under the lock: address, code, error.
 static MISSED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
@@ -44,7 +46,7 @@ pub(crate) unsafe extern "C" fn on_fault(signal: i32, info: *mut Info, context: 
         return;
     }
     LOCK.take();
-    settle::stop(threads::this(), context);
+    resume_point::stop(threads::this(), context);
     let is_ours = info.code > 0
         && signal == SIGSEGV
         && (handle(info, context) || is_of_the_past(info, context));
@@ -365,13 +367,14 @@ pub(crate) unsafe extern "C" fn on_trap(signal: i32, info: *mut Info, context: *
     // SAFETY: the kernel passes pointers to both, on this handler's stack, and nobody else has them
     // until it returns.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
-    if returns::after(context) || LOCK.keeps(info) {
+    if syscall_exit::after(context) || LOCK.keeps(info) {
         return;
     }
     LOCK.take();
     let thread = threads::this();
-    let mut is_ours =
-        settle::went_on(thread, context) || points::hit(info, context) || patches::trapped(context);
+    let mut is_ours = resume_point::went_on(thread, context)
+        || points::hit(info, context)
+        || patches::trapped(context);
     if !is_ours && info.code > 0 {
         // Processors may trap before all elements are done.
         let is_part = is_stepping(thread) && thread.elements.load(Relaxed) == context.rip;

@@ -5,7 +5,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::sys::{self, PAGE};
-use super::table::{Zone, all, find, part, usable};
+use super::zone_table::{Zone, all, find, part, usable};
 
 /// Size of the file: it has no content where nobody wrote.
 const SIZE: u64 = 1 << 44;

@@ -98,7 +98,7 @@ pub(crate) const SYSCALL: u64 = 2;
 
 /// Takes a thread out of a stub: to behind the program's call, or to before it, if it is still to
 /// be made or made again. The caller holds the lock.
-pub(crate) fn settle(context: &mut Context) {
+pub(crate) fn rewind(context: &mut Context) {
     let at = context.rip.wrapping_sub(start());
     if at == CALL + SYSCALL {
         // SAFETY: a call of our own has put the address there that it returns to.

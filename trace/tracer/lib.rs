@@ -20,23 +20,25 @@
 //! * [`events`]: what is written. [`questions`], and [`answers`] that all processes know.
 //! * [`threads`], their [`ticks`] of timers, and the [`lock`]: who may change what follows.
 //!   [`gate`]: how system calls reach the kernel.
-//! * Memory: [`arena`]: from where `mmap` gets it; [`held`]: what else lies there; [`table`] and
-//!   [`file`] of [`zones`], which are mapped twice; [`accesses`]: events of them.
+//! * Memory: [`arena`]: from where `mmap` gets it; [`used_pages`]: what else lies there;
+//!   [`zone_table`] and [`file`] of [`zones`], which are mapped twice; [`accesses`]: events of
+//!   them.
 //! * Code: [`thunks`]: copies of instructions; [`patches`]: instructions that no longer fault
 //!   (`--patch`); [`recorder`]: what they call; [`points`]: `--from` and `--to`; [`elements`]:
 //!   gathers and scatters; [`strings`]: instructions that are carried out by hand.
-//! * System calls of the program: [`arguments`], [`nested`]: what they point to; [`twice`]: those
-//!   that return twice; [`returns`]: those that are over.
-//! * [`signals`]: the program's handlers; [`settle`]: where they find the program. [`faults`]:
-//!   accesses. [`calls`]: system calls, which come to us; [`memory`]: those that change memory.
+//! * System calls of the program: [`arguments`], [`indirect_args`]: what they point to;
+//!   [`fork_clone`]: those that return twice; [`syscall_exit`]: those that are over.
+//! * [`signals`]: the program's handlers; [`resume_point`]: where they find the program.
+//!   [`faults`]: accesses. [`calls`]: system calls, which come to us; [`memory`]: those that change
+//!   memory.
 //! * [`hooks`]: allocation and block operations (III.F). [`unwind`]: who allocates. [`aside`]:
 //!   programs that are left alone. [`start`]: processes.
 
 // Modules, lowest first: `numbers`, `wire`, `context`, `folder`, `sys`, `options`, `masks`, `maps`,
-// `events`, `answers`, `questions`, `threads`, `ticks`, `lock`, `gate`, `held`, `arena`, `table`,
-// `file`, `recorder`, `zones`, `accesses`, `thunks`, `patches`, `points`, `elements`, `strings`,
-// `settle`, `arguments`, `nested`, `twice`, `returns`, `signals`, `faults`, `memory`,
-// `calls`, `hooks`, `start`.
+// `events`, `answers`, `questions`, `threads`, `ticks`, `lock`, `gate`, `used_pages`, `arena`,
+// `zone_table`, `file`, `recorder`, `zones`, `accesses`, `thunks`, `patches`, `points`, `elements`,
+// `strings`, `resume_point`, `arguments`, `indirect_args`, `fork_clone`, `syscall_exit`, `signals`,
+// `faults`, `memory`, `calls`, `hooks`, `start`.
 
 #![cfg_attr(not(test), no_std)]
 #![expect(
@@ -59,36 +61,36 @@ mod events;
 mod faults;
 mod file;
 mod folder;
+mod fork_clone;
 mod gate;
-mod held;
 mod hooks;
+mod indirect_args;
 mod lock;
 mod maps;
 mod masks;
 mod memory;
-mod nested;
 mod numbers;
 mod options;
 mod patches;
 mod points;
 mod questions;
 mod recorder;
-mod returns;
-mod settle;
+mod resume_point;
 mod signals;
 mod start;
 mod strings;
 mod sys;
-mod table;
+mod syscall_exit;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod thunks;
 mod ticks;
-mod twice;
+mod used_pages;
 #[cfg(not(test))]
 #[expect(dead_code, reason = "the tool uses all of it")]
 mod wire;
+mod zone_table;
 mod zones;
 
 /// The file's name.

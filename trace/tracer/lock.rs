@@ -22,10 +22,10 @@ pub(crate) struct Lock {
 
 /// The tracer's lock.
 ///
-/// **Lock invariant**: `table`, `held`, `thunks`, `patches` and the text of `/proc/self/maps`
-/// are used by its owner only, or, before `start` has begun and in a child of `fork`, by the only
-/// thread. From `twice::enter` to `twice::after` of a `fork` it is kept, and given back
-/// in both processes.
+/// **Lock invariant**: `zone_table`, `used_pages`, `thunks`, `patches` and the text of
+/// `/proc/self/maps` are used by its owner only, or, before `start` has begun and in a child of
+/// `fork`, by the only thread. From `fork_clone::enter` to `fork_clone::after` of a `fork` it is
+/// kept, and given back in both processes.
 pub(crate) static LOCK: Lock = Lock::new();
 
 impl Lock {

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use super::options::{self, traces};
 use super::sys::{self, PAGE};
 use super::wire::Header;
-use super::{arena, events, file, held, maps, patches, zones};
+use super::{arena, events, file, maps, patches, used_pages, zones};
 
 const FIXED_NOREPLACE: u64 = sys::MAP_FIXED_NOREPLACE;
 const ANYWHERE: u64 = sys::MAP_FIXED | FIXED_NOREPLACE;
@@ -103,7 +103,7 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
             };
         }
         zones::make_room(address, end);
-        let is_free = is_in_arena && held::find(address, end).is_none();
+        let is_free = is_in_arena && used_pages::find(address, end).is_none();
         if flags & FIXED_NOREPLACE != 0 && !is_free {
             return Some(EEXIST);
         }
@@ -111,11 +111,11 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
             if is_plain && traces(options::HEAP) && place_at(address, end, protection) {
                 return Some(address.cast_signed());
             }
-            held::add(address, end);
+            used_pages::add(address, end);
             let flags = flags & !FIXED_NOREPLACE | sys::MAP_FIXED;
             let rest = [address, len, protection, flags, fd, offset];
-            // SAFETY: the program makes this call. By `held` nothing is there but our reservation,
-            // which it may replace.
+            // SAFETY: the program makes this call. By `used_pages` nothing is there but our
+            // reservation, which it may replace.
             return Some(unsafe { sys::call(sys::MMAP, rest) });
         }
         if is_plain && zones::find(address).is_some_and(|zone| zone.end >= end) {
@@ -134,7 +134,7 @@ fn map(arguments: [u64; 6], ip: u64) -> Option<i64> {
         // SAFETY: mapped just now.
         unsafe { sys::call(sys::MUNMAP, [trial.cast_unsigned(), len, 0, 0, 0, 0]) };
         zones::free(address, end, true);
-        held::add(address, end);
+        used_pages::add(address, end);
         return None;
     }
     if !is_plain || !traces(options::HEAP) || len == 0 {
@@ -184,7 +184,7 @@ fn fresh(start: u64, end: u64, protection: u64) -> bool {
 
 /// Keeps a part of the arena that the program has no more.
 fn reserve(start: u64, end: u64) {
-    held::remove(start, end);
+    used_pages::remove(start, end);
     let flags = sys::MAP_PRIVATE | sys::MAP_ANONYMOUS | sys::MAP_NORESERVE | sys::MAP_FIXED;
     // SAFETY: the arena is ours, and the program gave this part of it back.
     unsafe { sys::map(start, end - start, sys::PROT_NONE, flags, -1, 0) };
@@ -253,7 +253,7 @@ const STAYS: u64 = 4;
 
 /// Whether the page is one of the arena's where the program has nothing.
 fn is_nothing(page: u64) -> bool {
-    arena::is_in(page) && held::find(page, page + PAGE).is_none()
+    arena::is_in(page) && used_pages::find(page, page + PAGE).is_none()
 }
 
 fn remap(arguments: [u64; 6]) -> Option<i64> {
@@ -278,7 +278,7 @@ fn remap(arguments: [u64; 6]) -> Option<i64> {
         if flags & TO_PLACE != 0 {
             // What is there goes, and the kernel puts it there.
             zones::free(to, to.saturating_add(new), true);
-            held::add(to, to.saturating_add(new));
+            used_pages::add(to, to.saturating_add(new));
         }
         return Some(remap_plain(arguments, end));
     }

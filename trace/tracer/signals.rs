@@ -12,7 +12,7 @@ use super::lock::LOCK;
 use super::masks::{FOUR, OURS, SIGSYS, SIGTRAP};
 use super::sys;
 use super::wire::SIGNAL;
-use super::{gate, returns, settle, threads, ticks, zones};
+use super::{gate, resume_point, syscall_exit, threads, ticks, zones};
 
 const ON_STACK: u64 = 0x0800_0000;
 const NO_DEFER: u64 = 0x4000_0000;
@@ -153,11 +153,14 @@ unsafe extern "C" fn enter(signal: i32, info: *mut Info, context: *mut Context) 
     // SAFETY: the kernel passes pointers to both, on the handler's stack, and nobody else has them
     // until `ccscope_on_signal` goes on to the program's handler.
     let (info, context) = unsafe { (&mut *info, &mut *context) };
-    returns::settle(context);
+    syscall_exit::rewind(context);
     LOCK.take();
     let known = action_of(signal);
     let [handler, flags, _, mask] = [0, 1, 2, 3].map(|it| known[it].load(Relaxed));
-    if handler <= IGNORED || ticks::is_too_soon(info) || !settle::settle(signal, info, context) {
+    if handler <= IGNORED
+        || ticks::is_too_soon(info)
+        || !resume_point::rewind(signal, info, context)
+    {
         LOCK.give();
         return 0;
     }

@@ -8,8 +8,8 @@ use super::arguments::{ARRAYS, BLOCKS, Len, NUMBERS};
 use super::context::{Context, Info};
 use super::lock::{LOCK, Lock};
 use super::sys::{self, PAGE};
-use super::table::{self, Zone};
-use super::{arena, events, file, held, memory, wire, zones};
+use super::zone_table::{self, Zone};
+use super::{arena, events, file, memory, used_pages, wire, zones};
 
 /// The tracer's tables are the process's: tests that use them take turns, and find no zones.
 pub(crate) fn turn() -> MutexGuard<'static, ()> {
@@ -22,8 +22,8 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
         assert!(zones::init());
         arena::init();
     });
-    while table::count() > 0 {
-        table::remove(0);
+    while zone_table::count() > 0 {
+        zone_table::remove(0);
     }
     turn
 }
@@ -59,7 +59,7 @@ fn entries_of_the_table_are_found_by_address() {
         let mut model = BTreeMap::new();
         for (place, is_new) in places {
             let start = u64::from(place) * 4 * PAGE;
-            match (table::search(start), is_new) {
+            match (zone_table::search(start), is_new) {
                 (Err(at), true) => {
                     let zone = Zone {
                         start,
@@ -68,21 +68,23 @@ fn entries_of_the_table_are_found_by_address() {
                         file: start,
                         protection: BOTH,
                     };
-                    table::insert(at, zone);
+                    zone_table::insert(at, zone);
                     model.insert(start, i64::from(place));
                 }
                 (Ok(at), false) => {
-                    table::remove(at);
+                    zone_table::remove(at);
                     model.remove(&start);
                 }
                 (found, _) => assert_eq!(found.is_ok(), model.contains_key(&start)),
             }
         }
-        let all: Vec<_> = table::all().map(|zone| (zone.start, zone.delta)).collect();
+        let all: Vec<_> = zone_table::all()
+            .map(|zone| (zone.start, zone.delta))
+            .collect();
         (0..256 * 4).all(|page| {
             let first = page / 4 * 4 * PAGE;
             let expected = model.get(&first).filter(|_| page % 4 == 0).copied();
-            table::find(page * PAGE + 9).map(|zone| zone.delta) == expected
+            zone_table::find(page * PAGE + 9).map(|zone| zone.delta) == expected
         }) && all.into_iter().eq(model)
     }
     quickcheck::quickcheck(property as fn(Vec<(u8, bool)>) -> bool);
@@ -94,7 +96,9 @@ fn a_zone_is_mapped_twice_and_keeps_its_content() {
     let (start, content) = pattern(8);
     let end = start + 8 * PAGE;
     zones::take_data(start, end);
-    let delta = table::find(start).expect("there is room for a zone").delta;
+    let delta = zone_table::find(start)
+        .expect("there is room for a zone")
+        .delta;
     let alias = start.wrapping_add_signed(delta);
     assert_eq!(bytes_at(start, 8 * PAGE), content);
     assert_eq!(bytes_at(alias, 8 * PAGE), content);
@@ -106,7 +110,7 @@ fn a_zone_is_mapped_twice_and_keeps_its_content() {
     assert!(zones::is_one_piece(start, 8 * PAGE) && !zones::is_one_piece(start, 8 * PAGE + 1));
 
     zones::set_protection(start + PAGE, start + 2 * PAGE, sys::PROT_READ);
-    assert_eq!(table::count(), 3);
+    assert_eq!(zone_table::count(), 3);
     assert!(zones::may_store(start, PAGE) && !zones::may_store(start, PAGE + 1));
 
     // What is released is plain memory with the same content.
@@ -150,7 +154,7 @@ fn the_arena_gives_places_that_have_aliases() {
     let [first, second] = [3 * PAGE, PAGE].map(|len| {
         let place = memory::allocate(len, BOTH).expect("the arena has room");
         assert!(arena::is_in(place) && !arena::has_aliases(place));
-        assert!(held::find(place, place + len).is_some());
+        assert!(used_pages::find(place, place + len).is_some());
         let zone = zones::find(place).expect("it is a zone");
         let alias = place.wrapping_add_signed(zone.delta);
         assert_eq!(arena::aliased(alias), Some(place));
@@ -163,11 +167,11 @@ fn the_arena_gives_places_that_have_aliases() {
     assert!(!arena::take(first, first + PAGE));
     for (start, len) in [(first, 3 * PAGE), (second, PAGE)] {
         zones::free(start, start + len, false);
-        held::remove(start, start + len);
-        assert_eq!(held::find(start, start + len), None);
+        used_pages::remove(start, start + len);
+        assert_eq!(used_pages::find(start, start + len), None);
     }
     assert!(arena::take(first, first + PAGE));
-    held::remove(first, first + PAGE);
+    used_pages::remove(first, first + PAGE);
 }
 
 #[test]
@@ -176,15 +180,15 @@ fn pages_in_use_are_bits() {
     // Behind what other tests are given.
     let base = memory::allocate(PAGE, BOTH).expect("the arena has room") + (64 << 20);
     let page = |number: u64| base + number * PAGE;
-    held::add(page(3), page(70));
-    assert_eq!(held::find(page(0), page(3)), None);
-    assert_eq!(held::find(page(70), page(200)), None);
-    assert!(held::find(page(0), page(4)) == Some(page(4)));
-    held::remove(page(10), page(20));
-    assert_eq!(held::find(page(10), page(20)), None);
-    assert!(held::find(page(19), page(21)).is_some());
-    held::remove(page(0), page(100));
-    assert_eq!(held::find(page(0), page(100)), None);
+    used_pages::add(page(3), page(70));
+    assert_eq!(used_pages::find(page(0), page(3)), None);
+    assert_eq!(used_pages::find(page(70), page(200)), None);
+    assert!(used_pages::find(page(0), page(4)) == Some(page(4)));
+    used_pages::remove(page(10), page(20));
+    assert_eq!(used_pages::find(page(10), page(20)), None);
+    assert!(used_pages::find(page(19), page(21)).is_some());
+    used_pages::remove(page(0), page(100));
+    assert_eq!(used_pages::find(page(0), page(100)), None);
 }
 
 #[test]

@@ -7,11 +7,11 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::sys::{self, PAGE};
-use super::table::{self, MOST, SPARE, all, count, get, insert, part, remove, search, set};
 use super::wire::Header;
+use super::zone_table::{self, MOST, SPARE, all, count, get, insert, part, remove, search, set};
 use super::{arena, events, file, recorder, threads};
 
-pub(crate) use super::table::{Zone, find, usable};
+pub(crate) use super::zone_table::{Zone, find, usable};
 
 /// Of `--every`: bytes that are traced or left out together.
 const UNIT: u64 = 1 << 16;
@@ -28,7 +28,7 @@ pub(crate) static EVERY: AtomicU64 = AtomicU64::new(1);
 
 /// Before all else; false if there is no file for zones.
 pub(crate) fn init() -> bool {
-    table::init();
+    zone_table::init();
     file::init()
 }
 

@@ -52,9 +52,9 @@ impl Entry {
             .all(|(&place, &word)| {
                 let place = frame.sp + u64::from(place) * 8;
                 let place = core::ptr::with_exposed_provenance::<u64>(place as usize);
-                // SAFETY: `Trail::word` has kept only words of the window of a walk by this thread
-                // with the same stack pointer. So the window is the same now, and by the window
-                // invariant of `Reader` it is mapped.
+                // SAFETY: `WalkDependences::word` has kept only words of the window of a walk by
+                // this thread with the same stack pointer. So the window is the same now, and by
+                // the window invariant of `Reader` it is mapped.
                 unsafe { place.read_volatile() == word }
             })
     }
@@ -70,7 +70,7 @@ enum Source {
 }
 
 /// What a walk has depended on so far.
-pub(super) struct Trail<'m> {
+pub(super) struct WalkDependences<'m> {
     /// `None` if it cannot be kept.
     entry: Option<&'m mut Entry>,
     /// Bytes in the window of the walk.
@@ -78,7 +78,7 @@ pub(super) struct Trail<'m> {
     bp: Source,
 }
 
-impl<'m> Trail<'m> {
+impl<'m> WalkDependences<'m> {
     pub(super) fn new(mut entry: Option<&'m mut Entry>, frame: Frame, window: u64) -> Self {
         if let Some(entry) = &mut entry {
             entry.value = 0;
@@ -86,7 +86,7 @@ impl<'m> Trail<'m> {
             entry.generation = GENERATION.load(Relaxed);
             (entry.bp_mask, entry.len) = (0, 0);
         }
-        Trail {
+        WalkDependences {
             entry,
             window,
             bp: Source::Register,

@@ -6,7 +6,7 @@
 
 use super::Frame;
 use super::dependences::Entry;
-use super::path::Path;
+use super::path::LastWalk;
 
 const WAYS: usize = 4;
 const SETS: usize = 64;
@@ -17,7 +17,7 @@ pub struct Memo {
     sets: [[Entry; WAYS]; SETS],
     /// Walks that were not found, of which each takes the next way.
     misses: usize,
-    path: Path,
+    path: LastWalk,
 }
 
 impl core::fmt::Debug for Memo {
@@ -30,7 +30,7 @@ impl core::fmt::Debug for Memo {
 }
 
 /// Where a walk can be kept.
-pub(super) type Vacant<'m> = (&'m mut Entry, &'m mut Path);
+pub(super) type Vacant<'m> = (&'m mut Entry, &'m mut LastWalk);
 
 impl Memo {
     /// What the caller has noted for the stack that begins with `frame`; 0 if it is not known.

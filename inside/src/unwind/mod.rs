@@ -22,13 +22,13 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use cfi::Rule;
-use dependences::Trail;
+use dependences::WalkDependences;
 pub use memo::Memo;
 use memo::Vacant;
 use memory::Reader;
-pub use modules::Report;
-use path::Course;
-pub use path::Kept;
+pub use modules::ModuleCallback;
+use path::PathCursor;
+pub use path::SharedFrames;
 
 /// Registers of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +54,7 @@ pub enum Stack<'m> {
         /// Outermost frames were left out because there was no room.
         is_cut: bool,
         /// What of it is known.
-        kept: Kept,
+        kept: SharedFrames,
         /// Where to note what the same stack is known by from now on.
         note: Option<&'m mut u32>,
     },
@@ -79,7 +79,7 @@ pub unsafe fn stack<'m>(
     into: &mut [u64],
     memo: Option<&'m mut Memo>,
     own: [u64; 2],
-    report: Report,
+    report: ModuleCallback,
 ) -> Stack<'m> {
     let (ip, sp, bp);
     // SAFETY: reads registers.
@@ -130,7 +130,7 @@ pub fn forget() {
 
 /// Reports all modules again that were reported so far, in the same order: of two in one place the
 /// later one counts. For the child of a `fork`, which need not forget anything.
-pub fn report_again(report: Report) {
+pub fn report_again(report: ModuleCallback) {
     modules::report_again(report);
 }
 
@@ -150,9 +150,9 @@ struct Walk<'m> {
     returns: bool,
     reader: Reader,
     jumps: u32,
-    trail: Trail<'m>,
-    course: Course<'m>,
-    report: Report,
+    trail: WalkDependences<'m>,
+    course: PathCursor<'m>,
+    report: ModuleCallback,
 }
 
 /// # Safety
@@ -164,7 +164,7 @@ unsafe fn walk<'m>(
     own: [u64; 2],
     into: &mut [u64],
     vacant: Option<Vacant<'m>>,
-    report: Report,
+    report: ModuleCallback,
 ) -> Stack<'m> {
     // SAFETY: they are this thread's (`# Safety`).
     let reader = unsafe { Reader::new(frame.sp, own) };
@@ -172,10 +172,10 @@ unsafe fn walk<'m>(
     let mut walk = Walk {
         frame,
         returns: false,
-        trail: Trail::new(entry, frame, reader.len()),
+        trail: WalkDependences::new(entry, frame, reader.len()),
         reader,
         jumps: 0,
-        course: Course::new(path),
+        course: PathCursor::new(path),
         report,
     };
     // Most frames are done by `common_step`, with the registers at hand.
@@ -405,7 +405,7 @@ fn cached(pc: u64) -> Option<Rule> {
 
 #[cold]
 #[inline(never)]
-fn find(pc: u64, report: Report) -> Rule {
+fn find(pc: u64, report: ModuleCallback) -> Rule {
     // Code outside all modules is not kept: it may be generated, and change.
     let Some(module) = modules::find(pc, report) else {
         return Rule::Unknown;
@@ -425,6 +425,6 @@ pub fn is_loaded(address: u64) -> bool {
 }
 
 /// Reports the module that contains `pc` if it was not seen before.
-pub fn report(pc: u64, report: Report) {
+pub fn report(pc: u64, report: ModuleCallback) {
     modules::find(pc, report);
 }

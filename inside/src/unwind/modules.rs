@@ -20,7 +20,7 @@ use crate::sys::{dladdr, system_call};
 /// to subtract from an address to get the one in the file, and the path.
 ///
 /// It runs within `malloc`, perhaps with a lock of the dynamic linker held. It must not allocate.
-pub type Report = fn(start: u64, end: u64, bias: u64, path: &[u8]);
+pub type ModuleCallback = fn(start: u64, end: u64, bias: u64, path: &[u8]);
 
 /// Modules beyond these are unwound by frame pointers.
 const MAX_MODULES: usize = 4096;
@@ -54,7 +54,7 @@ impl Module {
         path_len: 0,
     };
 
-    fn report(&self, report: Report) {
+    fn report(&self, report: ModuleCallback) {
         let path = self.path.get(..self.path_len).unwrap_or_default();
         report(self.start, self.end, self.bias, path);
     }
@@ -128,7 +128,7 @@ pub(super) fn is_own(pc: u64) -> bool {
 }
 
 /// Reports all modules of the table again.
-pub(super) fn report_again(report: Report) {
+pub(super) fn report_again(report: ModuleCallback) {
     for slot in TABLE.iter().take(LEN.load(Acquire)) {
         // SAFETY: `LEN` covers the slot, so it is written.
         unsafe { &*slot.module.get() }.report(report);
@@ -183,7 +183,7 @@ pub(super) fn is_loaded(address: u64) -> bool {
 }
 
 /// Finds the module that contains `pc`.
-pub(super) fn find(pc: u64, report: Report) -> Option<&'static Module> {
+pub(super) fn find(pc: u64, report: ModuleCallback) -> Option<&'static Module> {
     let found = linker_finds(pc);
     if let Found::Nothing = found {
         return None;
@@ -351,13 +351,13 @@ unsafe extern "C" {
 }
 
 struct Scan {
-    report: Report,
+    report: ModuleCallback,
     /// 0 before the first module.
     generation: u64,
 }
 
 /// Brings the table up to date, and returns the generation that it then shows; 0 without modules.
-fn scan(report: Report) -> u64 {
+fn scan(report: ModuleCallback) -> u64 {
     let mut scan = Scan {
         report,
         generation: 0,
@@ -424,7 +424,7 @@ unsafe fn text<'t>(at: *const c_char) -> &'t [u8] {
 /// # Safety
 ///
 /// `map` is the dynamic linker's of that module, and the module is loaded.
-unsafe fn take(start: u64, map: *const Map, report: Report) -> u64 {
+unsafe fn take(start: u64, map: *const Map, report: ModuleCallback) -> u64 {
     const MAGIC: u32 = u32::from_ne_bytes(*b"\x7fELF");
     const MOST: usize = 32;
     let (mut head, mut words) = ([0_u64; 8], [0_u64; 7 * MOST]);
@@ -535,7 +535,7 @@ fn see_again(module: &Module, generation: u64) -> bool {
 }
 
 /// Adds a module if it has executable segments.
-fn add(module: &Module, generation: u64, report: Report) {
+fn add(module: &Module, generation: u64, report: ModuleCallback) {
     if !module.contains(module.start) {
         return;
     }
@@ -563,7 +563,9 @@ fn add(module: &Module, generation: u64, report: Report) {
         slot.seen.store(generation, Relaxed);
         module.report(report);
         if IS_OWN_LEFT_OUT.load(Relaxed)
-            && module.contains((find as fn(u64, Report) -> Option<&'static Module>) as usize as u64)
+            && module.contains(
+                (find as fn(u64, ModuleCallback) -> Option<&'static Module>) as usize as u64,
+            )
         {
             OWN[0].store(module.start, Relaxed);
             OWN[1].store(module.end, Relaxed);

@@ -4,11 +4,11 @@
 //! time if its registers and the words that are read to leave it are what they were: then so are
 //! the registers of its caller. To compare these takes a fraction of a step by unwind information.
 //!
-//! A `Course` follows a walk, from the innermost frame on. While the walk is in frames that it
+//! A `PathCursor` follows a walk, from the innermost frame on. While the walk is in frames that it
 //! has *met*, these are the path's from some place on to its outer end; all before are new.
 
 use super::Frame;
-use super::dependences::{self, Trail};
+use super::dependences::{self, WalkDependences};
 use super::memory::Reader;
 use super::modules;
 
@@ -17,7 +17,7 @@ const ROOM: usize = 320;
 
 /// Zeros are an empty one.
 #[repr(C)]
-pub(super) struct Path {
+pub(super) struct LastWalk {
     generation: u32,
     len: u32,
     /// The outermost first.
@@ -45,7 +45,7 @@ struct Step {
 
 /// What a walk has in common with the ones before.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Kept {
+pub struct SharedFrames {
     /// The hash of the addresses, or 0 if it is not known.
     pub hash: u64,
     /// So many of the outermost frames are those of the last walk, too.
@@ -63,9 +63,9 @@ pub fn add_to_hash(hash: u64, pc: u64) -> u64 {
 }
 
 /// See the [module](self).
-pub(super) struct Course<'m> {
+pub(super) struct PathCursor<'m> {
     /// `None` if the walk cannot be kept.
-    path: Option<&'m mut Path>,
+    path: Option<&'m mut LastWalk>,
     /// Steps of the path that may still be met.
     left: usize,
     /// The innermost step that was met, and the one that the walk is at.
@@ -73,8 +73,8 @@ pub(super) struct Course<'m> {
     new: usize,
 }
 
-impl<'m> Course<'m> {
-    pub(super) fn new(mut path: Option<&'m mut Path>) -> Self {
+impl<'m> PathCursor<'m> {
+    pub(super) fn new(mut path: Option<&'m mut LastWalk>) -> Self {
         let mut left = 0;
         if let Some(path) = &mut path {
             let generation = dependences::generation();
@@ -83,7 +83,7 @@ impl<'m> Course<'m> {
             }
             left = path.len as usize;
         }
-        Course {
+        PathCursor {
             path,
             left,
             met: None,
@@ -97,7 +97,7 @@ impl<'m> Course<'m> {
     pub(super) fn run(
         &mut self,
         reader: &Reader,
-        trail: &mut Trail<'_>,
+        trail: &mut WalkDependences<'_>,
         mut each: impl FnMut(u64) -> bool,
     ) -> Option<Frame> {
         let (_, at) = self.met.as_mut()?;
@@ -197,18 +197,18 @@ impl<'m> Course<'m> {
 
     /// Keeps the walk for the next one. Nothing is known of it if some of the outermost frames were
     /// left out.
-    pub(super) fn end(mut self, is_cut: bool) -> Kept {
+    pub(super) fn end(mut self, is_cut: bool) -> SharedFrames {
         if !is_cut && self.met.is_some_and(|(_, at)| at > 0) {
             self.part();
         }
         let Some(path) = self.path else {
-            return Kept::default();
+            return SharedFrames::default();
         };
         let kept = self.met.map_or(0, |(first, _)| first + 1);
         let len = kept + self.new;
         if len > ROOM {
             path.len = 0;
-            return Kept::default();
+            return SharedFrames::default();
         }
         path.len = len as u32;
         let (mut hash, mut depth) = match kept.checked_sub(1) {
@@ -229,9 +229,9 @@ impl<'m> Course<'m> {
             };
         }
         if is_cut || modules::in_turn() {
-            return Kept::default();
+            return SharedFrames::default();
         }
-        Kept {
+        SharedFrames {
             hash: hash | 1,
             frames,
         }

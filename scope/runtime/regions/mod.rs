@@ -1,10 +1,10 @@
 //! What each function and span touches, in a vector shadow memory (D. Jeon et al., *Skadu*, 2013).
 //!
-//! * [`hot`]: accesses that add nothing. [`shadow`]: all others.
+//! * [`fast_path`]: accesses that add nothing. [`shadow`]: all others.
 //! * This module: threads' stacks of open regions. A call of a function that is open already opens
 //!   nothing, unless each level of recursion is asked for.
-//! * [`tree`]: regions by call path, with sums over their invocations.
-//!   [`spans`]: regions that are entered more than once. [`stacks`]: where threads' stacks are.
+//! * [`tree`]: regions by call path, with sums over their invocations. [`spans`]: regions that are
+//!   entered more than once. [`stack_ranges`]: where threads' stacks are.
 //!
 //! **Track invariant**: a track, from its [`State`] to its links, stays mapped as long as the
 //! process has its capture. Only the thread that has set its bit in [`IN_USE`] uses it, and that
@@ -12,10 +12,10 @@
 //! calls and links below their counts are written, and name regions that were made.
 
 mod events;
-pub(crate) mod hot;
+pub(crate) mod fast_path;
 mod shadow;
 mod spans;
-mod stacks;
+mod stack_ranges;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -27,7 +27,7 @@ use super::clock::{self, QUOTA};
 use super::local::{Local, local};
 use super::track::State;
 use super::{recording, sys, threads};
-use crate::format::{Open, layout};
+use crate::capture_format::{Open, layout};
 use events::Event;
 
 /// A bit for each track that a thread has.
@@ -192,7 +192,7 @@ unsafe fn begin_thread(local: *mut Local) -> Option<*mut State> {
             (*local).trackless = true;
             AtomicU64::from_ptr(&raw mut (*header()).untracked).fetch_add(1, Ordering::Relaxed);
         } else {
-            ((*state).stack, (*state).stack_len) = stacks::own();
+            ((*state).stack, (*state).stack_len) = stack_ranges::own();
             shadow::EPOCH.fetch_add(1, Ordering::Release);
             shadow::forget_lines(state);
             (
@@ -515,7 +515,7 @@ macro_rules! accesses {
         #[unsafe(no_mangle)]
         pub(crate) extern "C" fn $name(address: u64, size: u64) {
             if recording::options().regions == 0 && recording::active() {
-                return super::hot::access::<$write>(address, size);
+                return super::fast_path::access::<$write>(address, size);
             }
             touch::<$write>(address, size);
         }
@@ -530,11 +530,11 @@ pub(crate) fn touch<const WRITE: bool>(address: u64, size: u64) {
         // SAFETY: both are this thread's, which is at work.
         unsafe {
             if !shadow::touch(state, address, size) {
-                return hot::elsewhere::<WRITE>(local);
+                return fast_path::elsewhere::<WRITE>(local);
             }
             let event = if WRITE { Event::Store } else { Event::Load };
             events::put(local, event, address, size);
-            hot::count::<WRITE>(local, state);
+            fast_path::count::<WRITE>(local, state);
             if (*local).now > (*local).limit {
                 (*local).limit = clock::sync(local) + QUOTA;
                 grow(state, (*local).now);

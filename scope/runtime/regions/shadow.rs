@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::super::track::{BLOCK, Block, ELSEWHERE, LINES, Line, PAGE, State, line, mask};
 use super::super::{capture, recording, sys, unwind};
-use super::{events, opens, spans, stacks};
-use crate::format::layout;
+use super::{events, opens, spans, stack_ranges};
+use crate::capture_format::layout;
 
 /// Behind the capture: a word for each page, which is the number of its newest record; records;
 /// and entries of lists.
@@ -387,7 +387,7 @@ unsafe fn is_heap(state: *mut State, record: *mut Record, address: u64) -> bool 
     unsafe {
         if (*record).heap / 2 != (*state).epoch {
             let is_heap = recording::options().all_memory
-                || !(stacks::contain(address) || unwind::is_loaded(address));
+                || !(stack_ranges::contain(address) || unwind::is_loaded(address));
             (*record).heap = (*state).epoch * 2 + u32::from(is_heap);
         }
         (*record).heap % 2 == 1

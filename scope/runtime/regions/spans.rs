@@ -10,7 +10,7 @@ use super::super::local::Local;
 use super::super::track::State;
 use super::events::{self, Event};
 use super::{CallKind, enter, opens, remove, tree, with_state};
-use crate::format::{Open, Track, layout};
+use crate::capture_format::{Open, Track, layout};
 
 /// A span that is not closed. Lives in the capture's heap.
 #[repr(C)]
@@ -226,8 +226,8 @@ unsafe fn pages(of: &Span) -> u64 {
     if of.len == 0 {
         return 0;
     }
-    // SAFETY: the lock is held (`# Safety`). Both tables have `room` members, and at most half of
-    // those of `of` are in use, so `join` finds a free one.
+    // SAFETY: the lock is held (`# Safety`). Both tables have `room` members, and at most
+    // half of those of `of` are in use, so `join` finds a free one.
     unsafe {
         let mut pages = Span {
             lock: AtomicU32::new(0),

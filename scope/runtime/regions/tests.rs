@@ -7,7 +7,7 @@ use super::super::start;
 use super::super::tests::TURN;
 use super::spans::{ccscope_span_close, ccscope_span_enter, ccscope_span_exit, ccscope_span_new};
 use super::*;
-use crate::format::{Region, region as kinds};
+use crate::capture_format::{Region, region as kinds};
 
 const HEAP: u64 = 0x7100_0000_0000;
 
@@ -127,7 +127,7 @@ impl Program {
 
     fn access(&mut self, address: u64, size: u64) {
         if size <= 64 {
-            hot::access::<false>(address, size);
+            fast_path::access::<false>(address, size);
         } else {
             ccscope_region_load(address, size);
         }
@@ -159,7 +159,7 @@ impl Program {
 
 /// The stack pointer of a call so deep: below this function's.
 fn stack(depth: u64) -> u64 {
-    let (start, len) = stacks::own();
+    let (start, len) = stack_ranges::own();
     start + len / 2 - depth * 64
 }
 
@@ -320,7 +320,7 @@ fn levels_of_a_recursion_are_told_apart() {
     let _turn = begin(2);
     for depth in 0..70 {
         ccscope_function_begins(0x1000, stack(depth));
-        hot::access::<true>(HEAP + depth * 8, 8);
+        fast_path::access::<true>(HEAP + depth * 8, 8);
     }
     for depth in (0..70).rev() {
         ccscope_function_ends(stack(depth));
@@ -340,10 +340,10 @@ fn frames_that_are_gone_are_ended() {
     ccscope_function_begins(0x1000, stack(1));
     ccscope_function_begins(0x2000, stack(2));
     ccscope_function_begins(0x3000, stack(3));
-    hot::access::<false>(HEAP, 8);
+    fast_path::access::<false>(HEAP, 8);
     // Both are left by `longjmp`, and the first calls another.
     ccscope_function_begins(0x4000, stack(2));
-    hot::access::<false>(HEAP + 8, 8);
+    fast_path::access::<false>(HEAP + 8, 8);
     ccscope_function_ends(stack(2));
     ccscope_function_ends(stack(1));
     // Nobody has begun these.
@@ -455,7 +455,7 @@ fn sums_of_a_region_that_two_threads_add_to_are_exact() {
         (*tree::region(number)).kind = kinds::SPAN;
         let threads = [(); 2].map(|()| {
             std::thread::spawn(move || {
-                let counts = crate::format::Track {
+                let counts = crate::capture_format::Track {
                     reads: 1,
                     ..std::mem::zeroed()
                 };

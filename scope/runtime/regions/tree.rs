@@ -12,7 +12,7 @@ use super::super::recording::{self, several_threads};
 use super::super::track::State;
 use super::super::{modules, unwind};
 use super::{CallKind, LINKS, events, opens};
-use crate::format::{Open, Region, Track, layout, region as kinds};
+use crate::capture_format::{Open, Region, Track, layout, region as kinds};
 
 /// Set in keys of spans.
 const SPAN: u64 = 1 << 63;
@@ -225,8 +225,8 @@ unsafe fn look_up(state: *mut State, from: u32, key: u64) -> u32 {
 ///
 /// As for [`find`].
 unsafe fn insert(state: *mut State, from: u32, key: u64, to: u32) {
-    // SAFETY: `state` is this thread's (`# Safety`). Room for `MAX_LINKS` is mapped, each table
-    // behind the one before, and half of a table stays free, so `place` ends.
+    // SAFETY: `state` is this thread's (`# Safety`). StackCache for `MAX_LINKS` is mapped, each
+    // table behind the one before, and half of a table stays free, so `place` ends.
     unsafe {
         if (*state).links_room == 0 {
             (*state).links_room = FIRST_LINKS;

@@ -21,7 +21,7 @@ use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
 use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::replay::trace::Step;
-use crate::analyses::replay::{Place, Rewrite, Work, narrow};
+use crate::analyses::replay::{PlacedAccess, Rewrite, Work, narrow};
 use crate::analyses::units::{count, rounded};
 use crate::types::parts;
 
@@ -293,7 +293,7 @@ impl Elsewhere {
     }
 
     /// Where a step on the node goes that a lookup has ended at.
-    fn end(&self, number: u32, step: &Step) -> Place {
+    fn end(&self, number: u32, step: &Step) -> PlacedAccess {
         let Layout { keys, values, .. } = &self.used.layout;
         let entries = self.used.entries;
         let lookup = &self.used.descents.list[number as usize];
@@ -311,23 +311,23 @@ impl Elsewhere {
         } else {
             self.tree.header(lookup.rank)
         };
-        Place {
+        PlacedAccess {
             after: true,
-            ..Place::at(self.base(lookup.root) + address, step)
+            ..PlacedAccess::at(self.base(lookup.root) + address, step)
         }
     }
 }
 
 impl Rewrite for Elsewhere {
-    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<Place>) {
+    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<PlacedAccess>) {
         let part = self.used.descents.parts[index];
         match part {
-            _ if index < self.new.from => into.push(Place::today(step)),
-            Part::Other => into.push(Place::today(step)),
-            Part::Search => into.push(Place::nowhere()),
-            Part::Key => into.push(Place {
+            _ if index < self.new.from => into.push(PlacedAccess::unchanged(step)),
+            Part::Other => into.push(PlacedAccess::unchanged(step)),
+            Part::Search => into.push(PlacedAccess::nowhere()),
+            Part::Key => into.push(PlacedAccess {
                 after: true,
-                ..Place::today(step)
+                ..PlacedAccess::unchanged(step)
             }),
             Part::End(number) => into.push(self.end(number, step)),
             Part::Arrival(number) => {
@@ -346,7 +346,7 @@ impl Rewrite for Elsewhere {
                 };
                 for (depth, lines) in waits.into_iter().enumerate() {
                     for (at, line) in lines.into_iter().enumerate() {
-                        into.push(Place {
+                        into.push(PlacedAccess {
                             address: base + line,
                             size: LINE,
                             after: at == 0 && depth > 0 && !is_batch,

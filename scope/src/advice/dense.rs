@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use super::Context;
-use crate::analyses::replay::trace::NONE;
+use crate::analyses::replay::trace::{NONE, Step};
+use crate::analyses::replay::{PlacedAccess, Rewrite};
 
 /// Where new memory begins that a change allocates: no program has anything there.
 pub(crate) const NEW_MEMORY: u64 = 1 << 60;
@@ -22,6 +23,15 @@ const HEADER: u64 = 8;
 /// What an object of so many bytes takes in an ordinary heap.
 pub(crate) fn chunk(bytes: u64) -> u64 {
     (bytes + HEADER).next_multiple_of(GRANULE).max(2 * GRANULE)
+}
+
+/// Moves accesses to the addresses that `to` gives, and leaves the others.
+pub(crate) fn moving<'c>(to: impl Fn(&Step) -> Option<u64> + 'c) -> Box<dyn Rewrite + 'c> {
+    Box::new(move |_: usize, step: &Step, into: &mut Vec<PlacedAccess>| {
+        into.push(to(step).map_or(PlacedAccess::unchanged(step), |address| {
+            PlacedAccess::at(address, step)
+        }));
+    })
 }
 
 /// A rank for each object that is accessed, such that neighbours differ by the number of objects

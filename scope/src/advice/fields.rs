@@ -1,9 +1,9 @@
 //! The order of a struct's fields, from which of them are used together.
 
+use super::dense::moving;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Affinities, BLOCK, Layout};
-use crate::analyses::replay::Place;
 use crate::analyses::replay::trace::Step;
 
 /// Accesses of the program within which fields of an object are used together.
@@ -23,19 +23,19 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
         return None;
     }
     let affinities = Affinities::new(typed.fields.len(), &typed.accesses, INTERVAL);
-    let mut today: Vec<usize> = (0..typed.fields.len()).collect();
-    today.sort_by_key(|&field| typed.of.fields[field].offset);
-    let today = Layout {
-        order: today,
+    let mut baseline: Vec<usize> = (0..typed.fields.len()).collect();
+    baseline.sort_by_key(|&field| typed.of.fields[field].offset);
+    let baseline = Layout {
+        order: baseline,
         offsets: typed.of.fields.iter().map(|field| field.offset).collect(),
         size: typed.size,
     };
     let better = Layout::greedy(&typed.fields, &affinities);
-    if better.locality(&affinities) <= today.locality(&affinities) {
+    if better.locality(&affinities) <= baseline.locality(&affinities) {
         return None;
     }
     let [before, after] =
-        [&today, &better].map(|it| it.metrics(&typed.fields, &typed.accesses, INTERVAL));
+        [&baseline, &better].map(|it| it.metrics(&typed.fields, &typed.accesses, INTERVAL));
     if after.pressure > before.pressure {
         return None;
     }
@@ -57,8 +57,8 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
         typed.name,
         better.size,
         padding(&better),
-        today.size,
-        padding(&today),
+        baseline.size,
+        padding(&baseline),
         after.pressure,
         before.pressure,
         after.utilisation * 100.0,
@@ -83,19 +83,18 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
         break_even: None,
         wrong_if: "the order is that of a file or an interface, or others use other fields"
             .to_owned(),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
+        rewrite: moving(move |step| {
             let is_own = typed.sites.contains(&context.trace.site(step));
-            let place = is_own.then(|| moved(&typed, &better, step)).flatten();
-            into.push(place.unwrap_or(Place::today(step)));
+            is_own.then(|| moved(&typed, &better, step)).flatten()
         }),
     })
 }
 
 /// Where an access goes with the fields in another order, in the same chunk.
-fn moved(typed: &Typed<'_>, layout: &Layout, step: &Step) -> Option<Place> {
+fn moved(typed: &Typed<'_>, layout: &Layout, step: &Step) -> Option<u64> {
     let (element, offset) = typed.element(step.offset);
     let field = typed.field(offset)?;
     let within = offset - typed.of.fields[field].offset;
     let new = element * layout.size + layout.offsets[field] + within;
-    Some(Place::at(typed.chunk_start(step).wrapping_add(new), step))
+    Some(typed.chunk_start(step).wrapping_add(new))
 }

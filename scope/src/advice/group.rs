@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::dense::{APART, NEW_MEMORY, chunk, ranks};
+use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
 use super::places::hint_ns;
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::affinity::ObjectAffinity;
-use crate::analyses::replay::Place;
-use crate::analyses::replay::trace::{NONE, Step};
+use crate::analyses::replay::trace::NONE;
 use crate::analyses::structures::element_offset;
 use crate::analyses::types::field_at;
 use crate::analyses::units::{count, ratio, sum};
@@ -88,11 +87,9 @@ fn segregate<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c
         cost_ns: 0.0,
         break_even: None,
         wrong_if: "what lies between them today is used together with them".to_owned(),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
-            let start = ranks.get(&step.object).map(|rank| rank * stride(size));
-            into.push(start.map_or(Place::today(step), |start| {
-                Place::at(NEW_MEMORY + APART + start + u64::from(step.offset), step)
-            }));
+        rewrite: moving(move |step| {
+            let start = ranks.get(&step.object)? * stride(size);
+            Some(NEW_MEMORY + APART + start + u64::from(step.offset))
         }),
     })
 }
@@ -209,11 +206,8 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
         cost_ns: 2.0 * hint_ns(context, starts.len() as u64 * each) * allocations as f64,
         break_even: None,
         wrong_if: format!("the {whose} is not allocated yet when the {what} is"),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
-            let start = starts.get(&step.object);
-            into.push(start.map_or(Place::today(step), |start| {
-                Place::at(NEW_MEMORY + start + u64::from(step.offset), step)
-            }));
+        rewrite: moving(move |step| {
+            Some(NEW_MEMORY + starts.get(&step.object)? + u64::from(step.offset))
         }),
     })
 }

@@ -19,12 +19,12 @@ use ccmodel::{Machine, Origin};
 use serde::Serialize;
 
 use crate::analyses::misses::Interval;
-use crate::analyses::replay::processor::{Pace, compare};
+use crate::analyses::replay::processor::{CpuModel, compare};
 use crate::analyses::replay::trace::{NONE, Trace};
-use crate::analyses::replay::{PROBABLE, Replay, Replayed, Rewrite, Windows};
+use crate::analyses::replay::{PROBABLE, Replay, Replayed, ReplayedWindows, Rewrite};
 use crate::analyses::types::type_name;
 use crate::analyses::units::{bytes, ratio, rounded};
-use crate::format::{MAX_WINDOWS, WINDOW};
+use crate::capture_format::{MAX_WINDOWS, WINDOW};
 use crate::profile::Profile;
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
@@ -167,7 +167,7 @@ pub(crate) struct Context<'p> {
     pub(crate) replay: &'p Replay,
     pub(crate) before: &'p Replayed,
     /// A probable one, and one with the least waiting.
-    pub(crate) paces: [Pace; 2],
+    pub(crate) models: [CpuModel; 2],
     /// Nanoseconds of the whole run, of all threads that are busy together.
     pub(crate) run_ns: f64,
     /// By site: the part of the run's time for which the program waits for it.
@@ -226,7 +226,7 @@ impl Context<'_> {
     /// Replays a candidate.
     fn judge(&self, mut candidate: Candidate<'_>) -> Item {
         let after = self.replay.run(self.trace, &mut *candidate.rewrite);
-        let found = compare(self.trace, self.before, &after, self.paces);
+        let found = compare(self.trace, self.before, &after, self.models);
         let cost = candidate.cost_ns / self.run_ns.max(1.0);
         let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
         let speedup = Interval {
@@ -282,16 +282,16 @@ impl Context<'_> {
 /// `None` without windows, or if the caches of the machine are not known.
 #[must_use]
 pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Option<Advice> {
-    let windows = Windows::new(profile, machine)?;
-    let (trace, replay, before) = (&windows.trace, &windows.replay, &windows.today);
+    let windows = ReplayedWindows::new(profile, machine)?;
+    let (trace, replay, before) = (&windows.trace, &windows.replay, &windows.baseline);
     let parallel = parallelism(profile);
     let given_ns = seconds.map(|seconds| seconds * 1e9 * parallel);
-    let (paces, run_ns, waits) = match given_ns {
+    let (models, run_ns, waits) = match given_ns {
         Some(ns) => {
-            let paces = Pace::fit(replay, trace, before, ns);
-            (paces, ns, before.waits(trace, paces[0], PROBABLE))
+            let models = CpuModel::fit(replay, trace, before, ns);
+            (models, ns, before.waits(trace, models[0], PROBABLE))
         }
-        None => ([windows.pace; 2], windows.run_ns, windows.waits.clone()),
+        None => ([windows.cpu; 2], windows.run_ns, windows.waits.clone()),
     };
     let context = Context {
         profile,
@@ -299,7 +299,7 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         trace,
         replay,
         before,
-        paces,
+        models,
         run_ns,
         waits,
     };

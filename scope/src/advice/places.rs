@@ -13,7 +13,7 @@ use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::replay::processor::compare;
 use crate::analyses::replay::trace::{NONE, Step, index_32};
-use crate::analyses::replay::{PROBABLE, Place};
+use crate::analyses::replay::{PROBABLE, PlacedAccess, Rewrite};
 use crate::analyses::structures::{Structure, element_offset, structures};
 use crate::analyses::types::field_at;
 use crate::analyses::units::count;
@@ -87,15 +87,15 @@ struct Placed {
     from: usize,
 }
 
-impl Placed {
-    fn rewrite(&self, index: usize, step: &Step, into: &mut Vec<Place>) {
+impl Rewrite for Placed {
+    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<PlacedAccess>) {
         let new = self
             .by_object
             .get(&step.object)
             .filter(|_| index >= self.from);
         into.push(match new {
-            Some(start) => Place::at(NEW_MEMORY + start + u64::from(step.offset), step),
-            None => Place::today(step),
+            Some(start) => PlacedAccess::at(NEW_MEMORY + start + u64::from(step.offset), step),
+            None => PlacedAccess::unchanged(step),
         });
     }
 }
@@ -367,12 +367,9 @@ fn node_name<'c>(context: &'c Context<'_>, structure: &Structure) -> &'c str {
 }
 
 /// What nodes in these places leave of the run's time.
-fn left(context: &Context<'_>, placed: &Placed) -> f64 {
-    let mut rewrite = |index: usize, step: &Step, into: &mut Vec<Place>| {
-        placed.rewrite(index, step, into);
-    };
-    let after = context.replay.run(context.trace, &mut rewrite);
-    compare(context.trace, context.before, &after, context.paces).left[PROBABLE]
+fn left(context: &Context<'_>, placed: &mut Placed) -> f64 {
+    let after = context.replay.run(context.trace, placed);
+    compare(context.trace, context.before, &after, context.models).left[PROBABLE]
 }
 
 fn hint<'c>(
@@ -381,8 +378,8 @@ fn hint<'c>(
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
     let mut judged = POLICIES.map(|policy| {
-        let placed = forest.place(Layout::Hinted { policy }, 0);
-        (left(context, &placed), policy, placed)
+        let mut placed = forest.place(Layout::Hinted { policy }, 0);
+        (left(context, &mut placed), policy, placed)
     });
     let [(near, ..), (closest, ..), (first, ..)] = judged;
     let others = [(closest, "Closest"), (first, "FirstFit")];
@@ -422,15 +419,13 @@ fn hint<'c>(
         wrong_if: "nodes are allocated before it is known who leads to them, or often change \
                    places"
             .to_owned(),
-        rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {
-            placed.rewrite(index, step, into);
-        }),
+        rewrite: Box::new(placed),
     })
 }
 
 /// What a hinted allocation takes longer than another, in a structure of so many bytes.
 pub(super) fn hint_ns(context: &Context<'_>, bytes: u64) -> f64 {
-    let latency = context.replay.latency_ns(bytes) * context.paces[0].of_misses;
+    let latency = context.replay.latency_ns(bytes) * context.models[0].of_misses;
     HINT_NS + HINT_WAITS * latency
 }
 
@@ -481,8 +476,8 @@ fn morph<'c>(
 ) -> Option<Candidate<'c>> {
     let from = finished(context, structure)?.max(settled(context, structure)?);
     let judged = MORPHS.map(|layout| {
-        let placed = forest.place(layout, from);
-        (left(context, &placed), layout, placed)
+        let mut placed = forest.place(layout, from);
+        (left(context, &mut placed), layout, placed)
     });
     let usual = judged[0].0;
     // The first is the usual one.
@@ -521,8 +516,6 @@ fn morph<'c>(
             + FRESH_NS * forest.bytes() as f64,
         break_even: Some("again when half as many nodes are new".to_owned()),
         wrong_if: "the nodes are shared (`Rc`, `Arc`) or others hold their addresses".to_owned(),
-        rewrite: Box::new(move |index: usize, step: &Step, into: &mut Vec<Place>| {
-            placed.rewrite(index, step, into);
-        }),
+        rewrite: Box::new(placed),
     })
 }

@@ -1,9 +1,7 @@
 //! Smaller objects: without the bytes that nobody touches, or with numbers for links.
 
-use super::dense::{APART, NEW_MEMORY, chunk, ranks};
+use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
 use super::{Candidate, Context, Kind, site_type};
-use crate::analyses::replay::Place;
-use crate::analyses::replay::trace::Step;
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
 use crate::profile::{Histogram, Type};
@@ -78,14 +76,13 @@ fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
         cost_ns: 0.0,
         break_even: None,
         wrong_if: "other runs of the program use these bytes".to_owned(),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
-            into.push(ranks.get(&step.object).map_or(Place::today(step), |rank| {
-                let offset = u64::from(step.offset);
-                let gone: u64 = { runs.iter() }
-                    .map(|run| run.end.min(offset) - run.start.min(offset))
-                    .sum();
-                Place::at(NEW_MEMORY + APART + rank * each + offset - gone, step)
-            }));
+        rewrite: moving(move |step| {
+            let offset = u64::from(step.offset);
+            let gone = runs
+                .iter()
+                .map(|run| run.end.min(offset) - run.start.min(offset));
+            let offset = offset - gone.sum::<u64>();
+            Some(NEW_MEMORY + APART + ranks.get(&step.object)? * each + offset)
         }),
     })
 }
@@ -120,13 +117,11 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
         cost_ns: 0.0,
         break_even: None,
         wrong_if: "nodes come and go, so that places in the vector have to be reused".to_owned(),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
-            into.push(ranks.get(&step.object).map_or(Place::today(step), |rank| {
-                let before = links.iter().filter(|&&link| link < step.offset).count() as u64;
-                let gone = before * (LINK_BYTES - NUMBER_BYTES);
-                let offset = u64::from(step.offset).saturating_sub(gone);
-                Place::at(NEW_MEMORY + 2 * APART + rank * each + offset, step)
-            }));
+        rewrite: moving(move |step| {
+            let before = links.iter().filter(|&&link| link < step.offset).count() as u64;
+            let gone = before * (LINK_BYTES - NUMBER_BYTES);
+            let offset = u64::from(step.offset).saturating_sub(gone);
+            Some(NEW_MEMORY + 2 * APART + ranks.get(&step.object)? * each + offset)
         }),
     })
 }

@@ -10,7 +10,7 @@ use super::dense::{APART, NEW_MEMORY, chunk, ranks};
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Extent, Layout};
-use crate::analyses::replay::Place;
+use crate::analyses::replay::PlacedAccess;
 use crate::analyses::replay::trace::Step;
 use crate::analyses::splitting::{FieldUse, split};
 use crate::analyses::units::{count, sum};
@@ -95,16 +95,16 @@ fn halves<'c>(
         break_even: None,
         wrong_if: "another run uses the cold fields, or code that does cannot be given the table"
             .to_owned(),
-        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<Place>| {
+        rewrite: Box::new(move |_: usize, step: &Step, into: &mut Vec<PlacedAccess>| {
             let is_own = typed.sites.contains(&context.trace.site(step));
             let found = is_own.then(|| element(&typed, ranks.as_ref(), hot.size, step));
             let Some((start, number, field)) = found.flatten() else {
-                into.push(Place::today(step));
+                into.push(PlacedAccess::unchanged(step));
                 return;
             };
             let within = u64::from(step.offset) % typed.size - typed.of.fields[field].offset;
             if !split.cold.contains(&field) {
-                into.push(Place::at(
+                into.push(PlacedAccess::at(
                     start.wrapping_add(hot.offsets[field] + within),
                     step,
                 ));
@@ -112,13 +112,13 @@ fn halves<'c>(
             }
             let link = start.wrapping_add(hot.offsets[typed.fields.len()]);
             let entry = (NEW_MEMORY + APART).wrapping_add(number.wrapping_mul(cold.size));
-            into.push(Place {
+            into.push(PlacedAccess {
                 size: 4,
-                ..Place::at(link, step)
+                ..PlacedAccess::at(link, step)
             });
-            into.push(Place {
+            into.push(PlacedAccess {
                 after: true,
-                ..Place::at(entry.wrapping_add(cold.offsets[field] + within), step)
+                ..PlacedAccess::at(entry.wrapping_add(cold.offsets[field] + within), step)
             });
         }),
     })

@@ -147,7 +147,7 @@ fn item(advice: &Advice, kind: Kind) -> &Item {
 fn all_say_the_same_waits() {
     let (run, machine) = (tree(), machine());
     let advice = advise(&run, &machine, None).expect("there are windows");
-    let windows = Windows::new(&run, &machine).expect("there are windows");
+    let windows = ReplayedWindows::new(&run, &machine).expect("there are windows");
     assert!((waits(&run, &windows).share - advice.waits).abs() < 1e-9);
     let by_site = waits_by_site(&run, &machine).expect("there are windows");
     let misses = misses(&run, &windows).expect("there are accesses");
@@ -305,7 +305,11 @@ fn objects_among_others_get_a_heap() {
 
 /// Windows of what `read` does, 5000 times in each.
 fn windows_of<T: IntoIterator<Item = Access>>(read: impl Fn(u64) -> T) -> Vec<Vec<Access>> {
-    let of = |number| (number * 5000..(number + 1) * 5000).flat_map(&read).collect();
+    let of = |number| {
+        (number * 5000..(number + 1) * 5000)
+            .flat_map(&read)
+            .collect()
+    };
     (0..WINDOWS).map(of).collect()
 }
 

@@ -266,14 +266,14 @@ mod tests {
     fn distance_takes_from_affinity() {
         let accesses = accesses(&[(0, 1, 0, 0), (0, 1, 9, 1)]);
         let affinities = Affinities::new(10, &accesses, 10);
-        let today = Layout::new(&words(10), (0..10).collect());
-        assert!(today.locality(&affinities).abs() < 1e-12);
+        let baseline = Layout::new(&words(10), (0..10).collect());
+        assert!(baseline.locality(&affinities).abs() < 1e-12);
         let greedy = Layout::greedy(&words(10), &affinities);
         assert_eq!(greedy.order[..2], [0, 9]);
         assert!((greedy.affinity(&affinities, 9) - 56.0 / 64.0).abs() < 1e-12);
         assert!((greedy.locality(&affinities) - 112.0 / 64.0).abs() < 1e-12);
         // Two blocks with 8 bytes each; then one with 16.
-        let [before, after] = [&today, &greedy].map(|it| it.metrics(&words(10), &accesses, 10));
+        let [before, after] = [&baseline, &greedy].map(|it| it.metrics(&words(10), &accesses, 10));
         assert_eq!((before.pressure, after.pressure), (2.0, 1.0));
         assert_eq!((before.utilisation, after.utilisation), (0.125, 0.25));
     }
@@ -343,8 +343,8 @@ mod tests {
             ("local_buf", word),
         ];
         let extents: Vec<Extent> = fields.iter().map(|it| it.1).collect();
-        let today = Layout::new(&extents, (0..fields.len()).collect());
-        assert_eq!((today.offsets[17], today.size), (72, 80));
+        let baseline = Layout::new(&extents, (0..fields.len()).collect());
+        assert_eq!((baseline.offsets[17], baseline.size), (72, 80));
         let flushed = [
             "flags",
             "block_index",
@@ -366,7 +366,7 @@ mod tests {
             .map(access)
             .collect();
         let better = Layout::greedy(&extents, &Affinities::new(fields.len(), &accesses, 6));
-        let [before, after] = [&today, &better].map(|it| it.metrics(&extents, &accesses, 6));
+        let [before, after] = [&baseline, &better].map(|it| it.metrics(&extents, &accesses, 6));
         assert_eq!((before.pressure, after.pressure), (2.0, 1.0));
         // 28 bytes of one or two blocks.
         assert_eq!(
@@ -374,6 +374,6 @@ mod tests {
             (28.0 / 128.0, 28.0 / 64.0)
         );
         assert!(used.iter().all(|&field| better.offsets[field] < 32));
-        assert!(better.size <= today.size);
+        assert!(better.size <= baseline.size);
     }
 }

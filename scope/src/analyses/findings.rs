@@ -55,7 +55,7 @@ const MIN_TURNS: u64 = 256;
 /// A line that is written in turn in the same place once in so many turns is shared on purpose.
 const MAX_SAME: u64 = 8;
 /// The profiler looks at one of so many stores by strangers to a chunk.
-const LOOKED_AT: u64 = crate::format::LOOKED_AT;
+const LOOKED_AT: u64 = crate::capture_format::LOOKED_AT;
 /// A line that another core has written last comes in the time of some twenty accesses that hit.
 const TURN_EVENTS: f64 = 20.0;
 

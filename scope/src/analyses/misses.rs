@@ -1,7 +1,7 @@
 //! Simulated cache misses by site and field, from the windows of a profile.
 //!
-//! [`Windows`] are replayed one after another. What a cache held before a window began is not
-//! known, so misses are of two kinds:
+//! [`ReplayedWindows`] are replayed one after another. What a cache held before a window began is
+//! not known, so misses are of two kinds:
 //!
 //! * **certain**: the block was accessed before in this window, or so many other blocks of its set
 //!   were that the set cannot hold it any more;
@@ -28,7 +28,7 @@ use ccmodel::{CacheLevel, Hierarchy, Inclusion};
 use serde::Serialize;
 
 use crate::analyses::replay::trace::{NONE, Step};
-use crate::analyses::replay::{Accessed, Before, Windows};
+use crate::analyses::replay::{Accessed, Before, ReplayedWindows};
 use crate::analyses::types::field_at;
 use crate::analyses::units::sum;
 use crate::profile::{Profile, Site, Type};
@@ -151,7 +151,7 @@ const MAX_FIELD_OFFSET: u64 = 1024;
 ///
 /// O(accesses in the windows).
 #[must_use]
-pub fn misses(profile: &Profile, windows: &Windows) -> Option<Misses> {
+pub fn misses(profile: &Profile, windows: &ReplayedWindows) -> Option<Misses> {
     let hierarchy = &windows.replay.hierarchy;
     let sums = Sums::new(profile, windows);
     let recorded = sums.total.recorded;
@@ -305,7 +305,7 @@ struct Known {
 }
 
 impl Known {
-    fn new(windows: &Windows) -> Known {
+    fn new(windows: &ReplayedWindows) -> Known {
         let hierarchy = &windows.replay.hierarchy;
         Known {
             caches: levels_of(hierarchy),
@@ -322,7 +322,7 @@ impl Known {
     }
 
     /// Takes in an access, and adds its misses to those by level.
-    fn add(&mut self, it: &Accessed, windows: &Windows, misses: &mut [Missed]) {
+    fn add(&mut self, it: &Accessed, windows: &ReplayedWindows, misses: &mut [Missed]) {
         let address = it.line << self.line_bits;
         let levels = self.caches.len();
         let kinds = [(0, &mut self.caches), (levels, &mut self.tlbs)];
@@ -339,7 +339,7 @@ impl Known {
                 if has_missed {
                     misses.certain += u64::from(is_certain || self.begins_empty);
                     misses.probable += match before {
-                        Before::Never if !self.begins_empty => windows.today.absent[at],
+                        Before::Never if !self.begins_empty => windows.baseline.absent[at],
                         _ => 1.0,
                     };
                 }
@@ -403,7 +403,8 @@ impl Sum {
 #[derive(Clone, Debug)]
 struct Sampled {
     levels: Vec<Sum>,
-    /// Windows in which it occurs, and its accesses in them: their sum and that of their squares.
+    /// Windows in which it occurs, and its accesses in them: their sum and that of their
+    /// squares.
     windows: usize,
     recorded: u64,
     squares: f64,
@@ -438,7 +439,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(profile: &Profile, windows: &Windows) -> Sums {
+    fn new(profile: &Profile, windows: &ReplayedWindows) -> Sums {
         let levels = windows.replay.levels.len();
         let mut sums = Sums {
             total: Sampled::new(levels),
@@ -449,7 +450,7 @@ impl Sums {
         let mut known = Known::new(windows);
         // The newest access to each object.
         let mut newest: HashMap<u32, u32> = HashMap::new();
-        for window in windows.today.windows() {
+        for window in windows.baseline.windows() {
             let mut of_sites: HashMap<u32, (Vec<Missed>, u64)> = HashMap::new();
             // An access of two lines is two of these.
             for lines in window.chunk_by(|a, b| a.step == b.step) {
@@ -503,7 +504,7 @@ impl Sums {
     }
 
     /// Counts misses of the first access through a load, which led to its object.
-    fn follow(&mut self, windows: &Windows, step: &Step, missed: &[Missed]) {
+    fn follow(&mut self, windows: &ReplayedWindows, step: &Step, missed: &[Missed]) {
         let load = &windows.trace.steps[step.via as usize];
         let [from, to] = [load, step].map(|it| windows.trace.site(it));
         // A pointer on the stack is no edge.

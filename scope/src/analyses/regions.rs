@@ -108,7 +108,7 @@ impl Region {
     /// What that takes in a cache: whole lines, in bytes.
     #[must_use]
     pub fn mean_in_lines(&self) -> f64 {
-        ratio(self.blocks.total, self.invocations) * crate::format::BLOCK as f64
+        ratio(self.blocks.total, self.invocations) * crate::capture_format::BLOCK as f64
     }
 }
 

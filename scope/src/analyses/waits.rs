@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ccmodel::Machine;
 
-use crate::analyses::replay::{LEAST, Windows};
+use crate::analyses::replay::{LEAST, ReplayedWindows};
 use crate::analyses::structures::together;
 use crate::analyses::types::type_name;
 use crate::profile::Profile;
@@ -43,10 +43,10 @@ pub struct Waiting {
     pub is_finding: bool,
 }
 
-/// Nanoseconds that the program waits for each site. `None` as for [`Windows::new`].
+/// Nanoseconds that the program waits for each site. `None` as for [`ReplayedWindows::new`].
 #[must_use]
 pub fn waits_by_site(profile: &Profile, machine: &Machine) -> Option<Vec<f64>> {
-    let windows = Windows::new(profile, machine)?;
+    let windows = ReplayedWindows::new(profile, machine)?;
     let share = |site: u32| windows.waits.get(&site).copied().unwrap_or(0.0);
     let sites = (0..).zip(&profile.sites);
     Some(
@@ -60,9 +60,9 @@ pub fn waits_by_site(profile: &Profile, machine: &Machine) -> Option<Vec<f64>> {
 ///
 /// O(accesses in the windows).
 #[must_use]
-pub fn waits(profile: &Profile, windows: &Windows) -> Waits {
+pub fn waits(profile: &Profile, windows: &ReplayedWindows) -> Waits {
     let trace = &windows.trace;
-    let least = windows.today.waits(trace, windows.pace, LEAST);
+    let least = windows.baseline.waits(trace, windows.cpu, LEAST);
     let probable = &windows.waits;
     let is_typical = trace.ends.len() > 1 || trace.scale <= MAX_SCALE;
     let first = together(profile);
@@ -130,7 +130,7 @@ mod tests {
         let machine = Machine::preset("zen4-desktop").expect("a machine");
         waits(
             run,
-            &Windows::new(run, &machine).expect("there are windows"),
+            &ReplayedWindows::new(run, &machine).expect("there are windows"),
         )
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Clock, Source, damaged};
 use crate::Error;
-use crate::format::{self, BLOCK, Header, MAX_MAPPED_BYTES, layout};
+use crate::capture_format::{self, BLOCK, Header, MAX_MAPPED_BYTES, layout};
 use crate::profile::{Group, Histogram, Point};
 
 /// The capture's heap.
@@ -12,15 +12,15 @@ pub(super) struct Heap<'c> {
     /// Bytes that may still be read. No two parts share bytes, so a capture that asks for more
     /// than it has is damaged; without this, many sites could name one large part.
     left: u64,
-    /// Bytes of each lane of histograms that may still be read.
+    /// Bytes of each shard of histograms that may still be read.
     lane_left: u64,
-    lanes: u64,
+    shards: u64,
 }
 
 impl<'c> Heap<'c> {
     pub(super) fn new(capture: Source<'c>, header: &Header) -> Result<Heap<'c>, Error> {
         let used = header.heap_used;
-        if used > layout::HEAP_END - layout::HEAP || header.hists_used > layout::LANE {
+        if used > layout::HEAP_END - layout::HEAP || header.hists_used > layout::SHARD {
             return Err(damaged("its heap is too large"));
         }
         Ok(Heap {
@@ -29,7 +29,7 @@ impl<'c> Heap<'c> {
             left: used,
             lane_left: header.hists_used,
             // Anybody may count in the first.
-            lanes: header.lanes | 1,
+            shards: header.shards | 1,
         })
     }
 
@@ -52,7 +52,11 @@ impl<'c> Heap<'c> {
     }
 
     /// `count` entries from `start` on.
-    fn entries<T: format::Plain>(&mut self, start: u64, count: u64) -> Result<Vec<T>, Error> {
+    fn entries<T: capture_format::Plain>(
+        &mut self,
+        start: u64,
+        count: u64,
+    ) -> Result<Vec<T>, Error> {
         let each = size_of::<T>() as u64;
         let bytes = self.bytes(start, count.saturating_mul(each))?;
         let Some(bytes) = bytes.filter(|_| count > 0) else {
@@ -60,7 +64,7 @@ impl<'c> Heap<'c> {
         };
         let there = self.capture.present::<T>(start, 0, count - 1);
         Ok(there
-            .filter_map(|index| format::read(bytes, index * each))
+            .filter_map(|index| capture_format::read(bytes, index * each))
             .collect())
     }
 
@@ -68,19 +72,19 @@ impl<'c> Heap<'c> {
     /// allocations so far.
     pub(super) fn curve(
         &mut self,
-        drawing: format::Drawing,
+        tail: capture_format::CurveTail,
         clock: Clock,
         [usable, requested, touched, allocations]: [u64; 4],
     ) -> Result<Vec<Point>, Error> {
-        let offset = drawing.offset;
+        let offset = tail.offset;
         if offset == 0 {
             return Ok(Vec::new());
         }
-        let Some(&curve) = self.entries::<format::Curve>(offset, 1)?.first() else {
+        let Some(&curve) = self.entries::<capture_format::Curve>(offset, 1)?.first() else {
             return Ok(Vec::new());
         };
-        let first = offset.saturating_add(size_of::<format::Curve>() as u64);
-        let points = self.entries::<format::Point>(first, u64::from(curve.len))?;
+        let first = offset.saturating_add(size_of::<capture_format::Curve>() as u64);
+        let points = self.entries::<capture_format::Point>(first, u64::from(curve.len))?;
         // The point that was being written when the process was killed may be any; the counters
         // of two cores may differ a little.
         let (mut last, mut ns) = (0, 0);
@@ -105,7 +109,7 @@ impl<'c> Heap<'c> {
             let before = others.iter().map(|point| point.allocations);
             let before = before.fold(0, u64::saturating_add);
             (last.usable, last.requested, last.touched) = (usable, requested, touched);
-            last.peak = drawing.peak.max(usable);
+            last.peak = tail.peak.max(usable);
             last.allocations = allocations.saturating_sub(before);
         }
         Ok(curve)
@@ -116,7 +120,7 @@ impl<'c> Heap<'c> {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let mut groups = self.entries::<format::Group>(offset, count)?;
+        let mut groups = self.entries::<capture_format::Group>(offset, count)?;
         groups.sort_by_key(|group| group.first_allocated);
         Ok(groups
             .into_iter()
@@ -136,11 +140,11 @@ impl<'c> Heap<'c> {
         }
         let left = self.lane_left.checked_sub((size + 1) * 16);
         self.lane_left = left.ok_or_else(|| damaged("its histograms are too large"))?;
-        if offset > layout::LANE - (size + 1) * 16 {
-            return Err(damaged("an offset leads out of a lane"));
+        if offset > layout::SHARD - (size + 1) * 16 {
+            return Err(damaged("an offset leads out of a shard"));
         }
-        let lanes = (0..layout::LANES).filter(|lane| self.lanes >> lane & 1 == 1);
-        let starts = lanes.map(|lane| layout::HISTS + lane * layout::LANE + offset);
+        let shards = (0..layout::SHARDS).filter(|shard| self.shards >> shard & 1 == 1);
+        let starts = shards.map(|shard| layout::HISTS + shard * layout::SHARD + offset);
         let starts: Vec<u64> = starts.collect();
         let counts = |first: u64| {
             let sums = (0..size).scan(0_u64, |sum, byte| {
@@ -160,15 +164,18 @@ impl<'c> Heap<'c> {
         }))
     }
 
-    /// What a chunk's guests have counted: reads and writes.
-    pub(super) fn guests(&self, index: u64) -> [u32; 2] {
-        let counts: u64 = self.capture.read(layout::GUESTS + index * 8).unwrap_or(0);
+    /// What threads that do not own a chunk have counted: reads and writes.
+    pub(super) fn non_owner_counts(&self, index: u64) -> [u32; 2] {
+        let counts: u64 = self
+            .capture
+            .read(layout::NON_OWNER_COUNTS + index * 8)
+            .unwrap_or(0);
         [counts & u64::from(u32::MAX), counts >> 32]
             .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     /// How many bytes of `chunk` were accessed.
-    pub(super) fn touched(&mut self, chunk: &format::Chunk) -> Result<u64, Error> {
+    pub(super) fn touched(&mut self, chunk: &capture_format::Chunk) -> Result<u64, Error> {
         let size = chunk.size();
         if size <= 64 {
             let within = if size == 64 {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{Source, Stacks, damaged, entry, index_32};
 use crate::Error;
-use crate::format::{self, Header, Open, Track, layout, region};
+use crate::capture_format::{self, Header, Open, Track, layout, region};
 use crate::profile::{Footprint, Region, RegionKind};
 
 /// Reads the regions; those that are open end now.
@@ -14,12 +14,12 @@ pub(super) fn read(
     stacks: &mut Stacks<'_>,
 ) -> Result<Vec<Region>, Error> {
     let count = header.regions.min(layout::MAX_REGIONS - 1);
-    let there = capture.present::<format::Region>(layout::REGIONS, 1, count);
-    let mut raw: BTreeMap<u64, format::Region> = there
+    let there = capture.present::<capture_format::Region>(layout::REGIONS, 1, count);
+    let mut raw: BTreeMap<u64, capture_format::Region> = there
         .map(|number| Ok((number, entry(capture, layout::REGIONS, number)?)))
         // One of level 0 was being made when the process was killed, and leads nowhere. A damaged
         // count makes millions of these.
-        .filter(|it| !matches!(it, Ok((_, format::Region { level: 0, .. }))))
+        .filter(|it| !matches!(it, Ok((_, capture_format::Region { level: 0, .. }))))
         .collect::<Result<_, Error>>()?;
     for track in 0..header.tracks.min(layout::MAX_TRACKS) {
         end_open(capture, track, header.events, &mut raw)?;
@@ -79,7 +79,7 @@ fn end_open(
     capture: Source<'_>,
     number: u64,
     now: u64,
-    regions: &mut BTreeMap<u64, format::Region>,
+    regions: &mut BTreeMap<u64, capture_format::Region>,
 ) -> Result<(), Error> {
     let start = layout::TRACKS + number * layout::TRACK_ROOM;
     let track: Track = entry(capture, start, 0)?;
@@ -135,7 +135,7 @@ fn end_open(
 fn place(
     capture: Source<'_>,
     header: &Header,
-    raw: &format::Region,
+    raw: &capture_format::Region,
     stacks: &mut Stacks<'_>,
 ) -> Result<Region, Error> {
     let mut place = Region::default();
@@ -177,7 +177,7 @@ fn place(
 }
 
 /// Adds the sums of the same path in another thread.
-fn add(to: &mut Region, raw: &format::Region) {
+fn add(to: &mut Region, raw: &capture_format::Region) {
     for (sum, more) in [
         (&mut to.invocations, raw.invocations),
         (&mut to.recursive, raw.recursive),

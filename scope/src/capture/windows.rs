@@ -2,7 +2,7 @@
 
 use super::{Renumbered, Source, damaged, entry};
 use crate::Error;
-use crate::format::{self, FIRST_WINDOW, Header, WINDOW, WINDOW_ROOM, accesses, layout};
+use crate::capture_format::{self, FIRST_WINDOW, Header, WINDOW, WINDOW_ROOM, accesses, layout};
 use crate::profile::{Access, Window};
 
 /// The windows in order of time, and the number of their accesses.
@@ -15,11 +15,11 @@ pub(super) fn read(
     let (mut windows, mut recorded) = (Vec::new(), 0);
     for index in 0..header.windows {
         let place = layout::WINDOWS + index * WINDOW_ROOM;
-        let raw: format::Window = entry(capture, place, 0)?;
+        let raw: capture_format::Window = entry(capture, place, 0)?;
         if raw.bytes == 0 {
             continue;
         }
-        let room = WINDOW_ROOM - size_of::<format::Window>() as u64;
+        let room = WINDOW_ROOM - size_of::<capture_format::Window>() as u64;
         let bytes = Some(raw.bytes).filter(|&bytes| bytes <= room);
         let bytes = bytes.and_then(|bytes| {
             let start = usize::try_from(place + WINDOW_ROOM - room).ok()?;

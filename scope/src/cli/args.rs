@@ -18,7 +18,7 @@ pub(super) struct RecordArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// Record one access of N in full, for simulation; 0 records none
-    #[arg(long, value_name = "N", default_value_t = crate::format::Options::DEFAULT.rate)]
+    #[arg(long, value_name = "N", default_value_t = crate::capture_format::Options::DEFAULT.rate)]
     pub(super) rate: u64,
     /// Do not record call stacks: all allocations are of one site
     #[arg(long)]
@@ -79,7 +79,7 @@ impl RecordArgs {
     /// The options that were given, for another command line.
     pub(super) fn to_args(&self) -> Vec<OsString> {
         let mut args = Vec::new();
-        if self.rate != crate::format::Options::DEFAULT.rate {
+        if self.rate != crate::capture_format::Options::DEFAULT.rate {
             args.push(format!("--rate={}", self.rate).into());
         }
         if self.processes != DEFAULT_PROCESSES {

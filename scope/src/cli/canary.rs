@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use super::args::RecordArgs;
 use super::launch::Recording;
 use super::{CliError, fail, runtime};
-use crate::format::{self, Chunk, layout};
+use crate::capture_format::{self, Chunk, layout};
 
 /// Names and texts of files. The first one is compiled.
 type Sources = &'static [(&'static str, &'static str)];
@@ -151,7 +151,7 @@ fn counts(capture: &File, chunks: u64) -> Result<Counts, CliError> {
         capture
             .read_exact_at(&mut bytes, at)
             .map_err(|error| error.to_string())?;
-        let chunk = format::read::<Chunk>(&bytes, 0).filter(|chunk| chunk.start != 0);
+        let chunk = capture_format::read::<Chunk>(&bytes, 0).filter(|chunk| chunk.start != 0);
         found.extend(chunk.filter(|chunk| chunk.size() == SIZE));
     }
     match found[..] {

@@ -19,7 +19,7 @@ pub(super) struct Facts {
     pub(super) is_instrumented: bool,
     /// Whether it does so for regions.
     pub(super) has_regions: bool,
-    /// Whether the hot path in it is of another version than the runtime.
+    /// Whether the fast path in it is of another version than the runtime.
     pub(super) is_of_other_version: bool,
     /// Whether it has the runtime of a sanitizer itself.
     pub(super) has_sanitizer: bool,
@@ -80,7 +80,7 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
                 .to_owned(),
         )
     });
-    // The last is what the linked hot path refers to.
+    // The last is what the linked fast path refers to.
     let callback = |name: &[u8]| {
         name.starts_with(b"__asan_load")
             || name.starts_with(b"__asan_store")
@@ -101,7 +101,7 @@ fn facts(bytes: &[u8]) -> Option<Facts> {
         has_regions: symbols().any(|(name, _)| name == b"ccscope_region_load"),
         is_of_other_version: symbols().any(|(name, _)| {
             let version = name.strip_prefix(b"ccscope_offset_");
-            version.is_some_and(|version| version != env!("CCSCOPE_HOT").as_bytes())
+            version.is_some_and(|version| version != env!("CCSCOPE_FAST_PATH").as_bytes())
         }),
         has_sanitizer: symbols().any(|(name, symbol)| {
             name == b"__tsan_init"

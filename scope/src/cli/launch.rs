@@ -23,7 +23,7 @@ use super::progress::Progress;
 use super::socket::Listener;
 use super::spool::Spool;
 use super::{CliError, fail, report, runtime, secrets, show, signals, usage};
-use crate::format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
+use crate::capture_format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::store::is_stream;
 use crate::symbols::Symbols;

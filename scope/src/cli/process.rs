@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::secrets;
 use super::socket::Arrival;
 use super::spool::Spool;
-use crate::format::{self, Header, MAGIC, Module, layout};
+use crate::capture_format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
 
 /// What an access takes of the runtime, and what an allocation with its free takes besides, with
@@ -85,7 +85,7 @@ impl Process {
         self.capture
             .read_exact_at(&mut bytes, layout::HEADER)
             .ok()?;
-        format::read::<Header>(&bytes, 0).filter(|header| header.magic == MAGIC)
+        capture_format::read::<Header>(&bytes, 0).filter(|header| header.magic == MAGIC)
     }
 
     /// Notes how much memory of the process is resident. The capture is shared memory, which
@@ -137,7 +137,7 @@ impl Process {
         self.capture
             .read_exact_at(&mut bytes, layout::MODULES)
             .ok()?;
-        let module = format::read::<Module>(&bytes, 0)?;
+        let module = capture_format::read::<Module>(&bytes, 0)?;
         let path = module.path.split(|&byte| byte == 0).next()?;
         let path = String::from_utf8_lossy(path).into_owned();
         Some(PathBuf::from(path)).filter(|path| path.file_name().is_some())
@@ -319,7 +319,7 @@ mod tests {
             let pages = 0..4096;
             let far = layout::WINDOWS + 4096..layout::WINDOWS + 8192;
             assert_eq!(data, [pages, far]);
-            assert_eq!(format::read::<u64>(&capture, 0), Some(MAGIC));
+            assert_eq!(capture_format::read::<u64>(&capture, 0), Some(MAGIC));
             let at = usize::try_from(layout::WINDOWS).unwrap() + 5000;
             assert_eq!(&capture[at..at + 4], b"far\0");
             drop(writer);
@@ -334,7 +334,7 @@ mod tests {
         };
         set(
             std::mem::offset_of!(Header, version),
-            format::VERSION.into(),
+            capture_format::VERSION.into(),
         );
         let most = [
             (std::mem::offset_of!(Header, chunks), layout::MAX_CHUNKS),

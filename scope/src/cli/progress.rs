@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::process::{Overhead, Process};
 use crate::analyses::units::{bytes, plural, short_count};
-use crate::format::Header;
+use crate::capture_format::Header;
 
 /// Shorter runs get no line.
 const QUIET_TIME: Duration = Duration::from_secs(2);
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn the_line_has_the_program_and_the_profiler() {
         let zeros = [0; size_of::<Header>()];
-        let mut header = crate::format::read::<Header>(&zeros, 0).unwrap();
+        let mut header = crate::capture_format::read::<Header>(&zeros, 0).unwrap();
         (header.sites, header.events) = (2, 5000);
         header.total.live_bytes = 3_000_000;
         let mut overhead = Overhead {

@@ -17,9 +17,9 @@ use super::{CliError, fail};
 
 const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
 const NAME: &str = "libccscope_runtime.so";
-/// The hot path, which is linked into programs.
-const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_hot.rlib"));
-const HOT_NAME: &str = "libccscope_hot.a";
+/// The fast path, which is linked into programs.
+const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_fast_path.rlib"));
+const FAST_PATH_NAME: &str = "libccscope_fast_path.a";
 /// The same for programs that are built for regions.
 const REGIONS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_regions.rlib"));
 const REGIONS_NAME: &str = "libccscope_regions.a";
@@ -61,7 +61,7 @@ pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
 pub(super) fn install_runtime() -> Result<PathBuf, CliError> {
     let folder = install(
         &[(NAME, RUNTIME)],
-        &[(HOT_NAME, HOT), (REGIONS_NAME, REGIONS)],
+        &[(FAST_PATH_NAME, HOT), (REGIONS_NAME, REGIONS)],
     )?;
     Ok(folder.join(NAME))
 }
@@ -183,9 +183,13 @@ pub(super) fn preloaded(library: &Path) -> OsString {
 /// preloads it. They follow the program's objects: those with a callback take it from the archive.
 pub(super) fn linking(runtime: &Path, regions: bool) -> [OsString; 4] {
     let folder = runtime.parent().unwrap_or(runtime);
-    let hot = if regions { REGIONS_NAME } else { HOT_NAME };
+    let archive = if regions {
+        REGIONS_NAME
+    } else {
+        FAST_PATH_NAME
+    };
     [
-        runtime.with_file_name(hot).into(),
+        runtime.with_file_name(archive).into(),
         runtime.into(),
         "-rpath".into(),
         folder.into(),

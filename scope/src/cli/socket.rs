@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::CliError;
-use crate::format::MAGIC;
+use crate::capture_format::MAGIC;
 
 /// A process has sent its capture.
 #[derive(Debug)]

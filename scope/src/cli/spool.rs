@@ -1,15 +1,15 @@
-//! Dead chunks on their way from the runtime's ring to the profile: compressed in a file without a
+//! Freed chunks on their way from the runtime's ring to the profile: compressed in a file without a
 //! name, so that a program may have more of them than memory holds.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::format::{self, Dead, Header, layout};
+use crate::capture_format::{self, FreedChunk, Header, layout};
 
 /// Chunks that are taken at once.
 const BATCH: u64 = 1 << 14;
-const BYTES: u64 = size_of::<Dead>() as u64;
+const BYTES: u64 = size_of::<FreedChunk>() as u64;
 
 #[derive(Debug)]
 pub(super) struct Spool {
@@ -28,18 +28,18 @@ impl Spool {
     /// Empties the ring of `capture`.
     pub(super) fn drain(&mut self, capture: &File, header: &Header) -> io::Result<()> {
         // A capture with a wrong count ends in an error, not in a long loop.
-        if header.dead_put.wrapping_sub(self.taken) > layout::DEAD_LEN {
+        if header.freed_put.wrapping_sub(self.taken) > layout::FREED_LEN {
             return Err(io::Error::other("the ring of freed chunks is damaged"));
         }
-        while self.taken < header.dead_put {
-            let index = self.taken % layout::DEAD_LEN;
+        while self.taken < header.freed_put {
+            let index = self.taken % layout::FREED_LEN;
             let len = BATCH
-                .min(header.dead_put - self.taken)
-                .min(layout::DEAD_LEN - index);
+                .min(header.freed_put - self.taken)
+                .min(layout::FREED_LEN - index);
             let mut bytes = vec![0; usize::try_from(len * BYTES).map_err(io::Error::other)?];
-            capture.read_exact_at(&mut bytes, layout::DEAD + index * BYTES)?;
+            capture.read_exact_at(&mut bytes, layout::FREED + index * BYTES)?;
             self.taken += len;
-            let at = layout::HEADER + std::mem::offset_of!(Header, dead_taken) as u64;
+            let at = layout::HEADER + std::mem::offset_of!(Header, freed_taken) as u64;
             capture.write_all_at(&self.taken.to_ne_bytes(), at)?;
             let packed = lz4_flex::block::compress_prepend_size(&bytes);
             let len = u32::try_from(packed.len()).map_err(io::Error::other)?;
@@ -85,11 +85,11 @@ impl Chunks {
 }
 
 impl Iterator for Chunks {
-    type Item = io::Result<Dead>;
+    type Item = io::Result<FreedChunk>;
 
-    fn next(&mut self) -> Option<io::Result<Dead>> {
+    fn next(&mut self) -> Option<io::Result<FreedChunk>> {
         loop {
-            if let Some(dead) = format::read(&self.batch, self.next) {
+            if let Some(dead) = capture_format::read(&self.batch, self.next) {
                 self.next += BYTES;
                 return Some(Ok(dead));
             }

@@ -147,13 +147,13 @@ fn program(profile: &Profile) -> &str {
 }
 
 /// Values by index, each once.
-struct Table<T> {
+struct Interner<T> {
     indices: HashMap<T, usize>,
 }
 
-impl<T: Eq + Hash> Table<T> {
-    fn new() -> Table<T> {
-        Table {
+impl<T: Eq + Hash> Interner<T> {
+    fn new() -> Interner<T> {
+        Interner {
             indices: HashMap::new(),
         }
     }
@@ -168,7 +168,7 @@ impl<T: Eq + Hash> Table<T> {
 
 /// Lines of source, each once, and the one of each frame: one line is called from many addresses.
 fn lines(profile: &Profile) -> (Vec<&Frame>, Vec<usize>) {
-    let (mut table, mut lines) = (Table::new(), Vec::new());
+    let (mut table, mut lines) = (Interner::new(), Vec::new());
     let line_of = |frame| {
         let (index, is_new) = table.add((name(frame), &*frame.file, frame.line));
         if is_new {

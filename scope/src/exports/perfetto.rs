@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use prost::Message;
 
-use super::{Table, frames, name, program};
+use super::{Interner, frames, name, program};
 use crate::analyses::curves::{StepFunction, end_ns};
 use crate::analyses::units::rounded;
 use crate::profile::{Profile, Thread};
@@ -314,7 +314,7 @@ impl<W: Write> Trace<W> {
 
     fn heap(&mut self, profile: &Profile) -> io::Result<()> {
         let mut interned = Interned::default();
-        let [mut functions, mut sources, mut modules] = [(); 3].map(|()| Table::new());
+        let [mut functions, mut sources, mut modules] = [(); 3].map(|()| Interner::new());
         for (index, frame) in profile.frames.iter().enumerate() {
             let function = id_of(&mut functions, name(frame), &mut interned.functions);
             let source = id_of(&mut sources, (&*frame.file).into(), &mut interned.sources);
@@ -370,7 +370,7 @@ impl<W: Write> Trace<W> {
 
 /// The number of a text, from 1 on.
 fn id_of<'p>(
-    table: &mut Table<std::borrow::Cow<'p, str>>,
+    table: &mut Interner<std::borrow::Cow<'p, str>>,
     text: std::borrow::Cow<'p, str>,
     texts: &mut Vec<Text>,
 ) -> u64 {

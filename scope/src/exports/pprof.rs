@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-use super::{Table, frames, name, signed, weights};
+use super::{Interner, frames, name, signed, weights};
 use crate::profile::{Frame, Profile};
 
 #[derive(Clone, PartialEq, Message)]
@@ -118,7 +118,7 @@ pub fn write(profile: &Profile, machine: &Machine, out: impl Write) -> io::Resul
         };
         builder.file.sample_type.push(value);
     }
-    let mut locations = Table::new();
+    let mut locations = Interner::new();
     for (index, site) in profile.sites.iter().enumerate() {
         // An address and the functions that are inlined there are one location.
         let stack: Vec<usize> = frames(site).collect();
@@ -154,7 +154,7 @@ pub fn write(profile: &Profile, machine: &Machine, out: impl Write) -> io::Resul
     packer.finish()?.flush()
 }
 
-fn sorted(table: Table<String>) -> Vec<String> {
+fn sorted(table: Interner<String>) -> Vec<String> {
     let mut strings: Vec<(String, usize)> = table.indices.into_iter().collect();
     strings.sort_unstable_by_key(|&(_, index)| index);
     strings.into_iter().map(|(string, _)| string).collect()
@@ -162,18 +162,18 @@ fn sorted(table: Table<String>) -> Vec<String> {
 
 struct Builder {
     file: File,
-    strings: Table<String>,
-    functions: Table<[i64; 2]>,
-    mappings: Table<i64>,
+    strings: Interner<String>,
+    functions: Interner<[i64; 2]>,
+    mappings: Interner<i64>,
 }
 
 impl Default for Builder {
     fn default() -> Builder {
         Builder {
             file: File::default(),
-            strings: Table::new(),
-            functions: Table::new(),
-            mappings: Table::new(),
+            strings: Interner::new(),
+            functions: Interner::new(),
+            mappings: Interner::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What holds in every profile, so that nothing that uses one need check it again: indices are
 //! of entries that are there, sums are numbers, curves are in order of time, and pages in mappings.
 
-use crate::format;
+use crate::capture_format;
 use crate::profile::{BUCKETS, Chunk, Mapping, PAGE, PARTS, Point, Profile, Site, Window};
 
 /// Entries of a region's growth.
@@ -120,7 +120,8 @@ impl Limits {
     pub(super) fn chunks(&self, chunks: &[Chunk]) -> Result<(), &'static str> {
         let there = |chunk: &Chunk| {
             u64::from(chunk.site) < self.sites
-                && (chunk.thread == format::NO_THREAD || u64::from(chunk.thread) < self.threads)
+                && (chunk.thread == capture_format::NO_THREAD
+                    || u64::from(chunk.thread) < self.threads)
         };
         let all = chunks.iter().all(there);
         if all {

@@ -20,7 +20,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::analyses::findings::{Amount, Finding, Kind, findings};
 use crate::analyses::misses::{Misses, misses};
-use crate::analyses::replay::Windows;
+use crate::analyses::replay::ReplayedWindows;
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
 use crate::analyses::structures::together;
 use crate::analyses::types::type_name;
@@ -365,7 +365,7 @@ impl Results {
                 .zip(by_filter)
                 .for_each(|(all, one)| *all &= one);
         }
-        let windows = Windows::new(profile, machine);
+        let windows = ReplayedWindows::new(profile, machine);
         let waits = windows.as_ref().map(|it| waits(profile, it));
         let waits = waits.unwrap_or_default();
         let mut findings = findings(profile, &options.findings);

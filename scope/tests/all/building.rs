@@ -1,6 +1,6 @@
 //! Captures built by hand, as the runtime would leave them.
 
-use ccscope::format::{self, Header, Plain, layout, state};
+use ccscope::capture_format::{self, Header, Plain, layout, state};
 use ccscope::profile::{Profile, Run};
 use ccscope::symbols::Symbols;
 use memmap2::MmapMut;
@@ -14,7 +14,7 @@ pub(crate) struct Capture {
 
 /// An entry of which every number is 0.
 pub(crate) fn zero<T: Plain>() -> T {
-    format::read(&vec![0; size_of::<T>()], 0).unwrap()
+    capture_format::read(&vec![0; size_of::<T>()], 0).unwrap()
 }
 
 impl Capture {
@@ -24,8 +24,8 @@ impl Capture {
         // SAFETY: nobody else has the file.
         let map = unsafe { MmapMut::map_mut(&file) }.unwrap();
         let header = Header {
-            magic: format::MAGIC,
-            version: format::VERSION,
+            magic: capture_format::MAGIC,
+            version: capture_format::VERSION,
             pid: 42,
             parent: 41,
             start_ns: 1_000_000,

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ccscope::format::accesses::{Access, Coder, MAX_BYTES};
-use ccscope::format::{self, WINDOW_ROOM, flags, layout};
+use ccscope::capture_format::accesses::{Access, Coder, MAX_BYTES};
+use ccscope::capture_format::{self, WINDOW_ROOM, flags, layout};
 use ccscope::profile::{Edge, Group, Histogram, Point, Run};
 use ccscope::symbols::Symbols;
 
@@ -11,12 +11,12 @@ use quickcheck::{Arbitrary, Gen};
 
 use crate::building::{Capture, zero};
 
-fn chunk(start: u64, size: u64, site: u32) -> format::Chunk {
-    format::Chunk {
+fn chunk(start: u64, size: u64, site: u32) -> capture_format::Chunk {
+    capture_format::Chunk {
         start,
         size_and_thread: size | 1 << 48,
         site,
-        toucher: format::NO_THREAD,
+        last_accessor: capture_format::NO_THREAD,
         ..zero()
     }
 }
@@ -39,7 +39,7 @@ fn two_sites() -> Capture {
     capture.entry(
         layout::MODULES,
         0,
-        format::Module {
+        capture_format::Module {
             start: 0x1000,
             end: 0x2000,
             bias: 0x1000,
@@ -51,14 +51,14 @@ fn two_sites() -> Capture {
         capture.entry(
             layout::NODES,
             index,
-            format::Node {
+            capture_format::Node {
                 pc,
                 parent,
                 site: 0,
             },
         );
     }
-    let point = format::Point {
+    let point = capture_format::Point {
         time: 20,
         tsc: 600,
         usable: 24,
@@ -70,21 +70,21 @@ fn two_sites() -> Capture {
     // The last was being written when the process was killed.
     let points = [
         point,
-        format::Point {
+        capture_format::Point {
             time: 40,
             tsc: 700,
             ..point
         },
         zero(),
     ];
-    let curve = capture.heap(&[format::Curve {
+    let curve = capture.heap(&[capture_format::Curve {
         len: 3,
         room: 3,
         shift: 0,
     }]);
     capture.heap(&points);
 
-    // Reads, then writes, of each byte; in two lanes of three.
+    // Reads, then writes, of each byte; in two shards of three.
     let hist = 400;
     let differences = [
         (0, 0, 3),
@@ -92,21 +92,21 @@ fn two_sites() -> Capture {
         (2, 16, 8_u64.wrapping_neg()),
         (0, 17, 3),
     ];
-    for (lane, place, difference) in differences {
-        let lane = layout::HISTS + lane * layout::LANE + hist;
-        capture.put(lane + place * 8, difference);
+    for (shard, place, difference) in differences {
+        let shard = layout::HISTS + shard * layout::SHARD + hist;
+        capture.put(shard + place * 8, difference);
     }
     capture.put(layout::HISTS + hist + 49 * 8, 3_u64.wrapping_neg());
-    capture.put(layout::HISTS + layout::LANE + hist, 100_u64);
-    (capture.header.hists_used, capture.header.lanes) = (800, 0b101);
-    let first = format::Group {
+    capture.put(layout::HISTS + layout::SHARD + hist, 100_u64);
+    (capture.header.hists_used, capture.header.shards) = (800, 0b101);
+    let first = capture_format::Group {
         first_allocated: 5,
         last_allocated: 5,
         chunks: 1,
         lifetimes: 10,
         last_freed: 15,
     };
-    let second = format::Group {
+    let second = capture_format::Group {
         first_allocated: 20,
         last_allocated: 40,
         chunks: 2,
@@ -115,7 +115,7 @@ fn two_sites() -> Capture {
     let groups = capture.heap(&[first, second]);
     let (mut sizes, mut lifetimes) = ([0; 48], [0; 48]);
     (sizes[5], lifetimes[4]) = (1, 1);
-    let one = format::Site {
+    let one = capture_format::Site {
         node: 2,
         allocations: 3,
         frees: 1,
@@ -146,7 +146,7 @@ fn two_sites() -> Capture {
         groups,
         groups_len: 2,
         groups_room: 2,
-        curve: format::Drawing {
+        curve: capture_format::CurveTail {
             offset: curve,
             until: 0,
             peak: 65,
@@ -166,7 +166,7 @@ fn two_sites() -> Capture {
         ..zero()
     };
     capture.entry(layout::SITES, 1, one);
-    let other = format::Site {
+    let other = capture_format::Site {
         node: 3,
         allocations: 2,
         bytes: 2100,
@@ -175,28 +175,28 @@ fn two_sites() -> Capture {
         live_usable: 2112,
         // Not changed since the peak of the process.
         peak_seen: 10,
-        hist_size: format::SIZES_DIFFER,
+        hist_size: capture_format::SIZES_DIFFER,
         ..zero()
     };
     capture.entry(layout::SITES, 3, other);
 
-    let a = format::Chunk {
+    let a = capture_format::Chunk {
         reads: 1,
         writes: 2,
         touched: 0xff,
         allocated: 20,
         first: 30,
         last: 90,
-        flags: flags::SHARED | flags::HISTOGRAM | flags::GUESTS,
+        flags: flags::SHARED | flags::HISTOGRAM | flags::NON_OWNER,
         ..chunk(0x7000, 24, 1)
     };
-    let b = format::Chunk {
+    let b = capture_format::Chunk {
         allocated: 40,
         ..chunk(0x7100, 24, 1)
     };
     // Blocks 0 and 31, of which the last has 2000 - 31 * 64 = 16 bytes, and a bit beyond.
     let blocks = capture.heap(&[1_u64 | 1 << 31 | 1 << 32]);
-    let c = format::Chunk {
+    let c = capture_format::Chunk {
         writes: 4,
         touched: blocks,
         allocated: 50,
@@ -206,7 +206,7 @@ fn two_sites() -> Capture {
     };
     // Bytes 0 to 3 and 99, and a bit beyond.
     let bytes = capture.heap(&[0b1111_u64, 1 << 35 | 1 << 36]);
-    let d = format::Chunk {
+    let d = capture_format::Chunk {
         reads: 6,
         touched: bytes,
         allocated: 70,
@@ -214,13 +214,13 @@ fn two_sites() -> Capture {
         last: 100,
         ..chunk(0xa000, 100, 3)
     };
-    // Reads by guests of the first.
-    capture.put(layout::GUESTS + 8, 2_u64);
+    // Reads by threads that do not own the first.
+    capture.put(layout::NON_OWNER_COUNTS + 8, 2_u64);
     // Entry 3 is free; the site of the last was not yet written.
     for (index, chunk) in [(1, a), (2, b), (4, c), (5, d), (6, chunk(0xb000, 8, 2))] {
         capture.entry(layout::CHUNKS, index, chunk);
     }
-    let thread = format::Thread {
+    let thread = capture_format::Thread {
         id: 77,
         started: 1,
         ended: 0,
@@ -236,7 +236,7 @@ fn two_sites() -> Capture {
     capture.header.sites = 4;
     capture.header.chunks = 7;
     capture.header.threads = 2;
-    capture.header.total = format::Site {
+    capture.header.total = capture_format::Site {
         allocations: 5,
         frees: 1,
         bytes: 2172,
@@ -538,7 +538,7 @@ fn edges_are_told_by_what_is_accessed_next() {
             let len = coder.put(access, &mut bytes);
             packed.extend_from_slice(&bytes[..len]);
         }
-        let window = format::Window {
+        let window = capture_format::Window {
             time: 32 - index,
             thread,
             bytes: packed.len() as u64,
@@ -546,7 +546,7 @@ fn edges_are_told_by_what_is_accessed_next() {
         };
         let place = layout::WINDOWS + index * WINDOW_ROOM;
         capture.entry(place, 0, window);
-        let place = place + size_of::<format::Window>() as u64;
+        let place = place + size_of::<capture_format::Window>() as u64;
         capture.map[usize::try_from(place).unwrap()..][..packed.len()].copy_from_slice(&packed);
     }
     capture.header.windows = 3;
@@ -618,7 +618,7 @@ fn damaged_captures_are_errors() {
                 c.entry(
                     layout::NODES,
                     1,
-                    format::Node {
+                    capture_format::Node {
                         pc: 1,
                         parent: 2,
                         site: 0,
@@ -630,7 +630,7 @@ fn damaged_captures_are_errors() {
         (
             |c| {
                 let touched = layout::HEAP + c.used - 8;
-                let chunk = format::Chunk {
+                let chunk = capture_format::Chunk {
                     touched,
                     ..chunk(0xd000, 100, 1)
                 };
@@ -640,7 +640,7 @@ fn damaged_captures_are_errors() {
         ),
         (
             |c| {
-                let window = format::Window {
+                let window = capture_format::Window {
                     bytes: WINDOW_ROOM,
                     ..zero()
                 };
@@ -651,7 +651,7 @@ fn damaged_captures_are_errors() {
         ),
         (
             |c| {
-                let window = format::Window { bytes: 1, ..zero() };
+                let window = capture_format::Window { bytes: 1, ..zero() };
                 c.entry(layout::WINDOWS, 0, window);
                 c.header.windows = 1;
             },
@@ -680,9 +680,9 @@ fn damaged_captures_are_errors() {
 #[test]
 fn parts_that_overlap_are_errors() {
     let mut capture = two_sites();
-    let site: format::Site = format::read(
+    let site: capture_format::Site = capture_format::read(
         &capture.map,
-        layout::SITES + size_of::<format::Site>() as u64,
+        layout::SITES + size_of::<capture_format::Site>() as u64,
     )
     .unwrap();
     for index in 4..40 {

@@ -3,32 +3,19 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use ccmodel::Machine;
 use tempfile::TempDir;
 
 use crate::building::Capture;
-use crate::programs::{command, compile, is_installed};
+use crate::programs::{command, compile, is_installed, run_in, text};
 
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const CARGO_CCSCOPE: &str = env!("CARGO_BIN_EXE_cargo-ccscope");
 
 /// Not the user's.
 const CACHE: &str = env!("CARGO_TARGET_TMPDIR");
-
-/// Runs a tool in a folder of its own, where profiles land.
-fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
-    Command::new(tool)
-        .args(words)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Runs a command that must be refused with one line and this status; that line.
 fn refusal(tool: &str, words: &[&str], status: i32) -> String {
@@ -89,7 +76,7 @@ fn programs_that_cannot_be_profiled_are_refused() {
         let (_, name) = loader_at(bytes);
         bytes[name..name + 14].copy_from_slice(b"/lib/ld-musl-x");
     });
-    // As linked with the hot path of another version, which cannot be started either.
+    // As linked with the fast path of another version, which cannot be started either.
     let instrumented = compile(path, &[CCSCOPE, "cc"], "types.c", &[]);
     let mut bytes = fs::read(instrumented).unwrap();
     let name = b"ccscope_offset_";

@@ -7,7 +7,7 @@ use ccmodel::{
 };
 use ccscope::Profile;
 use ccscope::analyses::misses::{Interval, misses};
-use ccscope::analyses::replay::Windows;
+use ccscope::analyses::replay::ReplayedWindows;
 
 use super::programs::{Run, cargo_run, is_installed};
 use super::valgrind::trace;
@@ -60,7 +60,7 @@ fn truth(executable: &str, rounds: &str) -> [u64; 2] {
 
 /// Misses of the site of the nodes; and whether all accesses were recorded.
 fn from_windows(profile: &Profile) -> (Vec<Interval>, bool) {
-    let windows = Windows::new(profile, &machine()).unwrap();
+    let windows = ReplayedWindows::new(profile, &machine()).unwrap();
     let all = misses(profile, &windows).unwrap();
     let nodes = profile
         .sites

@@ -13,6 +13,12 @@ pub(crate) use crate::tools::{
 
 pub(crate) const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 
+/// Runs a tool in a folder of its own, where profiles land.
+pub(crate) fn run_in(folder: &Path, tool: &str, words: &[&str]) -> Output {
+    let mut command = Command::new(tool);
+    command.args(words).current_dir(folder).output().unwrap()
+}
+
 /// A finished run under the tool.
 pub(crate) struct Run {
     pub(crate) output: Output,

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use ccscope::Profile;
-use ccscope::format::{self, layout};
+use ccscope::capture_format::{self, layout};
 use ccscope::profile::{Region, RegionKind};
 use tempfile::TempDir;
 
@@ -504,32 +504,32 @@ fn functions_of_c() {
 
 #[test]
 fn regions_that_cannot_be_are_errors() {
-    let region = |parent, kind, level| format::Region {
+    let region = |parent, kind, level| capture_format::Region {
         parent,
         kind,
         level,
         invocations: 1,
         ..zero()
     };
-    let thread = region(0, format::region::THREAD, 1);
-    let with = |regions: &[format::Region], open: Option<format::Open>, depth| {
+    let thread = region(0, capture_format::region::THREAD, 1);
+    let with = |regions: &[capture_format::Region], open: Option<capture_format::Open>, depth| {
         let mut capture = Capture::new();
         for (number, region) in (1..).zip(regions) {
             capture.entry(layout::REGIONS, number, *region);
         }
         capture.header.regions = regions.len() as u64;
         capture.header.tracks = 1;
-        let track = format::Track { depth, ..zero() };
+        let track = capture_format::Track { depth, ..zero() };
         capture.put(layout::TRACKS, track);
         if let Some(open) = open {
             capture.put(layout::TRACKS + layout::OPENS, open);
         }
         capture.profile()
     };
-    let open = |region| format::Open { region, ..zero() };
+    let open = |region| capture_format::Open { region, ..zero() };
     let whole = with(&[thread], Some(open(1)), 1).unwrap();
     assert_eq!((whole.regions.len(), whole.regions[0].invocations), (1, 2));
-    let span = region(1, format::region::SPAN, 1);
+    let span = region(1, capture_format::region::SPAN, 1);
     for (regions, open, depth, what) in [
         (vec![thread], None, u64::MAX, "more regions are open"),
         (
@@ -551,13 +551,13 @@ fn regions_that_cannot_be_are_errors() {
         assert!(error.contains(what), "{what}: {error}");
     }
     // Numbers of any size are summed without overflow.
-    let huge = format::Region {
+    let huge = capture_format::Region {
         invocations: u64::MAX,
         reads: u64::MAX,
         shift: u64::MAX,
         footprints: [u32::MAX; 48],
         growth: [u64::MAX; 32],
-        touched: [format::Touched {
+        touched: [capture_format::Touched {
             total: u64::MAX,
             max: u64::MAX,
         }; 3],

@@ -1,28 +1,19 @@
 //! Names, places and types of allocations of programs that are compiled for the purpose.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use ccscope::format::{self, layout};
+use ccscope::capture_format::{self, layout};
 use ccscope::profile::Profile;
 
 use crate::building::{Capture, zero};
+use crate::programs::{compile, succeed, text};
 
 /// Runs a command that must succeed, and returns what it prints.
-fn output(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The profile of what `program` prints, and its sites by label.
 fn profile(program: &Path) -> (Profile, HashMap<String, Vec<usize>>) {
-    let printed = output(&mut Command::new(program));
+    let printed = text(&succeed(&mut Command::new(program)).stdout);
     let mut lines = printed.lines();
     let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
     let start = number(lines.next().unwrap());
@@ -30,7 +21,7 @@ fn profile(program: &Path) -> (Profile, HashMap<String, Vec<usize>>) {
     let mut path = [0; 488];
     let name = program.to_str().unwrap().as_bytes();
     path[..name.len()].copy_from_slice(name);
-    let module = format::Module {
+    let module = capture_format::Module {
         start,
         end: start + (1 << 30),
         bias: start,
@@ -53,7 +44,7 @@ fn profile(program: &Path) -> (Profile, HashMap<String, Vec<usize>>) {
             capture.entry(
                 layout::NODES,
                 u64::from(node),
-                format::Node {
+                capture_format::Node {
                     pc,
                     parent,
                     site: 0,
@@ -64,7 +55,7 @@ fn profile(program: &Path) -> (Profile, HashMap<String, Vec<usize>>) {
         site += 1;
         let bytes = size.parse().unwrap();
         let node = u64::from(node);
-        let entry = format::Site {
+        let entry = capture_format::Site {
             node,
             allocations: 1,
             bytes,
@@ -80,22 +71,6 @@ fn profile(program: &Path) -> (Profile, HashMap<String, Vec<usize>>) {
     capture.header.nodes = u64::from(node);
     capture.header.sites = site;
     (capture.profile().unwrap(), labels)
-}
-
-/// Compiles a program of this folder.
-fn compile(compiler: &str, source: &str, flags: &[&str], folder: &Path) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/programs")
-        .join(source);
-    let program = folder.join("program");
-    output(
-        Command::new(compiler)
-            .args(flags)
-            .arg(source)
-            .arg("-o")
-            .arg(&program),
-    );
-    program
 }
 
 const RUST: [&str; 4] = [
@@ -131,10 +106,10 @@ fn rust_types_are_named_as_their_user_writes_them() {
         &["-g", "-Copt-level=0"],
     ] {
         let program = compile(
-            "rustc",
+            folder.path(),
+            &["rustc"],
             "types.rs",
             &[&RUST[..], flags].concat(),
-            folder.path(),
         );
         let (profile, labels) = profile(&program);
         let expected = [
@@ -186,7 +161,7 @@ fn fields_and_places_are_told_by_debug_information() {
     for mangling in [&[V0][..], &[]] {
         let folder = tempfile::tempdir().unwrap();
         let flags = [&RUST[..], &["-g"], mangling].concat();
-        let program = compile("rustc", "types.rs", &flags, folder.path());
+        let program = compile(folder.path(), &["rustc"], "types.rs", &flags);
         let (profile, labels) = profile(&program);
         let layout = |label: &str| {
             let site = &profile.sites[*labels[label].last().unwrap()];
@@ -249,7 +224,7 @@ fn line_tables_suffice_for_places() {
     for flags in ["-g", "-Cdebuginfo=line-tables-only"] {
         let folder = tempfile::tempdir().unwrap();
         let flags = [&RUST[..], &[flags, V0]].concat();
-        let program = compile("rustc", "types.rs", &flags, folder.path());
+        let program = compile(folder.path(), &["rustc"], "types.rs", &flags);
         let (profile, labels) = profile(&program);
         let place = |label: &str| {
             let site = &profile.sites[labels[label][0]];
@@ -272,7 +247,7 @@ fn line_tables_suffice_for_places() {
 fn without_debug_information_the_symbol_table_names_functions() {
     let folder = tempfile::tempdir().unwrap();
     let flags = [&RUST[..], &["-Cdebuginfo=0", V0, "-Cstrip=debuginfo"]].concat();
-    let (profile, labels) = profile(&compile("rustc", "types.rs", &flags, folder.path()));
+    let (profile, labels) = profile(&compile(folder.path(), &["rustc"], "types.rs", &flags));
     let site = &profile.sites[labels["vec"][0]];
     let place = &profile.frames[site.place.unwrap() as usize];
     assert_eq!(
@@ -282,7 +257,7 @@ fn without_debug_information_the_symbol_table_names_functions() {
     assert_eq!(names(&profile, &labels, "vec"), ["Vec<u32>"]);
 
     let flags = [&RUST[..], &["-Cdebuginfo=0", V0, "-Cstrip=symbols"]].concat();
-    let (profile, labels) = self::profile(&compile("rustc", "types.rs", &flags, folder.path()));
+    let (profile, labels) = self::profile(&compile(folder.path(), &["rustc"], "types.rs", &flags));
     let site = &profile.sites[labels["vec"][0]];
     let place = &profile.frames[site.place.unwrap() as usize];
     assert!(place.function.starts_with("program+0x"), "{place:?}");
@@ -292,7 +267,7 @@ fn without_debug_information_the_symbol_table_names_functions() {
 #[test]
 fn c_types_are_those_of_the_variables_assigned() {
     let folder = tempfile::tempdir().unwrap();
-    let program = compile("gcc", "types.c", &["-g", "-O1"], folder.path());
+    let program = compile(folder.path(), &["gcc"], "types.c", &["-g", "-O1"]);
     let (profile, labels) = profile(&program);
     assert_eq!(names(&profile, &labels, "declared"), ["struct node"]);
     assert_eq!(names(&profile, &labels, "assigned"), ["point"]);

@@ -3,25 +3,19 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use ccscope::analyses::diff::{Gate, Metric, breaches};
 use ccscope::profile::Totals;
 use ccscope::{Profile, imports};
 use tempfile::TempDir;
 
-use super::programs::{is_installed, text};
+use super::programs::{is_installed, run_in, text};
 
 const CCSCOPE: &str = env!("CARGO_BIN_EXE_ccscope");
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/viewers.cc");
 
-fn run(folder: &Path, tool: &str, words: &[&str]) -> Output {
-    let mut command = Command::new(tool);
-    command.args(words).current_dir(folder).output().unwrap()
-}
-
 fn succeed(folder: &Path, tool: &str, words: &[&str]) -> String {
-    let output = run(folder, tool, words);
+    let output = run_in(folder, tool, words);
     assert!(
         output.status.success(),
         "{words:?}: {}",
@@ -67,7 +61,7 @@ fn gates_fail_with_a_line_each() {
     profiled("50", "old");
     profiled("60", "new");
     let gates = "accesses>+10%,allocations>+0,site:keep:accesses>+10%,peak>+1%";
-    let output = run(
+    let output = run_in(
         folder,
         CCSCOPE,
         &["diff", "old", "new", "--json", "--fail-on", gates],
@@ -102,7 +96,7 @@ fn gates_fail_with_a_line_each() {
             2,
         ),
     ] {
-        let output = run(folder, CCSCOPE, words);
+        let output = run_in(folder, CCSCOPE, words);
         assert_eq!(output.status.code(), Some(status), "{words:?}");
         assert_eq!(text(&output.stderr).lines().count(), 1, "{words:?}");
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use ccscope::Profile;
-use ccscope::format::{self, Header, layout};
+use ccscope::capture_format::{self, Header, layout};
 use ccscope::profile::Run;
 use ccscope::symbols::Symbols;
 use memmap2::MmapMut;
@@ -33,10 +33,10 @@ fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let mut set = |at: usize, value: u64| {
         header[at..at + 8].copy_from_slice(&value.to_le_bytes());
     };
-    set(std::mem::offset_of!(Header, magic), format::MAGIC);
+    set(std::mem::offset_of!(Header, magic), capture_format::MAGIC);
     set(
         std::mem::offset_of!(Header, version),
-        u64::from(format::VERSION),
+        u64::from(capture_format::VERSION),
     );
     let mut counts = take(&mut bytes, 8).into_iter().map(u64::from);
     for at in [
@@ -54,20 +54,20 @@ fn entries(mut bytes: &[u8]) -> Vec<(u64, Vec<u8>)> {
         std::mem::offset_of!(Header, heap_used),
         counts.next().unwrap_or(0) * 64,
     );
-    set(std::mem::offset_of!(Header, hists_used), layout::LANE);
-    set(std::mem::offset_of!(Header, lanes), 0b11);
+    set(std::mem::offset_of!(Header, hists_used), layout::SHARD);
+    set(std::mem::offset_of!(Header, shards), 0b11);
     // Modules would be files of this machine.
     set(std::mem::offset_of!(Header, modules), 0);
     let mut entries = vec![(layout::HEADER, header)];
     while let [part, index, rest @ ..] = bytes {
         bytes = rest;
         let (table, len) = match part % 7 {
-            0 => (layout::THREADS, size_of::<format::Thread>()),
-            1 => (layout::NODES, size_of::<format::Node>()),
-            2 => (layout::SITES, size_of::<format::Site>()),
-            3 => (layout::CHUNKS, size_of::<format::Chunk>()),
-            4 => (layout::REGIONS, size_of::<format::Region>()),
-            5 => (layout::WINDOWS, format::WINDOW_ROOM as usize),
+            0 => (layout::THREADS, size_of::<capture_format::Thread>()),
+            1 => (layout::NODES, size_of::<capture_format::Node>()),
+            2 => (layout::SITES, size_of::<capture_format::Site>()),
+            3 => (layout::CHUNKS, size_of::<capture_format::Chunk>()),
+            4 => (layout::REGIONS, size_of::<capture_format::Region>()),
+            5 => (layout::WINDOWS, capture_format::WINDOW_ROOM as usize),
             _ => (layout::HEAP, 64),
         };
         // The first accesses of a window are enough.

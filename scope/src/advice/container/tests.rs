@@ -1,9 +1,9 @@
 //! A map of three levels, looked up by hand.
 
 use super::*;
-use crate::analyses::replay::processor::Pace;
+use crate::analyses::replay::processor::CpuModel;
 use crate::analyses::replay::trace::{NONE, Trace};
-use crate::analyses::replay::{Replay, today};
+use crate::analyses::replay::{Replay, unchanged};
 use crate::analyses::test_profile::{profile, window};
 use crate::profile::{Access, Field, Profile, Type};
 
@@ -90,14 +90,14 @@ fn machine() -> Machine {
 fn with_candidates(run: &Profile, judge: impl FnOnce(&Context<'_>, Vec<Candidate<'_>>)) {
     let (trace, machine) = (Trace::new(run), machine());
     let replay = Replay::new(&machine).unwrap();
-    let before = replay.run(&trace, &mut today);
+    let before = replay.run(&trace, &mut unchanged);
     let context = Context {
         profile: run,
         machine: &machine,
         trace: &trace,
         replay: &replay,
         before: &before,
-        paces: [Pace::usual(&replay); 2],
+        models: [CpuModel::usual(&replay); 2],
         run_ns: 1e9,
         waits: [(INNER, 0.3), (LEAF, 0.5)].into(),
     };
@@ -207,7 +207,7 @@ fn steps_of_a_lookup_go_to_the_new_nodes() {
     let run = run(vec![leaves().flat_map(|leaf| lookup(leaf, 3)).collect()]);
     with_candidates(&run, |context, mut candidates| {
         let steps = &context.trace.steps;
-        let places = |candidate: &mut Candidate<'_>| -> Vec<Place> {
+        let places = |candidate: &mut Candidate<'_>| -> Vec<PlacedAccess> {
             let mut into = Vec::new();
             for (index, step) in steps.iter().enumerate().take(10_000) {
                 candidate.rewrite.places(index, step, &mut into);
@@ -217,7 +217,7 @@ fn steps_of_a_lookup_go_to_the_new_nodes() {
         };
         let [single, batch] = [0, 1].map(|which| places(&mut candidates[which]));
         assert!(single.iter().all(|place| place.address >= NEW_MEMORY));
-        let waiting = |places: &[Place]| places.iter().filter(|place| place.after).count();
+        let waiting = |places: &[PlacedAccess]| places.iter().filter(|place| place.after).count();
         // 504 entries are 21 leaves and a root: a wait for the leaf, and one for the value.
         assert_eq!([waiting(&single), waiting(&batch)], [2 * 64, 64]);
         assert_eq!(

@@ -28,7 +28,7 @@ fn machine() -> Machine {
 }
 
 fn misses(profile: &Profile, machine: &Machine) -> Option<Misses> {
-    super::misses(profile, &Windows::new(profile, machine)?)
+    super::misses(profile, &ReplayedWindows::new(profile, machine)?)
 }
 
 /// Numbers that look random (Knuth's MMIX generator).
@@ -166,7 +166,7 @@ fn samples_cover_the_truth() {
                 covered += u32::from((interval.low..=interval.high).contains(&truth));
             }
         }
-        // Windows fill L1: what is unknown there is little.
+        // ReplayedWindows fill L1: what is unknown there is little.
         let l1 = found.total[0];
         assert!(l1.high - l1.low < 0.2 * l1.estimate, "{l1:?}");
     }

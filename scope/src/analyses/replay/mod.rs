@@ -1,6 +1,6 @@
 //! The accesses of a profile's windows, replayed: which caches they miss, and what that costs.
 //!
-//! [`Windows`] serves all that speak of misses or waiting: [`misses`](super::misses) and
+//! [`ReplayedWindows`] serves all that speak of misses or waiting: [`misses`](super::misses) and
 //! [`waits`](super::waits), and advice, which replays the same accesses where a change would let
 //! them go.
 //!
@@ -21,7 +21,7 @@ use ccmodel::{
 };
 
 use crate::profile::Profile;
-use processor::{AHEAD, Pace};
+use processor::{AHEAD, CpuModel};
 use trace::{Step, Trace, index_32};
 
 /// The part of a miss that is waited for where accesses go on from block to block, as prefetchers
@@ -36,39 +36,39 @@ const PAGE_BITS: u32 = 12;
 
 /// The windows of a profile, replayed as they are.
 #[derive(Debug)]
-pub struct Windows {
+pub struct ReplayedWindows {
     pub(crate) trace: Trace,
     pub(crate) replay: Replay,
-    pub(crate) today: Replayed,
+    pub(crate) baseline: Replayed,
     /// How fast programs go of which nothing more is known.
-    pub(crate) pace: Pace,
-    /// What the whole run takes at that pace.
+    pub(crate) cpu: CpuModel,
+    /// What the whole run takes at that cpu.
     pub(crate) run_ns: f64,
     /// By site, [`trace::NONE`] outside the heap: the part of the time that is waited for.
     pub(crate) waits: HashMap<u32, f64>,
 }
 
-impl Windows {
+impl ReplayedWindows {
     /// Replays the windows on a machine. `None` without windows, or if its caches are not known.
     ///
     /// O(accesses in the windows), of which at most 2^21 are replayed, in whole windows.
     #[must_use]
-    pub fn new(profile: &Profile, machine: &Machine) -> Option<Windows> {
+    pub fn new(profile: &Profile, machine: &Machine) -> Option<ReplayedWindows> {
         let trace = Trace::new(profile);
         let replay = Replay::new(machine)?;
         if trace.steps.is_empty() {
             return None;
         }
-        let today = replay.run(&trace, &mut today);
-        let pace = Pace::usual(&replay);
-        let window_ns: f64 = today.window_ns(&trace, pace, PROBABLE).iter().sum();
-        Some(Windows {
-            waits: today.waits(&trace, pace, PROBABLE),
+        let baseline = replay.run(&trace, &mut unchanged);
+        let cpu = CpuModel::usual(&replay);
+        let window_ns: f64 = baseline.window_ns(&trace, cpu, PROBABLE).iter().sum();
+        Some(ReplayedWindows {
+            waits: baseline.waits(&trace, cpu, PROBABLE),
             run_ns: window_ns * trace.scale,
             trace,
             replay,
-            today,
-            pace,
+            baseline,
+            cpu,
         })
     }
 }
@@ -86,7 +86,7 @@ pub(crate) enum Work {
 
 /// Where an access goes, as a change would place it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct PlacedAccess {
     pub(crate) address: u64,
     pub(crate) size: u8,
     /// Waits for what is before it: the last place of another step, or of its own step all since
@@ -95,10 +95,10 @@ pub(crate) struct Place {
     pub(crate) work: Work,
 }
 
-impl Place {
-    /// Where the access goes today.
-    pub(crate) fn today(step: &Step) -> Place {
-        Place {
+impl PlacedAccess {
+    /// The access as it is.
+    pub(crate) fn unchanged(step: &Step) -> PlacedAccess {
+        PlacedAccess {
             address: step.address,
             size: step.size,
             after: false,
@@ -107,8 +107,8 @@ impl Place {
     }
 
     /// No access, in the place of one.
-    pub(crate) fn nowhere() -> Place {
-        Place {
+    pub(crate) fn nowhere() -> PlacedAccess {
+        PlacedAccess {
             address: 0,
             size: 0,
             after: false,
@@ -117,10 +117,10 @@ impl Place {
     }
 
     /// The same at another address.
-    pub(crate) fn at(address: u64, step: &Step) -> Place {
-        Place {
+    pub(crate) fn at(address: u64, step: &Step) -> PlacedAccess {
+        PlacedAccess {
             address,
-            ..Place::today(step)
+            ..PlacedAccess::unchanged(step)
         }
     }
 }
@@ -128,18 +128,18 @@ impl Place {
 /// How a change rewrites the accesses: gives for a step, by its index, the places that it goes to.
 /// None if it would not happen any more.
 pub(crate) trait Rewrite {
-    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<Place>);
+    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<PlacedAccess>);
 }
 
-impl<F: FnMut(usize, &Step, &mut Vec<Place>)> Rewrite for F {
-    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<Place>) {
+impl<F: FnMut(usize, &Step, &mut Vec<PlacedAccess>)> Rewrite for F {
+    fn places(&mut self, index: usize, step: &Step, into: &mut Vec<PlacedAccess>) {
         self(index, step, into);
     }
 }
 
 /// Nothing is changed.
-pub(crate) fn today(_: usize, step: &Step, into: &mut Vec<Place>) {
-    into.push(Place::today(step));
+pub(crate) fn unchanged(_: usize, step: &Step, into: &mut Vec<PlacedAccess>) {
+    into.push(PlacedAccess::unchanged(step));
 }
 
 /// What one access waits for, in nanoseconds, if what is not known hits, hits as often as is
@@ -165,7 +165,7 @@ pub(crate) enum Before {
 pub(crate) struct Accessed {
     /// Index of its step.
     pub(crate) step: u32,
-    /// See [`Place`].
+    /// See [`PlacedAccess`].
     after: bool,
     work: Work,
     pub(crate) line: u64,
@@ -187,7 +187,7 @@ pub(crate) struct Replayed {
     /// By level: how probable it is that it does not hold what no window has accessed.
     pub(crate) absent: Vec<f64>,
     /// Nanoseconds of a turn that the processor did not foresee.
-    turn_ns: f64,
+    misprediction_ns: f64,
 }
 
 /// Simulates a machine.
@@ -203,7 +203,7 @@ pub(crate) struct Replay {
     /// How many misses the machine can have under way at a time.
     in_flight: usize,
     /// Nanoseconds that a mispredicted branch costs.
-    turn_ns: f64,
+    misprediction_ns: f64,
     /// Bits of a block's size, and the part of a far miss that is paid once in a block.
     neighbours: Vec<(u32, f64)>,
     /// Names of the levels.
@@ -230,7 +230,7 @@ impl Replay {
             line_bits: nominal.caches()[0].geometry.block_bytes().trailing_zeros(),
             costs: costs(machine),
             in_flight: in_flight(machine.overlap.misses),
-            turn_ns: machine.search.misprediction_ns,
+            misprediction_ns: machine.search.misprediction_ns,
             neighbours: machine
                 .neighbours
                 .iter()
@@ -254,13 +254,13 @@ impl Replay {
     /// O(accesses).
     pub(crate) fn run(&self, trace: &Trace, rewrite: &mut dyn Rewrite) -> Replayed {
         let mut simulator = Simulator::new(&self.hierarchy, Frames::Identity);
-        let mut seen = [Seen::default(), Seen::default()];
+        let mut seen = [AccessHistory::default(), AccessHistory::default()];
         let mut streams = Streams::default();
         let mut accesses: Vec<Accessed> = Vec::new();
         let mut ends = Vec::with_capacity(trace.ends.len());
         let mut places = Vec::new();
         for window in trace.windows() {
-            seen.iter_mut().for_each(Seen::next_window);
+            seen.iter_mut().for_each(AccessHistory::next_window);
             for index in window {
                 let step = &trace.steps[index];
                 places.clear();
@@ -306,7 +306,7 @@ impl Replay {
             }
             ends.push(accesses.len());
         }
-        let blocks = seen.each_ref().map(Seen::estimate);
+        let blocks = seen.each_ref().map(AccessHistory::estimate);
         self.cost(accesses, ends, blocks, trace.is_whole)
     }
 
@@ -368,7 +368,7 @@ impl Replay {
             ends,
             misses,
             absent,
-            turn_ns: self.turn_ns,
+            misprediction_ns: self.misprediction_ns,
         }
     }
 }
@@ -441,13 +441,13 @@ fn effective(cache: &CacheLevel, machine: &Machine) -> CacheLevel {
 
 /// Blocks that windows have accessed.
 #[derive(Default)]
-struct Seen {
+struct AccessHistory {
     window: u32,
     /// By block: the last window, and in how many of them it was, up to 3.
     blocks: HashMap<u64, (u32, u8)>,
 }
 
-impl Seen {
+impl AccessHistory {
     fn next_window(&mut self) {
         self.window += 1;
     }

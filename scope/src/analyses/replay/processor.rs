@@ -39,13 +39,13 @@ fn slot(line: u64) -> usize {
 impl Replayed {
     /// The part of the time that is waited for, by site: that of all, shared by their latencies.
     /// `which` is as in [`Latency`](super::Latency).
-    pub(crate) fn waits(&self, trace: &Trace, pace: Pace, which: usize) -> HashMap<u32, f64> {
-        let ns = |pace| self.window_ns(trace, pace, which).iter().sum::<f64>();
-        let without = Pace {
+    pub(crate) fn waits(&self, trace: &Trace, cpu: CpuModel, which: usize) -> HashMap<u32, f64> {
+        let ns = |cpu| self.window_ns(trace, cpu, which).iter().sum::<f64>();
+        let without = CpuModel {
             of_misses: 0.0,
-            ..pace
+            ..cpu
         };
-        let waited = 1.0 - ns(without) / ns(pace).max(f64::MIN_POSITIVE);
+        let waited = 1.0 - ns(without) / ns(cpu).max(f64::MIN_POSITIVE);
         let latency = |it: &Accessed| f64::from(it.latency[which]);
         let all: f64 = self.accesses.iter().map(latency).sum();
         let mut waits = HashMap::new();
@@ -57,26 +57,26 @@ impl Replayed {
     }
 
     /// Nanoseconds of each window. `which` is as in [`Latency`](super::Latency).
-    pub(crate) fn window_ns(&self, trace: &Trace, pace: Pace, which: usize) -> Vec<f64> {
+    pub(crate) fn window_ns(&self, trace: &Trace, cpu: CpuModel, which: usize) -> Vec<f64> {
         let mut ready = vec![0.0f64; trace.steps.len()];
         let mut retired = [0.0f64; AHEAD];
         // Lines that are on their way, and when they arrive.
         let mut arriving = [(u64::MAX, 0.0f64); ARRIVING];
         let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
         // When the misses end that are under way.
-        let mut ends = vec![0.0f64; pace.in_flight];
+        let mut ends = vec![0.0f64; cpu.in_flight];
         let [mut missed, mut count] = [0usize; 2];
-        let (mut surprised, mut last_step) = (NONE, NONE);
+        let (mut last_mispredicted, mut last_step) = (NONE, NONE);
         let mut windows = Vec::with_capacity(self.ends.len());
         let (mut at, mut window_start) = (0, 0.0);
         for &end in &self.ends {
             for it in &self.accesses[at..end] {
                 let step = &trace.steps[it.step as usize];
                 let (work_ns, room) = match it.work {
-                    Work::Usual => (pace.access_ns, 1),
+                    Work::Usual => (cpu.access_ns, 1),
                     Work::Own { ns, accesses } => (f64::from(ns), usize::from(accesses)),
                     Work::Rest => {
-                        started += (pace.access_ns - SEARCH_NS).max(0.0);
+                        started += (cpu.access_ns - SEARCH_NS).max(0.0);
                         continue;
                     }
                 };
@@ -92,14 +92,14 @@ impl Replayed {
                     start = start.max(pointer);
                     hit = HIT_NS;
                 }
-                if step.surprises && surprised != it.step {
-                    surprised = it.step;
-                    start = start.max(last_retired + self.turn_ns);
+                if step.mispredicted && last_mispredicted != it.step {
+                    last_mispredicted = it.step;
+                    start = start.max(last_retired + self.misprediction_ns);
                     fence = start;
                 }
-                let latency = f64::from(it.latency[which]) * pace.of_misses;
+                let latency = f64::from(it.latency[which]) * cpu.of_misses;
                 if latency > FAR_NS {
-                    let end = &mut ends[missed % pace.in_flight];
+                    let end = &mut ends[missed % cpu.in_flight];
                     start = start.max(*end);
                     *end = start + latency;
                     missed += 1;
@@ -145,11 +145,11 @@ pub(crate) fn compare(
     trace: &Trace,
     before: &Replayed,
     after: &Replayed,
-    [pace, least]: [Pace; 2],
+    [cpu, least]: [CpuModel; 2],
 ) -> Comparison {
-    let part = |which: usize, pace: Pace| {
-        let old = before.window_ns(trace, pace, which);
-        let new = after.window_ns(trace, pace, which);
+    let part = |which: usize, cpu: CpuModel| {
+        let old = before.window_ns(trace, cpu, which);
+        let new = after.window_ns(trace, cpu, which);
         let total: f64 = old.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let left = new.iter().sum::<f64>() / total;
         let windows = old.len() as f64;
@@ -162,9 +162,9 @@ pub(crate) fn compare(
         };
         [left - error, left, left + error]
     };
-    let probable = part(PROBABLE, pace);
-    let mut all = vec![probable, part(0, pace), part(2, pace)];
-    if least != pace {
+    let probable = part(PROBABLE, cpu);
+    let mut all = vec![probable, part(0, cpu), part(2, cpu)];
+    if least != cpu {
         all.push(part(PROBABLE, least));
     }
     let lowest = all.iter().map(|it| it[0]).fold(f64::INFINITY, f64::min);
@@ -176,7 +176,7 @@ pub(crate) fn compare(
 
 /// How fast the program goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Pace {
+pub(crate) struct CpuModel {
     /// Nanoseconds of an access, besides its misses.
     pub(crate) access_ns: f64,
     /// What misses cost, as a part of what they would by the machine.
@@ -185,62 +185,62 @@ pub(crate) struct Pace {
     pub(crate) in_flight: usize,
 }
 
-impl Pace {
+impl CpuModel {
     /// If the time of the run is not known.
-    pub(crate) fn usual(replay: &Replay) -> Pace {
-        Pace {
+    pub(crate) fn usual(replay: &Replay) -> CpuModel {
+        CpuModel {
             access_ns: USUAL_NS,
             of_misses: 1.0,
             in_flight: replay.in_flight,
         }
     }
 
-    /// Two paces at which the windows take their part of a run of `ns` nanoseconds: a probable one
+    /// Two models at which the windows take their part of a run of `ns` nanoseconds: a probable one
     /// and one with the least waiting.
     ///
     /// If even the fastest processor would need longer, misses cost less than the machine says.
-    /// Where the program takes longer, it does more between accesses, which is the second pace; or
+    /// Where the program takes longer, it does more between accesses, which is the second cpu; or
     /// it waits for addresses that it computes, so that fewer misses overlap. The first takes
     /// [`BUSY_NS`] for each access, and only what then is left for the former.
-    pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [Pace; 2] {
-        let total = |pace: &Pace| {
-            let windows = before.window_ns(trace, *pace, PROBABLE);
+    pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [CpuModel; 2] {
+        let total = |cpu: &CpuModel| {
+            let windows = before.window_ns(trace, *cpu, PROBABLE);
             windows.iter().sum::<f64>() * trace.scale
         };
-        // The first of some paces, ever slower, that is slow enough.
-        let first = |paces: Vec<Pace>| {
-            let at = paces.partition_point(|pace| total(pace) < ns);
-            paces[at.min(paces.len() - 1)]
+        // The first of some models, ever slower, that is slow enough.
+        let first = |models: Vec<CpuModel>| {
+            let at = models.partition_point(|cpu| total(cpu) < ns);
+            models[at.min(models.len() - 1)]
         };
-        let usual = Pace::usual(replay);
+        let usual = CpuModel::usual(replay);
         let steps = |from: f64, to: f64| {
             (0..=STEPS).map(move |step| from * (to / from).powf(f64::from(step) / f64::from(STEPS)))
         };
-        let slower = |from: Pace, to: f64| -> Vec<Pace> {
-            let of = |access_ns| Pace { access_ns, ..from };
+        let slower = |from: CpuModel, to: f64| -> Vec<CpuModel> {
+            let of = |access_ns| CpuModel { access_ns, ..from };
             steps(from.access_ns, to).map(of).collect()
         };
-        let fastest = Pace {
+        let fastest = CpuModel {
             access_ns: FASTEST_NS,
             ..usual
         };
         if total(&fastest) >= ns {
-            let of = |of_misses| Pace {
+            let of = |of_misses| CpuModel {
                 of_misses,
                 ..fastest
             };
-            let pace = first(steps(1e-3, 1.0).map(of).collect());
-            return [pace; 2];
+            let cpu = first(steps(1e-3, 1.0).map(of).collect());
+            return [cpu; 2];
         }
         let least = first(slower(fastest, SLOWEST_NS));
         if least.access_ns <= BUSY_NS {
             return [least; 2];
         }
-        let busy = Pace {
+        let busy = CpuModel {
             access_ns: BUSY_NS,
             ..usual
         };
-        let fewer = |in_flight| Pace { in_flight, ..busy };
+        let fewer = |in_flight| CpuModel { in_flight, ..busy };
         let mut probable = first((1..=usual.in_flight).rev().map(fewer).collect());
         if probable.in_flight == 1 {
             probable = first(slower(probable, SLOWEST_NS));

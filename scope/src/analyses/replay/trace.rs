@@ -33,7 +33,7 @@ pub(crate) struct Step {
     pub(crate) via: u32,
     /// Whether this load leads on in another way than the last time after the same steps: what a
     /// processor does ahead is lost then.
-    pub(crate) surprises: bool,
+    pub(crate) mispredicted: bool,
 }
 
 /// A chunk that the windows access or point to.
@@ -120,7 +120,7 @@ impl Trace {
 }
 
 /// Where the program went from one object to the next: the site and the field of the pointer.
-type Turn = (u32, u32);
+type Branch = (u32, u32);
 
 struct Builder<'p> {
     profile: &'p Profile,
@@ -128,7 +128,7 @@ struct Builder<'p> {
     steps: u64,
     index_of: HashMap<(u32, u64), u32>,
     /// The turn that followed the last time after two others.
-    next_turn: HashMap<[Turn; 2], Turn>,
+    next_branch: HashMap<[Branch; 2], Branch>,
 }
 
 impl Builder<'_> {
@@ -138,7 +138,7 @@ impl Builder<'_> {
             trace: Trace::default(),
             steps: 0,
             index_of: HashMap::new(),
-            next_turn: HashMap::new(),
+            next_branch: HashMap::new(),
         }
     }
 
@@ -156,7 +156,7 @@ impl Builder<'_> {
     }
 
     /// All elements of a table are alike: no processor guesses which one is next.
-    fn turn(&self, load: &Access) -> Turn {
+    fn branch(&self, load: &Access) -> Branch {
         let offset = element_offset(self.profile, load.site, load.offset);
         let site = self.profile.sites.get(load.site as usize);
         let is_table = site.is_none_or(|site| site.largest > MAX_NODE);
@@ -191,9 +191,9 @@ impl Builder<'_> {
             if let Some(load) = new {
                 through.insert(object, index_32(load));
                 let by = &accesses[load - first];
-                let turn = self.turn(by);
-                let expected = self.next_turn.insert(turns, turn);
-                self.trace.steps[load].surprises |= expected != Some(turn);
+                let turn = self.branch(by);
+                let expected = self.next_branch.insert(turns, turn);
+                self.trace.steps[load].mispredicted |= expected != Some(turn);
                 turns = [turns[1], turn];
             }
             if let Some(object) = self.trace.objects.get_mut(object as usize) {
@@ -208,7 +208,7 @@ impl Builder<'_> {
                 offset: access.offset,
                 target,
                 via: via.unwrap_or(NONE),
-                surprises: false,
+                mispredicted: false,
             });
         }
         self.steps += accesses.len() as u64;

@@ -10,16 +10,16 @@ use super::debug_info;
 use crate::profile::Frame;
 
 /// What a module says of its code.
-pub(super) struct Seen {
+pub(super) struct InstrumentedCode {
     is_instrumented: bool,
     has_units: bool,
     /// Addresses of code that did not come compiled, by their start.
     own: Vec<gimli::Range>,
 }
 
-impl Seen {
+impl InstrumentedCode {
     /// Reads the module at `path`, with its debug information in `debug_file`.
-    pub(super) fn read(path: &Path, debug_file: &Path) -> Seen {
+    pub(super) fn read(path: &Path, debug_file: &Path) -> InstrumentedCode {
         let (mut has_units, mut own) = (false, Vec::new());
         // Damaged debug information is as good as none.
         let _damaged = debug_info::each_unit(debug_file, |dwarf, unit| {
@@ -36,7 +36,7 @@ impl Seen {
             Ok(true)
         });
         own.sort_by_key(|range| range.begin);
-        Seen {
+        InstrumentedCode {
             is_instrumented: is_instrumented(path),
             has_units,
             own,

@@ -1,17 +1,18 @@
-//! The hot path: what every instrumented load and store runs through.
+//! The fast path: what every instrumented load and store runs through.
 //!
-//! It is compiled twice: into the library, and in an archive (`hot_archive.rs`) that is linked into
-//! each instrumented program and library, where a call of it takes no detour. Whatever it does not
-//! do itself is left to [`slow_path`](super::slow_path) in the library, with nothing counted yet.
+//! It is compiled twice: into the library, and in an archive (`fast_path_archive.rs`) that is
+//! linked into each instrumented program and library, where a call of it takes no detour. Whatever
+//! it does not do itself is left to [`slow_path`](super::slow_path) in the library, with nothing
+//! counted yet.
 //!
 //! **Entry invariant**: entries of chunks stay mapped as long as the capture. That of a chunk is
 //! the chunk's until `free` takes it out under the lock, before its memory is given back: so while
 //! a program may access a chunk, its entry, its map and its site's histogram are its own.
 //!
 //! **Histogram invariant**: a chunk with [`flags::HISTOGRAM`] is as large as its site's histogram
-//! was made for, whose rows stay: in each lane one for each byte of the chunk up to the end of its
-//! last granule, and nine more. Where a chunk's `toucher` is a thread's `mark`, that thread owns
-//! the chunk, which begins at a granule, and has a lane.
+//! was made for, whose rows stay: in each shard one for each byte of the chunk up to the end of its
+//! last granule, and nine more. Where a chunk's `last_accessor` is a thread's `mark`, that thread
+//! owns the chunk, which begins at a granule, and has a shard.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -19,7 +20,7 @@ use super::capture::{BASE, at, site};
 use super::counts::{add64, word};
 use super::local::{Local, local};
 use super::shadow::{self, Page};
-use crate::format::{BLOCK, Chunk, flags, layout};
+use crate::capture_format::{BLOCK, Chunk, flags, layout};
 
 /// One access of `size` bytes, at least 1, which the program makes next.
 #[inline(always)]
@@ -67,19 +68,19 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
             return rare::<WRITE>(address, size);
         }
         let entry = match shadow::page(address) {
-            Page::Nobody => return elsewhere::<WRITE>(local, now),
+            Page::NoChunk => return elsewhere::<WRITE>(local, now),
             Page::Several(table) => {
                 let granule = table.find(address);
                 let entry = if (1..=8).contains(&SIZE) && granule.is_full() {
                     granule.entry::<true>()
-                } else if granule.is_nobody_s() {
+                } else if granule.is_unowned() {
                     return elsewhere::<WRITE>(local, now);
                 } else if SIZE != 8 && table.seen::<SIZE>(address, size) {
                     granule.entry::<false>()
                 } else {
                     return rare::<WRITE>(address, size);
                 };
-                if toucher(entry).load(Ordering::Relaxed) != (*local).mark {
+                if last_accessor(entry).load(Ordering::Relaxed) != (*local).mark {
                     return rare::<WRITE>(address, size);
                 }
                 if flags_of(entry) & flags::HISTOGRAM != 0 {
@@ -91,7 +92,7 @@ fn common<const WRITE: bool, const SIZE: u64>(address: u64, size: u64) {
                 return rare::<WRITE>(address, size);
             }
             Page::Part(entry) | Page::Full(entry) => {
-                if toucher(entry).load(Ordering::Relaxed) != (*local).mark {
+                if last_accessor(entry).load(Ordering::Relaxed) != (*local).mark {
                     return rare::<WRITE>(address, size);
                 }
                 entry
@@ -152,7 +153,12 @@ macro_rules! shared {
         }
     )*};
 }
-shared! { first first AtomicU64 last last AtomicU64 toucher toucher AtomicU16 flags flags AtomicU8 }
+shared! {
+    first first AtomicU64
+    last last AtomicU64
+    last_accessor last_accessor AtomicU16
+    flags flags AtomicU8
+}
 
 /// The flags of an entry.
 ///
@@ -165,14 +171,14 @@ pub(crate) unsafe fn flags_of(entry: *mut Chunk) -> u8 {
     unsafe { flags(entry) }.load(Ordering::Relaxed)
 }
 
-/// Where the accesses of a chunk by guests are counted: reads, then writes.
-pub(crate) fn guests(entry: *mut Chunk) -> *mut [u32; 2] {
+/// Where the accesses of a chunk by threads that do not own it are counted: reads, then writes.
+pub(crate) fn non_owner_counts(entry: *mut Chunk) -> *mut [u32; 2] {
     let offset = entry.addr() as u64 - BASE - layout::CHUNKS;
-    at(layout::GUESTS + offset / size_of::<Chunk>() as u64 * 8)
+    at(layout::NON_OWNER_COUNTS + offset / size_of::<Chunk>() as u64 * 8)
 }
 
 /// Adds one to a chunk's reads or writes: to its `OWN`er's, which nobody else changes, or to those
-/// of guests.
+/// of those threads.
 ///
 /// # Safety
 ///
@@ -183,7 +189,7 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
     // invariant it is mapped, and what others change at once is changed by atomics.
     unsafe {
         if !OWN {
-            let counter = &raw mut (*guests(entry))[usize::from(WRITE)];
+            let counter = &raw mut (*non_owner_counts(entry))[usize::from(WRITE)];
             if AtomicU32::from_ptr(counter).fetch_add(1, Ordering::Relaxed) == u32::MAX {
                 ccscope_spill(entry, WRITE);
             }
@@ -210,14 +216,15 @@ pub(crate) unsafe fn add_one<const WRITE: bool, const OWN: bool>(entry: *mut Chu
     }
 }
 
-/// Counts the access in the site's histogram: in the thread's lane, or with others in the first.
+/// Counts the access in the site's histogram: in the thread's shard, or with others in the first.
 /// `SIZE` aligned bytes need not be looked at: the first is in the granules of the chunk, which
 /// begins at one.
 ///
 /// # Safety
 ///
 /// As for [`add_one`], with `local` the calling thread's and the chunk's flag set. If `SIZE` is not
-/// 0, the access is aligned, its first granule is the chunk's, and `toucher` is the thread's mark.
+/// 0, the access is aligned, its first granule is the chunk's, and `last_accessor` is the thread's
+/// mark.
 #[inline(always)]
 pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     local: *mut Local,
@@ -226,28 +233,28 @@ pub(crate) unsafe fn tally<const WRITE: bool, const SIZE: u64>(
     size: u64,
 ) {
     // SAFETY: by the histogram invariant the row of `offset`, and that of the byte after the
-    // access, are in the site's part of the lane: with `SIZE`, this thread owns the chunk and so
-    // has a lane (`# Safety`); without, the access is compared with the chunk's bounds.
+    // access, are in the site's part of the shard: with `SIZE`, this thread owns the chunk and so
+    // has a shard (`# Safety`); without, the access is compared with the chunk's bounds.
     unsafe {
         let (offset, all) = (address.wrapping_sub((*entry).start), (*entry).size());
         let hist = (*site((*entry).site)).hist + u64::from(WRITE) * 8;
         if SIZE > 0 {
-            let row = (*local).lane + hist + offset * 16;
+            let row = (*local).shard + hist + offset * 16;
             // One instruction each, for signal handlers.
             core::arch::asm!("inc qword ptr [{row}]", "dec qword ptr [{row} + 16 * {size}]",
                 row = in(reg) row, size = const SIZE, options(nostack));
         } else if size <= all && offset <= all - size {
-            let lane = if (*local).lane == 0 {
+            let shard = if (*local).shard == 0 {
                 BASE + layout::HISTS
             } else {
-                (*local).lane
+                (*local).shard
             };
             for (place, amount) in [(offset, 1), (offset + size, u64::MAX)] {
-                let row = lane + hist + place * 16;
+                let row = shard + hist + place * 16;
                 add64(
                     core::ptr::with_exposed_provenance_mut(row as usize),
                     amount,
-                    (*local).lane == 0,
+                    (*local).shard == 0,
                 );
             }
         }

@@ -18,8 +18,8 @@ const SIGFPE: i32 = 8;
 
 /// Puts an interrupted thread to where the program is, under the lock. False: it has to go on
 /// first, and the signal comes again.
-pub(crate) fn settle(signal: i32, info: &mut Info, context: &mut Context) -> bool {
-    gate::settle(context);
+pub(crate) fn rewind(signal: i32, info: &mut Info, context: &mut Context) -> bool {
+    gate::rewind(context);
     // The instruction itself is what failed: it is not done, and will not be.
     let is_fault = [SIGILL, SIGFPE].contains(&signal) && info.code > 0;
     if let Some(thunk) = thunks::instruction_of(context.rip) {

@@ -9,7 +9,7 @@ use super::context::Context;
 use super::lock::LOCK;
 use super::numbers as nr;
 use super::sys;
-use super::{gate, nested, threads, twice, wire, zones};
+use super::{fork_clone, gate, indirect_args, threads, wire, zones};
 
 /// What has to be done once a call is over, on the program's stack.
 #[repr(C)]
@@ -56,7 +56,7 @@ pub(crate) fn after(context: &mut Context) -> bool {
     let start = gate::start();
     const BEHIND: u64 = 3;
     if context.rip == start + gate::TWICE + BEHIND {
-        twice::after(context);
+        fork_clone::after(context);
         return true;
     }
     if context.rip != start + gate::AFTER + BEHIND {
@@ -71,7 +71,7 @@ pub(crate) fn after(context: &mut Context) -> bool {
 
 /// Takes a thread that was interrupted in a call through the gate out of it: to behind the
 /// program's call, or to before it, if it is still to be made or made again.
-pub(crate) fn settle(context: &mut Context) {
+pub(crate) fn rewind(context: &mut Context) {
     let at = context.rip.wrapping_sub(gate::start() + gate::AFTER);
     if at != 0 && at != gate::SYSCALL {
         return;
@@ -92,7 +92,7 @@ pub(crate) fn settle(context: &mut Context) {
 fn leave(context: &mut Context) -> Saved {
     let saved = core::ptr::with_exposed_provenance::<Saved>(context.r15 as usize);
     // SAFETY: `prepare` wrote it, where the thread's stack pointer is since. The kernel keeps
-    // `r15`, and handlers do not see this one: `settle` comes before them.
+    // `r15`, and handlers do not see this one: `resume_point` comes before them.
     let saved = unsafe { saved.read() };
     if saved.magic != SAVED {
         sys::die(b"a system call returned without its stack");
@@ -127,7 +127,7 @@ fn finish(context: &mut Context, saved: &Saved, told: [u64; 6]) {
         [nr::SENDMSG, nr::RECVMSG, nr::SENDMMSG, nr::RECVMMSG].contains(&saved.number);
     if has_messages && saved.scratch != 0 && told[1] == saved.scratch && result >= 0 {
         LOCK.take();
-        nested::return_messages(saved.number, saved.arguments[1], told[1], result);
+        indirect_args::return_messages(saved.number, saved.arguments[1], told[1], result);
         LOCK.give();
     }
     if result >= 0 {

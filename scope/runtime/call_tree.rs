@@ -6,9 +6,9 @@
 
 use super::capture::{BASE, LOCK, at, give, header, node, site, take};
 use super::local::Local;
-use super::room::{Nodes, Room};
+use super::stack_cache::{Nodes, StackCache};
 use super::unwind;
-use crate::format::{Node, Site, layout};
+use crate::capture_format::{Node, Site, layout};
 
 /// Where the tables are, as offsets into the capture; 0 before the first stack.
 pub(crate) struct Stacks {
@@ -207,18 +207,18 @@ pub(crate) unsafe fn new_site(path: u32) -> u32 {
 }
 
 // The heap of a capture gives powers of two.
-const _: () = assert!(size_of::<Room>() <= 1 << 18);
+const _: () = assert!(size_of::<StackCache>() <= 1 << 18);
 
-/// The calling thread's room, if there is memory for it and the thread does not end.
+/// The calling thread's cache, if there is memory for it and the thread does not end.
 ///
 /// # Safety
 ///
 /// `local` is the calling thread's, marked as busy; the capture is mapped. What an earlier call
 /// returned is not used any more.
 #[inline(always)]
-pub(crate) unsafe fn room<'a>(local: *mut Local) -> Option<&'a mut Room> {
-    // SAFETY: `local` is valid and this thread's (`# Safety`). The room that it names is the
-    // thread's own until `give_room`, which resets the pointer; no other reference to it is left.
+pub(crate) unsafe fn cache<'a>(local: *mut Local) -> Option<&'a mut StackCache> {
+    // SAFETY: `local` is valid and this thread's (`# Safety`). The cache that it names is the
+    // thread's own until `give_cache`, which resets the pointer; no other reference to it is left.
     unsafe {
         if (*local).stacks.is_null() && (*local).endings == 0 {
             first_room(local);
@@ -229,33 +229,33 @@ pub(crate) unsafe fn room<'a>(local: *mut Local) -> Option<&'a mut Room> {
 
 /// # Safety
 ///
-/// As for [`room`].
+/// As for [`cache`].
 #[cold]
 unsafe fn first_room(local: *mut Local) {
     // SAFETY: `take` needs the lock, which is held here; what it gives is nobody else's and zero,
-    // and zeros are a `Room`. `local` is this thread's (`# Safety`).
+    // and zeros are a `StackCache`. `local` is this thread's (`# Safety`).
     LOCK.with(|| unsafe {
-        let place = take(size_of::<Room>() as u64);
+        let place = take(size_of::<StackCache>() as u64);
         if place != 0 {
             (*local).stacks = at(place);
         }
     });
 }
 
-/// The thread ends, and its stacks need no room any more. What its own destructors allocate is
+/// The thread ends, and its stacks need no cache any more. What its own destructors allocate is
 /// walked in full.
 ///
 /// # Safety
 ///
-/// As for [`room`].
-pub(crate) unsafe fn give_room(local: *mut Local) {
+/// As for [`cache`].
+pub(crate) unsafe fn give_cache(local: *mut Local) {
     // SAFETY: `give` needs the lock, which is held here; the place is one that `first_room` took,
     // of this size, and with the pointer reset nobody uses it any more.
     LOCK.with(|| unsafe {
-        let room = core::mem::replace(&mut (*local).stacks, core::ptr::null_mut());
-        if !room.is_null() {
-            let place = room.expose_provenance() as u64 - BASE;
-            give(place, size_of::<Room>() as u64);
+        let cache = core::mem::replace(&mut (*local).stacks, core::ptr::null_mut());
+        if !cache.is_null() {
+            let place = cache.expose_provenance() as u64 - BASE;
+            give(place, size_of::<StackCache>() as u64);
         }
     });
 }

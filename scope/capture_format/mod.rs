@@ -61,16 +61,16 @@ pub mod layout {
     pub const HEAP: u64 = 320 * GIB;
     pub const HEAP_END: u64 = 576 * GIB;
     pub const WINDOWS: u64 = 576 * GIB;
-    /// A ring of [`Dead`](super::Dead) chunks that the tool empties.
-    pub const DEAD: u64 = 704 * GIB;
-    pub const DEAD_LEN: u64 = 1 << 18;
+    /// A ring of [`FreedChunk`](super::FreedChunk) chunks that the tool empties.
+    pub const FREED: u64 = 704 * GIB;
+    pub const FREED_LEN: u64 = 1 << 18;
     /// For each chunk, reads and writes by threads that did not allocate it: two `u32`.
-    pub const GUESTS: u64 = 720 * GIB;
-    /// Lanes of histograms, so large each. A thread counts in a lane of its own; those that have
+    pub const NON_OWNER_COUNTS: u64 = 720 * GIB;
+    /// Shards of histograms, so large each. A thread counts in a shard of its own; those that have
     /// none, in the first.
     pub const HISTS: u64 = 736 * GIB;
-    pub const LANES: u64 = 64;
-    pub const LANE: u64 = 4 * GIB;
+    pub const SHARDS: u64 = 64;
+    pub const SHARD: u64 = 4 * GIB;
     /// From here on, read by nobody but the runtime: which chunk an address belongs to.
     pub const PAGES: u64 = 1024 * GIB;
     pub const GRANULES: u64 = 1152 * GIB;
@@ -109,11 +109,11 @@ plain!(
     Chunk,
     CompactChunk,
     Group,
-    Drawing,
+    CurveTail,
     Curve,
     Point,
     Window,
-    Dead,
+    FreedChunk,
     Line,
     u64
 );
@@ -193,9 +193,9 @@ pub struct Header {
     /// Entries of the table of chunks, free ones included. Entry 0 is never used.
     pub chunks: u64,
     pub heap_used: u64,
-    /// Bytes of each lane in use; and a bit for each lane that a thread has had.
+    /// Bytes of each shard in use; and a bit for each shard that a thread has had.
     pub hists_used: u64,
-    pub lanes: u64,
+    pub shards: u64,
     pub windows: u64,
     /// Sums of the whole process; the fields that only a site has are 0.
     pub total: Site,
@@ -218,9 +218,9 @@ pub struct Header {
     pub foreign_bytes: u64,
     /// Chunks that were put into the ring and taken out of it, and those for which the tool left no
     /// room in time.
-    pub dead_put: u64,
-    pub dead_taken: u64,
-    pub dead_lost: u64,
+    pub freed_put: u64,
+    pub freed_taken: u64,
+    pub freed_lost: u64,
     /// Entries of the table of [`Region`]s, entry 0 included, which is never used.
     pub regions: u64,
     /// Tracks in use so far, and threads that got none.
@@ -334,7 +334,7 @@ pub struct Thread {
     pub live: u64,
     pub peak: u64,
     pub events: u64,
-    pub curve: Drawing,
+    pub curve: CurveTail,
 }
 
 pub const NUMBER_SHIFT: u32 = 48;
@@ -410,9 +410,9 @@ pub struct Site {
     pub live_touched: u64,
     /// Bit `n` is set if thread `n` has allocated here; bit 63 stands for all from 63 on.
     pub threads: u64,
-    /// Offset in each lane of the histogram of accesses: for each byte of a chunk, and one beyond,
+    /// Offset in each shard of the histogram of accesses: for each byte of a chunk, and one beyond,
     /// the number of reads that begin there less those that ended before, and the same of writes.
-    /// The sums over the lanes count.
+    /// The sums over the shards count.
     pub hist: u64,
     /// Size of all chunks so far, of which the histogram is, or [`SIZES_DIFFER`].
     pub hist_size: u64,
@@ -420,7 +420,7 @@ pub struct Site {
     pub groups: u64,
     pub groups_len: u64,
     pub groups_room: u64,
-    pub curve: Drawing,
+    pub curve: CurveTail,
     pub reads: u64,
     pub writes: u64,
     pub touched_bytes: u64,
@@ -451,7 +451,7 @@ pub mod flags {
     /// Accessed by more than one thread.
     pub const SHARED: u8 = 1;
     /// Accessed by a thread that did not allocate it.
-    pub const GUESTS: u8 = 2;
+    pub const NON_OWNER: u8 = 2;
     /// A count has passed 2^32; the rest is in the site's.
     pub const SPILLED: u8 = 4;
     /// The site has a histogram for chunks of this size.
@@ -463,10 +463,10 @@ pub const NO_THREAD: u16 = u16::MAX;
 /// The runtime looks at one of so many stores by threads that did not allocate the chunk, for
 /// [`Line`]s.
 pub const LOOKED_AT: u64 = 8;
-/// The chunk's own thread is to tell of its next store; in `Chunk::toucher`.
+/// The chunk's own thread is to tell of its next store; in `Chunk::last_accessor`.
 pub const WATCHED: u16 = u16::MAX - 1;
-/// Set in `Chunk::toucher` if that thread counts with the guests.
-pub const GUEST: u16 = 1 << 15;
+/// Set in `Chunk::last_accessor` if that thread does not own the chunk.
+pub const NON_OWNER: u16 = 1 << 15;
 /// What stands above it in [`Line::turns`] is the runtime's.
 pub const MAX_TURNS: u64 = (1 << 48) - 1;
 /// Set in the second of [`Line::places`] if they are in two chunks.
@@ -480,7 +480,8 @@ pub struct Chunk {
     pub start: u64,
     /// Requested bytes in the low 48 bits, the allocating thread above.
     pub size_and_thread: u64,
-    /// By the allocating thread; those of others are in [`layout::GUESTS`] until it is freed.
+    /// By the allocating thread; those of others are in [`layout::NON_OWNER_COUNTS`] until it is
+    /// freed.
     pub reads: u32,
     pub writes: u32,
     /// Which bytes were touched: for up to 64 B a bit for each, else the offset of a bit map of
@@ -491,8 +492,8 @@ pub struct Chunk {
     pub first: u64,
     pub last: u64,
     pub site: u32,
-    /// Thread of the last access, maybe with [`GUEST`], or [`NO_THREAD`].
-    pub toucher: u16,
+    /// Thread of the last access, maybe with [`NON_OWNER`], or [`NO_THREAD`].
+    pub last_accessor: u16,
     /// How many `realloc`s made it larger, at most 255.
     pub generation: u8,
     pub flags: u8,
@@ -541,7 +542,7 @@ impl CompactChunk {
             first: 0,
             last: 0,
             site: self.site_and_generation & 0xFF_FFFF,
-            toucher: NO_THREAD,
+            last_accessor: NO_THREAD,
             generation: (self.site_and_generation >> 24) as u8,
             flags: 0,
         }
@@ -551,7 +552,7 @@ impl CompactChunk {
 /// A chunk that is freed.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Dead {
+pub struct FreedChunk {
     /// `touched` is the number of bytes.
     pub chunk: Chunk,
     pub freed: u64,
@@ -597,7 +598,7 @@ pub struct Group {
 /// A curve to which points are added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Drawing {
+pub struct CurveTail {
     /// Offset of the [`Curve`]; 0 if none.
     pub offset: u64,
     /// The first time after the bucket of its last point.
@@ -660,14 +661,14 @@ pub const WINDOW_ROOM: u64 = 16 << 20;
 const _: () = assert!(
     size_of::<Window>() as u64 + FIRST_WINDOW * accesses::MAX_BYTES as u64 <= WINDOW_ROOM
         && FIRST_WINDOW > WINDOW
-        && layout::WINDOWS + MAX_WINDOWS * WINDOW_ROOM <= layout::DEAD
+        && layout::WINDOWS + MAX_WINDOWS * WINDOW_ROOM <= layout::FREED
 );
 
 const _: () = {
     assert!(
         size_of::<Chunk>() == 64
             && size_of::<CompactChunk>() == 32
-            && size_of::<Dead>() == 72
+            && size_of::<FreedChunk>() == 72
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64
             && size_of::<Line>() == 128

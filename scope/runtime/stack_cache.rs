@@ -38,7 +38,7 @@ impl Nodes {
 
 /// What a thread needs for its call stacks. All zeros is a room without any.
 #[repr(C)]
-pub(crate) struct Room {
+pub(crate) struct StackCache {
     pub(crate) memo: Memo,
     /// Where a call stack is put; used while the thread is busy.
     pub(crate) frames: [u64; MAX_FRAMES],
