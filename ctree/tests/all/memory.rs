@@ -211,6 +211,7 @@ fn removals_return_memory_of(
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn removals_return_memory() {
     let lens: &[(u32, f64)] = &[(1_000_000, 1.5)];
     for &(len, most) in if cfg!(miri) { &[(1000, 5.0)] } else { lens } {

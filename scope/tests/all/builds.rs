@@ -117,6 +117,7 @@ fn programs_are_started_by_the_user_s_runner() {
 
 /// Each line of configuration and variables, with the `cfg`s that plain cargo sets by it.
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn flags_are_those_that_cargo_takes() {
     let folder = package(
         "fn main() { let all = [(\"a\", cfg!(a)), (\"b\", cfg!(b)), (\"c\", cfg!(c))];

@@ -76,6 +76,7 @@ fn from_windows(profile: &Profile) -> (Vec<Interval>, bool) {
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn misses_of_windows_are_those_of_the_whole_trace() {
     if !is_installed("valgrind") {
         return;

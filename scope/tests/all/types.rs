@@ -94,6 +94,7 @@ fn names(profile: &Profile, labels: &HashMap<String, Vec<usize>>, label: &str) -
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn rust_types_are_named_as_their_user_writes_them() {
     let folder = tempfile::tempdir().unwrap();
     for flags in [

@@ -487,6 +487,7 @@ fn std_collections_convert() {
 
 /// Enough entries for four levels of small entries, and for chunks of huge pages.
 #[test]
+#[ignore = "takes long: CI runs it"]
 #[cfg_attr(miri, ignore = "takes hours")]
 fn large_maps_change_as_those_of_std() {
     const KEYS: u64 = 1 << 20;

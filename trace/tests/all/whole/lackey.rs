@@ -127,6 +127,7 @@ fn compare(source: &str, flags: &[&str], least: usize, is_threaded: bool) {
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn accesses_of_each_kind_of_memory_are_those_of_lackey() {
     compare("trace-sort.c", &["-O1"], 100_000, false);
     compare("trace-sort.c", &["-O3"], 100_000, false);
@@ -168,6 +169,7 @@ fn accesses_of_a_tree_in_rust_are_those_of_lackey() {
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn accesses_of_sqlite_are_those_of_lackey() {
     if Path::new("/usr/include/sqlite3.h").exists() {
         compare("trace-sqlite.c", &["-O1", "-w", "-lsqlite3"], 20_000, false);

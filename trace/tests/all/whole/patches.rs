@@ -58,6 +58,7 @@ fn accesses(events: &[Raw]) -> Vec<(u64, Access)> {
 }
 
 #[test]
+#[ignore = "takes long: CI runs it"]
 fn patched_instructions_tell_the_same_accesses() {
     if !is_installed("setarch") {
         return;
