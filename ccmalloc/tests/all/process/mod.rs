@@ -46,7 +46,6 @@ fn stage(scene: &str) -> String {
     stdout
 }
 
-#[cfg_attr(miri, ignore = "starts processes")]
 #[test]
 #[ignore = "takes long: CI runs it"]
 fn every_scene_ends_well() {
