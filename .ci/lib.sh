@@ -5,7 +5,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TERM_COLOR=never
 # Instrumented runs are ten to fifty times slower, so they try properties less often.
 readonly FEW_CASES=5
-# The crates that hold unsafe code.
+# The crates whose tests run whole under the sanitizers and valgrind. What of ccscope's runtime
+# can has steps of its own; its capture lies where valgrind has memory of its own.
 readonly UNSAFE_CRATES=(ccmalloc ccmorph cctree)
 # The crates that are published, each after what it depends on.
 readonly PUBLISHED=(ccmodel ccscope-inside ccscope cctrace ccmalloc ccmorph-derive ccmorph cctree)

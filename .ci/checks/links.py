@@ -20,7 +20,7 @@ def headings(path):
 
 files = set(subprocess.check_output(["git", "ls-files"], text=True).split("\n")) - {""}
 root = pathlib.Path.cwd()
-crates = ("ccmalloc", "ccmorph", "ccmorph/derive", "ctree", "model", "scope")
+crates = ("ccmalloc", "ccmorph", "ccmorph/derive", "ctree", "model", "scope", "trace", "inside")
 alone = {pathlib.Path(crate) / "README.md" for crate in crates}
 bad, links = [], 0
 for name in sorted(file for file in files if file.endswith(".md")):

@@ -1,6 +1,6 @@
-//! Programs that run as without the tool, because the library cannot be in them: those that are
-//! linked statically, use another C library, are for another processor, take other rights, or have
-//! a sanitizer.
+//! Programs that run as without the tool, because the library cannot be preloaded: those that are
+//! linked statically, use another C library, are for another processor, take other rights (setuid),
+//! or have a sanitizer.
 //!
 //! The kernel and the loaders leave the library out of all but the last. `musl`'s loader does not
 //! know `$PLATFORM` in `LD_PRELOAD`, and so finds no file there. A sanitizer's runtime ends the

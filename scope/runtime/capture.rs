@@ -19,10 +19,10 @@ pub(crate) const BASE: u64 = if cfg!(test) {
 
 /// Guards all but what accesses write.
 ///
-/// **Lock invariant**: what of the capture accesses do not write, `BOOKS`, `FREE`, and the lists of
-/// compact chunks and of tables are read and written by the holder only, while the capture is
-/// mapped.
-/// Numbers and offsets in them are 0, or of entries and pieces that were made and not given back.
+/// **Lock invariant**: what of the capture accesses do not write, `LOCKED_STATE`, `FREE`, and the
+/// lists of compact chunks and of tables are read and written by the holder only, while the capture
+/// is mapped. Numbers and offsets in them are 0, or of entries and pieces that were made and not
+/// given back.
 pub(crate) static LOCK: Lock = Lock {
     held: AtomicU32::new(0),
     alone: AtomicU32::new(0),

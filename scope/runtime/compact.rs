@@ -1,5 +1,5 @@
-//! Chunks of a program whose accesses are not looked up: half as long as others, and known by their
-//! first byte alone.
+//! Compact records of chunks, half as long as others, for programs whose accesses are not recorded.
+//! They are found by the chunk's first byte only.
 //!
 //! A table has a word for each 16 KiB of the address space, which names a table of 512 words, one
 //! for each 32 bytes. Chunks that begin in the same 32 bytes are a list. Those of libc never do.

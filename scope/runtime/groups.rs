@@ -1,4 +1,5 @@
-//! Chunks of a site that were allocated close together.
+//! Groups of a site's chunks that were allocated shortly after each other, for the score of
+//! lifetimes.
 
 use core::sync::atomic::{Ordering, compiler_fence};
 

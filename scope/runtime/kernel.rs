@@ -1,9 +1,8 @@
 //! Accesses that the kernel makes, for `read`, `write` and their like.
 //!
-//! How many bytes it moves is known after the call. By then another thread may know, too, and may
-//! have freed the chunk: it was handed on. So the access is counted before the call and undone if
-//! nothing was moved. What follows from the number of bytes is done after the call, under the lock,
-//! if the chunk is still the same.
+//! The number of bytes is known only after the call. By then another thread may have received the
+//! chunk and freed it. So the access is counted before the call, and undone if no byte was moved.
+//! The bytes are recorded after the call, under the lock, if the chunk is still the same.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,10 +1,10 @@
 //! Cache lines that several threads write.
 //!
 //! A line that two threads write in different places goes from core to core with each write, though
-//! they share nothing: false sharing. Looked at are stores that are not counted on the fast path:
-//! those of threads that did not allocate the chunk, one in [`LOOKED_AT`] at random, and those in
-//! windows. Each such store makes the next one come here, too, by the chunk's own thread and by
-//! those of other chunks in the line.
+//! they share nothing: false sharing. Only some stores are
+//! examined: those in windows, and one in [`LOOKED_AT`], at random, of those by threads that did
+//! not allocate the chunk. Each marks the chunks of its line, so that the next store by the thread
+//! that allocated one of them is examined, too.
 //!
 //! A table of fixed size holds the lines. One that is written in turn stays; others give way. It is
 //! a statistic: two threads may change an entry at once, and a count may be lost.

@@ -1,4 +1,5 @@
-//! The rest of the interface of `AddressSanitizer`: block operations, and what has nothing to do.
+//! The rest of the interface of `AddressSanitizer`: block operations, and functions
+//! that need not do anything.
 
 use core::ffi::c_void;
 

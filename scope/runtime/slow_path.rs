@@ -1,7 +1,8 @@
-//! What the fast path leaves: first touches, changes of thread, windows and block operations.
+//! What the fast path leaves: first touches, accesses by another thread than before, windows and
+//! block operations.
 //!
-//! Accesses take no lock, allocate nothing and make no system call; now and then [`pause`] does
-//! the rest.
+//! Accesses take no lock, allocate nothing and make no system call. After a number of them a thread
+//! calls [`pause`], which registers it, or begins or continues a window.
 
 use core::sync::atomic::Ordering;
 

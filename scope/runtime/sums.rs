@@ -1,5 +1,4 @@
-//! What sites, threads and the process add up: of chunks when they are allocated, and when they are
-//! freed.
+//! Totals of sites, threads and the process, which change when chunks are allocated and freed.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

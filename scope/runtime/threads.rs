@@ -1,8 +1,8 @@
-//! What threads begin with: a number, a shard of histograms, and where their stack is.
+//! How threads begin: each gets a number, a shard of histograms, and the bounds of its stack.
 //!
-//! They begin in a function of ours, which asks for the stack.
-//! Libc holds a lock of the thread while it looks that up, and allocates under it. So it is asked
-//! before any code of the program runs in the thread, and not within `malloc`.
+//! They begin in a function of ours, which asks libc for the bounds before any code of the program
+//! runs in the thread: libc holds a lock of the thread while it answers, and allocates under it, so
+//! that `malloc` cannot ask.
 
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};

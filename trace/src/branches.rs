@@ -1,7 +1,6 @@
-//! Which instructions of a process may be patched: those of code as its file has it, which are
-//! instructions when their function is decoded from its start, and into which no branch leads.
-//! What lies between functions, as data may, says nothing about those behind it; functions with
-//! what is no instruction are left alone.
+//! Which instructions of a process are safe to patch: their code is as in its file, their function
+//! decodes cleanly from its start, and no branch leads into them. Bytes between functions may be
+//! data, and do not spoil the functions behind them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

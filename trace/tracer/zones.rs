@@ -1,5 +1,6 @@
-//! Zones: memory of the program that is mapped twice from one file in memory. Where the program
-//! knows it, it may not be accessed while tracing is on; `delta` above that, it may.
+//! Zones: memory of the program that is mapped twice from one file in memory. At the
+//! program's address it is `PROT_NONE` while tracing is on, so that each access faults; `delta`
+//! bytes above, the tracer can access it.
 //!
 //! All of it is under the tracer's [lock](super::lock::LOCK).
 

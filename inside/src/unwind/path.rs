@@ -4,8 +4,8 @@
 //! time if its registers and the words that are read to leave it are what they were: then so are
 //! the registers of its caller. To compare these takes a fraction of a step by unwind information.
 //!
-//! A `PathCursor` follows a walk, from the innermost frame on. While the walk is in frames that it
-//! has *met*, these are the path's from some place on to its outer end; all before are new.
+//! A `PathCursor` follows a walk, from the innermost frame on. Once a frame is one of the last walk
+//! (the two have *met*), so are all frames further out; those before are new.
 
 use super::Frame;
 use super::dependences::{self, WalkDependences};

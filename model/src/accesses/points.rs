@@ -1,4 +1,5 @@
-//! Points, the tickets that read them, and the order in which an operation goes through them.
+//! Points, the order in which an operation reads them, and for each the *tickets* that read it: an
+//! interval of an operation's random number (see [`accesses`](super)).
 
 use crate::probability::Lengths;
 use crate::shape::scaled;

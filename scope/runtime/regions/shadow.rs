@@ -1,10 +1,10 @@
 //! Which open regions have touched which bytes.
 //!
-//! A region gets its version with its first access, and versions only grow, so those of a thread's
-//! open regions are in order. Each byte has one stamp for all of them (`SlimTV`: *Skadu*, 3.2):
-//! the version of the innermost region of its last access. The open regions with at most that
-//! version have touched it; for those further in it is new. That adds to one count and subtracts
-//! from another; the sums are made when a region ends.
+//! A region gets a version at its first access, larger than all before, so the versions of a
+//! thread's open regions grow from the outermost inwards. Each byte has one stamp (`SlimTV`:
+//! *Skadu*, 3.2): the version of the region that was the innermost one at its last access. Open
+//! regions with that version or a smaller one have touched the byte; regions with a larger one have
+//! not. A touch adds to one count and subtracts from another; the sums are made when a region ends.
 //!
 //! Bytes with one stamp share an entry: a block of 64 bytes has one for its newest stamp and, if
 //! need be, a list of others. Stamps between which no open region begins are alike and are merged,

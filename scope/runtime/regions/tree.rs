@@ -1,7 +1,7 @@
 //! Regions by call path, in the capture: each track has a tree of its own.
 //!
-//! A function that is open on its own path is not a region below itself: its calls hang where the
-//! outermost one's do, so that recursion does not make the tree deep.
+//! Recursion does not make the tree deep: while a function is open, further calls of it count for
+//! its outermost call.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

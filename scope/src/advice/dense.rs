@@ -1,7 +1,7 @@
 //! Objects one behind the other, in the order of their addresses.
 //!
-//! The windows show a part of a site's objects. What lies between two of them today is taken to be
-//! filled as the whole is: so many objects of the site on so many bytes.
+//! The windows show a sample of a site's objects. Between two of them, as many others are assumed
+//! as the site has on so many bytes in the mean.
 
 use std::collections::HashMap;
 

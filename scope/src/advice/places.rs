@@ -1,9 +1,9 @@
 //! Where the nodes of a structure would lie: hints when they are allocated, or one morph.
 //!
-//! The pointers in the windows give the nodes that were used and who led to whom. The rest of the
-//! structure is made up, so that the nodes that were used do not get all the room: as many as there
-//! are, at the links that no window followed, in subtrees of equal size. Then a [`Layout`] of the
-//! model places all of them.
+//! The pointers in the windows give the nodes that were used and who led to whom. The nodes that
+//! no window shows are made up, as subtrees of equal size at the links that no window followed:
+//! without them, those that were used would have the caches for themselves. Then a [`Layout`] of
+//! the model places all of them.
 
 use std::collections::{HashMap, HashSet};
 

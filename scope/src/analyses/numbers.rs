@@ -1,7 +1,8 @@
-//! The numbers of a site, once for all formats: name, unit, meaning, and where it is in a [`Site`].
+//! The counts of a site: name, unit, meaning, and where each is in a [`Site`].
 //!
-//! JSON has them by the same names, since these are the names of the fields. The table in
-//! `docs/inside/ccscope-format.md` is made from this one.
+//! Parquet, the page and the table in `docs/inside/ccscope-format.md` are made from this one; JSON
+//! has the same names, those of the fields. What other profilers' formats weigh stacks by is
+//! `exports::Weight`.
 
 use crate::profile::Site;
 

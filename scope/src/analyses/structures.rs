@@ -2,7 +2,7 @@
 //!
 //! Chunks of one type whose fields lead to chunks of the same type are the nodes of a structure.
 //! How many such fields there are, and whether one leads back where another came from, says which.
-//! A table from many of whose places pointers lead to the nodes of a list makes them a hash chain.
+//! Where many slots of an array lead to nodes of lists, these are the chains of a hash table.
 //! The collections of std and hashbrown are known by the names of their types.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -1,4 +1,5 @@
-//! What `cargo ccscope` tells the compiler's wrapper and `ccscope run`, which cargo starts.
+//! Settings that `cargo ccscope` passes to the compiler's wrapper and to `ccscope run`, both of
+//! which cargo starts, in an environment variable.
 
 use std::env;
 use std::ffi::OsString;

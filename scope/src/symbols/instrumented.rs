@@ -1,5 +1,5 @@
-//! Which code calls the runtime for its accesses. That of Rust's standard library comes compiled,
-//! and so do most libraries: what it does with a chunk is not seen.
+//! Which ranges of code are instrumented. Rust's standard library comes compiled, and so do most
+//! libraries: their accesses are not seen.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Types of C and C++: an allocation has no type, but what it is assigned to is a pointer to one,
-//! and `new` says which.
+//! Types of allocations in C and C++, from the source: the type of the pointer that is assigned to,
+//! or the operand of `new`.
 
 use std::collections::HashMap;
 use std::path::Path;

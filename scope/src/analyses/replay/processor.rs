@@ -1,7 +1,7 @@
 //! A processor of a few rules: how long replayed accesses take.
 //!
 //! Accesses begin in order, at most [`AHEAD`] of them are under way, an access through a pointer
-//! waits for the pointer, and after a turn that it could not foresee, for everything before it.
+//! waits for the pointer, and one after a mispredicted branch for everything before it.
 //! What one access costs besides misses is fitted to the time of the whole run where that is known,
 //! so that a gain is never one of more time than there is.
 
