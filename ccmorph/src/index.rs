@@ -10,8 +10,9 @@ mod permutation;
 mod plan;
 mod walk;
 
-pub use link::{IndexVisit, Indices, NodeIndex};
+pub use link::{Indices, NodeIndex};
 pub use permutation::Permutation;
+pub use walk::IndexVisit;
 
 use crate::collect::Weigh;
 use crate::error::MorphError;

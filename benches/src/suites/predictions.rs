@@ -5,7 +5,7 @@ use std::hint::black_box;
 use ccmodel::{CalibrateOptions, Layout, Machine, PageSize};
 use ccmorph::{Morph, MorphError, Report, TreeNode};
 
-use super::ccmorph::morphed;
+use super::ccmorph::{morphed, tree_of};
 use super::{compare, pass};
 use crate::keys;
 use crate::queries::Chain;
@@ -30,12 +30,6 @@ impl Structure for SearchTree {
         let node = self.lower_bound(query);
         node.map_or(u32::MAX, |node| black_box(node).key as u32)
     }
-}
-
-/// A search tree with `keys`, as if inserted in their order, in the system's memory.
-pub(super) fn tree_of(keys: &[u64]) -> SearchTree {
-    let plan = Plan::of_inserts(keys);
-    allocate_from(&SYSTEM, || plan.build_with(|_| ()))
 }
 
 /// Dependent lookups in trees of 2^21 random keys: as malloc left it, and in three layouts.

@@ -1,12 +1,10 @@
-//! What holds the number of a node, and the traversal that shows it.
+//! What holds the number of a node.
 //!
 //! The lifetimes are those of [`Links`](crate::Links): all indices are borrowed until the end of
 //! the morph, and rewritten after the last call of user code. An index that was shown cannot be
 //! shown again, nor changed.
 
-use super::walk::Walk;
 use crate::macros::collections;
-use std::fmt;
 use std::num::NonZero;
 
 /// An integer that numbers a node, or an optional one: `u8` to `u64`, `usize`, the signed ones,
@@ -111,38 +109,4 @@ collections! {
     [I: Indices, const N: usize] Indices, [I; N]: iter_mut;
     [I: Indices] Indices, Vec<I>: iter_mut;
     [I: Indices] Indices, Box<[I]>: iter_mut;
-}
-
-/// Takes the indices of a node that the traversal of an index tree shows. Each index must share the
-/// lifetime `'a` of the node's borrow.
-pub struct IndexVisit<'v, 'a> {
-    pub(super) walk: &'v mut Walk<'a>,
-    /// The node whose indices are shown, by the number of its visit, or
-    /// [`NO_NODE`](ccmodel::NO_NODE) for none.
-    pub(super) parent: u32,
-}
-
-impl<'a> IndexVisit<'_, 'a> {
-    /// Shows the indices of children, which shall lie near the node.
-    ///
-    /// A node keeps the first parent that showed it: shared children and cycles are fine.
-    #[inline]
-    pub fn child<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
-        indices.show(&mut |index| self.walk.child(index, self.parent));
-    }
-
-    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and do not
-    /// affect the order.
-    #[inline]
-    pub fn reference<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
-        indices.show(&mut |index| {
-            self.walk.reference(index);
-        });
-    }
-}
-
-impl fmt::Debug for IndexVisit<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IndexVisit").finish_non_exhaustive()
-    }
 }

@@ -1,10 +1,11 @@
 //! The walk over an index tree: which node hangs where, and each place that holds an index.
 
-use super::link::{IndexVisit, Indices, NodeIndex};
+use super::link::{Indices, NodeIndex};
 use super::permutation::Permutation;
 use crate::collect::Weigh;
 use crate::prefetch;
 use ccmodel::NO_NODE;
+use std::fmt;
 
 /// What a walk has found. Nodes are numbered by their visit; their *position* is the one in the
 /// slice.
@@ -184,4 +185,38 @@ impl<T> Unvisited<'_, T> {
 /// For numbers and positions, of which there are fewer than [`NO_NODE`].
 fn number_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(NO_NODE)
+}
+
+/// Takes the indices of a node that the traversal of an index tree shows. Each index must share the
+/// lifetime `'a` of the node's borrow.
+pub struct IndexVisit<'v, 'a> {
+    walk: &'v mut Walk<'a>,
+    /// The node whose indices are shown, by the number of its visit, or
+    /// [`NO_NODE`] for none.
+    parent: u32,
+}
+
+impl<'a> IndexVisit<'_, 'a> {
+    /// Shows the indices of children, which shall lie near the node.
+    ///
+    /// A node keeps the first parent that showed it: shared children and cycles are fine.
+    #[inline]
+    pub fn child<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
+        indices.show(&mut |index| self.walk.child(index, self.parent));
+    }
+
+    /// Shows other indices of nodes, such as that of the parent: they are renumbered, and do not
+    /// affect the order.
+    #[inline]
+    pub fn reference<I: Indices + ?Sized>(&mut self, indices: &'a mut I) {
+        indices.show(&mut |index| {
+            self.walk.reference(index);
+        });
+    }
+}
+
+impl fmt::Debug for IndexVisit<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IndexVisit").finish_non_exhaustive()
+    }
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use std::io;
 
-use super::header::VERSION;
+use super::layout::VERSION;
 
 /// Why a file was not opened.
 #[derive(Debug, thiserror::Error)]

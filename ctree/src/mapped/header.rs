@@ -24,7 +24,7 @@ use alloc::string::String;
 use core::ops::Range;
 
 use super::error::{OpenError, WriteError};
-use super::layout::{FreeSizes, Layout, PAGE_BYTES, Section, Shape, checksum};
+use super::layout::{FreeSizes, Layout, PAGE_BYTES, Section, Shape, VERSION, checksum};
 use super::stored::{Stored, StoredKey};
 
 /// The header is the first page.
@@ -32,7 +32,6 @@ pub(super) type Page = [u8; PAGE_BYTES];
 
 const MAGIC: [u8; 8] = *b"\x89ctree\r\n";
 const BYTE_ORDER: u32 = 0x0102_0304;
-pub(super) const VERSION: u32 = 2;
 
 const MAGIC_AT: usize = 0;
 const BYTE_ORDER_AT: usize = 8;

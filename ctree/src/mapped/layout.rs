@@ -33,6 +33,8 @@ use crate::plan::NODE_BYTES;
 
 use super::stored::{HEAP_CELL_BYTES, Stored, StoredKey};
 
+/// Of the format; other versions are refused.
+pub(super) const VERSION: u32 = 2;
 /// The unit of checksums. A constant of the format, whatever the pages of the machine are.
 pub(super) const PAGE_BYTES: usize = 4096;
 

@@ -10,11 +10,10 @@ use std::collections::HashMap;
 use ccmodel::Layout;
 use ccmorph::{Morph, TreeNode};
 
-use super::predictions::tree_of;
 use super::{Pass, compare, pass};
 use crate::keys;
 use crate::queries::{Chain, Zipf};
-use crate::rivals::{Allocator, OURS};
+use crate::rivals::{Allocator, OURS, SYSTEM};
 use crate::rng::Rng;
 use crate::rounds::Rounds;
 use crate::search_tree::{Node, SearchTree, Tree};
@@ -55,6 +54,12 @@ pub(super) fn morph_in_place<S: Structure>(structure: &mut S, layout: Option<Lay
     let report = allocate_from(&OURS, || structure.morph(&morph));
     let report = report.expect("there is memory for one more structure");
     report.layout
+}
+
+/// A search tree with `keys`, as if inserted in their order, in the system's memory.
+pub(super) fn tree_of(keys: &[u64]) -> SearchTree {
+    let plan = Plan::of_inserts(keys);
+    allocate_from(&SYSTEM, || plan.build_with(|_| ()))
 }
 
 /// A copy of `structure` in `CcMalloc`'s memory, morphed.
