@@ -9,11 +9,8 @@ use super::ccmorph::{morphed, tree_of};
 use super::{compare, pass};
 use crate::keys;
 use crate::queries::Chain;
-use crate::rivals::SYSTEM;
 use crate::search_tree::{Node, SearchTree};
-use crate::source::allocate_from;
 use crate::structures::Structure;
-use crate::structures::tree::Plan;
 use crate::survey::Survey;
 use crate::workload::{Comparison, Effort, KEYS_2M, Rows, SEED, Workload};
 
