@@ -5,8 +5,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TERM_COLOR=never
 # Instrumented runs are ten to fifty times slower, so they try properties less often.
 readonly FEW_CASES=5
-# The crates whose tests run whole under the sanitizers and valgrind. What of ccscope's runtime
-# can has steps of its own; its capture lies where valgrind has memory of its own.
+# The crates whose tests run whole under the sanitizers and valgrind. Of ccscope's runtime what can
+# is in the steps of the sanitizers and Miri; under valgrind its tests do not end.
 readonly UNSAFE_CRATES=(ccmalloc ccmorph cctree)
 # The crates that are published, each after what it depends on.
 readonly PUBLISHED=(ccmodel ccscope-inside ccscope cctrace ccmalloc ccmorph-derive ccmorph cctree)
