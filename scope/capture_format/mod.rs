@@ -61,7 +61,7 @@ pub mod layout {
     pub const HEAP: u64 = 320 * GIB;
     pub const HEAP_END: u64 = 576 * GIB;
     pub const WINDOWS: u64 = 576 * GIB;
-    /// A ring of [`FreedChunk`](super::FreedChunk) chunks that the tool empties.
+    /// A ring of [`FreedChunk`](super::FreedChunk)s that the tool empties.
     pub const FREED: u64 = 704 * GIB;
     pub const FREED_LEN: u64 = 1 << 18;
     /// For each chunk, reads and writes by threads that did not allocate it: two `u32`.

@@ -177,7 +177,8 @@ unsafe fn take_lane(local: *mut Local) {
     }
 }
 
-/// Gives the thread's shard to the next that begins; this thread counts as no owner from now on.
+/// Gives the thread's shard to the next that begins; this thread counts as one that owns no chunk
+/// from now on.
 ///
 /// # Safety
 ///

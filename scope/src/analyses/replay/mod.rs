@@ -42,7 +42,7 @@ pub struct ReplayedWindows {
     pub(crate) baseline: Replayed,
     /// How fast programs go of which nothing more is known.
     pub(crate) cpu: CpuModel,
-    /// What the whole run takes at that cpu.
+    /// What the whole run takes on that model.
     pub(crate) run_ns: f64,
     /// By site, [`trace::NONE`] outside the heap: the part of the time that is waited for.
     pub(crate) waits: HashMap<u32, f64>,

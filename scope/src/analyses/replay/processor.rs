@@ -195,11 +195,11 @@ impl CpuModel {
         }
     }
 
-    /// Two models at which the windows take their part of a run of `ns` nanoseconds: a probable one
+    /// Two models with which the windows take their part of a run of `ns` nanoseconds: a probable one
     /// and one with the least waiting.
     ///
     /// If even the fastest processor would need longer, misses cost less than the machine says.
-    /// Where the program takes longer, it does more between accesses, which is the second cpu; or
+    /// Where the program takes longer, it does more between accesses, which is the second model; or
     /// it waits for addresses that it computes, so that fewer misses overlap. The first takes
     /// [`BUSY_NS`] for each access, and only what then is left for the former.
     pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [CpuModel; 2] {
