@@ -195,8 +195,8 @@ impl CpuModel {
         }
     }
 
-    /// Two models with which the windows take their part of a run of `ns` nanoseconds: a probable one
-    /// and one with the least waiting.
+    /// Two models with which the windows take their part of a run of `ns` nanoseconds: a probable
+    /// one and one with the least waiting.
     ///
     /// If even the fastest processor would need longer, misses cost less than the machine says.
     /// Where the program takes longer, it does more between accesses, which is the second model; or
