@@ -3,10 +3,22 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::first_class::Heap;
+use crate::first_class::{Heap, empty_object};
 use crate::global::CcMalloc;
-use crate::hint::{AllocError, HintAllocator, WithHint, allocate_near_target};
+use crate::hint::{AllocError, AllocResult, HintAllocator, WithHint, object};
 use crate::thin::{IntoThin, NewNear};
+use crate::thread;
+
+/// Allocates near what `hint` means, from `CcMalloc`.
+#[inline]
+#[cfg_attr(debug_assertions, track_caller)]
+fn allocate_near_target<T: ?Sized>(layout: Layout, hint: &T) -> AllocResult {
+    if layout.size() == 0 {
+        return object(empty_object(layout), layout);
+    }
+    let start = NonNull::new(thread::alloc_near_target(layout, hint));
+    object(start, layout)
+}
 
 /// Gives an object a larger layout, and zeroes the bytes that it gains. The object is as it was
 /// after an error.

@@ -195,20 +195,9 @@ impl Heap {
 
 /// The object of `layout` that starts at `start`.
 #[inline]
-fn object(start: Option<NonNull<u8>>, layout: Layout) -> AllocResult {
+pub(crate) fn object(start: Option<NonNull<u8>>, layout: Layout) -> AllocResult {
     let start = start.ok_or(AllocError)?;
     Ok(NonNull::slice_from_raw_parts(start, layout.size()))
-}
-
-/// Allocates near what `hint` means, from `CcMalloc`.
-#[inline]
-#[cfg_attr(debug_assertions, track_caller)]
-pub(crate) fn allocate_near_target<T: ?Sized>(layout: Layout, hint: &T) -> AllocResult {
-    if layout.size() == 0 {
-        return object(empty_object(layout), layout);
-    }
-    let start = NonNull::new(thread::alloc_near_target(layout, hint));
-    object(start, layout)
 }
 
 // SAFETY: as `CcMalloc`'s `GlobalAlloc`, for layouts with bytes; the others have no memory. All

@@ -37,7 +37,6 @@ use crate::policy::{Policy, default_policy};
 use crate::registry;
 use crate::remote::{arena_of, free_in_others_slab, free_remote};
 use crate::size_class::{Class, SMALL_BYTES_MAX, natural_align};
-use crate::target::target;
 use crate::{sweep, sys};
 use local::{fast_arena, with_thread};
 
@@ -266,6 +265,11 @@ pub(crate) fn alloc_near(layout: Layout, hint: usize, policy: Option<Policy>) ->
 }
 
 /// Allocates near what `hint` means. Null when out of memory.
+#[cfg(any(
+    feature = "allocator-api2",
+    feature = "allocator-api2-04",
+    feature = "nightly"
+))]
 #[inline]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 {
@@ -274,7 +278,7 @@ pub(crate) fn alloc_near_target<T: ?Sized>(layout: Layout, hint: &T) -> *mut u8 
     match own.and_then(|own| own.alloc_beside(address, bytes, align, default_policy())) {
         Some(object) if !object.is_null() => object,
         Some(_) => alloc_unhinted(layout),
-        None => alloc_near(layout, target(own, hint), None),
+        None => alloc_near(layout, crate::target::target(own, hint), None),
     }
 }
 

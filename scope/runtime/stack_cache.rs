@@ -36,7 +36,7 @@ impl Nodes {
     }
 }
 
-/// What a thread needs for its call stacks. All zeros is a room without any.
+/// What a thread needs for its call stacks. All zeros is a cache without any.
 #[repr(C)]
 pub(crate) struct StackCache {
     pub(crate) memo: Memo,

@@ -709,23 +709,20 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         run.caveats.push(stop.into());
     }
     if header.freed_lost > 0 {
-        run.caveats.push(format!(
-            "{} freed chunks are in sums only.",
-            header.freed_lost
-        ));
+        let chunks = header.freed_lost;
+        run.caveats
+            .push(format!("Freed chunks in sums only: {chunks}."));
     }
     if header.untracked > 0 {
+        let (threads, tracks) = (header.untracked, layout::MAX_TRACKS);
         run.caveats.push(format!(
-            "{} threads ran beside {} others, and have no regions.",
-            header.untracked,
-            layout::MAX_TRACKS
+            "Threads without regions, as {tracks} others ran: {threads}."
         ));
     }
     if total.lost_chunks > 0 {
-        run.caveats.push(format!(
-            "{} allocations are not recorded.",
-            total.lost_chunks
-        ));
+        let allocations = total.lost_chunks;
+        run.caveats
+            .push(format!("Allocations not recorded: {allocations}."));
     }
     run
 }

@@ -26,7 +26,7 @@ pub mod analyses;
 pub mod capture;
 #[cfg(any(feature = "profiles", test))]
 #[path = "../capture_format/mod.rs"]
-#[allow(missing_docs, reason = "fields say what they are")]
+#[expect(missing_docs, reason = "fields say what they are")]
 pub mod capture_format;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -36,7 +36,7 @@ pub mod exports;
 pub mod imports;
 mod marks;
 #[cfg(feature = "profiles")]
-#[allow(missing_docs, reason = "fields say what they are")]
+#[expect(missing_docs, reason = "fields say what they are")]
 pub mod profile;
 mod profiled;
 mod regions;

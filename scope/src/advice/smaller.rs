@@ -4,6 +4,7 @@ use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
+use crate::analyses::units::plural;
 use crate::profile::{Histogram, Type};
 
 /// Less is not worth a change of the type.
@@ -109,9 +110,9 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
         kind: Kind::Smaller,
         sites: sites.to_vec(),
         what: format!(
-            "keep {name} in a vector, with numbers of 4 bytes for its {} links: {each} bytes \
+            "keep {name} in a vector, with numbers of 4 bytes for its {}: {each} bytes \
              instead of {size} and what the allocator adds",
-            links.len()
+            plural(links.len() as u64, "link")
         ),
         code: None,
         cost_ns: 0.0,

@@ -16,13 +16,9 @@ mod writer;
 use std::path::Path;
 
 pub use reader::{Chunks, Reader, Windows};
-#[cfg(any(feature = "cli", feature = "parquet"))]
-#[doc(hidden)]
-pub use writer::create;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use writer::is_stream;
 pub use writer::write;
+#[doc(hidden)]
+pub use writer::{create, is_stream};
 
 use crate::Error;
 use crate::profile::{Access, Chunk, Profile};

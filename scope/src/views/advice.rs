@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::advice::{Advice, Confidence, Item, Kind, LevelMisses};
 use crate::analyses::findings::{Finding, findings};
 use crate::analyses::types::type_name;
-use crate::analyses::units::{percent, rounded, seconds, short_count};
+use crate::analyses::units::{percent, plural, rounded, seconds, short_count};
 use crate::profile::Profile;
 use crate::views::text::{escape, fit, line, wrap};
 use crate::views::{Options, site_place};
@@ -55,8 +55,9 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
     }
     if advice.windows < FEW_WINDOWS {
         let few = format!(
-            "only {} windows of accesses were recorded: a run with --rate {} says more",
-            advice.windows, advice.better_rate
+            "recorded: only {} of accesses; a run with --rate {} says more",
+            plural(advice.windows as u64, "window"),
+            advice.better_rate
         );
         paragraph(&mut out, &few, 0);
     }
@@ -295,7 +296,7 @@ mod tests {
             "2.00 s on demo (estimated: give --seconds for a run without the profiler), 50 %",
             "of it waiting for memory",
             UNCALIBRATED,
-            "only 3 windows of accesses were recorded: a run with --rate 20 says more",
+            "recorded: only 3 windows of accesses; a run with --rate 20 says more",
             "",
             "1. hint  src/a.rs:10 demo::records Records",
             "    do\\u{1b}[31m this",

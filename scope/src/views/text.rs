@@ -76,6 +76,10 @@ pub(crate) fn fit_middle(text: &str, width: usize) -> String {
 
 /// The last two names of a function's path, without generic arguments: `Work::read_dir` of
 /// `<ignore::walk::Work<T> as Iterator>::read_dir`.
+#[cfg_attr(
+    not(feature = "cli"),
+    expect(unreachable_pub, reason = "for `cctrace`, which needs the feature")
+)]
 pub fn short_function(name: &str) -> String {
     // The type whose method it is stands for the angle brackets around it.
     if let Some(rest) = name.strip_prefix('<')

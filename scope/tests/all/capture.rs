@@ -401,7 +401,7 @@ fn totals_stacks_threads_and_chunks_are_read() {
         (42, 41, 1_000_000, 100)
     );
     assert_eq!((run.seconds, run.window_rate), (2e-6, 0));
-    assert_eq!(run.caveats, ["17 allocations are not recorded."]);
+    assert_eq!(run.caveats, ["Allocations not recorded: 17."]);
     let total = &profile.total;
     assert_eq!((total.allocations, total.frees), (5, 1));
     assert_eq!((total.requested, total.usable), (2172, 2208));
