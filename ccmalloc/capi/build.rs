@@ -1,10 +1,16 @@
-//! Link options of `libccmalloc.so`.
+//! Link options of `libccmalloc.so`, and whether it can apply rules.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
-    if os != "linux" {
+    println!("cargo::rustc-check-cfg=cfg(has_rules)");
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    if variable("CARGO_CFG_TARGET_OS") != "linux" {
         return;
+    }
+    // `entry` is written in assembly, and uses the C library's kind of thread-local storage.
+    let arch = variable("CARGO_CFG_TARGET_ARCH");
+    if variable("CARGO_CFG_TARGET_ENV") == "gnu" && ["x86_64", "aarch64"].contains(&&*arch) {
+        println!("cargo::rustc-cfg=has_rules");
     }
     for option in [
         // What programs that are linked with the library ask for at run time; `install.sh` makes

@@ -9,7 +9,7 @@
 // | `bin`, `slot_tags`, `chunk`, `mapping`, `pages` | metadata of objects |
 // | `arena` | all metadata of one arena |
 // | `registry`, `sweep`, `slabs`, `target`, `abandoned`, `check` | what belongs to an arena |
-// | `large`, `remote`, `colocate`, `slots` | large objects, remote frees, hints, slots |
+// | `large`, `remote`, `colocate`, `locate`, `slots` | large objects, remote frees, hints, slots |
 // | `thread` | from a thread to its arena; every request |
 // | `global`, `raw`, `stats`, `first_class`, `hint`, `region`, `thin` | the interface |
 // | `adapters`, `configure` | and more of it |
@@ -194,6 +194,7 @@ mod hint;
 mod huge;
 mod large;
 mod list;
+mod locate;
 mod mapping;
 mod options;
 mod outcome;

@@ -236,6 +236,29 @@ impl<'a> Pages<'a> {
         debug_assert!(claimed);
     }
 
+    /// The object that has the granule at `address`, which lies in the slot. `None` if the granule
+    /// is free.
+    pub(crate) fn run_around(self, address: usize) -> Option<Run> {
+        let is_set = |word: u64, granule: usize| word >> (granule % 64) & 1 == 1;
+        let is_free = |granule: usize| {
+            (self.slot.map().get(granule / 64)).is_none_or(|word| is_set(word.get(), granule))
+        };
+        let is_end = |granule: usize| {
+            (self.ends().get(granule / 64))
+                .is_none_or(|word| is_set(word.load(Ordering::Relaxed), granule))
+        };
+        let granule = slot_offset(address) / GRANULE_BYTES;
+        if is_free(granule) {
+            return None;
+        }
+        let mut first = granule;
+        while first > 0 && !is_free(first - 1) && !is_end(first - 1) {
+            first -= 1;
+        }
+        let granules = length(self.ends(), first);
+        Some(Run { first, granules })
+    }
+
     /// Makes `count` adjacent objects of `granules` each at the start of an empty slot. They must
     /// fit.
     pub(crate) fn fill(self, granules: usize, count: usize) {

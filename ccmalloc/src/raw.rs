@@ -29,7 +29,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::arena::check_live;
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{
-    BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
+    BLOCK_BYTES, CHUNK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
 use crate::large;
 use crate::pages::others_run;
@@ -218,6 +218,32 @@ unsafe fn look_up<'a>(address: usize) -> Option<Found<'a>> {
         }
         _ => None,
     }
+}
+
+/// Start and bytes of the live object in which `address`, which may be any number, lies, if it is at
+/// most 32 KiB, and of the calling thread's arena.
+#[doc(hidden)]
+#[must_use]
+pub fn locate(address: usize) -> Option<(usize, usize)> {
+    thread::existing()?.locate(address)
+}
+
+/// Asks for huge pages for an object of `bytes`, if it has a mapping of its own.
+#[doc(hidden)]
+pub fn advise_huge(object: *mut u8, bytes: usize) {
+    if let Owner::LargeStart { .. } = registry::owner(object.addr()) {
+        let before = object.addr() - chunk_base(object.addr());
+        // Mappings are whole chunks.
+        let bytes = (before + bytes).next_multiple_of(CHUNK_BYTES);
+        sys::advise_huge(object.wrapping_sub(before), bytes);
+    }
+}
+
+/// Whether a hint at `address`, which may be any number, is near something for the calling thread.
+#[doc(hidden)]
+#[must_use]
+pub fn is_hint_usable(address: usize) -> bool {
+    thread::existing().is_some_and(|own| own.is_colocated(address))
 }
 
 /// How many bytes from `object` on may be used, at least those that were requested. 0 for null.

@@ -1,5 +1,6 @@
-//! What the environment asks for when the library is loaded: `CCMALLOC_OPTIONS`, and
-//! `CCMALLOC_REPORT=FILE`, what became of the hints, when the process ends.
+//! What the environment asks for when the library is loaded: `CCMALLOC_OPTIONS`,
+//! `CCMALLOC_RULES=FILE` or `CCMALLOC_LEARN=FILE`, and `CCMALLOC_REPORT=FILE`, what became of the
+//! hints, when the process ends.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
@@ -34,6 +35,8 @@ extern "C" fn read_environment() {
         // No other code sets it.
         HINTS.set(file).ok();
     }
+    #[cfg(has_rules)]
+    learn_or_apply();
     let options = std::env::var_os("CCMALLOC_OPTIONS").unwrap_or_default();
     for option in options.to_string_lossy().split(',').map(str::trim) {
         if let Some(file) = option.strip_prefix("report:") {
@@ -41,6 +44,28 @@ extern "C" fn read_environment() {
         } else if let Err(error) = allocator::set_options(option) {
             say(format_args!("CCMALLOC_OPTIONS: {error}"));
         }
+    }
+}
+
+/// Starts what `CCMALLOC_LEARN` or `CCMALLOC_RULES` asks for.
+#[cfg(has_rules)]
+fn learn_or_apply() {
+    use std::os::unix::ffi::OsStringExt;
+
+    if let Some(file) = std::env::var_os("CCMALLOC_LEARN") {
+        // What is learned is to hold for the program as it is: rules are left out.
+        return crate::learn::start(file);
+    }
+    let Some(file) = std::env::var_os("CCMALLOC_RULES") else {
+        return;
+    };
+    // A variable of the environment has no zero byte.
+    let path = std::ffi::CString::new(file.into_vec()).unwrap_or_default();
+    if let Err(failure) = crate::rules::load(&path, HINTS.get().is_some()) {
+        let path = path.to_string_lossy();
+        say(format_args!(
+            "CCMALLOC_RULES: {path}: {failure}; no rules are applied"
+        ));
     }
 }
 
@@ -52,6 +77,8 @@ static AT_START: extern "C" fn() = read_environment;
 
 /// Appends one line to each file that there is.
 extern "C" fn report_at_exit() {
+    #[cfg(has_rules)]
+    crate::learn::finish();
     if let Some(file) = STATISTICS.get() {
         append(file.as_ref(), Figures::now().json().as_str());
     }
@@ -64,6 +91,8 @@ extern "C" fn report_at_exit() {
         allocator::placement()
     );
     append(file, &line);
+    #[cfg(has_rules)]
+    crate::rules::report(|line| append(file, &format!("{line}\n")));
 }
 
 /// Appends a line to a file, if it can.

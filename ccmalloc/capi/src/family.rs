@@ -101,24 +101,25 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
     0
 }
 
-/// Exports functions to C.
+/// Exports functions to C where a condition holds. Where it does not, `entry` exports functions that
+/// lead here.
 macro_rules! export {
-    ($(
+    ($condition:meta; $(
         fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
     )*) => {
         $(
-            #[unsafe(no_mangle)]
+            #[cfg_attr($condition, unsafe(no_mangle))]
             pub(crate) extern "C" fn $name($($argument: $type),*) -> $result { $body }
         )*
     };
-    ($(
+    ($condition:meta; $(
         unsafe fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;
     )*) => {
         $(
             /// # Safety
             /// - What the C standard, POSIX or glibc ask of the caller: pointers are null or live
             ///   objects of this library, and what is freed is not used any more.
-            #[unsafe(no_mangle)]
+            #[cfg_attr($condition, unsafe(no_mangle))]
             pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 // SAFETY: the caller's contract is the same.
                 unsafe { $body }
@@ -128,6 +129,7 @@ macro_rules! export {
 }
 
 export! {
+    not(has_rules);
     fn malloc(bytes: usize) -> *mut c_void = allocate(bytes);
     fn calloc(count: usize, bytes: usize) -> *mut c_void = allocate_array(count, bytes);
     fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void = if align.is_power_of_two() {
@@ -136,6 +138,10 @@ export! {
         fail(libc::EINVAL)
     };
     fn memalign(align: usize, bytes: usize) -> *mut c_void = allocate_at_multiple(align, bytes);
+}
+
+export! {
+    all();
     fn valloc(bytes: usize) -> *mut c_void = allocate_aligned(PAGE_BYTES, bytes);
     fn pvalloc(bytes: usize) -> *mut c_void = allocate_pages(bytes);
     fn __libc_malloc(bytes: usize) -> *mut c_void = allocate(bytes);
@@ -147,19 +153,24 @@ export! {
 }
 
 export! {
+    not(has_rules);
+    unsafe fn realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
+    unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
+        allocate_into(place, align, bytes);
+}
+
+export! {
+    all();
     unsafe fn free(object: *mut c_void) -> () = raw::deallocate(object.cast());
     unsafe fn free_sized(object: *mut c_void, bytes: usize) -> () =
         raw::deallocate_sized(object.cast(), bytes);
     unsafe fn free_aligned_sized(object: *mut c_void, _align: usize, bytes: usize) -> () =
         raw::deallocate_sized(object.cast(), bytes);
-    unsafe fn realloc(object: *mut c_void, bytes: usize) -> *mut c_void = reallocate(object, bytes);
     unsafe fn reallocarray(object: *mut c_void, count: usize, bytes: usize) -> *mut c_void =
         match count.checked_mul(bytes) {
             Some(bytes) => reallocate(object, bytes),
             None => fail(libc::ENOMEM),
         };
-    unsafe fn posix_memalign(place: *mut *mut c_void, align: usize, bytes: usize) -> c_int =
-        allocate_into(place, align, bytes);
     unsafe fn malloc_usable_size(object: *const c_void) -> usize = raw::usable_bytes(object.cast());
     unsafe fn __libc_free(object: *mut c_void) -> () = raw::deallocate(object.cast());
     unsafe fn __libc_realloc(object: *mut c_void, bytes: usize) -> *mut c_void =

@@ -16,6 +16,8 @@
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 mod deepbind;
+#[cfg(has_rules)]
+mod entry;
 #[cfg(any(
     target_os = "linux",
     target_os = "android",
@@ -27,5 +29,11 @@ mod environment;
 mod errno;
 mod family;
 mod hinted;
+#[cfg(has_rules)]
+mod learn;
+#[cfg(has_rules)]
+mod modules;
 mod reorganize;
+#[cfg(has_rules)]
+mod rules;
 mod statistics;

@@ -1,0 +1,307 @@
+//! The exported functions that allocate, on processors where rules can be applied.
+//!
+//! Each is one jump through [`HOOKS`]. At first that leads to `family`; once there are rules, to a
+//! *filter*: one byte of a table, by the low bits of the return address, says whether a rule may be
+//! for this caller. While the program is learned from, it leads to a countdown. Only a hit saves
+//! the registers that a call preserves, beside the return address and the stack: a [`Snapshot`].
+//!
+//! The functions are written in assembly, since the caller's registers are not to be touched before
+//! they are looked at. Their `.cfi` lines let debuggers, profilers and exceptions pass through.
+
+#[cfg_attr(target_arch = "x86_64", path = "entry/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "entry/aarch64.rs")]
+mod processor;
+mod snapshot;
+mod thread_state;
+
+use core::ffi::{CStr, c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use allocator::raw;
+
+pub(crate) use processor::{PLACES, REGISTERS, STACK_START};
+pub(crate) use snapshot::{STACK_WORDS, Snapshot, peek};
+pub(crate) use thread_state::{LASTS, ThreadState, thread_state};
+
+use crate::errno;
+use crate::{family, learn, rules};
+
+/// Where the exported functions lead.
+#[repr(C)]
+pub(crate) struct Hooks {
+    malloc: AtomicPtr<c_void>,
+    calloc: AtomicPtr<c_void>,
+    realloc: AtomicPtr<c_void>,
+    aligned_alloc: AtomicPtr<c_void>,
+    memalign: AtomicPtr<c_void>,
+    posix_memalign: AtomicPtr<c_void>,
+    new: AtomicPtr<c_void>,
+    new_array: AtomicPtr<c_void>,
+}
+
+/// Addresses of functions with the arguments and the result of those that they stand for.
+static HOOKS: Hooks = Hooks {
+    malloc: AtomicPtr::new(family::malloc as *mut c_void),
+    calloc: AtomicPtr::new(family::calloc as *mut c_void),
+    realloc: AtomicPtr::new(family::realloc as *mut c_void),
+    aligned_alloc: AtomicPtr::new(family::aligned_alloc as *mut c_void),
+    memalign: AtomicPtr::new(family::memalign as *mut c_void),
+    posix_memalign: AtomicPtr::new(family::posix_memalign as *mut c_void),
+    new: AtomicPtr::new(processor::new as *mut c_void),
+    new_array: AtomicPtr::new(processor::new_array as *mut c_void),
+};
+
+/// Defines functions of the processor's module for each exported one.
+macro_rules! install {
+    ($($hook:ident: $function:ident,)*) => {
+        $(HOOKS.$hook.store(processor::$function as *mut c_void, Ordering::Release);)*
+    };
+}
+
+/// From now on, calls go through the filter, whose table [`rules`] has published.
+pub(crate) fn apply_rules() {
+    install! {
+        malloc: filter_malloc,
+        calloc: filter_calloc,
+        realloc: filter_realloc,
+        aligned_alloc: filter_aligned_alloc,
+        memalign: filter_memalign,
+        posix_memalign: filter_posix_memalign,
+        new: filter_new,
+        new_array: filter_new_array,
+    }
+}
+
+/// From now on, every so many calls of a thread are learned from.
+pub(crate) fn learn() {
+    install! {
+        malloc: learn_malloc,
+        calloc: learn_calloc,
+        realloc: learn_realloc,
+        aligned_alloc: learn_aligned_alloc,
+        memalign: learn_memalign,
+        posix_memalign: learn_posix_memalign,
+        new: learn_new,
+        new_array: learn_new_array,
+    }
+}
+
+/// Allocates as a rule says, if there is one for this call; null otherwise.
+fn ruled(bytes: usize, align: usize, at: &Snapshot) -> *mut c_void {
+    if align > rules::ALIGN_MAX {
+        return null_mut();
+    }
+    rules::find(bytes, at).map_or(null_mut(), |rule| rule.allocate(bytes, align, at).cast())
+}
+
+/// `first`, or what `otherwise` gives where that is null.
+fn or_else(first: *mut c_void, otherwise: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    if first.is_null() { otherwise() } else { first }
+}
+
+/// What follows a hit of the filter: the arguments of the function, which not all have three, and
+/// the state of the caller. The processor's module calls these.
+mod hits {
+    use super::{Snapshot, c_int, c_void, errno, family, null_mut, or_else, raw, ruled};
+
+    pub(super) extern "C" fn malloc(
+        bytes: usize,
+        _: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        or_else(ruled(bytes, raw::natural_align(bytes), at), || {
+            family::malloc(bytes)
+        })
+    }
+
+    pub(super) extern "C" fn calloc(
+        count: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        let object = count.checked_mul(bytes).map_or(null_mut(), |bytes| {
+            let object = ruled(bytes, raw::natural_align(bytes), at);
+            if !object.is_null() {
+                // SAFETY: fresh, and this large.
+                unsafe { object.write_bytes(0, bytes) };
+            }
+            object
+        });
+        or_else(object, || family::calloc(count, bytes))
+    }
+
+    /// Reached only where the object is null.
+    pub(super) extern "C" fn realloc(
+        _: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        malloc(bytes, 0, 0, at)
+    }
+
+    pub(super) extern "C" fn aligned_alloc(
+        align: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        or_else(aligned(align, bytes, at), || {
+            family::aligned_alloc(align, bytes)
+        })
+    }
+
+    pub(super) extern "C" fn memalign(
+        align: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        or_else(aligned(align, bytes, at), || family::memalign(align, bytes))
+    }
+
+    /// # Safety
+    /// - `place` may be written to, as `posix_memalign` asks of its caller.
+    pub(super) unsafe extern "C" fn posix_memalign(
+        place: *mut *mut c_void,
+        align: usize,
+        bytes: usize,
+        at: &Snapshot,
+    ) -> c_int {
+        let is_valid = align.is_multiple_of(size_of::<*mut c_void>());
+        let before = errno::get();
+        let object = if is_valid {
+            aligned(align, bytes, at)
+        } else {
+            null_mut()
+        };
+        if object.is_null() {
+            errno::set(before);
+            // SAFETY: the caller promises that `place` may be written to.
+            return unsafe { family::posix_memalign(place, align, bytes) };
+        }
+        // SAFETY: as above.
+        unsafe { place.write(object) };
+        0
+    }
+
+    fn aligned(align: usize, bytes: usize, at: &Snapshot) -> *mut c_void {
+        if !align.is_power_of_two() {
+            return null_mut();
+        }
+        ruled(bytes, align.max(raw::natural_align(bytes)), at)
+    }
+}
+
+/// What follows a countdown that has ended: the call as it would be, seen by [`learn`].
+mod samples {
+    use super::{Snapshot, c_int, c_void, family, learn};
+
+    pub(super) extern "C" fn malloc(
+        bytes: usize,
+        _: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        learn::see(family::malloc(bytes), bytes, at)
+    }
+
+    pub(super) extern "C" fn calloc(
+        count: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        learn::see(
+            family::calloc(count, bytes),
+            count.saturating_mul(bytes),
+            at,
+        )
+    }
+
+    /// Reached only where the object is null.
+    pub(super) extern "C" fn realloc(
+        _: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        learn::see(family::malloc(bytes), bytes, at)
+    }
+
+    pub(super) extern "C" fn aligned_alloc(
+        align: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        learn::see(family::aligned_alloc(align, bytes), bytes, at)
+    }
+
+    pub(super) extern "C" fn memalign(
+        align: usize,
+        bytes: usize,
+        _: usize,
+        at: &Snapshot,
+    ) -> *mut c_void {
+        learn::see(family::memalign(align, bytes), bytes, at)
+    }
+
+    /// # Safety
+    /// - `place` may be written to, as `posix_memalign` asks of its caller.
+    pub(super) unsafe extern "C" fn posix_memalign(
+        place: *mut *mut c_void,
+        align: usize,
+        bytes: usize,
+        at: &Snapshot,
+    ) -> c_int {
+        // SAFETY: the caller promises that `place` may be written to.
+        let error = unsafe { family::posix_memalign(place, align, bytes) };
+        if error == 0 {
+            // SAFETY: just written.
+            learn::see(unsafe { *place }, bytes, at);
+        }
+        error
+    }
+}
+
+/// The C++ library's `operator new`, for the name of one of its forms, once it was needed.
+static NEXT_NEW: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+
+/// Finds the C++ library's `operator new`, of arrays if `array` is 1. Ends the process if there is
+/// none: in a static program, where nothing can throw for it.
+pub(crate) extern "C" fn next_new(array: usize) -> *mut c_void {
+    const NAMES: [&CStr; 2] = [c"_Znwm", c"_Znam"];
+    let (Some(known), Some(name)) = (NEXT_NEW.get(array), NAMES.get(array)) else {
+        return null_mut();
+    };
+    let mut next = known.load(Ordering::Relaxed);
+    if next.is_null() {
+        // SAFETY: the name is a C string.
+        next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    }
+    if next.is_null() {
+        // Loaded for a library of `dlopen` alone.
+        // SAFETY: the name is a C string; opens what is loaded only, so that nothing of it runs.
+        let library = unsafe {
+            libc::dlopen(
+                c"libstdc++.so.6".as_ptr(),
+                libc::RTLD_LAZY | libc::RTLD_NOLOAD,
+            )
+        };
+        if !library.is_null() {
+            // SAFETY: a handle of the library, which stays open for ever; the name is a C string.
+            next = unsafe { libc::dlsym(library, name.as_ptr()) };
+        }
+    }
+    if next.is_null() {
+        crate::statistics::say(format_args!("operator new: out of memory"));
+        // SAFETY: has no preconditions.
+        unsafe { libc::abort() };
+    }
+    known.store(next, Ordering::Relaxed);
+    next
+}

@@ -1,0 +1,101 @@
+//! The state of a caller at the call of an allocation: registers, return address and stack.
+
+use core::ptr::NonNull;
+
+use super::processor::{RETURN_WORD, STACK_START};
+use super::thread_state;
+
+/// Words of the caller's stack that a rule can name.
+pub(crate) const STACK_WORDS: usize = 32;
+/// Within this many bytes, aligned, all memory is mapped or none.
+const PAGE_BYTES: usize = 4096;
+
+/// The words that `processor` saves before it calls a function of `hits` or `samples`, with the
+/// caller's stack behind them.
+///
+/// Invariant: a reference to one lies at the lowest address of the saved words, and the caller's
+/// frame follows: its stack pointer was that of word [`STACK_START`]. All words up to it may be
+/// read.
+#[repr(transparent)]
+pub(crate) struct Snapshot([usize; STACK_START]);
+
+impl Snapshot {
+    /// Where the call returns to.
+    pub(crate) fn return_address(&self) -> usize {
+        self.0.get(RETURN_WORD).copied().unwrap_or_default()
+    }
+
+    /// Word `number`: a register that calls preserve, or from [`STACK_START`] on one of the caller's
+    /// stack. `None` where that would leave the thread's stack.
+    pub(crate) fn word(&self, number: usize) -> Option<usize> {
+        if let Some(&word) = self.0.get(number) {
+            return Some(word);
+        }
+        let start: *const usize = (&raw const *self).cast();
+        let word = start.wrapping_add(number);
+        let last = self.0.as_ptr().wrapping_add(STACK_START - 1).addr();
+        // The stack's lowest page is mapped: the saved words lie in it.
+        let is_near = word.addr() / PAGE_BYTES == last / PAGE_BYTES;
+        if number >= STACK_START + STACK_WORDS || !(is_near || is_on_stack(start, word)) {
+            return None;
+        }
+        // SAFETY: aligned, as the stack pointer is, and mapped: in the page of a word that was just
+        // written, or between two bounds of the thread's stack. Whatever is there is a number.
+        Some(unsafe { peek(word) })
+    }
+}
+
+/// Reads a word that other code may be using for anything.
+///
+/// # Safety
+/// - `word` is aligned, and its bytes are mapped.
+pub(crate) unsafe fn peek(word: *const usize) -> usize {
+    let number;
+    // SAFETY: the bytes are mapped, by the caller's promise; nothing is written. As the processor
+    // reads it, no rule of Rust's about who else uses the word applies.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {}, qword ptr [{}]", lateout(reg) number, in(reg) word,
+            options(readonly, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!("ldr {}, [{}]", lateout(reg) number, in(reg) word,
+            options(readonly, nostack, preserves_flags));
+    }
+    number
+}
+
+/// Whether both lie on the stack that the OS gave the thread: not so on a coroutine's, or a
+/// signal's.
+#[cold]
+fn is_on_stack(start: *const usize, word: *const usize) -> bool {
+    let state = thread_state();
+    if state.stack_end.get() == 0 {
+        // For calls from within the question.
+        state.stack_end.set(1);
+        let (start, end) = stack_of_thread().unwrap_or((1, 1));
+        state.stack_start.set(start);
+        state.stack_end.set(end);
+    }
+    let stack = state.stack_start.get()..state.stack_end.get();
+    stack.contains(&start.addr()) && stack.contains(&(word.addr() + size_of::<usize>() - 1))
+}
+
+/// The bounds of the calling thread's stack.
+fn stack_of_thread() -> Option<(usize, usize)> {
+    let before = crate::errno::get();
+    let mut attributes = core::mem::MaybeUninit::uninit();
+    // SAFETY: fills in the attributes of the calling thread.
+    let error = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
+    crate::errno::set(before);
+    if error != 0 {
+        return None;
+    }
+    let (mut start, mut bytes) = (core::ptr::null_mut(), 0);
+    // SAFETY: the attributes were filled in above.
+    let error =
+        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut bytes) };
+    // SAFETY: as above; they are not used any more.
+    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
+    let start = NonNull::new(start)?.addr().get();
+    (error == 0).then(|| (start, start + bytes))
+}

@@ -1,0 +1,251 @@
+//! What was seen of each call site.
+
+use super::{PLACES, word_of};
+use crate::entry::{REGISTERS, Snapshot};
+use crate::modules;
+
+/// How many sites are told apart. What comes later is not learned.
+pub(super) const SITES_MAX: usize = 4096;
+/// Entries of the hash table over them.
+const SLOTS: usize = 2 * SITES_MAX;
+
+/// What tells sites apart: where the call returns to, the size, and where its function returns to,
+/// as far as the stack shows it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) address: usize,
+    pub(super) bytes: usize,
+    /// 0 if the words of the stack hold no return address.
+    pub(super) caller: usize,
+    /// The place that holds it.
+    pub(super) caller_place: usize,
+}
+
+/// What was seen of one.
+#[derive(Clone, Copy)]
+pub(super) struct Site {
+    pub(super) key: Key,
+    /// How many calls the samples stand for.
+    pub(super) calls: u64,
+    pub(super) samples: u32,
+    /// Samples whose object was free when it was first looked for, and in the end.
+    pub(super) short: u32,
+    pub(super) ended: u32,
+    /// Samples that have been looked at to the end.
+    pub(super) complete: u32,
+    /// How often each place led to an object that is linked with the new one.
+    pub(super) linked: [u32; PLACES],
+    /// Samples with any such place: where the other object points to the new one, and otherwise.
+    pub(super) into: u32,
+    pub(super) from: u32,
+    /// Where in the other object, or in the new one, the latest pointer was.
+    pub(super) into_at: usize,
+    pub(super) from_at: usize,
+}
+
+impl Site {
+    const EMPTY: Self = Self {
+        key: Key {
+            address: 0,
+            bytes: 0,
+            caller: 0,
+            caller_place: 0,
+        },
+        calls: 0,
+        samples: 0,
+        short: 0,
+        ended: 0,
+        complete: 0,
+        linked: [0; PLACES],
+        into: 0,
+        from: 0,
+        into_at: 0,
+        from_at: 0,
+    };
+
+    /// Adds what was seen of a site with another caller.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.samples += other.samples;
+        self.short += other.short;
+        self.ended += other.ended;
+        self.complete += other.complete;
+        for (sum, count) in self.linked.iter_mut().zip(&other.linked) {
+            *sum += count;
+        }
+        if other.into > self.into {
+            self.into_at = other.into_at;
+        }
+        if other.from > self.from {
+            self.from_at = other.from_at;
+        }
+        self.into += other.into;
+        self.from += other.from;
+    }
+
+    /// The place that is most often linked, the first of several, and how often.
+    pub(super) fn best(&self) -> (usize, u32) {
+        let places = self.linked.iter().copied().enumerate();
+        places.fold(
+            (0, 0),
+            |best, place| {
+                if place.1 > best.1 { place } else { best }
+            },
+        )
+    }
+
+    /// Bytes that live at a time, or are never freed: an estimate.
+    pub(super) fn alive_bytes(&self) -> u64 {
+        let alive = u64::from(self.complete - self.ended);
+        let bytes = self.calls.saturating_mul(self.key.bytes as u64);
+        // Before the multiplication: both are large.
+        bytes / u64::from(self.complete.max(1)) * alive
+    }
+}
+
+pub(super) struct Sites {
+    sites: [Site; SITES_MAX],
+    known: usize,
+    /// Numbers of sites, from 1 on, by hash.
+    slots: [u16; SLOTS],
+    /// Bounds of the code that was last found to hold an address.
+    code: [(usize, usize); 8],
+    code_next: usize,
+}
+
+impl Sites {
+    pub(super) const fn new() -> Self {
+        Self {
+            sites: [Site::EMPTY; SITES_MAX],
+            known: 0,
+            slots: [0; SLOTS],
+            code: [(0, 0); 8],
+            code_next: 0,
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.known = 0;
+        self.slots.fill(0);
+    }
+
+    pub(super) fn known(&self) -> &[Site] {
+        self.sites.get(..self.known).unwrap_or_default()
+    }
+
+    pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut Site> {
+        self.sites.get_mut(number)
+    }
+
+    /// The number of the site of a call; `None` if there are too many.
+    pub(super) fn site_of(&mut self, at: &Snapshot, bytes: usize) -> Option<usize> {
+        let (caller, caller_place) = self.caller(at).unwrap_or_default();
+        let key = Key {
+            address: at.return_address(),
+            bytes,
+            caller,
+            caller_place,
+        };
+        let words = [key.address, key.bytes, key.caller, key.caller_place];
+        let hash = words.iter().fold(0_usize, |hash, word| {
+            (hash ^ word)
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29)
+        });
+        // The table is never full: it has twice as many slots as there are sites.
+        for probe in 0..SLOTS {
+            let slot = self.slots.get_mut((hash.wrapping_add(probe)) % SLOTS)?;
+            match usize::from(*slot).checked_sub(1) {
+                None => {
+                    let site = self.sites.get_mut(self.known)?;
+                    *site = Site { key, ..Site::EMPTY };
+                    self.known += 1;
+                    *slot = u16::try_from(self.known).ok()?;
+                    return Some(self.known - 1);
+                }
+                Some(number) if self.sites.get(number)?.key == key => return Some(number),
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// The first word of the stack that a call may return to, and its place.
+    fn caller(&mut self, at: &Snapshot) -> Option<(usize, usize)> {
+        (REGISTERS..PLACES).find_map(|place| {
+            let word = at.word(word_of(place))?;
+            self.is_after_call(word).then_some((word, place))
+        })
+    }
+
+    /// Whether `address` lies in code, behind a call.
+    fn is_after_call(&mut self, address: usize) -> bool {
+        const LONGEST_CALL: usize = 7;
+        let Some((start, _)) = self.code_around(address) else {
+            return false;
+        };
+        if address - start < LONGEST_CALL {
+            return false;
+        }
+        let before = core::ptr::with_exposed_provenance::<u8>(address - LONGEST_CALL);
+        // SAFETY: in a module's code, as its program headers say: the loader keeps it mapped while
+        // the module is loaded, and a call in progress returns there.
+        let bytes: [u8; LONGEST_CALL] = unsafe { before.cast::<[u8; LONGEST_CALL]>().read() };
+        is_call(bytes)
+    }
+
+    /// The bounds of the code of a module around `address`.
+    fn code_around(&mut self, address: usize) -> Option<(usize, usize)> {
+        // Small numbers, and what is no address of a program.
+        if !(4096..1 << 47).contains(&address) || allocator::contains(address as *const u8) {
+            return None;
+        }
+        let mut known = self.code.iter().copied();
+        let found = known.find(|&(start, end)| (start..end).contains(&address));
+        found.or_else(|| {
+            let mut found = None;
+            modules::for_each(|module| {
+                found = module.code_around(address);
+                found.is_none()
+            });
+            let oldest = self.code_next % self.code.len();
+            if let Some(place) = self.code.get_mut(oldest) {
+                *place = found?;
+                self.code_next += 1;
+            }
+            found
+        })
+    }
+
+    /// Counts a sample that stands for `calls` of them.
+    pub(super) fn count(&mut self, site: usize, calls: u64) {
+        if let Some(site) = self.sites.get_mut(site) {
+            site.samples += 1;
+            site.calls += calls;
+        }
+    }
+}
+
+/// Whether an instruction that calls ends with these bytes.
+#[cfg(target_arch = "x86_64")]
+fn is_call(bytes: [u8; 7]) -> bool {
+    /// The part of the second byte that makes `ff` a call through a register or memory.
+    const fn is_indirect(byte: u8) -> bool {
+        byte & 0x38 == 0x10
+    }
+    matches!(bytes, [_, _, 0xe8, ..])
+        || matches!(bytes, [.., 0xff, modrm] if is_indirect(modrm))
+        || matches!(bytes, [.., 0xff, modrm, _] if is_indirect(modrm))
+        || matches!(bytes, [.., 0xff, modrm, _, _] if is_indirect(modrm))
+        || matches!(bytes, [_, 0xff, modrm, ..] if is_indirect(modrm))
+        || matches!(bytes, [0xff, modrm, ..] if is_indirect(modrm))
+}
+
+/// Whether an instruction that calls ends with these bytes.
+#[cfg(target_arch = "aarch64")]
+fn is_call(bytes: [u8; 7]) -> bool {
+    let [_, _, _, instruction @ ..] = bytes;
+    let instruction = u32::from_le_bytes(instruction);
+    // `bl` and `blr`.
+    instruction >> 26 == 0x25 || instruction & 0xffff_fc1f == 0xd63f_0000
+}

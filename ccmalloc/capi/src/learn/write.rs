@@ -1,0 +1,292 @@
+//! The file of what was learned: rules that are proposed, each with what was seen, and of all other
+//! sites why none is.
+
+use core::fmt;
+use std::fs::File;
+use std::io;
+
+use super::pending::PLACED_BYTES_MAX;
+use super::sites::{Key, Site};
+use super::{FILE, Learner, word_of};
+use crate::entry::{PLACES, REGISTERS};
+use crate::modules;
+
+/// Fewer samples say nothing.
+const SAMPLES_MIN: u32 = 16;
+/// In this part of the samples a place must lead to a linked object.
+const LINKED_SHARE: f64 = 0.6;
+/// Sites of which this part of the objects is freed within a few calls are left alone: objects that
+/// take each other's place gain nothing by a hint, which costs them time.
+const SHORT_SHARE: f64 = 0.5;
+/// The size of the second-level cache if the OS does not say it.
+const CACHE_BYTES: u64 = 1 << 20;
+
+impl Learner {
+    /// Writes the file. What is not possible is left: nobody can be told.
+    pub(super) fn write(&mut self, now: u64) {
+        self.written = now;
+        let Some(name) = FILE.get() else { return };
+        let mut name = name.clone();
+        name.push(format!(".{}", self.process));
+        let mut partial = name.clone();
+        partial.push(".part");
+        let written = File::create(&partial).and_then(|file| {
+            let mut text = io::BufWriter::new(file);
+            self.print(&mut text, now)?;
+            io::Write::flush(&mut text)?;
+            std::fs::rename(&partial, &name)
+        });
+        if written.is_err() {
+            let _removed = std::fs::remove_file(&partial);
+        }
+    }
+
+    fn print(&self, text: &mut dyn io::Write, now: u64) -> io::Result<()> {
+        let mut room = [0; 4096];
+        let program = modules::program(&mut room);
+        let calls: u64 = self.sites.known().iter().map(|site| site.calls).sum();
+        let share = self.spent as f64 / (now - self.started).max(1) as f64;
+        writeln!(text, "ccmalloc rules 1")?;
+        writeln!(
+            text,
+            "# learned by ccmalloc; program {}, {calls} allocations, {} samples, {:.1} % of time",
+            String::from_utf8_lossy(program),
+            self.samples,
+            100. * share,
+        )?;
+        let mut printer = Printer {
+            text,
+            program,
+            cache_bytes: second_level_bytes(),
+            module: None,
+        };
+        for (site, callers) in grouped(self.sites.known()) {
+            printer.site(&site, callers)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sites of one address and one size together, those with most bytes alive first; and each apart.
+fn grouped(sites: &[Site]) -> Vec<(Site, Vec<Site>)> {
+    let mut sites = sites.to_vec();
+    sites.sort_by_key(|site| (site.key.address, site.key.bytes));
+    let same = |a: &Site, b: &Site| (a.key.address, a.key.bytes) == (b.key.address, b.key.bytes);
+    let mut groups: Vec<_> = sites
+        .chunk_by(same)
+        .filter_map(|group| {
+            let (first, others) = group.split_first()?;
+            let mut sum = *first;
+            others.iter().for_each(|other| sum.add(other));
+            Some((sum, group.to_vec()))
+        })
+        .collect();
+    groups.sort_by_key(|(sum, _)| core::cmp::Reverse(sum.alive_bytes()));
+    groups
+}
+
+/// A site's module by name, build id and path, and the address in it.
+struct Place {
+    name: String,
+    build_id: String,
+    path: String,
+    offset: usize,
+}
+
+struct Printer<'a> {
+    text: &'a mut dyn io::Write,
+    program: &'a [u8],
+    cache_bytes: u64,
+    /// The module that was written last.
+    module: Option<String>,
+}
+
+impl Printer<'_> {
+    /// Writes what is said of a site, whose samples have come by way of `callers`.
+    fn site(&mut self, site: &Site, callers: Vec<Site>) -> io::Result<()> {
+        let Some(place) = self.place(site.key.address) else {
+            // Code that was made at run time, or is not loaded any more.
+            return Ok(());
+        };
+        if let Err(reason) = self.refuse(site) {
+            return self.comment(&place, site, reason);
+        }
+        if is_clear(site) {
+            return self.rule(&place, None, site);
+        }
+        // One place for all callers was not found. Each has a rule if it has one of its own.
+        let clear: Vec<&Site> = (callers.iter())
+            .filter(|caller| caller.key.caller != 0 && is_clear(caller))
+            .collect();
+        if clear.is_empty() {
+            let reason = "no place leads to a linked object often enough";
+            return self.comment(&place, site, reason);
+        }
+        for caller in clear {
+            self.rule(&place, Some(caller.key), caller)?;
+        }
+        Ok(())
+    }
+
+    /// Why a site has no rule, whatever was found.
+    fn refuse(&self, site: &Site) -> Result<(), &'static str> {
+        let part = |count: u32| f64::from(count) / f64::from(site.samples.max(1));
+        if site.key.bytes > PLACED_BYTES_MAX {
+            Err("larger than what can be placed")
+        } else if site.samples < SAMPLES_MIN {
+            Err("too few samples")
+        } else if part(site.short) > SHORT_SHARE {
+            Err("freed within a few allocations")
+        } else if site.alive_bytes() <= self.cache_bytes {
+            Err("all fit the second-level cache")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn rule(&mut self, place: &Place, caller: Option<Key>, site: &Site) -> io::Result<()> {
+        let mut by = String::new();
+        if let Some(key) = caller {
+            let Some(from) = self.place(key.caller) else {
+                return Ok(());
+            };
+            self.module(&from)?;
+            by = format!(
+                " caller {}+{:x} at {}",
+                from.name,
+                from.offset,
+                PlaceName(key.caller_place)
+            );
+        }
+        self.module(place)?;
+        let (best, linked) = site.best();
+        writeln!(
+            self.text,
+            "+{:x} size {}{by} near {}  # {}, linked {:.0} %, {}, alive {} bytes",
+            place.offset,
+            site.key.bytes,
+            PlaceName(best),
+            Counts(site),
+            100. * f64::from(linked) / f64::from(site.samples.max(1)),
+            Direction(site),
+            site.alive_bytes(),
+        )
+    }
+
+    fn comment(&mut self, place: &Place, site: &Site, reason: &str) -> io::Result<()> {
+        self.module(place)?;
+        let (best, linked) = site.best();
+        write!(
+            self.text,
+            "# +{:x} size {}: {}",
+            place.offset,
+            site.key.bytes,
+            Counts(site)
+        )?;
+        if linked != 0 {
+            let share = 100. * f64::from(linked) / f64::from(site.samples.max(1));
+            write!(self.text, ", linked {share:.0} % by {}", PlaceName(best))?;
+        }
+        writeln!(self.text, ": {reason}")
+    }
+
+    /// Writes the line of a module, unless it was the last one.
+    fn module(&mut self, place: &Place) -> io::Result<()> {
+        let line = format!(
+            "module {} build-id {} {}",
+            place.name, place.build_id, place.path
+        );
+        if self.module.as_ref() != Some(&line) {
+            writeln!(self.text, "{line}")?;
+            self.module = Some(line);
+        }
+        Ok(())
+    }
+
+    /// The module of an address of code.
+    fn place(&self, address: usize) -> Option<Place> {
+        let mut place = None;
+        modules::for_each(|module| {
+            if module.code_around(address).is_none() {
+                return true;
+            }
+            let path = if module.path.is_empty() {
+                self.program
+            } else {
+                module.path
+            };
+            place = Some(Place {
+                name: word(modules::file_name(path)),
+                build_id: module.build_id.as_str().to_owned(),
+                path: String::from_utf8_lossy(path).replace(['\n', '#'], "_"),
+                offset: address.wrapping_sub(module.base),
+            });
+            false
+        });
+        place
+    }
+}
+
+/// Whether one place leads to linked objects in most of enough samples.
+fn is_clear(site: &Site) -> bool {
+    let (_, linked) = site.best();
+    site.samples >= SAMPLES_MIN && f64::from(linked) >= LINKED_SHARE * f64::from(site.samples)
+}
+
+/// A name without what ends a word of the file.
+fn word(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(name);
+    name.replace(|it: char| it.is_whitespace() || it == '#' || it == '+', "_")
+}
+
+fn second_level_bytes() -> u64 {
+    // SAFETY: has no preconditions.
+    let bytes = unsafe { libc::sysconf(libc::_SC_LEVEL2_CACHE_SIZE) };
+    u64::try_from(bytes)
+        .ok()
+        .filter(|&bytes| bytes > 0)
+        .unwrap_or(CACHE_BYTES)
+}
+
+/// A place as rules call it.
+struct PlaceName(usize);
+
+impl fmt::Display for PlaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (registers, stack, stack_word) = PLACES;
+        match registers.get(self.0) {
+            Some(register) if self.0 < REGISTERS => f.write_str(register),
+            _ => write!(
+                f,
+                "{stack}+{}",
+                (word_of(self.0) - stack_word) * size_of::<usize>()
+            ),
+        }
+    }
+}
+
+struct Counts<'a>(&'a Site);
+
+impl fmt::Display for Counts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "allocations {}, sampled {}",
+            self.0.calls, self.0.samples
+        )
+    }
+}
+
+/// Which of the two objects points to the other, and where.
+struct Direction<'a>(&'a Site);
+
+impl fmt::Display for Direction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(site) = self;
+        if site.into >= site.from {
+            write!(f, "new object at +{} of it", site.into_at)
+        } else {
+            write!(f, "it at +{} of the new object", site.from_at)
+        }
+    }
+}
