@@ -30,8 +30,8 @@ const PLACES: usize = REGISTERS + STACK_WORDS;
 /// What learning may take of the process's time, in hundredths.
 const TIME_SHARE: u64 = 3;
 /// What it may take in any case, in nanoseconds: programs often build their structures first.
-const TIME_CREDIT: u64 = 2_000_000;
-/// Calls from sample to sample of a thread, at least and at most.
+const TIME_CREDIT: u64 = 1_000_000;
+/// Calls from look to look of a thread, at least and at most.
 const INTERVAL_MIN: u64 = 16;
 const INTERVAL_MAX: u64 = 1 << 20;
 /// Calls until the next look while another thread learns.
@@ -57,7 +57,9 @@ struct Learner {
     process: i32,
     started: u64,
     spent: u64,
-    interval: u64,
+    /// Looks at calls, and how many calls of all threads there have been.
+    looks: u64,
+    calls: u64,
     written: u64,
     random: u64,
     samples: u64,
@@ -75,7 +77,8 @@ static LEARNER: Shared = Shared(UnsafeCell::new(Learner {
     process: 0,
     started: 0,
     spent: 0,
-    interval: 0,
+    looks: 0,
+    calls: 0,
     written: 0,
     random: 0,
     samples: 0,
@@ -126,9 +129,9 @@ fn with<R>(f: impl FnOnce(&mut Learner) -> R) -> Option<R> {
 pub(crate) fn see(object: *mut c_void, bytes: usize, at: &Snapshot) -> *mut c_void {
     let before = errno::get();
     let thread = thread_state();
-    let calls = thread.calls.get() + thread.granted.get().max(0) as u64 + 1;
-    thread.calls.set(calls);
-    let granted = with(|learner| learner.look(object.addr(), bytes, at, thread));
+    let passed = u64::try_from(thread.granted.get()).unwrap_or_default() + 1;
+    thread.calls.set(thread.calls.get() + passed);
+    let granted = with(|learner| learner.look(object.addr(), bytes, at, thread, passed));
     let granted = granted.unwrap_or(BUSY_CALLS);
     thread.granted.set(granted);
     thread.countdown.set(granted);
@@ -146,20 +149,36 @@ impl Learner {
         self.started = now;
         self.written = now;
         self.spent = 0;
+        self.looks = 0;
+        self.calls = 0;
         self.samples = 0;
-        self.interval = INTERVAL_MIN;
         self.random = now | 1;
     }
 
-    /// Looks at what is due, and at this call; returns how many calls of the thread are to pass.
-    fn look(&mut self, object: usize, bytes: usize, at: &Snapshot, thread: &ThreadState) -> i32 {
+    /// Looks at what is due, and at this call, `passed` calls after the thread's last look; returns
+    /// how many are to pass until the next.
+    fn look(
+        &mut self,
+        object: usize,
+        bytes: usize,
+        at: &Snapshot,
+        thread: &ThreadState,
+        passed: u64,
+    ) -> i32 {
         let start = now();
         // SAFETY: has no preconditions.
         if self.process != unsafe { libc::getpid() } {
             self.begin(start);
         }
-        let allowed = (start - self.started) / 100 * TIME_SHARE + TIME_CREDIT;
-        let mut next = self.random_interval();
+        self.looks += 1;
+        self.calls += passed;
+        if self.looks.is_power_of_two() {
+            // Modules may have been loaded, ever less likely.
+            self.sites.find_code();
+        }
+        let elapsed = start - self.started;
+        let allowed = elapsed / 100 * TIME_SHARE + TIME_CREDIT;
+        let mut next = self.interval(allowed, elapsed);
         if self.spent < allowed {
             let id = (&raw const *thread).addr();
             let calls = thread.calls.get();
@@ -183,9 +202,6 @@ impl Learner {
             if let Some(due) = self.pending.next_due(id) {
                 next = next.min(due.saturating_sub(calls).max(1));
             }
-            self.interval = (self.interval / 2).max(INTERVAL_MIN);
-        } else {
-            self.interval = (self.interval * 2).min(INTERVAL_MAX);
         }
         let end = now();
         self.spent += end - start;
@@ -195,11 +211,22 @@ impl Learner {
         i32::try_from(next).map_or(i32::MAX, |next| next - 1)
     }
 
-    /// Half to one and a half times the interval: the program's calls may have a period, too.
-    fn random_interval(&mut self) -> u64 {
+    /// Calls until the next look, if both the program and looks go on as before: so many that looks
+    /// take what is allowed from now on, or, after too many, until they have not taken more.
+    fn interval(&mut self, allowed: u64, elapsed: u64) -> u64 {
+        let (calls, spent) = (u128::from(self.calls), u128::from(self.spent));
+        let mean = match self.spent.checked_sub(allowed) {
+            None => calls * spent / (u128::from(self.looks) * u128::from(allowed)),
+            Some(surplus) => {
+                calls * u128::from(surplus * 100 / TIME_SHARE) / u128::from(elapsed.max(1))
+            }
+        };
+        let interval = u64::try_from(mean).unwrap_or(u64::MAX);
+        let interval = interval.clamp(INTERVAL_MIN, INTERVAL_MAX);
+        // Half to one and a half times that: the program's calls may have a period, too.
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        self.interval / 2 + self.random % self.interval.max(1)
+        interval / 2 + self.random % interval
     }
 }

@@ -9,11 +9,14 @@ pub(crate) struct Module<'a> {
     pub(crate) base: usize,
     /// Empty for the program.
     pub(crate) path: &'a [u8],
-    pub(crate) build_id: BuildId,
     headers: &'a [libc::Elf64_Phdr],
 }
 
 impl Module<'_> {
+    pub(crate) fn build_id(&self) -> BuildId {
+        BuildId::of(self.base, self.headers)
+    }
+
     /// The bounds of its code that contain `address`.
     pub(crate) fn code_around(&self, address: usize) -> Option<(usize, usize)> {
         self.code()
@@ -21,7 +24,7 @@ impl Module<'_> {
     }
 
     /// The bounds of its segments that can be executed.
-    fn code(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn code(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let is_code =
             |it: &&libc::Elf64_Phdr| it.p_type == libc::PT_LOAD && it.p_flags & libc::PF_X != 0;
         self.headers.iter().filter(is_code).map(|header| {
@@ -155,7 +158,6 @@ pub(crate) fn for_each(mut f: impl FnMut(&Module<'_>) -> bool) {
         let goes_on = f(&Module {
             base,
             path: path.to_bytes(),
-            build_id: BuildId::of(base, headers),
             headers,
         });
         c_int::from(!goes_on)

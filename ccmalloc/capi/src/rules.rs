@@ -172,8 +172,9 @@ fn read(path: &CStr) -> Result<&'static [u8], Failure> {
 fn find_modules() {
     let Some(table) = table() else { return };
     modules::for_each(|loaded| {
+        let build_id = loaded.build_id();
         for (module, base) in table.parsed.modules.iter().zip(&BASES) {
-            let is_it = module.is_some_and(|it| it.build_id == loaded.build_id.as_bytes());
+            let is_it = module.is_some_and(|it| it.build_id == build_id.as_bytes());
             // Another thread may be noting the same.
             if is_it && base.swap(loaded.base, Ordering::Relaxed) == NOT_LOADED {
                 MISSING.fetch_sub(1, Ordering::Relaxed);

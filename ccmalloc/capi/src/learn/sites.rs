@@ -9,6 +9,9 @@ pub(super) const SITES_MAX: usize = 4096;
 /// Entries of the hash table over them.
 const SLOTS: usize = 2 * SITES_MAX;
 
+/// How many parts of code are known. Return addresses in others are not told from other numbers.
+const CODE_MAX: usize = 128;
+
 /// What tells sites apart: where the call returns to, the size, and where its function returns to,
 /// as far as the stack shows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +111,8 @@ pub(super) struct Sites {
     known: usize,
     /// Numbers of sites, from 1 on, by hash.
     slots: [u16; SLOTS],
-    /// Bounds of the code that was last found to hold an address.
-    code: [(usize, usize); 8],
-    code_next: usize,
+    /// The bounds of code, and empty ones.
+    code: [(usize, usize); CODE_MAX],
 }
 
 impl Sites {
@@ -119,8 +121,7 @@ impl Sites {
             sites: [Site::EMPTY; SITES_MAX],
             known: 0,
             slots: [0; SLOTS],
-            code: [(0, 0); 8],
-            code_next: 0,
+            code: [(0, 0); CODE_MAX],
         }
     }
 
@@ -171,7 +172,7 @@ impl Sites {
     }
 
     /// The first word of the stack that a call may return to, and its place.
-    fn caller(&mut self, at: &Snapshot) -> Option<(usize, usize)> {
+    fn caller(&self, at: &Snapshot) -> Option<(usize, usize)> {
         (REGISTERS..PLACES).find_map(|place| {
             let word = at.word(word_of(place))?;
             self.is_after_call(word).then_some((word, place))
@@ -179,7 +180,7 @@ impl Sites {
     }
 
     /// Whether `address` lies in code, behind a call.
-    fn is_after_call(&mut self, address: usize) -> bool {
+    fn is_after_call(&self, address: usize) -> bool {
         const LONGEST_CALL: usize = 7;
         let Some((start, _)) = self.code_around(address) else {
             return false;
@@ -194,27 +195,21 @@ impl Sites {
         is_call(bytes)
     }
 
+    /// Notes where the modules' code lies.
+    pub(super) fn find_code(&mut self) {
+        let mut places = self.code.iter_mut();
+        modules::for_each(|module| {
+            module.code().all(|bounds| {
+                let place = places.next();
+                place.map(|place| *place = bounds).is_some()
+            })
+        });
+    }
+
     /// The bounds of the code of a module around `address`.
-    fn code_around(&mut self, address: usize) -> Option<(usize, usize)> {
-        // Small numbers, and what is no address of a program.
-        if !(4096..1 << 47).contains(&address) || allocator::contains(address as *const u8) {
-            return None;
-        }
-        let mut known = self.code.iter().copied();
-        let found = known.find(|&(start, end)| (start..end).contains(&address));
-        found.or_else(|| {
-            let mut found = None;
-            modules::for_each(|module| {
-                found = module.code_around(address);
-                found.is_none()
-            });
-            let oldest = self.code_next % self.code.len();
-            if let Some(place) = self.code.get_mut(oldest) {
-                *place = found?;
-                self.code_next += 1;
-            }
-            found
-        })
+    fn code_around(&self, address: usize) -> Option<(usize, usize)> {
+        let mut code = self.code.iter().copied();
+        code.find(|&(start, end)| (start..end).contains(&address))
     }
 
     /// Counts a sample that stands for `calls` of them.

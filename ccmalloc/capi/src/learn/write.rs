@@ -14,7 +14,7 @@ use crate::modules;
 /// Fewer samples say nothing.
 const SAMPLES_MIN: u32 = 16;
 /// In this part of the samples a place must lead to a linked object.
-const LINKED_SHARE: f64 = 0.6;
+const LINKED_SHARE: f64 = 0.4;
 /// Sites of which this part of the objects is freed within a few calls are left alone: objects that
 /// take each other's place gain nothing by a hint, which costs them time.
 const SHORT_SHARE: f64 = 0.5;
@@ -217,7 +217,7 @@ impl Printer<'_> {
             };
             place = Some(Place {
                 name: word(modules::file_name(path)),
-                build_id: module.build_id.as_str().to_owned(),
+                build_id: module.build_id().as_str().to_owned(),
                 path: String::from_utf8_lossy(path).replace(['\n', '#'], "_"),
                 offset: address.wrapping_sub(module.base),
             });
