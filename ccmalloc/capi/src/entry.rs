@@ -12,6 +12,7 @@
 #[cfg_attr(target_arch = "aarch64", path = "entry/aarch64.rs")]
 mod processor;
 mod snapshot;
+mod stack;
 mod thread_state;
 
 use core::ffi::{CStr, c_int, c_void};

@@ -1,9 +1,7 @@
 //! The state of a caller at the call of an allocation: registers, return address and stack.
 
-use core::ptr::NonNull;
-
 use super::processor::{RETURN_WORD, STACK_START};
-use super::thread_state;
+use super::{stack, thread_state};
 
 /// Words of the caller's stack that a rule can name.
 pub(crate) const STACK_WORDS: usize = 32;
@@ -64,38 +62,16 @@ pub(crate) unsafe fn peek(word: *const usize) -> usize {
     number
 }
 
-/// Whether both lie on the stack that the OS gave the thread: not so on a coroutine's, or a
+/// Whether both lie on the stack that the thread was started with: not so on a coroutine's, or a
 /// signal's.
 #[cold]
 fn is_on_stack(start: *const usize, word: *const usize) -> bool {
     let state = thread_state();
     if state.stack_end.get() == 0 {
-        // For calls from within the question.
-        state.stack_end.set(1);
-        let (start, end) = stack_of_thread().unwrap_or((1, 1));
+        let (start, end) = stack::of_thread().unwrap_or((1, 1));
         state.stack_start.set(start);
         state.stack_end.set(end);
     }
     let stack = state.stack_start.get()..state.stack_end.get();
     stack.contains(&start.addr()) && stack.contains(&(word.addr() + size_of::<usize>() - 1))
-}
-
-/// The bounds of the calling thread's stack.
-fn stack_of_thread() -> Option<(usize, usize)> {
-    let before = crate::errno::get();
-    let mut attributes = core::mem::MaybeUninit::uninit();
-    // SAFETY: fills in the attributes of the calling thread.
-    let error = unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) };
-    crate::errno::set(before);
-    if error != 0 {
-        return None;
-    }
-    let (mut start, mut bytes) = (core::ptr::null_mut(), 0);
-    // SAFETY: the attributes were filled in above.
-    let error =
-        unsafe { libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut bytes) };
-    // SAFETY: as above; they are not used any more.
-    unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
-    let start = NonNull::new(start)?.addr().get();
-    (error == 0).then(|| (start, start + bytes))
 }
