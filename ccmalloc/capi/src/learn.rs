@@ -194,7 +194,8 @@ impl Learner {
                     taken: start,
                 };
                 if object != 0 && self.pending.keep(sample) {
-                    self.sites.count(site, calls - thread.sampled.get());
+                    let stands_for = calls - thread.sampled.get();
+                    self.sites.count(site, stands_for, object);
                     thread.sampled.set(calls);
                     self.samples += 1;
                 }

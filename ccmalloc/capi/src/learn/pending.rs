@@ -55,6 +55,7 @@ impl Sample {
         let Some(site) = sites.get_mut(self.site) else {
             return false;
         };
+        let mut parent = None;
         let is_alive = match raw::locate(self.object) {
             Some((start, _)) => start == self.object,
             // Large ones have no neighbours anyway.
@@ -73,7 +74,14 @@ impl Sample {
                 let there = link(start, bytes, self.object, self.bytes);
                 let back = link(self.object, self.bytes, start, bytes);
                 *count += u32::from(there.is_some() || back.is_some());
-                into = into.or(there);
+                if there.or(back).is_some() {
+                    site.other_bytes = bytes;
+                }
+                if into.is_none()
+                    && let Some(at) = there
+                {
+                    (into, parent) = (there, Some((bytes, at)));
+                }
                 from = from.or(back);
             }
             self.is_linked = into.is_some() || from.is_some();
@@ -89,8 +97,19 @@ impl Sample {
             site.complete += 1;
             site.ended += u32::from(!is_alive);
         }
+        if let Some((bytes, at)) = parent {
+            sites.look_for_parents(self.site, bytes, at, self.calls);
+        }
         goes_on
     }
+}
+
+/// The word at `at` of the live object that starts at `object`, if it is one of `bytes`.
+pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
+    let is_it = raw::locate(object) == Some((object, bytes));
+    // SAFETY: a word of a live object of this thread's memory, which only this thread can unmap.
+    (is_it && at + WORD_BYTES <= bytes)
+        .then(|| unsafe { peek(core::ptr::with_exposed_provenance(object + at)) })
 }
 
 /// Where the object at `from` has a pointer to that at `to`, or into it.

@@ -1,5 +1,8 @@
 //! What was seen of each call site.
 
+use allocator::raw;
+
+use super::pending::word_in;
 use super::{PLACES, word_of};
 use crate::entry::{REGISTERS, Snapshot};
 use crate::modules;
@@ -11,6 +14,11 @@ const SLOTS: usize = 2 * SITES_MAX;
 
 /// How many parts of code are known. Return addresses in others are not told from other numbers.
 const CODE_MAX: usize = 128;
+
+/// How many objects of a site's samples are kept.
+const KEPT: usize = 8;
+/// How many sites are looked at for parents of one object.
+const LOOKED_AT: usize = 32;
 
 /// What tells sites apart: where the call returns to, the size, and where its function returns to,
 /// as far as the stack shows it.
@@ -41,9 +49,18 @@ pub(super) struct Site {
     /// Samples with any such place: where the other object points to the new one, and otherwise.
     pub(super) into: u32,
     pub(super) from: u32,
+    /// Bytes of the latest object that was linked with a new one.
+    pub(super) other_bytes: usize,
     /// Where in the other object, or in the new one, the latest pointer was.
     pub(super) into_at: usize,
     pub(super) from_at: usize,
+    /// Some objects of the samples.
+    objects: [usize; KEPT],
+    /// The site whose new objects were found by pointers in objects of this one; how many of the
+    /// pointers looked at were such, and how many were others.
+    pub(super) child: usize,
+    pub(super) parent_of: u32,
+    pub(super) no_parent_of: u32,
 }
 
 impl Site {
@@ -62,8 +79,13 @@ impl Site {
         linked: [0; PLACES],
         into: 0,
         from: 0,
+        other_bytes: 0,
         into_at: 0,
         from_at: 0,
+        objects: [0; KEPT],
+        child: 0,
+        parent_of: 0,
+        no_parent_of: 0,
     };
 
     /// Adds what was seen of a site with another caller.
@@ -82,6 +104,11 @@ impl Site {
         if other.from > self.from {
             self.from_at = other.from_at;
         }
+        if other.parent_of > self.parent_of {
+            self.child = other.child;
+        }
+        self.parent_of += other.parent_of;
+        self.no_parent_of += other.no_parent_of;
         self.into += other.into;
         self.from += other.from;
     }
@@ -212,11 +239,43 @@ impl Sites {
         code.find(|&(start, end)| (start..end).contains(&address))
     }
 
-    /// Counts a sample that stands for `calls` of them.
-    pub(super) fn count(&mut self, site: usize, calls: u64) {
+    /// Counts a sample that stands for `calls` of them, and keeps its object.
+    pub(super) fn count(&mut self, site: usize, calls: u64, object: usize) {
         if let Some(site) = self.sites.get_mut(site) {
+            if let Some(kept) = site.objects.get_mut(site.samples as usize % KEPT) {
+                *kept = object;
+            }
             site.samples += 1;
             site.calls += calls;
+        }
+    }
+
+    /// A new object of `child` was found by the word at `at` in an object of `bytes`, whose site is
+    /// not known: looks for sites of objects that point to such ones there. They make the parents,
+    /// which are to have room beside them. `turn` chooses among sites and objects.
+    pub(super) fn look_for_parents(&mut self, child: usize, bytes: usize, at: usize, turn: u64) {
+        let Some(child_bytes) = self.sites.get(child).map(|site| site.key.bytes) else {
+            return;
+        };
+        let turn = turn as usize;
+        let known = self.sites.get_mut(..self.known).unwrap_or_default();
+        for step in 0..LOOKED_AT.min(known.len()) {
+            let number = (turn + step) % known.len();
+            let Some(site) = known.get_mut(number).filter(|_| number != child) else {
+                continue;
+            };
+            let object = site.objects.get(turn % KEPT).copied().unwrap_or_default();
+            // An empty word says nothing: its object may come.
+            let word = word_in(object, bytes, at).filter(|&word| word != 0);
+            let Some(word) = word else { continue };
+            let is_child = raw::locate(word)
+                .is_some_and(|(_, bytes)| (child_bytes..=2 * child_bytes).contains(&bytes));
+            if is_child {
+                site.parent_of += 1;
+                site.child = child;
+            } else {
+                site.no_parent_of += 1;
+            }
         }
     }
 }
