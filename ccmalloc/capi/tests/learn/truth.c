@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 200000 };
+enum { NODES = 120000 };
 #define OWN __attribute__((noinline, noclone))
 
 static uint64_t random_state = 88172645463325252;
@@ -106,7 +106,7 @@ static uint64_t back(void) {
     return sum_list(first.next);
 }
 
-// A table with chains of eight; a new item goes to the end.
+// A table with chains of sixteen; a new item goes to the end.
 OWN static void append_to_bucket(struct item **place, uint64_t value) {
     struct item *last = *place;
     while (last && last->next)
@@ -121,11 +121,11 @@ OWN static void append_to_bucket(struct item **place, uint64_t value) {
 }
 
 static uint64_t bucket(void) {
-    static struct item *table[NODES / 8];
+    static struct item *table[NODES / 16];
     for (int i = 0; i < NODES; i++)
-        append_to_bucket(&table[next_random() % (NODES / 8)], i);
+        append_to_bucket(&table[next_random() % (NODES / 16)], i);
     uint64_t sum = 0;
-    for (int i = 0; i < NODES / 8; i++)
+    for (int i = 0; i < NODES / 16; i++)
         sum = sum * 7 + sum_list(table[i]);
     return sum;
 }
@@ -173,12 +173,12 @@ static uint64_t library_tree(void) {
     return found;
 }
 
-// 72 bytes.
-struct trie { struct trie *children[8]; uint64_t count; };
+// 24 bytes.
+struct trie { struct trie *children[2]; uint64_t count; };
 
 OWN static void insert_word(struct trie *at, uint64_t word) {
-    for (int i = 0; i < 6; i++, word >>= 3) {
-        struct trie **child = &at->children[word & 7];
+    for (int i = 0; i < 24; i++, word >>= 1) {
+        struct trie **child = &at->children[word & 1];
         if (!*child)
             *child = calloc(1, sizeof **child);
         at = *child;
@@ -188,24 +188,24 @@ OWN static void insert_word(struct trie *at, uint64_t word) {
 
 static uint64_t sum_trie(const struct trie *at) {
     uint64_t sum = at->count + 1;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 2; i++)
         sum = sum * 3 + (at->children[i] ? sum_trie(at->children[i]) : 0);
     return sum;
 }
 
 static uint64_t trie(void) {
     struct trie root = {0};
-    for (int i = 0; i < NODES / 2; i++)
+    for (int i = 0; i < NODES / 8; i++)
         insert_word(&root, next_random());
     return sum_trie(&root);
 }
 
-// An entry of 40 bytes and its string of 48.
-struct named { char *key; uint64_t value[4]; };
+// An entry of 24 bytes and its string of 32.
+struct named { char *key; uint64_t value[2]; };
 
 OWN static void fill_entry(struct named *entry, uint64_t key) {
-    char *text = malloc(48);
-    snprintf(text, 48, "the key number %llu", (unsigned long long)key);
+    char *text = malloc(32);
+    snprintf(text, 32, "key %llu", (unsigned long long)key);
     entry->key = text;
     entry->value[0] = key;
 }
@@ -223,7 +223,24 @@ static uint64_t entry_and_string(void) {
     return sum;
 }
 
-// From here on: nothing is to be proposed.
+// From here on: nothing is to be proposed. Nodes of 48 bytes: two do not fit a block.
+struct wide { struct wide *left, *right; uint64_t key[4]; };
+
+OWN static void insert_wide(struct wide **place, uint64_t key) {
+    while (*place)
+        place = key < (*place)->key[0] ? &(*place)->left : &(*place)->right;
+    struct wide *node = calloc(1, sizeof *node);
+    node->key[0] = key;
+    *place = node;
+}
+
+static uint64_t wide(void) {
+    struct wide *root = 0;
+    for (int i = 0; i < NODES / 2; i++)
+        insert_wide(&root, next_random());
+    return root->key[0] ^ root->left->key[0];
+}
+
 OWN static struct tree *make_temporary(struct item *owner) {
     struct tree *tree = malloc(sizeof *tree);
     owner->next = (struct item *)tree;
@@ -295,7 +312,7 @@ int main(int count, char **arguments) {
     static const struct { const char *name; uint64_t (*run)(void); } modes[] = {
         {"loop", loop}, {"recursion", recursion}, {"front", front}, {"back", back},
         {"bucket", bucket}, {"adjacency", adjacency}, {"tsearch", library_tree}, {"trie", trie},
-        {"string", entry_and_string}, {"short", short_lived}, {"in_cache", in_cache},
+        {"string", entry_and_string}, {"wide", wide}, {"short", short_lived}, {"in_cache", in_cache},
         {"strings", strings}, {"pool", pool},
     };
     for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {

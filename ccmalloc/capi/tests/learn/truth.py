@@ -37,34 +37,41 @@ ALL = [(level, frame, kind) for level in range(4) for frame in ("fp", "nofp")
 class Case:
     """What is known of a structure: the size of the objects, in how many hundredths of the samples
     a place leads to the parent, which function allocates them (None: it is the library's), and at
-    which levels the parent is at no place that can be named, with the reason."""
+    which levels it is only by chance at a place that can be named. `near`: the part of the objects
+    that come to lie in the block of their hint, where rules apply. `wide`: it is found, but no rule
+    is proposed, since two do not fit a block."""
 
-    def __init__(self, size=None, share=None, function=None, blind=(), blocks=0.1):
-        self.size, self.share, self.function, self.blind = size, share, function, blind
-        self.blocks = blocks
+    def __init__(self, size=None, share=None, function=None, chance=(), near=0.3, wide=False):
+        self.size, self.share, self.function, self.chance = size, share, function, chance
+        self.near, self.wide = near, wide
 
 
 NOTHING = Case()
+ANY = range(4)
 CASES = {
     "c": {
         "loop": Case(24, 95, "insert_by_loop"),
         "recursion": Case(24, 95, "insert_by_recursion"),
         "front": Case(32, 95, "push_front"),
         "back": Case(32, 95, "push_back"),
-        # One of eight is the first of its chain.
+        # The first of each chain has none, and samples are denser at the start.
         "bucket": Case(32, 75, "append_to_bucket"),
-        "adjacency": Case(32, 90, "add_edge"),
+        # A vertex leaves room for one edge.
+        "adjacency": Case(32, 90, "add_edge", near=0.05),
         "tsearch": Case(24, 95),
-        "trie": Case(72, 95, "insert_word"),
-        "string": Case(48, 95, "fill_entry"),
+        "trie": Case(24, 95, "insert_word"),
+        "string": Case(32, 95, "fill_entry"),
+        "wide": Case(48, 95, wide=True),
         "short": NOTHING, "in_cache": NOTHING, "strings": NOTHING, "pool": NOTHING,
     },
     "cpp": {
         "list": Case(32, 80),
         # The library holds the successor of the new key, which is the parent of most.
-        "map": Case(48, 55),
-        "map_of_strings": Case(96, 55),
-        "unordered": Case(24, 50),
+        "map": Case(48, 50, wide=True),
+        "map_of_strings": Case(96, 70, wide=True),
+        # The library looks for the neighbour after the call. What an earlier search has left on the
+        # stack leads to one in some builds.
+        "unordered": Case(24, 50, chance=ANY, near=0),
         "tree": Case(32, 95, "insert"),
         "strings": NOTHING, "temporaries": NOTHING, "arena": NOTHING,
     },
@@ -72,13 +79,13 @@ CASES = {
         "loop": Case(24, 95),
         "recursion": Case(24, 95),
         "linked_list": Case(32, 80),
-        "graph": Case(32, 90),
-        "trie": Case(72, 90),
+        "graph": Case(32, 90, near=0.05),
+        "trie": Case(24, 90),
         "strings": NOTHING, "btree_map": NOTHING, "arena": NOTHING, "temporaries": NOTHING,
     },
 }
 RULE = re.compile(r"\+([0-9a-f]+) size (\d+)( caller \S+ at \S+)? near (\S+)  "
-                  r"# .*linked (\d+) %, (.*), alive (\d+) bytes$")
+                  r"# .*linked (\d+) %, (.*), alive (\d+) bytes.*$")
 ROW = re.compile(r"rule .*\+([0-9a-f]+) size (\d+) .*: applied (\d+), usable (\d+), "
                  r"same block (\d+), same page (\d+)$")
 
@@ -120,14 +127,19 @@ def check(program, mode, case, level, library, folder):
     assert len(files) == 1, f"{len(files)} files were written"
     text = files[0].read_text()
     rules = [match for line in text.splitlines() if (match := RULE.match(line))]
-    assert sum(line.startswith("+") for line in text.splitlines()) == len(rules), text
-    if case.share is None or level in case.blind:
-        assert case.share is not None or not rules, f"proposed:\n{text}"
-        return "nothing" if not rules else "found all the same"
+    if case.share is None:
+        assert not rules, f"proposed:\n{text}"
+        return "nothing"
+    if case.wide:
+        found = re.findall(rf"size {case.size}: .*linked (\d+) % by (\S+): two do not fit", text)
+        assert not rules and found and int(found[0][0]) >= case.share, f"not found, or proposed:\n{text}"
+        return f"{found[0][1]:8} linked {found[0][0]:>3} %, but two do not fit a block"
     mine = [rule for rule in rules if int(rule[2]) == case.size]
+    if not mine and level in case.chance:
+        return "not found"
     assert mine, f"no rule of size {case.size}:\n{text}"
     best = max(mine, key=lambda rule: int(rule[7]))
-    assert int(best[5]) >= case.share, f"linked {best[5]} %, less than {case.share}:\n{text}"
+    assert int(best[5]) >= case.share or level in case.chance, f"linked {best[5]} %, less than {case.share}:\n{text}"
     if case.function:
         # A program that is not moved has its addresses in the file as they are.
         name = function_of(program, int(best[1], 16))
@@ -138,11 +150,11 @@ def check(program, mode, case, level, library, folder):
     rows = [match for line in report.read_text().splitlines() if (match := ROW.match(line))]
     rows = [[int(number) for number in row.groups()[2:]] for row in rows if row[1] == best[1]
             and int(row[2]) == case.size]
-    applied, usable, block = (sum(row[i] for row in rows) for i in range(3))
+    applied, usable, block, page = (sum(row[i] for row in rows) for i in range(4))
     assert applied and usable >= applied / 2, f"usable {usable} of {applied}:\n{report.read_text()}"
-    assert block >= case.blocks * applied, f"in the hint's block {block} of {applied}"
-    return (f"{best[4]:8} linked {best[5]:>3} %, usable {100 * usable // applied:3} %, "
-            f"same block {100 * block // applied:2} %, {best[6]}")
+    assert block >= case.near * applied, f"in the hint's block {block} of {applied}"
+    return (f"{best[4]:8} linked {best[5]:>3} %, usable {100 * usable // applied:3} %, same block "
+            f"{100 * block // applied:2} %, same page {100 * page // applied:3} %, {best[6]}")
 
 
 def main():

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, LinkedList};
 use std::rc::Rc;
 
-const NODES: u64 = 200_000;
+const NODES: u64 = 120_000;
 
 struct Random(u64);
 
@@ -102,10 +102,9 @@ struct Edge {
     next: Option<Box<Edge>>,
 }
 
-/// 40 bytes: with its counts.
+/// 32 bytes: with its counts.
 struct Vertex {
     edges: Option<Box<Edge>>,
-    degree: u64,
 }
 
 #[inline(never)]
@@ -117,16 +116,10 @@ fn add_edge(vertex: &RefCell<Vertex>, to: u64) {
         weight: [to; 2],
         next,
     }));
-    vertex.degree += 1;
 }
 
 fn graph() -> u64 {
-    let vertex = |_| {
-        Rc::new(RefCell::new(Vertex {
-            edges: None,
-            degree: 0,
-        }))
-    };
+    let vertex = |_| Rc::new(RefCell::new(Vertex { edges: None }));
     let vertices: Vec<_> = (0..NODES / 16).map(vertex).collect();
     keys().for_each(|key| add_edge(&vertices[(key % (NODES / 16)) as usize], key));
     sum(vertices.iter().map(|vertex| {
@@ -137,21 +130,21 @@ fn graph() -> u64 {
             edge = this.next.as_deref();
             Some(this.to ^ this.weight[1] ^ this.weight[0])
         });
-        sum(edges) ^ vertex.degree
+        sum(edges)
     }))
 }
 
-/// 72 bytes.
+/// 24 bytes.
 #[derive(Default)]
 struct Trie {
-    children: [Option<Box<Trie>>; 8],
+    children: [Option<Box<Trie>>; 2],
     count: u64,
 }
 
 #[inline(never)]
 fn insert_word(mut at: &mut Trie, word: u64) {
-    for level in 0..6 {
-        at = at.children[(word >> (3 * level)) as usize % 8].get_or_insert_default();
+    for level in 0..24 {
+        at = at.children[(word >> level) as usize % 2].get_or_insert_default();
     }
     at.count += 1;
 }
@@ -163,7 +156,7 @@ fn sum_trie(at: &Trie) -> u64 {
 fn trie() -> u64 {
     let mut root = Trie::default();
     keys()
-        .take(NODES as usize / 2)
+        .take(NODES as usize / 8)
         .for_each(|key| insert_word(&mut root, key));
     sum_trie(&root)
 }
@@ -175,10 +168,11 @@ fn strings() -> u64 {
 }
 
 fn btree_map() -> u64 {
-    sum(keys()
-        .map(|key| (key, key / 3))
-        .collect::<BTreeMap<_, _>>()
-        .into_values())
+    let mut map = BTreeMap::new();
+    keys().for_each(|key| {
+        map.insert(key, key / 3);
+    });
+    sum(map.into_values())
 }
 
 /// Nodes that name each other by index.
