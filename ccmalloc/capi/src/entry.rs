@@ -38,7 +38,6 @@ pub(crate) struct Hooks {
     memalign: AtomicPtr<c_void>,
     posix_memalign: AtomicPtr<c_void>,
     new: AtomicPtr<c_void>,
-    new_array: AtomicPtr<c_void>,
 }
 
 /// Addresses of functions with the arguments and the result of those that they stand for.
@@ -49,8 +48,7 @@ static HOOKS: Hooks = Hooks {
     aligned_alloc: AtomicPtr::new(family::aligned_alloc as *mut c_void),
     memalign: AtomicPtr::new(family::memalign as *mut c_void),
     posix_memalign: AtomicPtr::new(family::posix_memalign as *mut c_void),
-    new: AtomicPtr::new(processor::new as *mut c_void),
-    new_array: AtomicPtr::new(processor::new_array as *mut c_void),
+    new: AtomicPtr::new(processor::choose_new as *mut c_void),
 };
 
 /// Defines functions of the processor's module for each exported one.
@@ -69,8 +67,9 @@ pub(crate) fn apply_rules() {
         aligned_alloc: filter_aligned_alloc,
         memalign: filter_memalign,
         posix_memalign: filter_posix_memalign,
-        new: filter_new,
-        new_array: filter_new_array,
+    }
+    if is_new_ours() {
+        install! { new: filter_new, }
     }
 }
 
@@ -83,8 +82,9 @@ pub(crate) fn learn() {
         aligned_alloc: learn_aligned_alloc,
         memalign: learn_memalign,
         posix_memalign: learn_posix_memalign,
-        new: learn_new,
-        new_array: learn_new_array,
+    }
+    if is_new_ours() {
+        install! { new: learn_new, }
     }
 }
 
@@ -269,21 +269,70 @@ mod samples {
     }
 }
 
-/// The C++ library's `operator new`, for the name of one of its forms, once it was needed.
-static NEXT_NEW: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
-
-/// Finds the C++ library's `operator new`, of arrays if `array` is 1. Ends the process if there is
-/// none: in a static program, where nothing can throw for it.
-pub(crate) extern "C" fn next_new(array: usize) -> *mut c_void {
-    const NAMES: [&CStr; 2] = [c"_Znwm", c"_Znam"];
-    let (Some(known), Some(name)) = (NEXT_NEW.get(array), NAMES.get(array)) else {
-        return null_mut();
+/// Where `operator new` leads: this library's, unless another one is loaded that replaces the C++
+/// library's. What that one allocates, its `operator delete` frees, which stays.
+///
+/// Of the other forms none is exported: the C++ library's lead here, or to what replaces this one.
+pub(crate) extern "C" fn choose_new() -> *mut c_void {
+    let ours = processor::new as *mut c_void;
+    let next = symbol(libc::RTLD_NEXT);
+    let chosen = match next.is_null() || is_cpp_library(next) {
+        true => ours,
+        false => next,
     };
-    let mut next = known.load(Ordering::Relaxed);
-    if next.is_null() {
-        // SAFETY: the name is a C string.
-        next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    let undecided = processor::choose_new as *mut c_void;
+    let order = Ordering::AcqRel;
+    match HOOKS
+        .new
+        .compare_exchange(undecided, chosen, order, Ordering::Acquire)
+    {
+        Ok(_) => chosen,
+        // Decided before, and perhaps a filter by now.
+        Err(decided) => decided,
     }
+}
+
+fn is_new_ours() -> bool {
+    choose_new() == processor::new as *mut c_void
+}
+
+/// `operator new` in a library or a scope.
+fn symbol(library: *mut c_void) -> *mut c_void {
+    // SAFETY: the name is a C string, and so is the answer's.
+    unsafe {
+        let symbol = libc::dlsym(library, c"_Znwm".as_ptr());
+        if symbol.is_null() {
+            // The program is not to find this error.
+            libc::dlerror();
+        }
+        symbol
+    }
+}
+
+/// Whether a function is one of GNU's or LLVM's C++ library, whose `operator new` calls `malloc`.
+fn is_cpp_library(function: *mut c_void) -> bool {
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    // SAFETY: fills in what is known, if it gives anything but 0.
+    let is_known = unsafe { libc::dladdr(function, info.as_mut_ptr()) } != 0;
+    if !is_known {
+        return false;
+    }
+    // SAFETY: filled in; the name, if there is one, is that of a loaded library.
+    let name = unsafe {
+        let name = info.assume_init().dli_fname;
+        if name.is_null() {
+            return false;
+        }
+        CStr::from_ptr(name).to_bytes()
+    };
+    let name = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    name.starts_with(b"libstdc++") || name.starts_with(b"libc++")
+}
+
+/// Finds the C++ library's `operator new`, which calls the handler and throws. Ends the process if
+/// there is none: in a static program, where nothing can throw for it.
+pub(crate) extern "C" fn next_new() -> *mut c_void {
+    let mut next = symbol(libc::RTLD_NEXT);
     if next.is_null() {
         // Loaded for a library of `dlopen` alone.
         // SAFETY: the name is a C string; opens what is loaded only, so that nothing of it runs.
@@ -294,8 +343,7 @@ pub(crate) extern "C" fn next_new(array: usize) -> *mut c_void {
             )
         };
         if !library.is_null() {
-            // SAFETY: a handle of the library, which stays open for ever; the name is a C string.
-            next = unsafe { libc::dlsym(library, name.as_ptr()) };
+            next = symbol(library);
         }
     }
     if next.is_null() {
@@ -303,6 +351,5 @@ pub(crate) extern "C" fn next_new(array: usize) -> *mut c_void {
         // SAFETY: has no preconditions.
         unsafe { libc::abort() };
     }
-    known.store(next, Ordering::Relaxed);
     next
 }

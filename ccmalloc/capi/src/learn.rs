@@ -5,9 +5,14 @@
 //! which points to the new one, or to which the new one points. A place where nearly all samples of
 //! a call site find such an object is where the site's hint lies.
 //!
+//! The calls around a sample are looked at, too, for two questions that their objects' addresses
+//! answer: whether the sample was freed at once (its memory is given out again), and from which site
+//! the object comes that it is linked with.
+//!
 //! The program is read only where the allocator knows an object of the calling thread. Memory is
 //! bounded, and time: samples become rarer if they take more than [`TIME_SHARE`] of the process's.
 
+mod met;
 mod pending;
 mod sites;
 mod write;
@@ -22,6 +27,7 @@ use crate::entry::{
     self, REGISTERS, STACK_START, STACK_WORDS, Snapshot, ThreadState, thread_state,
 };
 use crate::errno;
+use met::Met;
 use pending::{NewSample, Pending};
 use sites::Sites;
 
@@ -31,11 +37,19 @@ const PLACES: usize = REGISTERS + STACK_WORDS;
 const TIME_SHARE: u64 = 3;
 /// What it may take in any case, in nanoseconds: programs often build their structures first.
 const TIME_CREDIT: u64 = 1_000_000;
-/// Calls from look to look of a thread, at least and at most.
-const INTERVAL_MIN: u64 = 16;
+/// Calls from sample to sample of a thread, at least and at most.
+const INTERVAL_MIN: u64 = 32;
 const INTERVAL_MAX: u64 = 1 << 20;
+/// So many calls before and after a sample are looked at.
+const AROUND: u64 = 4;
+/// A sample stands for this part of the calls for which none has stood.
+const DEBT_PARTS: u64 = 16;
+/// What one look may count for, in nanoseconds: a longer one was interrupted by other processes.
+const LOOK_MAX: u64 = 20_000;
 /// Calls until the next look while another thread learns.
 const BUSY_CALLS: i32 = 64;
+/// Writing the file needs so much of a stack, with a margin: coroutines may have less.
+const WRITE_STACK_BYTES: usize = 64 << 10;
 /// From file to file, in nanoseconds: processes that are killed write none at their end.
 const FILE_EVERY: u64 = 10_000_000_000;
 
@@ -53,8 +67,7 @@ const fn word_of(place: usize) -> usize {
 struct Learner {
     sites: Sites,
     pending: Pending,
-    /// The process that it was learned of: the child of a `fork` begins anew.
-    process: i32,
+    met: Met,
     started: u64,
     spent: u64,
     /// Looks at calls, and how many calls of all threads there have been.
@@ -63,6 +76,8 @@ struct Learner {
     written: u64,
     random: u64,
     samples: u64,
+    /// Calls for which no sample has stood yet.
+    debt: u64,
 }
 
 /// Invariant: the value is reached only while `IS_TAKEN` is set by who reaches it.
@@ -74,7 +89,7 @@ unsafe impl Sync for Shared {}
 static LEARNER: Shared = Shared(UnsafeCell::new(Learner {
     sites: Sites::new(),
     pending: Pending::new(),
-    process: 0,
+    met: Met::new(),
     started: 0,
     spent: 0,
     looks: 0,
@@ -82,6 +97,7 @@ static LEARNER: Shared = Shared(UnsafeCell::new(Learner {
     written: 0,
     random: 0,
     samples: 0,
+    debt: 0,
 }));
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 /// The file, to which the process's number is added.
@@ -102,15 +118,43 @@ fn now() -> u64 {
 pub(crate) fn start(file: OsString) {
     if FILE.set(file).is_ok() {
         with(|learner| learner.begin(now()));
+        // SAFETY: the function may be called in the child.
+        unsafe { libc::pthread_atfork(None, None, Some(begin_in_child)) };
         entry::learn();
     }
 }
 
+/// The child of a `fork` begins anew.
+extern "C" fn begin_in_child() {
+    // The thread that may have held it does not exist here.
+    IS_TAKEN.store(false, Ordering::Release);
+    with(|learner| learner.begin(now()));
+}
+
 /// Writes what was learned, at the end of the process.
 pub(crate) fn finish() {
-    if FILE.get().is_some() {
-        with(|learner| learner.write(now()));
+    /// Other threads may go on. Each of their looks is short.
+    const TRIES: usize = 1000;
+
+    if FILE.get().is_none() {
+        return;
     }
+    let thread = thread_state();
+    let left = i64::from(thread.granted.get()) - i64::from(thread.countdown.get());
+    let is_written = |_| {
+        with(|learner| {
+            learner.calls += u64::try_from(left).unwrap_or_default();
+            learner.write(now());
+        })
+        .is_some()
+    };
+    let _is_written = (0..TRIES).any(|number| {
+        if number != 0 {
+            // SAFETY: has no preconditions.
+            unsafe { libc::sched_yield() };
+        }
+        is_written(number)
+    });
 }
 
 /// Calls `f`, unless another thread learns: also this one, further out.
@@ -144,14 +188,14 @@ impl Learner {
     fn begin(&mut self, now: u64) {
         self.sites.clear();
         self.pending.clear();
-        // SAFETY: has no preconditions.
-        self.process = unsafe { libc::getpid() };
+        self.met.clear();
         self.started = now;
         self.written = now;
         self.spent = 0;
         self.looks = 0;
         self.calls = 0;
         self.samples = 0;
+        self.debt = 0;
         self.random = now | 1;
     }
 
@@ -166,61 +210,82 @@ impl Learner {
         passed: u64,
     ) -> i32 {
         let start = now();
-        // SAFETY: has no preconditions.
-        if self.process != unsafe { libc::getpid() } {
-            self.begin(start);
-        }
         self.looks += 1;
         self.calls += passed;
-        if self.looks.is_power_of_two() {
+        let (id, calls) = ((&raw const *thread).addr(), thread.calls.get());
+        self.pending.meet(object);
+        self.met.insert(object, (at.return_address(), bytes));
+        let allowed = (start - self.started) / 100 * TIME_SHARE + TIME_CREDIT;
+        let mut next = thread.next.get();
+        self.pending.check(&mut self.sites, &self.met, id, calls);
+        if calls >= next {
+            if self.spent < allowed {
+                self.sample(object, bytes, at, thread, start);
+            }
+            next = calls + self.interval(allowed, start - self.started);
+            thread.next.set(next);
+        }
+        let due = self.pending.next_due(id, calls).unwrap_or(u64::MAX);
+        let next = (next.saturating_sub(AROUND).max(calls + 1)).min(due.max(calls + 1));
+        let end = now();
+        self.spent += (end - start).min(LOOK_MAX);
+        if end - self.written > FILE_EVERY && at.stack_room() > WRITE_STACK_BYTES {
+            self.write(end);
+        }
+        i32::try_from(next - calls).map_or(i32::MAX, |next| next - 1)
+    }
+
+    /// Keeps a call, if there is room.
+    fn sample(
+        &mut self,
+        object: usize,
+        bytes: usize,
+        at: &Snapshot,
+        thread: &ThreadState,
+        taken: u64,
+    ) {
+        if self.samples.is_power_of_two() || self.samples == 0 {
             // Modules may have been loaded, ever less likely.
             self.sites.find_code();
         }
-        let elapsed = start - self.started;
-        let allowed = elapsed / 100 * TIME_SHARE + TIME_CREDIT;
-        let mut next = self.interval(allowed, elapsed);
-        if self.spent < allowed {
-            let id = (&raw const *thread).addr();
-            let calls = thread.calls.get();
-            self.pending.check(&mut self.sites, id, calls);
-            if let Some(site) = self.sites.site_of(at, bytes) {
-                let sample = NewSample {
-                    site,
-                    object,
-                    bytes,
-                    at,
-                    thread: id,
-                    calls,
-                    taken: start,
-                };
-                if object != 0 && self.pending.keep(sample) {
-                    let stands_for = calls - thread.sampled.get();
-                    self.sites.count(site, stands_for, object);
-                    thread.sampled.set(calls);
-                    self.samples += 1;
-                }
-            }
-            if let Some(due) = self.pending.next_due(id) {
-                next = next.min(due.saturating_sub(calls).max(1));
-            }
+        let Some(site) = self.sites.site_of(at, bytes).filter(|_| object != 0) else {
+            return;
+        };
+        let calls = thread.calls.get();
+        let sample = NewSample {
+            site,
+            object,
+            bytes,
+            at,
+            thread: (&raw const *thread).addr(),
+            calls,
+            taken,
+        };
+        if self.pending.keep(sample) {
+            // A long pause is not for the one site that ends it: each sample stands for a part of the
+            // calls that none has stood for.
+            self.debt += calls - thread.sampled.get();
+            let part = self.debt.div_ceil(DEBT_PARTS);
+            self.debt -= part;
+            self.sites.count(site, object, part);
+            thread.sampled.set(calls);
+            self.samples += 1;
         }
-        let end = now();
-        self.spent += end - start;
-        if end - self.written > FILE_EVERY {
-            self.write(end);
-        }
-        i32::try_from(next).map_or(i32::MAX, |next| next - 1)
     }
 
-    /// Calls until the next look, if both the program and looks go on as before: so many that looks
-    /// take what is allowed from now on, or, after too many, until they have not taken more.
+    /// Calls until the next sample, if the program goes on as before. What was spent nears what is
+    /// allowed, and then grows with it; more than that is made up for by a pause.
     fn interval(&mut self, allowed: u64, elapsed: u64) -> u64 {
-        let (calls, spent) = (u128::from(self.calls), u128::from(self.spent));
+        let spent = u128::from(self.spent);
+        // For `nanoseconds` of looks.
+        let calls_for = |nanoseconds: u128| {
+            u128::from(self.calls) * nanoseconds * 100
+                / (u128::from(TIME_SHARE) * u128::from(elapsed.max(1)))
+        };
+        let steady = calls_for(spent / u128::from(self.samples.max(1)));
         let mean = match self.spent.checked_sub(allowed) {
-            None => calls * spent / (u128::from(self.looks) * u128::from(allowed)),
-            Some(surplus) => {
-                calls * u128::from(surplus * 100 / TIME_SHARE) / u128::from(elapsed.max(1))
-            }
+            None => steady * spent / u128::from(allowed),
+            Some(surplus) => steady + calls_for(surplus.into()),
         };
         let interval = u64::try_from(mean).unwrap_or(u64::MAX);
         let interval = interval.clamp(INTERVAL_MIN, INTERVAL_MAX);

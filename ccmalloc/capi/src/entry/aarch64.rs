@@ -59,7 +59,6 @@ export! {
     memalign: memalign,
     posix_memalign: posix_memalign,
     _Znwm: new,
-    _Znam: new_array,
 }
 
 /// Leads to label 2 if the filter, the first 4,096 bytes of the table, has something for the caller.
@@ -174,7 +173,6 @@ watched! {
 watched! {
     test_filter, sym TABLE, once_more;
     filter_new: new, hits::malloc, nothing;
-    filter_new_array: new_array, hits::malloc, nothing;
 }
 
 watched! {
@@ -190,49 +188,58 @@ watched! {
 watched! {
     test_countdown, const COUNTDOWN, once_more;
     learn_new: new, samples::malloc, nothing;
-    learn_new_array: new_array, samples::malloc, nothing;
 }
 
-/// Defines `operator new`, of single objects and of arrays: `malloc`, and where there is no memory
-/// the C++ library's, which calls the handler and throws.
-macro_rules! news {
-    ($($name:ident: $array:literal;)*) => {
-        $(
-            /// # Safety
-            /// - Reached by a jump of an exported function, or of the functions above.
-            #[unsafe(naked)]
-            pub(super) unsafe extern "C" fn $name() {
-                naked_asm!(
-                    ".cfi_startproc",
-                    "stp x0, x30, [sp, -16]!",
-                    ".cfi_def_cfa_offset 16",
-                    ".cfi_offset 30, -8",
-                    "bl {malloc}",
-                    "cbnz x0, 2f",
-                    "mov x0, {array}",
-                    "bl {next}",
-                    "mov x9, x0",
-                    "ldp x0, x30, [sp], 16",
-                    ".cfi_remember_state",
-                    ".cfi_restore 30",
-                    ".cfi_def_cfa_offset 0",
-                    "br x9",
-                    ".cfi_restore_state",
-                    "2: ldp x9, x30, [sp], 16",
-                    ".cfi_restore 30",
-                    ".cfi_def_cfa_offset 0",
-                    "ret",
-                    ".cfi_endproc",
-                    malloc = sym family::malloc,
-                    array = const $array,
-                    next = sym next_new,
-                )
-            }
-        )*
-    };
+/// `operator new`: `malloc`, and where there is no memory the C++ library's, which calls the handler
+/// and throws.
+///
+/// # Safety
+/// - Reached by a jump of the exported function, or of the functions above.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn new() {
+    naked_asm!(
+        ".cfi_startproc",
+        "stp x0, x30, [sp, -16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset 30, -8",
+        "bl {malloc}",
+        "cbnz x0, 2f",
+        "bl {next}",
+        "mov x9, x0",
+        "ldp x0, x30, [sp], 16",
+        ".cfi_remember_state",
+        ".cfi_restore 30",
+        ".cfi_def_cfa_offset 0",
+        "br x9",
+        ".cfi_restore_state",
+        "2: ldp x9, x30, [sp], 16",
+        ".cfi_restore 30",
+        ".cfi_def_cfa_offset 0",
+        "ret",
+        ".cfi_endproc",
+        malloc = sym family::malloc,
+        next = sym next_new,
+    )
 }
 
-news! {
-    new: 0;
-    new_array: 1;
+/// Asks which `operator new` there is, and goes on there.
+///
+/// # Safety
+/// - Reached by the jump of the exported function.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn choose_new() {
+    naked_asm!(
+        ".cfi_startproc",
+        "stp x0, x30, [sp, -16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset 30, -8",
+        "bl {choose}",
+        "mov x9, x0",
+        "ldp x0, x30, [sp], 16",
+        ".cfi_restore 30",
+        ".cfi_def_cfa_offset 0",
+        "br x9",
+        ".cfi_endproc",
+        choose = sym super::choose_new,
+    )
 }

@@ -23,6 +23,15 @@ impl Snapshot {
         self.0.get(RETURN_WORD).copied().unwrap_or_default()
     }
 
+    /// How many bytes the thread's stack has left; 0 if this is not known to be on it.
+    pub(crate) fn stack_room(&self) -> usize {
+        let here: *const usize = self.0.as_ptr();
+        match is_on_stack(here, here) {
+            true => here.addr() - thread_state().stack_start.get(),
+            false => 0,
+        }
+    }
+
     /// Word `number`: a register that calls preserve, or from [`STACK_START`] on one of the caller's
     /// stack. `None` where that would leave the thread's stack.
     pub(crate) fn word(&self, number: usize) -> Option<usize> {

@@ -17,8 +17,9 @@ pub(crate) struct ThreadState {
     pub(crate) granted: Cell<i32>,
     /// Calls up to then.
     pub(crate) calls: Cell<u64>,
-    /// The same when a call was last sampled.
+    /// The same when a call was last sampled, and when the next is to be.
     pub(crate) sampled: Cell<u64>,
+    pub(crate) next: Cell<u64>,
     /// Bounds of the thread's stack. Both 0: not asked for yet; 1: not known.
     pub(crate) stack_start: Cell<usize>,
     pub(crate) stack_end: Cell<usize>,

@@ -53,7 +53,6 @@ export! {
     memalign: memalign,
     posix_memalign: posix_memalign,
     _Znwm: new,
-    _Znam: new_array,
 }
 
 /// Leads to label 2 if the filter, the first 4,096 bytes of the table, has something for the caller.
@@ -164,7 +163,6 @@ watched! {
 watched! {
     test_filter, sym TABLE, once_more;
     filter_new: new, hits::malloc, nothing;
-    filter_new_array: new_array, hits::malloc, nothing;
 }
 
 watched! {
@@ -180,45 +178,51 @@ watched! {
 watched! {
     test_countdown, const COUNTDOWN, once_more;
     learn_new: new, samples::malloc, nothing;
-    learn_new_array: new_array, samples::malloc, nothing;
 }
 
-/// Defines `operator new`, of single objects and of arrays: `malloc`, and where there is no memory
-/// the C++ library's, which calls the handler and throws.
-macro_rules! news {
-    ($($name:ident: $array:literal;)*) => {
-        $(
-            /// # Safety
-            /// - Reached by a jump of an exported function, or of the functions above.
-            #[unsafe(naked)]
-            pub(super) unsafe extern "C" fn $name() {
-                naked_asm!(
-                    ".cfi_startproc",
-                    "push rdi",
-                    ".cfi_adjust_cfa_offset 8",
-                    "call {malloc}",
-                    "test rax, rax",
-                    "je 2f",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -8",
-                    "ret",
-                    ".cfi_adjust_cfa_offset 8",
-                    "2: mov edi, {array}",
-                    "call {next}",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -8",
-                    "jmp rax",
-                    ".cfi_endproc",
-                    malloc = sym family::malloc,
-                    array = const $array,
-                    next = sym next_new,
-                )
-            }
-        )*
-    };
+/// `operator new`: `malloc`, and where there is no memory the C++ library's, which calls the handler
+/// and throws.
+///
+/// # Safety
+/// - Reached by a jump of the exported function, or of the functions above.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn new() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call {malloc}",
+        "test rax, rax",
+        "je 2f",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_adjust_cfa_offset 8",
+        "2: call {next}",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        malloc = sym family::malloc,
+        next = sym next_new,
+    )
 }
 
-news! {
-    new: 0;
-    new_array: 1;
+/// Asks which `operator new` there is, and goes on there.
+///
+/// # Safety
+/// - Reached by the jump of the exported function.
+#[unsafe(naked)]
+pub(super) unsafe extern "C" fn choose_new() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call {choose}",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        choose = sym super::choose_new,
+    )
 }

@@ -2,6 +2,7 @@
 
 use allocator::raw;
 
+use super::met::Met;
 use super::sites::Sites;
 use super::{PLACES, word_of};
 use crate::entry::{Snapshot, peek};
@@ -16,14 +17,25 @@ const AGE_MAX: u64 = 1_000_000_000;
 pub(super) const PLACED_BYTES_MAX: usize = 512;
 const WORD_BYTES: usize = size_of::<usize>();
 
-/// A call that was kept.
+/// When a sample is looked at again: apart from the sample, since each look at a call reads all.
 #[derive(Clone, Copy)]
-pub(super) struct Sample {
+struct Entry {
     /// 0 while it is none.
     object: usize,
+    thread: usize,
+    /// At how many calls of the thread.
+    due: u64,
+    /// Its memory has been given out again.
+    is_gone: bool,
+    /// It has not been looked at yet.
+    is_new: bool,
+}
+
+/// A call that was kept.
+#[derive(Clone, Copy)]
+struct Sample {
     bytes: usize,
     site: usize,
-    thread: usize,
     /// The thread's calls at the time.
     calls: u64,
     taken: u64,
@@ -35,10 +47,8 @@ pub(super) struct Sample {
 
 impl Sample {
     const NONE: Self = Self {
-        object: 0,
         bytes: 0,
         site: 0,
-        thread: 0,
         calls: 0,
         taken: 0,
         stage: 0,
@@ -46,36 +56,40 @@ impl Sample {
         words: [0; PLACES],
     };
 
-    fn due(&self) -> u64 {
-        self.calls + STAGES.get(self.stage).copied().unwrap_or_default()
-    }
-
     /// Looks at it again; `false` once that was the last time.
-    fn check(&mut self, sites: &mut Sites) -> bool {
+    fn check(&mut self, entry: &Entry, sites: &mut Sites, met: &Met) -> bool {
+        let object = entry.object;
         let Some(site) = sites.get_mut(self.site) else {
             return false;
         };
         let mut parent = None;
-        let is_alive = match raw::locate(self.object) {
-            Some((start, _)) => start == self.object,
+        let is_alive = match raw::locate(object) {
+            _ if entry.is_gone => false,
+            Some((start, _)) => start == object,
             // Large ones have no neighbours anyway.
-            None => self.bytes > PLACED_BYTES_MAX && allocator::contains(self.object as *const u8),
+            None => self.bytes > PLACED_BYTES_MAX && allocator::contains(object as *const u8),
         };
         site.short += u32::from(self.stage == 0 && !is_alive);
         if is_alive && !self.is_linked && self.bytes <= PLACED_BYTES_MAX {
             let (mut into, mut from) = (None, None);
-            for (place, count) in self.words.iter().zip(&mut site.linked) {
-                let Some((start, bytes)) = raw::locate(*place) else {
+            let (best, _) = site.best();
+            let mut known = None;
+            for (place, (word, count)) in self.words.iter().zip(&mut site.linked).enumerate() {
+                let Some((start, bytes)) = raw::locate(*word) else {
                     continue;
                 };
-                if start == self.object || bytes > PLACED_BYTES_MAX {
+                if start == object || bytes > PLACED_BYTES_MAX {
                     continue;
                 }
-                let there = link(start, bytes, self.object, self.bytes);
-                let back = link(self.object, self.bytes, start, bytes);
-                *count += u32::from(there.is_some() || back.is_some());
-                if there.or(back).is_some() {
+                let there = link(start, bytes, object, self.bytes);
+                let back = link(object, self.bytes, start, bytes);
+                let is_linked = there.is_some() || back.is_some();
+                *count += u32::from(is_linked);
+                if is_linked {
                     site.other_bytes = bytes;
+                }
+                if is_linked && place == best {
+                    known = met.get(start);
                 }
                 if into.is_none()
                     && let Some(at) = there
@@ -84,6 +98,7 @@ impl Sample {
                 }
                 from = from.or(back);
             }
+            site.vote(known);
             self.is_linked = into.is_some() || from.is_some();
             if let Some(at) = into {
                 (site.into, site.into_at) = (site.into + 1, at);
@@ -124,58 +139,89 @@ fn link(from: usize, from_bytes: usize, to: usize, to_bytes: usize) -> Option<us
     })
 }
 
-pub(super) struct Pending([Sample; PENDING_MAX]);
+pub(super) struct Pending {
+    entries: [Entry; PENDING_MAX],
+    samples: [Sample; PENDING_MAX],
+}
 
 impl Pending {
     pub(super) const fn new() -> Self {
-        Self([Sample::NONE; PENDING_MAX])
+        const NONE: Entry = Entry {
+            object: 0,
+            thread: 0,
+            due: 0,
+            is_gone: false,
+            is_new: false,
+        };
+        Self {
+            entries: [NONE; PENDING_MAX],
+            samples: [Sample::NONE; PENDING_MAX],
+        }
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.fill(Sample::NONE);
+        self.entries.iter_mut().for_each(|entry| entry.object = 0);
     }
 
     /// Looks at what is due of a thread that has made so many calls.
-    pub(super) fn check(&mut self, sites: &mut Sites, thread: usize, calls: u64) {
-        for sample in &mut self.0 {
-            let is_due = sample.object != 0 && sample.thread == thread && sample.due() <= calls;
-            if is_due && !sample.check(sites) {
-                sample.object = 0;
+    pub(super) fn check(&mut self, sites: &mut Sites, met: &Met, thread: usize, calls: u64) {
+        for (entry, sample) in self.entries.iter_mut().zip(&mut self.samples) {
+            if entry.object == 0 || entry.thread != thread || entry.due > calls {
+                continue;
+            }
+            if sample.check(entry, sites, met) {
+                let stage = STAGES.get(sample.stage).copied();
+                entry.due = sample.calls + stage.unwrap_or_default();
+                entry.is_new = false;
+            } else {
+                entry.object = 0;
             }
         }
     }
 
+    /// Learns that `object` was given out: what was there before is gone.
+    pub(super) fn meet(&mut self, object: usize) {
+        for entry in &mut self.entries {
+            entry.is_gone |= entry.object == object;
+        }
+    }
+
     /// Keeps a call of a site, if there is room.
-    pub(super) fn keep(&mut self, sample: NewSample<'_>) -> bool {
-        let oldest = |sample: &&mut Sample| (sample.object != 0, sample.taken);
-        let Some(place) = self.0.iter_mut().min_by_key(oldest) else {
+    pub(super) fn keep(&mut self, new: NewSample<'_>) -> bool {
+        let oldest =
+            |(entry, sample): &(&mut Entry, &mut Sample)| (entry.object != 0, sample.taken);
+        let places = self.entries.iter_mut().zip(&mut self.samples);
+        let Some((entry, sample)) = places.min_by_key(oldest) else {
             return false;
         };
-        if place.object != 0 && sample.taken - place.taken < AGE_MAX {
+        if entry.object != 0 && new.taken - sample.taken < AGE_MAX {
             return false;
         }
-        let mut words = [0; PLACES];
-        for (number, word) in words.iter_mut().enumerate() {
-            *word = sample.at.word(word_of(number)).unwrap_or_default();
-        }
-        *place = Sample {
-            object: sample.object,
-            bytes: sample.bytes,
-            site: sample.site,
-            thread: sample.thread,
-            calls: sample.calls,
-            taken: sample.taken,
-            stage: 0,
-            is_linked: false,
-            words,
+        *entry = Entry {
+            object: new.object,
+            thread: new.thread,
+            due: new.calls + STAGES[0],
+            is_gone: false,
+            is_new: true,
         };
+        sample.bytes = new.bytes;
+        sample.site = new.site;
+        sample.calls = new.calls;
+        sample.taken = new.taken;
+        sample.stage = 0;
+        sample.is_linked = false;
+        for (number, word) in sample.words.iter_mut().enumerate() {
+            *word = new.at.word(word_of(number)).unwrap_or_default();
+        }
         true
     }
 
-    /// At how many calls of the thread something is due next.
-    pub(super) fn next_due(&self, thread: usize) -> Option<u64> {
-        let mine = |sample: &&Sample| sample.object != 0 && sample.thread == thread;
-        self.0.iter().filter(mine).map(Sample::due).min()
+    /// At how many calls of the thread, which has made `calls`, it is to be looked at again: at
+    /// once while a sample is new.
+    pub(super) fn next_due(&self, thread: usize, calls: u64) -> Option<u64> {
+        let mine = |entry: &&Entry| entry.object != 0 && entry.thread == thread;
+        let next = |entry: &Entry| if entry.is_new { calls + 1 } else { entry.due };
+        self.entries.iter().filter(mine).map(next).min()
     }
 }
 

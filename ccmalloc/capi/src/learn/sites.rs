@@ -2,6 +2,7 @@
 
 use allocator::raw;
 
+use super::met::Origin;
 use super::pending::word_in;
 use super::{PLACES, word_of};
 use crate::entry::{REGISTERS, Snapshot};
@@ -54,6 +55,12 @@ pub(super) struct Site {
     /// Where in the other object, or in the new one, the latest pointer was.
     pub(super) into_at: usize,
     pub(super) from_at: usize,
+    /// Where most of the linked objects come from, and by how many more than from elsewhere.
+    pub(super) parent: Origin,
+    pub(super) votes: u32,
+    /// The bounds of the samples' addresses.
+    pub(super) lowest: usize,
+    pub(super) highest: usize,
     /// Some objects of the samples.
     objects: [usize; KEPT],
     /// The site whose new objects were found by pointers in objects of this one; how many of the
@@ -82,6 +89,10 @@ impl Site {
         other_bytes: 0,
         into_at: 0,
         from_at: 0,
+        parent: (0, 0),
+        votes: 0,
+        lowest: usize::MAX,
+        highest: 0,
         objects: [0; KEPT],
         child: 0,
         parent_of: 0,
@@ -109,8 +120,28 @@ impl Site {
         }
         self.parent_of += other.parent_of;
         self.no_parent_of += other.no_parent_of;
+        self.other_bytes = self.other_bytes.max(other.other_bytes);
         self.into += other.into;
         self.from += other.from;
+        if self.parent == other.parent {
+            self.votes += other.votes;
+        } else if other.votes > self.votes {
+            (self.parent, self.votes) = (other.parent, other.votes - self.votes);
+        } else {
+            self.votes -= other.votes;
+        }
+        self.lowest = self.lowest.min(other.lowest);
+        self.highest = self.highest.max(other.highest);
+    }
+
+    /// Counts where a linked object comes from, if that is known: the majority stays.
+    pub(super) fn vote(&mut self, parent: Option<Origin>) {
+        match parent {
+            Some(parent) if parent == self.parent => self.votes += 1,
+            Some(parent) if self.votes == 0 => (self.parent, self.votes) = (parent, 1),
+            Some(_) => self.votes -= 1,
+            None => {}
+        }
     }
 
     /// The place that is most often linked, the first of several, and how often.
@@ -124,12 +155,14 @@ impl Site {
         )
     }
 
-    /// Bytes that live at a time, or are never freed: an estimate.
+    /// Bytes that live at a time, or are never freed: an estimate, and not more than lie between the
+    /// samples, since memory that was given out again looks alive.
     pub(super) fn alive_bytes(&self) -> u64 {
         let alive = u64::from(self.complete - self.ended);
         let bytes = self.calls.saturating_mul(self.key.bytes as u64);
         // Before the multiplication: both are large.
-        bytes / u64::from(self.complete.max(1)) * alive
+        let between = self.highest.saturating_sub(self.lowest) + self.key.bytes;
+        (bytes / u64::from(self.complete.max(1)) * alive).min(between as u64)
     }
 }
 
@@ -240,8 +273,10 @@ impl Sites {
     }
 
     /// Counts a sample that stands for `calls` of them, and keeps its object.
-    pub(super) fn count(&mut self, site: usize, calls: u64, object: usize) {
+    pub(super) fn count(&mut self, site: usize, object: usize, calls: u64) {
         if let Some(site) = self.sites.get_mut(site) {
+            site.lowest = site.lowest.min(object);
+            site.highest = site.highest.max(object);
             if let Some(kept) = site.objects.get_mut(site.samples as usize % KEPT) {
                 *kept = object;
             }

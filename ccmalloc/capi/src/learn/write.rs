@@ -33,7 +33,7 @@ impl Learner {
         self.written = now;
         let Some(name) = FILE.get() else { return };
         let mut name = name.clone();
-        name.push(format!(".{}", self.process));
+        name.push(format!(".{}", std::process::id()));
         let mut partial = name.clone();
         partial.push(".part");
         let written = File::create(&partial).and_then(|file| {
@@ -50,7 +50,7 @@ impl Learner {
     fn print(&self, text: &mut dyn io::Write, now: u64) -> io::Result<()> {
         let mut room = [0; 4096];
         let program = modules::program(&mut room);
-        let calls: u64 = self.sites.known().iter().map(|site| site.calls).sum();
+        let calls = self.calls;
         let share = self.spent as f64 / (now - self.started).max(1) as f64;
         writeln!(text, "ccmalloc rules 1")?;
         writeln!(
@@ -66,16 +66,62 @@ impl Learner {
             cache_bytes: second_level_bytes(),
             module: None,
         };
-        for (site, callers) in grouped(self.sites.known()) {
-            printer.site(&site, &callers, self.sites.known())?;
+        let groups = grouped(self.sites.known(), calls);
+        let parents = parents(&groups, self.sites.known(), printer.cache_bytes);
+        for ((site, callers), children) in groups.iter().zip(&parents) {
+            printer.site(site, callers, *children)?;
         }
         Ok(())
     }
 }
 
+/// For each site whether another's objects are to be near its own, and which: the address.
+///
+/// An object can be a hint only if it was itself placed. So the sites of parents have rules even where
+/// they would have none of their own. A parent that was looked at names its site; if there was none,
+/// the pointers in kept objects do.
+fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Vec<Option<usize>> {
+    let has_rule = |site: &Site| refuse(site, cache_bytes).is_ok() && is_placed(site);
+    let child_by_pointers = |site: &Site| {
+        let share = f64::from(site.parent_of + site.no_parent_of) * PARENT_SHARE;
+        let child = sites
+            .get(site.child)
+            .filter(|child| child.votes == 0 && has_rule(child))?;
+        let is_parent = site.parent_of >= PARENTS_MIN && f64::from(site.parent_of) >= share;
+        (is_parent && !has_rule(site)).then_some(child.key.address)
+    };
+    let by_pointers = groups.iter().map(|(site, _)| child_by_pointers(site));
+    let mut children: Vec<Option<usize>> = by_pointers.collect();
+    let mut found: Vec<&Site> = groups.iter().map(|(site, _)| site).collect();
+    found.retain(|site| has_rule(site));
+    while let Some(child) = found.pop() {
+        let is_parent = |(site, _): &(Site, _)| {
+            (site.key.address, site.key.bytes) == child.parent && child.votes > 0
+        };
+        let place = groups.iter().position(is_parent);
+        let Some((place, (parent, _))) = place.and_then(|at| Some((at, groups.get(at)?))) else {
+            continue;
+        };
+        let is_new = !has_rule(parent) && children.get(place) == Some(&None);
+        if is_new && let Some(entry) = children.get_mut(place) {
+            *entry = Some(child.key.address);
+            if is_placed(parent) {
+                found.push(parent);
+            }
+        }
+    }
+    children
+}
+
 /// Sites of one address and one size together, those with most bytes alive first; and each apart.
-fn grouped(sites: &[Site]) -> Vec<(Site, Vec<Site>)> {
+/// `calls` are those of the whole process: what came after the last sample is like what came before.
+fn grouped(sites: &[Site], calls: u64) -> Vec<(Site, Vec<Site>)> {
     let mut sites = sites.to_vec();
+    let counted: u64 = sites.iter().map(|site| site.calls).sum();
+    let scale = calls as f64 / counted.max(1) as f64;
+    for site in &mut sites {
+        site.calls = (site.calls as f64 * scale) as u64;
+    }
     sites.sort_by_key(|site| (site.key.address, site.key.bytes));
     let same = |a: &Site, b: &Site| (a.key.address, a.key.bytes) == (b.key.address, b.key.bytes);
     let mut groups: Vec<_> = sites
@@ -109,82 +155,49 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     /// Writes what is said of a site, whose samples have come by way of `callers`.
-    fn site(&mut self, site: &Site, callers: &[Site], sites: &[Site]) -> io::Result<()> {
+    /// `children`: the address of a site whose objects are to be near this one's.
+    fn site(&mut self, site: &Site, callers: &[Site], children: Option<usize>) -> io::Result<()> {
         let Some(place) = self.place(site.key.address) else {
             // Code that was made at run time, or is not loaded any more.
             return Ok(());
         };
-        if let Err(reason) = self.refuse(site) {
+        if let Some(child) = children.and_then(|address| self.place(address)) {
+            let why = format!(", for the objects of +{:x}", child.offset);
+            return match is_placed(site) {
+                true => self.rule(&place, None, site, &why),
+                false => self.open(&place, site, &why),
+            };
+        }
+        if let Err(reason) = refuse(site, self.cache_bytes) {
             return self.comment(&place, site, reason);
         }
-        let is_placed =
-            |site: &Site| is_clear(site) && site.key.bytes + site.other_bytes <= BLOCK_BYTES;
         if is_placed(site) {
-            return self.rule(&place, None, site);
+            return self.rule(&place, None, site, "");
         }
         // One place for all callers was not found. Each has a rule if it has one of its own.
         let placed: Vec<&Site> = (callers.iter())
             .filter(|caller| caller.key.caller != 0 && is_placed(caller))
             .collect();
-        for caller in &placed {
-            self.rule(&place, Some(caller.key), caller)?;
+        if placed.is_empty() {
+            let reason = match is_clear(site) {
+                true => "two do not fit a cache block",
+                false => "no place leads to a linked object often enough",
+            };
+            return self.comment(&place, site, reason);
         }
-        if !placed.is_empty() {
-            return Ok(());
+        for caller in placed {
+            self.rule(&place, Some(caller.key), caller, "")?;
         }
-        let child = sites.get(site.child).filter(|child| {
-            let share = f64::from(site.parent_of + site.no_parent_of) * PARENT_SHARE;
-            site.parent_of >= PARENTS_MIN && f64::from(site.parent_of) >= share && is_placed(child)
-        });
-        if let Some(child) = child {
-            return self.open(&place, site, child);
-        }
-        self.comment(
-            &place,
-            site,
-            if is_clear(site) {
-                "two do not fit a cache block"
-            } else {
-                "no place leads to a linked object often enough"
-            },
-        )
+        Ok(())
     }
 
-    /// Why a site has no rule, whatever was found.
-    fn refuse(&self, site: &Site) -> Result<(), &'static str> {
-        let part = |count: u32| f64::from(count) / f64::from(site.samples.max(1));
-        if site.key.bytes > PLACED_BYTES_MAX {
-            Err("larger than what can be placed")
-        } else if site.samples < SAMPLES_MIN {
-            Err("too few samples")
-        } else if part(site.short) > SHORT_SHARE {
-            Err("freed within a few allocations")
-        } else if site.alive_bytes() <= self.cache_bytes {
-            Err("all fit the second-level cache")
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Writes a rule by which objects of a site get room for those of `child`.
-    fn open(&mut self, place: &Place, site: &Site, child: &Site) -> io::Result<()> {
-        let Some(of) = self.place(child.key.address) else {
-            return Ok(());
-        };
-        self.module(place)?;
-        writeln!(
-            self.text,
-            "+{:x} size {} open  # {}, room for those of {}+{:x}, alive {} bytes",
-            place.offset,
-            site.key.bytes,
-            Counts(site),
-            of.name,
-            of.offset,
-            site.alive_bytes(),
-        )
-    }
-
-    fn rule(&mut self, place: &Place, caller: Option<Key>, site: &Site) -> io::Result<()> {
+    fn rule(
+        &mut self,
+        place: &Place,
+        caller: Option<Key>,
+        site: &Site,
+        why: &str,
+    ) -> io::Result<()> {
         let mut by = String::new();
         if let Some(key) = caller {
             let Some(from) = self.place(key.caller) else {
@@ -202,13 +215,25 @@ impl Printer<'_> {
         let (best, linked) = site.best();
         writeln!(
             self.text,
-            "+{:x} size {}{by} near {}  # {}, linked {:.0} %, {}, alive {} bytes",
+            "+{:x} size {}{by} near {}  # {}, linked {:.0} %, {}, alive {} bytes{why}",
             place.offset,
             site.key.bytes,
             PlaceName(best),
             Counts(site),
             100. * f64::from(linked) / f64::from(site.samples.max(1)),
             Direction(site),
+            site.alive_bytes(),
+        )
+    }
+
+    fn open(&mut self, place: &Place, site: &Site, why: &str) -> io::Result<()> {
+        self.module(place)?;
+        writeln!(
+            self.text,
+            "+{:x} size {} open  # {}, alive {} bytes{why}",
+            place.offset,
+            site.key.bytes,
+            Counts(site),
             site.alive_bytes(),
         )
     }
@@ -265,6 +290,27 @@ impl Printer<'_> {
         });
         place
     }
+}
+
+/// Why a site has no rule of its own, whatever was found.
+fn refuse(site: &Site, cache_bytes: u64) -> Result<(), &'static str> {
+    let part = |count: u32| f64::from(count) / f64::from(site.samples.max(1));
+    if site.key.bytes > PLACED_BYTES_MAX {
+        Err("larger than what can be placed")
+    } else if site.samples < SAMPLES_MIN {
+        Err("too few samples")
+    } else if part(site.short) > SHORT_SHARE {
+        Err("freed within a few allocations")
+    } else if site.alive_bytes() <= cache_bytes {
+        Err("all fit the second-level cache")
+    } else {
+        Ok(())
+    }
+}
+
+/// Whether a place of a site's own leads to objects beside which its own fit.
+fn is_placed(site: &Site) -> bool {
+    is_clear(site) && site.key.bytes + site.other_bytes <= BLOCK_BYTES
 }
 
 /// Whether one place leads to linked objects in most of enough samples.
