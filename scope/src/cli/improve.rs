@@ -48,7 +48,7 @@ pub(super) struct ImproveArgs {
     /// Try the rules of this file instead of learning; may be repeated
     #[arg(long, value_name = "FILE")]
     rules: Vec<PathBuf>,
-    /// Try what CCMALLOC_LEARN has learned in other runs of the same program; may be repeated
+    /// Try what `CCMALLOC_LEARN` has learned in other runs of the same program; may be repeated
     #[arg(long, value_name = "FILE")]
     learned: Vec<PathBuf>,
     /// Use this `libccmalloc.so`

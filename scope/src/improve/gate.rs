@@ -15,8 +15,8 @@ const SURE_GAIN: f64 = 1.02;
 const MIN_PAIRS: usize = 3;
 /// More pairs make the interval hardly narrower.
 const MAX_PAIRS: usize = 200;
-/// A change is given up once a sufficient gain has only this probability. An early look that is
-/// wrong here loses a gain; it never keeps a loss.
+/// A change is given up once a sufficient gain has only this probability, but not in the last
+/// stage. An early look that is wrong here loses a gain; it never keeps a loss.
 const HOPELESS: f64 = 0.05;
 /// So many bytes more are no reason to refuse a change: an allocator's own tables take some.
 const FREE_BYTES: f64 = 8e6;
@@ -241,7 +241,10 @@ impl<'l, L: Lab> Gate<'l, L> {
                 looks += 1;
                 let gain = interval::of(&runs.logs, looks);
                 known = Some(gain);
-                verdict = self.decide(gain, &runs);
+                // Two of three pairs may have been disturbed; the last verdict waits for a fourth.
+                if looks > 1 || stage != Stage::Last {
+                    verdict = self.decide(stage, gain, &runs);
+                }
             }
         }
         let len = runs.logs.len();
@@ -251,7 +254,7 @@ impl<'l, L: Lab> Gate<'l, L> {
                 None => interval::of(&runs.logs, looks + 1),
             };
             known = Some(gain);
-            verdict = self.decide(gain, &runs);
+            verdict = self.decide(stage, gain, &runs);
             if verdict.is_none() && gain.low > 1.0 && gain.estimate >= MIN_GAIN {
                 verdict = Some(Verdict::Gains);
             }
@@ -302,7 +305,7 @@ impl<'l, L: Lab> Gate<'l, L> {
     }
 
     /// What is certain after a look.
-    fn decide(&self, gain: Interval, runs: &Runs) -> Option<Verdict> {
+    fn decide(&self, stage: Stage, gain: Interval, runs: &Runs) -> Option<Verdict> {
         let peak = median(&runs.samples[1], |it| it.peak_bytes as f64);
         let usual = median(&self.peaks, |&peak| peak);
         if peak > usual * self.limits.memory && peak > usual + FREE_BYTES && usual > 0.0 {
@@ -312,6 +315,7 @@ impl<'l, L: Lab> Gate<'l, L> {
             _ if gain.low > SURE_GAIN && gain.estimate >= MIN_GAIN => Some(Verdict::Gains),
             _ if gain.high < 1.0 => Some(Verdict::Loses),
             _ if gain.high < MIN_GAIN => Some(Verdict::NoGain),
+            _ if stage == Stage::Last => None,
             _ if interval::unlikely_above(&runs.logs, HOPELESS) < MIN_GAIN => Some(Verdict::NoGain),
             _ => None,
         }

@@ -1,10 +1,10 @@
 //! Intervals of a gain from pairs of runs.
 //!
-//! Each pair gives the logarithm of one ratio. The interval is that of the trimmed mean (Tukey and
-//! McLaughlin, 1963): a run that something else disturbed is cut off, so it neither moves the mean
-//! nor widens the interval. The interval is looked at several times, and each look is a chance to
-//! be wrong. Look `k` may err with probability `ALPHA / (k * (k + 1))`; all looks together, however
-//! many there are, err with probability `ALPHA`.
+//! Each pair gives the logarithm of one ratio. The interval is that of Yuen's trimmed mean (1974):
+//! a run that something else disturbed is cut off, so it neither moves the mean nor widens the
+//! interval. The interval is looked at several times, and each look is a chance to be wrong. Look
+//! `k` may err with probability `ALPHA / (k * (k + 1))`; all looks together, however many there
+//! are, err with probability `ALPHA`.
 
 use crate::analyses::misses::Interval;
 

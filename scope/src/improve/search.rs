@@ -6,6 +6,8 @@ use super::gate::{Comparison, Ended, Gate, Lab, Limits, Setup, Stage, Verdict};
 const ALLOCATOR_PART: f64 = 0.15;
 const ALONE_PART: f64 = 0.55;
 const TOGETHER_PART: f64 = 0.4;
+/// Of the fewest runs of one change, alone and against both at the end, those alone.
+const CONFIRMABLE_PART: f64 = 1.0 / 3.0;
 
 /// What a search has found.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) kept: Option<Vec<usize>>,
     /// Whether what is kept was measured once more at the end.
     pub(crate) is_confirmed: bool,
+    /// What is kept gains at least so much, if that was not measured in one comparison.
+    pub(crate) least: Option<f64>,
     pub(crate) ended: Option<Ended>,
 }
 
@@ -41,7 +45,9 @@ pub(crate) fn search<L: Lab>(
     let end = gate.after_part(ALONE_PART);
     for change in 0..changes {
         let setup = Setup::With(vec![change]);
-        if !is_usable || !gate.has_time(end) {
+        // Few runs fit: the first changes are tried as long as there is time to confirm one.
+        let has_time = gate.has_time(end) || gate.has_time(gate.after_part(CONFIRMABLE_PART));
+        if !is_usable || !has_time {
             let why = match gate.ended {
                 _ if !is_usable => "the program does not run with the allocator",
                 Some(Ended::Interrupted) => "interrupted",
@@ -66,6 +72,7 @@ pub(crate) fn search<L: Lab>(
         comparisons: all,
         kept: None,
         is_confirmed: false,
+        least: None,
         ended: None,
     };
     confirm(&mut gate, set, &mut found)?;
@@ -120,18 +127,23 @@ fn confirm<L: Lab>(
     if !set.is_empty() {
         let setup = Setup::With(set.clone());
         let until = gate.after_part(0.5);
-        let over_allocator = gate.compare(Stage::Last, allocator(), setup.clone(), until)?;
+        let over_program = gate.compare(Stage::Last, Setup::AsIs, setup.clone(), until)?;
         let until = gate.after_part(if allocator_gains { 0.7 } else { 1.0 });
-        let over_program = gate.compare(Stage::Last, Setup::AsIs, setup, until)?;
+        let over_allocator = gate.compare(Stage::Last, allocator(), setup, until)?;
         let is_open = |it: &Comparison| matches!(it.verdict, Verdict::NotTried(_));
-        let is_better = over_allocator.is_better();
-        let is_confirmed = is_better && over_program.gains();
-        let is_unknown = is_open(&over_program) && (is_better || is_open(&over_allocator));
-        found.comparisons.extend([over_allocator, over_program]);
-        if is_confirmed || is_unknown && gains_by_two_steps(&found.comparisons, &set) {
-            (found.kept, found.is_confirmed) = (Some(set), is_confirmed);
+        // The changes have gained before: what was not measured again does not speak against them.
+        let changes_gain = over_allocator.is_better() || is_open(&over_allocator);
+        found.is_confirmed = over_program.gains() && over_allocator.is_better();
+        found.least = is_open(&over_program)
+            .then(|| least_by_two_steps(found, &set))
+            .flatten();
+        let is_kept = changes_gain && (over_program.gains() || found.least.is_some());
+        found.comparisons.extend([over_program, over_allocator]);
+        if is_kept {
+            found.kept = Some(set);
             return Ok(());
         }
+        found.least = None;
     }
     if allocator_gains {
         let until = gate.after_part(1.0);
@@ -145,14 +157,15 @@ fn confirm<L: Lab>(
     Ok(())
 }
 
-/// Whether a set that was not compared with the program as it is gains against it all the same:
-/// its gain over the allocator, times that of the allocator. Both are low ends, and of a set of
-/// several changes only the first one's gain counts.
-fn gains_by_two_steps(comparisons: &[Comparison], set: &[usize]) -> bool {
-    let low = |comparison: &Comparison| comparison.gain.map_or(0.0, |gain| gain.low);
+/// The least gain over the program as it is of a set that was not compared with it, if it is one:
+/// the low end of its gain over the allocator, times that of the allocator. Of several changes only
+/// the first one's gain counts.
+fn least_by_two_steps(found: &Found, set: &[usize]) -> Option<f64> {
+    let low = |it: &Comparison| it.gain.map_or(0.0, |gain| gain.low);
     let first = Setup::With(set[..1].to_vec());
-    let alone = { comparisons.iter() }.find(|it| it.stage == Stage::Alone && it.setup == first);
-    alone.is_some_and(|alone| low(alone) * low(&comparisons[0]) > 1.0)
+    let mut all = found.comparisons.iter();
+    let alone = all.find(|it| it.stage == Stage::Alone && it.setup == first)?;
+    Some(low(alone) * low(&found.comparisons[0])).filter(|least| *least > 1.0)
 }
 
 #[cfg(test)]

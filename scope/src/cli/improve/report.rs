@@ -102,7 +102,7 @@ impl Report<'_> {
                     word.to_owned(),
                     self.change(it),
                 ],
-                why.map(escape),
+                self.note(it, why),
                 Some(if it.gains() { GREEN } else { GREY }),
             );
         }
@@ -154,11 +154,11 @@ impl Report<'_> {
                 " With this the program is {}, which was not measured again:",
                 times_as_good(gain)
             ),
-            (None, _) => {
-                " It gains over the allocator, which gains over the program as it is; both \
-                 together were not measured:"
-                    .to_owned()
-            }
+            (None, _) => format!(
+                " By two comparisons the program is at least {:.2} times as good; with both \
+                 changes at once that was not measured:",
+                self.found.least.unwrap_or(1.0)
+            ),
         };
         all.push(what + &gain);
         all
@@ -180,6 +180,18 @@ impl Report<'_> {
         Some(format!("{rules}{preload} {}{input}", words.join(" ")))
     }
 
+    /// Where a rule's objects are allocated, and why there is no figure.
+    fn note(&self, it: &Comparison, why: Option<&str>) -> Option<String> {
+        let place = match &it.setup {
+            Setup::With(changes) if it.stage == Stage::Alone => changes
+                .first()
+                .and_then(|&change| self.places[change].clone()),
+            _ => None,
+        };
+        let parts: Vec<String> = place.into_iter().chain(why.map(escape)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// What a comparison has tried, in words. Rules are numbered from 1.
     fn change(&self, it: &Comparison) -> String {
         let numbers = |changes: &[usize]| {
@@ -195,9 +207,8 @@ impl Report<'_> {
         let what = match (it.stage, &it.base, &it.setup) {
             (Stage::Alone, _, Setup::With(changes)) if changes.len() == 1 => {
                 let change = changes[0];
-                let place = self.places[change].iter().map(|place| format!("  {place}"));
                 let rule = escape(&self.proposals[change].rule());
-                return format!("rule {}: {rule}{}", change + 1, place.collect::<String>());
+                return format!("rule {}: {rule}", change + 1);
             }
             (Stage::Together, Setup::With(others), Setup::With(all)) => {
                 return format!(
@@ -233,6 +244,7 @@ impl Report<'_> {
                 "allocator": kept.is_some(),
                 "rules": kept.map_or(Vec::new(), |kept| self.rules(kept)),
                 "gain": self.total(),
+                "least": self.found.least,
                 "confirmed": self.found.is_confirmed,
                 "output": kept.filter(|kept| !kept.is_empty()).map(|_| absolute(self.output)),
                 "command_line": self.command_line(),
