@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 COLUMNS = 100
-# `model/src` is what the package publishes; `scope` got `improve`, a command with an engine of its own.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 52601, "trace": 14800,
+# `model/src` is what the package publishes; `scope` has `improve`, an engine and a command.
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 52606, "trace": 14800,
             "inside": 3900, "ccmalloc": 16990, "benches": 16260, "ccmorph": 12300,
             "examples": 2400, "tests": 5050}
 

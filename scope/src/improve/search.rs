@@ -123,12 +123,16 @@ fn confirm<L: Lab>(
     found: &mut Found,
 ) -> Result<(), String> {
     let allocator = || Setup::With(Vec::new());
-    let allocator_gains = found.comparisons[0].gains();
+    // Where the time was up first, there may be more of it now.
+    let may_gain = matches!(
+        found.comparisons[0].verdict,
+        Verdict::Gains | Verdict::Unclear
+    );
     if !set.is_empty() {
         let setup = Setup::With(set.clone());
         let until = gate.after_part(0.5);
         let over_program = gate.compare(Stage::Last, Setup::AsIs, setup.clone(), until)?;
-        let until = gate.after_part(if allocator_gains { 0.7 } else { 1.0 });
+        let until = gate.after_part(if may_gain { 0.7 } else { 1.0 });
         let over_allocator = gate.compare(Stage::Last, allocator(), setup, until)?;
         let is_open = |it: &Comparison| matches!(it.verdict, Verdict::NotTried(_));
         // The changes have gained before: what was not measured again does not speak against them.
@@ -145,10 +149,11 @@ fn confirm<L: Lab>(
         }
         found.least = None;
     }
-    if allocator_gains {
+    if may_gain {
         let until = gate.after_part(1.0);
         let again = gate.compare(Stage::Last, Setup::AsIs, allocator(), until)?;
-        if again.gains() || matches!(again.verdict, Verdict::NotTried(_)) {
+        let is_known = found.comparisons[0].gains();
+        if again.gains() || is_known && matches!(again.verdict, Verdict::NotTried(_)) {
             found.kept = Some(Vec::new());
             found.is_confirmed = again.gains();
         }
