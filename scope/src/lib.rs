@@ -15,8 +15,8 @@
 //! whole of it, and takes no more memory than the file justifies.
 
 // Modules, lowest first: `capture_format`, `profile`, `profiled`, `marks`, `regions`, `runtime`,
-// `symbols`, `types`, `capture`, `store`, `analyses`, `advice`, `views`, `exports`, `imports`,
-// `cli`.
+// `symbols`, `types`, `capture`, `store`, `analyses`, `advice`, `views`, `improve`, `exports`,
+// `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;
@@ -34,6 +34,8 @@ pub mod cli;
 pub mod exports;
 #[cfg(feature = "profiles")]
 pub mod imports;
+#[cfg(feature = "cli")]
+mod improve;
 mod marks;
 #[cfg(feature = "profiles")]
 #[expect(missing_docs, reason = "fields say what they are")]

@@ -57,6 +57,19 @@ impl Loaded {
             name,
         }
     }
+
+    /// The module at `path`, not loaded: its addresses are those in its file.
+    #[cfg(feature = "cli")]
+    pub(crate) fn at_rest(path: PathBuf) -> Loaded {
+        let name = path.file_name().unwrap_or_default();
+        Loaded {
+            start: 0,
+            end: u64::MAX,
+            bias: 0,
+            name: name.to_string_lossy().into_owned(),
+            path,
+        }
+    }
 }
 
 /// The return address in a node's `pc`.

@@ -9,6 +9,7 @@ use super::args::{ReportArgs, RunArgs, ShowArgs};
 use super::calibrate::CalibrateArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
+use super::improve::ImproveArgs;
 
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
@@ -25,6 +26,7 @@ const EXAMPLES: &str = "Examples:
   ccscope show program.1234.ccscope        open a profile again
   ccscope report program.1234.ccscope      write a page for a browser
   ccscope advise program.1234.ccscope      say what to change, and what it gains
+  ccscope improve ./program ARGS           try allocator and placement, keep what gains
   ccscope trace -o t.trace ./program       every load and store of a program as it is
 
 `ccscope COMMAND --help` has more.";
@@ -61,6 +63,8 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Say what to change, where, and what it would gain
     Advise(AdviseArgs),
+    /// Make a program faster as it is: try the allocator and rules of placement, keep what gains
+    Improve(ImproveArgs),
     /// Measure the caches of this machine
     Calibrate(CalibrateArgs),
     /// Write a profile in the format of another viewer
@@ -84,8 +88,8 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "show", "report", "advise", "calibrate", "export", "diff",
-            "completions", "man", "cargo",
+            "run", "cc", "c++", "trace", "show", "report", "advise", "improve", "calibrate",
+            "export", "diff", "completions", "man", "cargo",
         ])]
         command: Option<String>,
     },

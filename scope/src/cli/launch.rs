@@ -317,7 +317,12 @@ impl Recording {
 
 /// The runtime before what the user has there.
 pub fn preload(runtime: &Path, existing: Option<OsString>) -> OsString {
-    let mut list = runtime::preloaded(runtime);
+    preload_before(runtime::preloaded(runtime), existing)
+}
+
+/// A list for `LD_PRELOAD`: `first`, and what the user has there.
+pub(super) fn preload_before(first: OsString, existing: Option<OsString>) -> OsString {
+    let mut list = first;
     if let Some(existing) = existing.filter(|text| !text.is_empty()) {
         list.push(":");
         list.push(existing);

@@ -33,6 +33,7 @@ mod diff;
 mod elf;
 mod export;
 mod flags;
+mod improve;
 mod launch;
 mod machine;
 mod process;
@@ -151,6 +152,11 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
         Command::Advise(args) => advise::run(&args, out, err)?,
+        Command::Improve(args) => {
+            let code = improve::run(&args, out, err)?;
+            out.flush()?;
+            return Ok(code);
+        }
         Command::Calibrate(args) => calibrate::run(&args, out)?,
         Command::Export(args) => export::run(&args, out)?,
         Command::Completions { shell } => {

@@ -36,16 +36,23 @@ impl Progress {
     }
 
     pub(super) fn show(&mut self, process: &Process) {
+        self.say(|| {
+            let header = process.header()?;
+            Some(message(&header, &process.overhead(&header)))
+        });
+    }
+
+    /// Shows a message, which is made only if it is time for one.
+    pub(super) fn say(&mut self, message: impl FnOnce() -> Option<String>) {
         let now = Instant::now();
         if self.bar.is_hidden() || now < self.next {
             return;
         }
-        let Some(header) = process.header() else {
+        let Some(message) = message() else {
             return;
         };
         self.next = now + INTERVAL;
-        let overhead = process.overhead(&header);
-        self.bar.set_message(message(&header, &overhead));
+        self.bar.set_message(message);
         self.bar.tick();
     }
 

@@ -45,16 +45,17 @@ const LIBRARY_32: [u32; 58] = [
 
 /// `$XDG_CACHE_HOME/ccscope`, by default `~/.cache/ccscope`.
 pub(super) fn cache_folder() -> Result<PathBuf, CliError> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
     match cache {
         Some(cache) => Ok(cache.join("ccscope")),
         None => fail("no folder for the runtime: set HOME or XDG_CACHE_HOME"),
     }
+}
+
+/// The folder that a variable names; the standard has relative ones ignored.
+pub(super) fn absolute(variable: &str) -> Option<PathBuf> {
+    let folder = env::var_os(variable).map(PathBuf::from);
+    folder.filter(|path| path.is_absolute())
 }
 
 /// Writes the runtime unless it is there; its path.
@@ -123,7 +124,7 @@ pub fn install(libraries: &[(&str, &[u8])], others: &[(&str, &[u8])]) -> Result<
 
 /// Makes the folders of a file in the cache, and closes them to others, who could otherwise put a
 /// file of theirs there after it was looked at.
-fn own_folders(path: &Path) -> io::Result<()> {
+pub(super) fn own_folders(path: &Path) -> io::Result<()> {
     let refused = |path: &Path, why| {
         let path = path.display();
         Err(io::Error::other(format!("{path} {why}")))

@@ -3,15 +3,18 @@
 //! What a terminal sends reaches the program by itself; what somebody sends to this process alone
 //! is handed on. Either way this process lives on, to report.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use libc::{c_int, c_void, siginfo_t};
 
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
 /// A signal that has come and is not handed on yet.
 static COME: AtomicI32 = AtomicI32::new(0);
+/// Whether any signal has come, from whomever.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn hand_on(signal: c_int, info: *mut siginfo_t, _: *mut c_void) {
+    IS_INTERRUPTED.store(true, Ordering::SeqCst);
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler with `SA_SIGINFO`.
     let from_process = unsafe { (*info).si_code } <= 0;
     if from_process {
@@ -37,6 +40,11 @@ fn pass() {
 pub fn hand_on_to(program: u32) {
     PROGRAM.store(program.try_into().unwrap_or(0), Ordering::SeqCst);
     pass();
+}
+
+/// Whether a signal has come since [`outlive`].
+pub(super) fn is_interrupted() -> bool {
+    IS_INTERRUPTED.load(Ordering::SeqCst)
 }
 
 /// Keeps this process alive when it is interrupted. Programs that are started later have the

@@ -99,6 +99,9 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
             let code = fit(&escape(code), CODE_COLUMNS);
             line(&mut out, &format!("        {code}"), None);
         }
+        if item.kind == Kind::Hint {
+            paragraph(&mut out, "or let `ccscope improve` do it", INDENT);
+        }
         for fact in facts(item) {
             paragraph(&mut out, &fact, INDENT);
         }
@@ -302,6 +305,7 @@ mod tests {
             "    do\\u{1b}[31m this",
             "        let a = 1;",
             "        let b = 2;",
+            "    or let `ccscope improve` do it",
             "    gain: the program is 1.50 times as fast, 1.25 to inf (probable); saves 2.00",
             "    ms, of 42 % of its time that it waits for this",
             "    misses: L2 1,001 -> 5.00 M",

@@ -13,6 +13,7 @@ mod ends;
 mod family;
 mod full;
 mod hostile;
+mod improve;
 mod lackey;
 mod memory;
 mod misses;

@@ -1,0 +1,426 @@
+//! What `ccscope improve` prints and writes.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::analyses::misses::Interval;
+use crate::cli::{CliError, runtime};
+use crate::improve::gate::{Comparison, Ended, Setup, Stage, Verdict};
+use crate::improve::rules::{self, Proposal};
+use crate::improve::search::Found;
+use crate::symbols::{self, Loaded, Symbols};
+use crate::views::text::{Table, escape, line, place, wrap};
+
+const SCHEMA: &str = "ccscope-improve-1";
+/// Columns of a path in the table.
+const MAX_PATH: usize = 40;
+/// Colours of what gains and what does not.
+const GREEN: u8 = 46;
+const GREY: u8 = 244;
+
+/// A search that has ended.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    pub(super) program: &'a Path,
+    pub(super) command: &'a [OsString],
+    /// The value of `LD_PRELOAD`.
+    pub(super) preloaded: &'a OsStr,
+    pub(super) metric: &'a str,
+    pub(super) is_steady: bool,
+    pub(super) has_input: bool,
+    pub(super) proposals: &'a [Proposal],
+    /// Function and line of each proposal.
+    pub(super) places: Vec<Option<String>>,
+    pub(super) found: &'a Found,
+    pub(super) output: &'a Path,
+}
+
+impl Report<'_> {
+    /// Writes the rules that are kept, if there are any.
+    pub(super) fn write_rules(&self) -> Result<(), CliError> {
+        let Some(kept) = self.found.kept.as_ref().filter(|kept| !kept.is_empty()) else {
+            return Ok(());
+        };
+        let name = self
+            .program
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let head = [format!(
+            "kept by ccscope improve for {name}; gains are of the whole program"
+        )];
+        let chosen: Vec<(&Proposal, String)> = { kept.iter() }
+            .map(|&change| {
+                let alone = self.alone(change).and_then(|it| it.gain);
+                let gain = alone.map_or_else(String::new, |gain| {
+                    format!("{} over the allocator alone", times_as_good(gain))
+                });
+                let place = self.places[change].iter().map(|place| format!("; {place}"));
+                (&self.proposals[change], gain + &place.collect::<String>())
+            })
+            .collect();
+        let written = runtime::replace(&absolute(self.output), &rules::write(&head, &chosen));
+        let shown = self.output.display();
+        Ok(written.map_err(|error| format!("cannot write {shown}: {error}"))?)
+    }
+
+    fn alone(&self, change: usize) -> Option<&Comparison> {
+        let mut all = self.found.comparisons.iter();
+        all.find(|it| it.stage == Stage::Alone && it.setup == Setup::With(vec![change]))
+    }
+
+    /// The gain of what is kept over the program as it is.
+    fn total(&self) -> Option<Interval> {
+        let kept = Setup::With(self.found.kept.clone()?);
+        let mut all = self.found.comparisons.iter().rev();
+        all.find(|it| it.base == Setup::AsIs && it.setup == kept && it.gains())?
+            .gain
+    }
+
+    pub(super) fn text(&self, width: usize, colour: bool) -> String {
+        let mut out = String::new();
+        let mut table = Table::new(&[">gain", ">interval", ">memory", "verdict", "change"]);
+        for it in &self.found.comparisons {
+            let gain = it.gain.map(|gain| format!("{:.2}", gain.estimate));
+            let interval = it
+                .gain
+                .map(|gain| format!("{:.2} to {:.2}", gain.low, gain.high));
+            let memory = it.memory.map(|memory| format!("{memory:.2}"));
+            let cell = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let (word, why) = verdict(&it.verdict);
+            table.row(
+                vec![
+                    cell(gain),
+                    cell(interval),
+                    cell(memory),
+                    word.to_owned(),
+                    self.change(it),
+                ],
+                self.note(it, why),
+                Some(if it.gains() { GREEN } else { GREY }),
+            );
+        }
+        table.print(&mut out, width, colour);
+        line(&mut out, "", None);
+        for text in self.sentences() {
+            for wrapped in wrap(&text, width, 0) {
+                line(&mut out, &wrapped, None);
+            }
+        }
+        if let Some(words) = self.command_line() {
+            line(&mut out, "", None);
+            // Whole, to be copied.
+            line(&mut out, &format!("    {words}"), None);
+        }
+        out
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if !self.is_steady {
+            all.push(
+                "The program prints something else each time it runs: only its exit status and \
+                 --check were compared."
+                    .to_owned(),
+            );
+        }
+        match self.found.ended {
+            Some(Ended::Budget) => all.push("The budget ran out: --budget gives more.".to_owned()),
+            Some(Ended::Interrupted) => all.push("Interrupted: the rest was not tried.".to_owned()),
+            None => {}
+        }
+        let Some(kept) = &self.found.kept else {
+            all.push("No change pays off.".to_owned());
+            return all;
+        };
+        let rules = self.proposals.len();
+        let what = match kept.len() {
+            0 if rules == 0 => "The allocator alone pays off.".to_owned(),
+            0 => "The allocator alone pays off, without rules.".to_owned(),
+            kept => format!(
+                "{kept} of {rules} rules are kept, in {}.",
+                self.output.display()
+            ),
+        };
+        let gain = match (self.total(), self.found.is_confirmed) {
+            (Some(gain), true) => format!(" With this the program is {}:", times_as_good(gain)),
+            (Some(gain), false) => format!(
+                " With this the program is {}, which was not measured again:",
+                times_as_good(gain)
+            ),
+            (None, _) => format!(
+                " By two comparisons the program is at least {:.2} times as good; with both \
+                 changes at once that was not measured:",
+                self.found.least.unwrap_or(1.0)
+            ),
+        };
+        all.push(what + &gain);
+        all
+    }
+
+    /// How the program is run with what is kept.
+    fn command_line(&self) -> Option<String> {
+        let kept = self.found.kept.as_ref()?;
+        let rules = (!kept.is_empty()).then(|| {
+            format!(
+                "CCMALLOC_RULES={} ",
+                quoted(absolute(self.output).as_os_str())
+            )
+        });
+        let preload = format!("LD_PRELOAD={}", quoted(self.preloaded));
+        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let input = if self.has_input { " < INPUT" } else { "" };
+        let rules = rules.unwrap_or_default();
+        Some(format!("{rules}{preload} {}{input}", words.join(" ")))
+    }
+
+    /// Where a rule's objects are allocated, and why there is no figure.
+    fn note(&self, it: &Comparison, why: Option<&str>) -> Option<String> {
+        let place = match &it.setup {
+            Setup::With(changes) if it.stage == Stage::Alone => changes
+                .first()
+                .and_then(|&change| self.places[change].clone()),
+            _ => None,
+        };
+        let parts: Vec<String> = place.into_iter().chain(why.map(escape)).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// What a comparison has tried, in words. Rules are numbered from 1.
+    fn change(&self, it: &Comparison) -> String {
+        let numbers = |changes: &[usize]| {
+            let numbers: Vec<String> = changes.iter().map(|it| (it + 1).to_string()).collect();
+            let rules = if changes.len() == 1 { "rule" } else { "rules" };
+            format!("{rules} {}", numbers.join(", "))
+        };
+        let again = if it.stage == Stage::Last {
+            "again: "
+        } else {
+            ""
+        };
+        let what = match (it.stage, &it.base, &it.setup) {
+            (Stage::Alone, _, Setup::With(changes)) if changes.len() == 1 => {
+                let change = changes[0];
+                let rule = escape(&self.proposals[change].rule());
+                return format!("rule {}: {rule}", change + 1);
+            }
+            (Stage::Together, Setup::With(others), Setup::With(all)) => {
+                return format!(
+                    "{} besides {}",
+                    numbers(&all[others.len()..]),
+                    numbers(others)
+                );
+            }
+            (_, _, Setup::With(changes)) if changes.is_empty() => "allocator".to_owned(),
+            (_, Setup::AsIs, Setup::With(changes)) => format!("allocator and {}", numbers(changes)),
+            (_, _, Setup::With(changes)) => numbers(changes),
+            (_, _, Setup::AsIs) => "program as it is".to_owned(),
+        };
+        let base = if it.base == Setup::AsIs {
+            "program as it is"
+        } else {
+            "allocator"
+        };
+        format!("{again}{what}, over the {base}")
+    }
+
+    pub(super) fn json(&self) -> String {
+        let kept = self.found.kept.as_ref();
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let all = json!({
+            "schema": SCHEMA,
+            "command": self.command.iter().map(text).collect::<Vec<_>>(),
+            "metric": self.metric,
+            "steady_output": self.is_steady,
+            "ended": self.found.ended,
+            "tries": self.found.comparisons.iter().map(|it| self.try_json(it)).collect::<Vec<_>>(),
+            "kept": {
+                "allocator": kept.is_some(),
+                "rules": kept.map_or(Vec::new(), |kept| self.rules(kept)),
+                "gain": self.total(),
+                "least": self.found.least,
+                "confirmed": self.found.is_confirmed,
+                "output": kept.filter(|kept| !kept.is_empty()).map(|_| absolute(self.output)),
+                "command_line": self.command_line(),
+            },
+        });
+        format!("{all}\n")
+    }
+
+    fn rules(&self, changes: &[usize]) -> Vec<String> {
+        changes
+            .iter()
+            .map(|&change| self.proposals[change].rule())
+            .collect()
+    }
+
+    fn try_json(&self, it: &Comparison) -> Value {
+        let (word, why) = verdict(&it.verdict);
+        let of = |setup: &Setup| match setup {
+            Setup::AsIs => Value::Null,
+            Setup::With(changes) => json!(self.rules(changes)),
+        };
+        let places = match &it.setup {
+            Setup::With(changes) => changes.iter().map(|&it| self.places[it].as_ref()).collect(),
+            Setup::AsIs => Vec::new(),
+        };
+        json!({
+            "stage": it.stage, "base": of(&it.base), "setup": of(&it.setup), "places": places,
+            "verdict": word, "why": why, "gain": it.gain, "memory": it.memory,
+            "pairs": it.pairs, "wall_s": it.wall_s, "user_s": it.user_s,
+        })
+    }
+
+    /// Appends each try to the log: what predictions are fitted to.
+    pub(super) fn log(&self) -> Result<(), String> {
+        let folder = data_folder().ok_or("set HOME or XDG_DATA_HOME")?;
+        let path = folder.join("tries.jsonl");
+        let time = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let mut text = String::new();
+        for it in &self.found.comparisons {
+            let mut entry = self.try_json(it);
+            let Setup::With(changes) = &it.setup else {
+                continue;
+            };
+            let seen = |&change: &usize| {
+                let proposal = &self.proposals[change];
+                json!({
+                    "allocations": proposal.allocations, "alive_bytes": proposal.alive_bytes,
+                    "learned": proposal.comment,
+                })
+            };
+            entry["features"] = changes.iter().map(seen).collect();
+            entry["predicted"] = Value::Null;
+            entry["program"] = json!(self.program.file_name().map(OsStr::to_string_lossy));
+            entry["metric"] = json!(self.metric);
+            entry["time"] = json!(time.as_secs());
+            text.push_str(&format!("{entry}\n"));
+        }
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&folder)?;
+            let file = fs::OpenOptions::new().append(true).create(true).open(&path);
+            file?.write_all(text.as_bytes())
+        };
+        write().map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+/// `$XDG_DATA_HOME/ccscope`, by default `~/.local/share/ccscope`.
+fn data_folder() -> Option<PathBuf> {
+    let folder = runtime::absolute("XDG_DATA_HOME");
+    let folder = folder.or_else(|| Some(runtime::absolute("HOME")?.join(".local/share")));
+    Some(folder?.join("ccscope"))
+}
+
+/// The line that is shown meanwhile.
+pub(super) fn progress(
+    base: &Setup,
+    setup: &Setup,
+    known: Option<Interval>,
+    rules: usize,
+) -> String {
+    let what = match (base, setup) {
+        (_, Setup::With(changes)) if changes.is_empty() => "the allocator alone".to_owned(),
+        (Setup::With(others), Setup::With(changes)) if others.is_empty() && changes.len() == 1 => {
+            format!("rule {} of {rules}", changes[0] + 1)
+        }
+        (_, Setup::With(changes)) => format!("{} rules together", changes.len()),
+        (_, Setup::AsIs) => "the program as it is".to_owned(),
+    };
+    let gain = known.map(|gain| format!(": {}", times_as_good(gain)));
+    what + &gain.unwrap_or_default()
+}
+
+/// A verdict's word, and why.
+fn verdict(verdict: &Verdict) -> (&'static str, Option<&str>) {
+    match verdict {
+        Verdict::Gains => ("gains", None),
+        Verdict::Loses => ("loses", None),
+        Verdict::NoGain => ("no gain", None),
+        Verdict::Unclear => ("unclear", None),
+        Verdict::Memory => ("memory", None),
+        Verdict::Wrong(why) => ("wrong", Some(why)),
+        Verdict::NotTried(why) => ("not tried", Some(why)),
+    }
+}
+
+/// `1.31 times as good (1.25 to 1.38)`.
+fn times_as_good(gain: Interval) -> String {
+    let Interval {
+        low,
+        estimate,
+        high,
+    } = gain;
+    format!("{estimate:.2} times as good ({low:.2} to {high:.2})")
+}
+
+/// Where the proposals allocate, as far as symbols tell.
+pub(super) fn places(
+    proposals: &[Proposal],
+    program: &Path,
+    root: Option<&Path>,
+) -> Vec<Option<String>> {
+    let mut paths: HashMap<String, PathBuf> = HashMap::new();
+    if let Some(name) = program.file_name() {
+        paths.insert(name.to_string_lossy().into_owned(), program.to_owned());
+    }
+    for proposal in proposals {
+        if let (name, Some(path)) = proposal.module() {
+            paths.insert(name, path.into());
+        }
+    }
+    let mut symbols = Symbols::default();
+    let mut place_of = |proposal: &Proposal| {
+        let site = proposal.site()?;
+        let loaded = [Loaded::at_rest(paths.get(&site.module)?.clone())];
+        let frames = symbols.frames(site.offset, &loaded);
+        let stack: Vec<u32> = (0..).take(frames.len()).collect();
+        let own = symbols::place(&stack, &frames)?;
+        let frame = frames.get(usize::try_from(own).ok()?)?;
+        // Without symbols it is named by its address, as in the rule.
+        let is_named = !frame.file.is_empty() || !frame.function.contains("+0x");
+        is_named.then(|| place(frame, root, MAX_PATH))
+    };
+    proposals.iter().map(&mut place_of).collect()
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_@%+=:,./-".contains(char);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_shells() {
+        for (word, expected) in [
+            ("./a-b_c.1", "./a-b_c.1"),
+            ("--x=1", "--x=1"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME*", "'$HOME*'"),
+        ] {
+            assert_eq!(quoted(OsStr::new(word)), expected);
+        }
+    }
+}

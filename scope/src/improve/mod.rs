@@ -1,0 +1,21 @@
+//! Tries changes of a program and keeps those that the clock confirms.
+//!
+//! A *change* alters how a program is started, or the program itself; here it is one rule of
+//! placement for `libccmalloc.so`. A *setup* is the program as it is, or the allocator with a set
+//! of changes. [`search`](search::search) compares setups on a [`Lab`](gate::Lab), which runs them:
+//!
+//! 1. the allocator alone against the program as it is;
+//! 2. each change alone against the allocator;
+//! 3. the changes that gain, added one by one, the largest gain first;
+//! 4. what is left, measured once more, against both.
+//!
+//! [`gate`] compares two setups: pairs of runs in turns, and an [`interval`] that stays honest
+//! although it is looked at after every few pairs.
+
+pub(crate) mod gate;
+pub(crate) mod interval;
+pub(crate) mod programs;
+pub(crate) mod rules;
+pub(crate) mod runs;
+
+pub(crate) mod search;

@@ -1,0 +1,43 @@
+//! The lab of real programs.
+
+use std::time::{Duration, Instant};
+
+use super::gate::{Lab, Outcome, Setup};
+use super::runs::{Runs, Variant};
+use crate::analyses::misses::Interval;
+
+/// Runs setups as processes.
+pub(crate) struct Programs<'r> {
+    pub(crate) runs: &'r mut Runs,
+    pub(crate) as_is: Variant,
+    /// Makes the variant with the changes of these numbers.
+    pub(crate) with: &'r mut dyn FnMut(&[usize]) -> Result<Variant, String>,
+    /// Told what is compared, and what is known of it.
+    pub(crate) progress: &'r mut dyn FnMut(&Setup, &Setup, Option<Interval>),
+    pub(crate) started: Instant,
+}
+
+impl Lab for Programs<'_> {
+    fn run(&mut self, setup: &Setup) -> Result<Outcome, String> {
+        let Setup::With(changes) = setup else {
+            return self.runs.run_as_is(&self.as_is);
+        };
+        let variant = (self.with)(changes)?;
+        let outcome = self.runs.run_other(&variant, &self.as_is)?;
+        // One line, and then it runs without rules.
+        let said = self.runs.said();
+        let refused = { said.lines() }.find(|line| line.starts_with("ccmalloc: CCMALLOC_RULES"));
+        Ok(match refused {
+            Some(line) => Outcome::Wrong(format!("is refused its rules: {line}")),
+            None => outcome,
+        })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    fn show(&mut self, base: &Setup, setup: &Setup, known: Option<Interval>) {
+        (self.progress)(base, setup, known);
+    }
+}
