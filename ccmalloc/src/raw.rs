@@ -29,8 +29,9 @@ use core::ptr::{NonNull, null_mut};
 use crate::arena::check_live;
 use crate::chunk::{SlotRef, Tag, kind};
 use crate::geometry::{
-    BLOCK_BYTES, CHUNK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
+    BLOCK_BYTES, GRANULE_BYTES, PAGE_BYTES, SLOT_BYTES, chunk_base, slot_offset,
 };
+use crate::huge::HugePages;
 use crate::large;
 use crate::pages::others_run;
 use crate::policy::Policy;
@@ -228,14 +229,17 @@ pub fn locate(address: usize) -> Option<(usize, usize)> {
     thread::existing()?.locate(address)
 }
 
-/// Asks for huge pages for an object of `bytes`, if it has a mapping of its own.
+/// Asks for huge pages for an object that has just been allocated and not been used, or null, if it
+/// has a mapping of its own.
 #[doc(hidden)]
-pub fn advise_huge(object: *mut u8, bytes: usize) {
-    if let Owner::LargeStart { .. } = registry::owner(object.addr()) {
-        let before = object.addr() - chunk_base(object.addr());
-        // Mappings are whole chunks.
-        let bytes = (before + bytes).next_multiple_of(CHUNK_BYTES);
+pub fn advise_huge(object: *mut u8) {
+    let start = chunk_base(object.addr());
+    if let Owner::LargeStart { pages, offset, .. } = registry::owner(start) {
+        let bytes = pages * PAGE_BYTES;
+        let before = object.addr() - start;
         sys::advise_huge(object.wrapping_sub(before), bytes);
+        // The entries are there.
+        registry::insert_large(start, bytes, offset, HugePages::All);
     }
 }
 

@@ -12,7 +12,6 @@
 #[cfg_attr(target_arch = "aarch64", path = "entry/aarch64.rs")]
 mod processor;
 mod snapshot;
-mod stack;
 mod thread_state;
 
 use core::ffi::{CStr, c_int, c_void};
@@ -22,10 +21,9 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use allocator::raw;
 
 pub(crate) use processor::{PLACES, REGISTERS, STACK_START};
-pub(crate) use snapshot::{STACK_WORDS, Snapshot, peek};
+pub(crate) use snapshot::{STACK_WORDS, Snapshot, copy_from, peek};
 pub(crate) use thread_state::{LASTS, ThreadState, thread_state};
 
-use crate::errno;
 use crate::{family, learn, rules};
 
 /// Where the exported functions lead.
@@ -88,23 +86,32 @@ pub(crate) fn learn() {
     }
 }
 
-/// Allocates as a rule says, if there is one for this call; null otherwise.
-fn ruled(bytes: usize, align: usize, at: &Snapshot) -> *mut c_void {
-    if align > rules::ALIGN_MAX {
-        return null_mut();
-    }
-    rules::find(bytes, at).map_or(null_mut(), |rule| rule.allocate(bytes, align, at).cast())
-}
-
-/// `first`, or what `otherwise` gives where that is null.
-fn or_else(first: *mut c_void, otherwise: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    if first.is_null() { otherwise() } else { first }
-}
-
 /// What follows a hit of the filter: the arguments of the function, which not all have three, and
 /// the state of the caller. The processor's module calls these.
 mod hits {
-    use super::{Snapshot, c_int, c_void, errno, family, null_mut, or_else, raw, ruled};
+    use super::{Snapshot, c_int, c_void, family, null_mut, raw, rules};
+
+    /// What a rule gives for a call, if there is one; else, or if there is no memory, what `plain`
+    /// does.
+    fn ruled(
+        bytes: usize,
+        align: usize,
+        at: &Snapshot,
+        plain: impl FnOnce() -> *mut c_void,
+    ) -> *mut c_void {
+        match rules::find(bytes, align, at) {
+            Some(rule) if rule.is_huge() => {
+                let object = plain();
+                rule.advise(object.cast());
+                object
+            }
+            Some(rule) => match rule.allocate(align, at) {
+                object if object.is_null() => plain(),
+                object => object.cast(),
+            },
+            None => plain(),
+        }
+    }
 
     pub(super) extern "C" fn malloc(
         bytes: usize,
@@ -112,7 +119,7 @@ mod hits {
         _: usize,
         at: &Snapshot,
     ) -> *mut c_void {
-        or_else(ruled(bytes, raw::natural_align(bytes), at), || {
+        ruled(bytes, raw::natural_align(bytes), at, || {
             family::malloc(bytes)
         })
     }
@@ -123,15 +130,17 @@ mod hits {
         _: usize,
         at: &Snapshot,
     ) -> *mut c_void {
-        let object = count.checked_mul(bytes).map_or(null_mut(), |bytes| {
-            let object = ruled(bytes, raw::natural_align(bytes), at);
-            if !object.is_null() {
-                // SAFETY: fresh, and this large.
-                unsafe { object.write_bytes(0, bytes) };
-            }
-            object
+        let total = count.saturating_mul(bytes);
+        let mut is_zero = false;
+        let object = ruled(total, raw::natural_align(total), at, || {
+            is_zero = true;
+            family::calloc(count, bytes)
         });
-        or_else(object, || family::calloc(count, bytes))
+        if !is_zero {
+            // SAFETY: fresh, of this size, and not null, which only `calloc` may give.
+            unsafe { object.write_bytes(0, total) };
+        }
+        object
     }
 
     /// Reached only where the object is null.
@@ -150,9 +159,7 @@ mod hits {
         _: usize,
         at: &Snapshot,
     ) -> *mut c_void {
-        or_else(aligned(align, bytes, at), || {
-            family::aligned_alloc(align, bytes)
-        })
+        aligned(align, bytes, at, || family::aligned_alloc(align, bytes))
     }
 
     pub(super) extern "C" fn memalign(
@@ -161,7 +168,7 @@ mod hits {
         _: usize,
         at: &Snapshot,
     ) -> *mut c_void {
-        or_else(aligned(align, bytes, at), || family::memalign(align, bytes))
+        aligned(align, bytes, at, || family::memalign(align, bytes))
     }
 
     /// # Safety
@@ -172,28 +179,36 @@ mod hits {
         bytes: usize,
         at: &Snapshot,
     ) -> c_int {
+        let mut result = 0;
+        let mut object = null_mut();
         let is_valid = align.is_multiple_of(size_of::<*mut c_void>());
-        let before = errno::get();
-        let object = if is_valid {
-            aligned(align, bytes, at)
-        } else {
-            null_mut()
+        let mut plain = || {
+            // SAFETY: writes to the variable above.
+            result = unsafe { family::posix_memalign(&raw mut object, align, bytes) };
+            object
         };
-        if object.is_null() {
-            errno::set(before);
+        let object = match is_valid {
+            true => aligned(align, bytes, at, plain),
+            false => plain(),
+        };
+        if result == 0 {
             // SAFETY: the caller promises that `place` may be written to.
-            return unsafe { family::posix_memalign(place, align, bytes) };
+            unsafe { place.write(object) };
         }
-        // SAFETY: as above.
-        unsafe { place.write(object) };
-        0
+        result
     }
 
-    fn aligned(align: usize, bytes: usize, at: &Snapshot) -> *mut c_void {
-        if !align.is_power_of_two() {
-            return null_mut();
+    /// [`ruled`] at an alignment that the caller names.
+    fn aligned(
+        align: usize,
+        bytes: usize,
+        at: &Snapshot,
+        plain: impl FnOnce() -> *mut c_void,
+    ) -> *mut c_void {
+        match align.is_power_of_two() {
+            true => ruled(bytes, align.max(raw::natural_align(bytes)), at, plain),
+            false => plain(),
         }
-        ruled(bytes, align.max(raw::natural_align(bytes)), at)
     }
 }
 
@@ -262,7 +277,7 @@ mod samples {
         // SAFETY: the caller promises that `place` may be written to.
         let error = unsafe { family::posix_memalign(place, align, bytes) };
         if error == 0 {
-            // SAFETY: just written.
+            // SAFETY: written by the call, which has succeeded.
             learn::see(unsafe { *place }, bytes, at);
         }
         error

@@ -26,7 +26,7 @@ use std::sync::OnceLock;
 use crate::entry::{
     self, REGISTERS, STACK_START, STACK_WORDS, Snapshot, ThreadState, thread_state,
 };
-use crate::errno;
+use crate::{errno, modules};
 use met::Met;
 use pending::{NewSample, Pending};
 use sites::Sites;
@@ -48,10 +48,6 @@ const DEBT_PARTS: u64 = 16;
 const LOOK_MAX: u64 = 20_000;
 /// Calls until the next look while another thread learns.
 const BUSY_CALLS: i32 = 64;
-/// Writing the file needs so much of a stack, with a margin: coroutines may have less.
-const WRITE_STACK_BYTES: usize = 64 << 10;
-/// From file to file, in nanoseconds: processes that are killed write none at their end.
-const FILE_EVERY: u64 = 10_000_000_000;
 
 /// The word of a snapshot that is place number `place`. Between the registers and the stack, it has
 /// what is no place.
@@ -73,7 +69,6 @@ struct Learner {
     /// Looks at calls, and how many calls of all threads there have been.
     looks: u64,
     calls: u64,
-    written: u64,
     random: u64,
     samples: u64,
     /// Calls for which no sample has stood yet.
@@ -94,7 +89,6 @@ static LEARNER: Shared = Shared(UnsafeCell::new(Learner {
     spent: 0,
     looks: 0,
     calls: 0,
-    written: 0,
     random: 0,
     samples: 0,
     debt: 0,
@@ -116,6 +110,9 @@ fn now() -> u64 {
 
 /// Learns from now on. What was learned is written to `file` and the process's number.
 pub(crate) fn start(file: OsString) {
+    // The program may change its folder.
+    let file = std::path::absolute(&file).map_or(file, OsString::from);
+    modules::prepare();
     if FILE.set(file).is_ok() {
         with(|learner| learner.begin(now()));
         // SAFETY: the function may be called in the child.
@@ -162,7 +159,8 @@ fn with<R>(f: impl FnOnce(&mut Learner) -> R) -> Option<R> {
     if IS_TAKEN.swap(true, Ordering::Acquire) {
         return None;
     }
-    // SAFETY: `IS_TAKEN` was set by this thread.
+    // SAFETY: `IS_TAKEN` was set by this thread, from now on: calls from within, signal handlers and
+    // other threads get `None`. In the child of a `fork` no other thread exists.
     let result = f(unsafe { &mut *LEARNER.0.get() });
     IS_TAKEN.store(false, Ordering::Release);
     Some(result)
@@ -175,6 +173,9 @@ pub(crate) fn see(object: *mut c_void, bytes: usize, at: &Snapshot) -> *mut c_vo
     let thread = thread_state();
     let passed = u64::try_from(thread.granted.get()).unwrap_or_default() + 1;
     thread.calls.set(thread.calls.get() + passed);
+    // For calls from within.
+    thread.granted.set(BUSY_CALLS);
+    thread.countdown.set(BUSY_CALLS);
     let granted = with(|learner| learner.look(object.addr(), bytes, at, thread, passed));
     let granted = granted.unwrap_or(BUSY_CALLS);
     thread.granted.set(granted);
@@ -190,7 +191,6 @@ impl Learner {
         self.pending.clear();
         self.met.clear();
         self.started = now;
-        self.written = now;
         self.spent = 0;
         self.looks = 0;
         self.calls = 0;
@@ -215,23 +215,20 @@ impl Learner {
         let (id, calls) = ((&raw const *thread).addr(), thread.calls.get());
         self.pending.meet(object);
         self.met.insert(object, (at.return_address(), bytes));
-        let allowed = (start - self.started) / 100 * TIME_SHARE + TIME_CREDIT;
+        let elapsed = start.saturating_sub(self.started);
+        let allowed = elapsed / 100 * TIME_SHARE + TIME_CREDIT;
         let mut next = thread.next.get();
         self.pending.check(&mut self.sites, &self.met, id, calls);
         if calls >= next {
             if self.spent < allowed {
                 self.sample(object, bytes, at, thread, start);
             }
-            next = calls + self.interval(allowed, start - self.started);
+            next = calls + self.interval(allowed, elapsed);
             thread.next.set(next);
         }
         let due = self.pending.next_due(id, calls).unwrap_or(u64::MAX);
         let next = (next.saturating_sub(AROUND).max(calls + 1)).min(due.max(calls + 1));
-        let end = now();
-        self.spent += (end - start).min(LOOK_MAX);
-        if end - self.written > FILE_EVERY && at.stack_room() > WRITE_STACK_BYTES {
-            self.write(end);
-        }
+        self.spent += now().saturating_sub(start).min(LOOK_MAX);
         i32::try_from(next - calls).map_or(i32::MAX, |next| next - 1)
     }
 
@@ -244,11 +241,15 @@ impl Learner {
         thread: &ThreadState,
         taken: u64,
     ) {
-        if self.samples.is_power_of_two() || self.samples == 0 {
-            // Modules may have been loaded, ever less likely.
-            self.sites.find_code();
+        let (stack, mut words) = (at.stack(), [0; PLACES]);
+        for (place, word) in words.iter_mut().enumerate() {
+            *word = match place.checked_sub(REGISTERS) {
+                None => at.word(place).unwrap_or_default(),
+                Some(place) => stack.get(place).copied().unwrap_or_default(),
+            };
         }
-        let Some(site) = self.sites.site_of(at, bytes).filter(|_| object != 0) else {
+        let site = self.sites.site_of(at.return_address(), bytes, &words);
+        let Some(site) = site.filter(|_| object != 0) else {
             return;
         };
         let calls = thread.calls.get();
@@ -256,7 +257,7 @@ impl Learner {
             site,
             object,
             bytes,
-            at,
+            words,
             thread: (&raw const *thread).addr(),
             calls,
             taken,

@@ -20,10 +20,12 @@ use allocator::{Policy, raw};
 use text::{Action, MODULES_MAX, Parsed, Places, PolicyName, RULES_MAX, Rule, Site};
 
 use crate::entry::{self, LASTS, PLACES, Snapshot, thread_state};
-use crate::modules;
+use crate::modules::{self, BuildId};
 
 /// Rules apply to alignments of at most a block.
 pub(crate) const ALIGN_MAX: usize = 64;
+/// Larger objects get no neighbours.
+const PLACED_BYTES_MAX: usize = 512;
 /// A longer file is none of rules.
 const FILE_BYTES_MAX: usize = 1 << 20;
 /// A module's address while it is not loaded.
@@ -53,7 +55,7 @@ static MISSES: AtomicUsize = AtomicUsize::new(0);
 struct Counts([[AtomicU64; 4]; RULES_MAX]);
 
 fn table() -> Option<&'static Table> {
-    // SAFETY: null, or published by `load` once it is complete; never unmapped.
+    // SAFETY: null, or published by `load` once it is complete, which Acquire shows; never unmapped.
     unsafe { TABLE.load(Ordering::Acquire).as_ref() }
 }
 
@@ -84,7 +86,9 @@ pub(crate) fn load(path: &CStr, counts: bool) -> Result<(), Failure> {
         .parsed
         .read(text, places, LASTS)
         .map_err(Failure::Text)?;
-    for (index, rule) in table.parsed.rules.iter_mut().flatten().enumerate() {
+    // From the last on: of two rules for a call, the first applies.
+    let rules = table.parsed.rules.iter_mut().enumerate().rev();
+    for (index, rule) in rules.filter_map(|(index, rule)| Some((index, rule.as_mut()?))) {
         let low = rule.site.offset % table.filter.len();
         if let Some(first) = table.filter.get_mut(low) {
             rule.next = *first;
@@ -93,10 +97,13 @@ pub(crate) fn load(path: &CStr, counts: bool) -> Result<(), Failure> {
     }
     let modules = table.parsed.modules.iter().flatten().count();
     MISSING.store(modules, Ordering::Relaxed);
-    // SAFETY: whole pages that were mapped above.
+    // SAFETY: mapped above; the kernel rounds the size up to pages, as it did then. `table` is not
+    // used any more.
     unsafe { libc::mprotect(place.as_ptr().cast(), size_of::<Table>(), libc::PROT_READ) };
+    modules::prepare();
+    // SAFETY: a table, which is not changed any more.
+    find_modules(unsafe { place.as_ref() });
     TABLE.store(place.as_ptr(), Ordering::Release);
-    find_modules();
     entry::apply_rules();
     Ok(())
 }
@@ -138,28 +145,32 @@ fn zeroed() -> Result<&'static Counts, Failure> {
 
 /// The file's bytes, in memory that stays.
 fn read(path: &CStr) -> Result<&'static [u8], Failure> {
+    // A pipe must not keep the program waiting.
+    let how = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: the path is a C string.
-    let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    let file = unsafe { libc::open(path.as_ptr(), how) };
     if file < 0 {
         return Err(Failure::Os("cannot be opened"));
     }
-    let text = map(FILE_BYTES_MAX).and_then(|start| {
+    let text = map(FILE_BYTES_MAX + 1).and_then(|start| {
         let mut length = 0;
         loop {
             let place = start.as_ptr().wrapping_add(length);
             // SAFETY: the rest of the memory mapped above.
-            let read = unsafe { libc::read(file, place.cast(), FILE_BYTES_MAX - length) };
+            let read = unsafe { libc::read(file, place.cast(), FILE_BYTES_MAX + 1 - length) };
             match usize::try_from(read) {
                 Ok(0) => break,
                 Ok(read) => length += read,
+                Err(_) if crate::errno::get() == libc::EINTR => {}
                 Err(_) => return Err(Failure::Os("cannot be read")),
             }
-            if length == FILE_BYTES_MAX {
+            if length > FILE_BYTES_MAX {
                 let reason = "the file is longer than 1 MiB";
                 return Err(Failure::Text(text::Error { line: 1, reason }));
             }
         }
-        // SAFETY: mapped above, never unmapped, and written only before this.
+        // SAFETY: mapped above, so long at least, never unmapped, and known to nothing else; written
+        // only before this.
         Ok(unsafe { core::slice::from_raw_parts(start.as_ptr(), length) })
     });
     // SAFETY: opened above; closed once.
@@ -168,20 +179,28 @@ fn read(path: &CStr) -> Result<&'static [u8], Failure> {
 }
 
 /// Notes where the modules of the file are loaded, if they are.
-#[cold]
-fn find_modules() {
-    let Some(table) = table() else { return };
+fn find_modules(table: &Table) {
     modules::for_each(|loaded| {
-        let build_id = loaded.build_id();
-        for (module, base) in table.parsed.modules.iter().zip(&BASES) {
-            let is_it = module.is_some_and(|it| it.build_id == build_id.as_bytes());
-            // Another thread may be noting the same.
-            if is_it && base.swap(loaded.base, Ordering::Relaxed) == NOT_LOADED {
-                MISSING.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
+        note(table, loaded.base, &loaded.build_id());
         true
     });
+}
+
+/// Notes where the module at `address`, which may be any number, is loaded, if the file names it.
+fn find_module_at(table: &Table, address: usize) {
+    if let Some((base, build_id)) = modules::find(address) {
+        note(table, base, &build_id);
+    }
+}
+
+fn note(table: &Table, loaded: usize, build_id: &BuildId) {
+    for (module, base) in table.parsed.modules.iter().zip(&BASES) {
+        let is_it = module.is_some_and(|it| it.build_id == build_id.as_bytes());
+        // Another thread may be noting the same.
+        if is_it && base.swap(loaded, Ordering::Relaxed) == NOT_LOADED {
+            MISSING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Whether `address` is that of `site`.
@@ -194,31 +213,12 @@ fn is_at(site: Site, address: usize) -> bool {
 
 /// The rule for a call whose return address has passed the filter.
 #[inline]
-pub(crate) fn find(bytes: usize, at: &Snapshot) -> Option<Found> {
-    let (table, address) = (table()?, at.return_address());
-    let find = || {
-        let mut next = *table.filter.get(address % table.filter.len())?;
-        while next != 0 {
-            let number = usize::from(next) - 1;
-            let rule = table.parsed.rules.get(number)?.as_ref()?;
-            let is_for = rule.bytes == bytes
-                && is_at(rule.site, address)
-                && rule.caller.is_none_or(|(site, word)| {
-                    at.word(usize::from(word))
-                        .is_some_and(|word| is_at(site, word))
-                });
-            if is_for {
-                return Some(Found {
-                    table,
-                    rule,
-                    number,
-                });
-            }
-            next = rule.next;
-        }
-        None
-    };
-    find().or_else(|| {
+pub(crate) fn find<'a>(bytes: usize, align: usize, at: &Snapshot) -> Option<Found<'a>> {
+    let table = table()?;
+    if align > ALIGN_MAX {
+        return None;
+    }
+    find_in(table, bytes, at).or_else(|| {
         if MISSING.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -227,35 +227,78 @@ pub(crate) fn find(bytes: usize, at: &Snapshot) -> Option<Found> {
         if !misses.is_power_of_two() {
             return None;
         }
-        find_modules();
-        find()
+        find_module_at(table, at.return_address());
+        for rule in table.rules_for(at.return_address()) {
+            if let Some((_, word)) = rule.1.caller {
+                find_module_at(table, at.word(usize::from(word)).unwrap_or_default());
+            }
+        }
+        find_in(table, bytes, at)
     })
 }
 
-/// A rule that applies.
-pub(crate) struct Found {
-    table: &'static Table,
-    rule: &'static Rule,
-    number: usize,
+fn find_in<'a>(table: &'a Table, bytes: usize, at: &Snapshot) -> Option<Found<'a>> {
+    let address = at.return_address();
+    let mut rules = table.rules_for(address);
+    let (number, rule) = rules.find(|(_, rule)| {
+        rule.bytes == bytes
+            && is_at(rule.site, address)
+            && (rule.action == Action::Huge || bytes <= PLACED_BYTES_MAX)
+            && rule.caller.is_none_or(|(site, word)| {
+                at.word(usize::from(word))
+                    .is_some_and(|word| is_at(site, word))
+            })
+    })?;
+    let counts = table.counts.and_then(|counts| counts.0.get(number));
+    Some(Found { rule, counts })
 }
 
-impl Found {
-    /// Allocates as the rule says. Null when out of memory.
-    pub(crate) fn allocate(&self, bytes: usize, align: usize, at: &Snapshot) -> *mut u8 {
+impl Table {
+    /// The rules that may be for a return address, and their numbers.
+    fn rules_for(&self, address: usize) -> impl Iterator<Item = (usize, &Rule)> {
+        let get = |number: u8| {
+            let number = usize::from(number).checked_sub(1)?;
+            Some((number, self.parsed.rules.get(number)?.as_ref()?))
+        };
+        let first = self.filter.get(address % self.filter.len());
+        // Each has a lower number than the one before it in the file: there is no circle.
+        core::iter::successors(first.and_then(|&first| get(first)), move |(_, rule)| {
+            get(rule.next)
+        })
+    }
+}
+
+/// A rule that applies.
+pub(crate) struct Found<'a> {
+    rule: &'a Rule,
+    counts: Option<&'a [AtomicU64; 4]>,
+}
+
+impl Found<'_> {
+    /// Whether all that it asks for is [`advise`](Self::advise).
+    pub(crate) fn is_huge(&self) -> bool {
+        self.rule.action == Action::Huge
+    }
+
+    /// Asks for huge pages for an object, or null.
+    pub(crate) fn advise(&self, object: *mut u8) {
+        raw::advise_huge(object);
+        self.count(object.addr(), 0);
+    }
+
+    /// Allocates as the rule says. Null when out of memory, and where the hint is not to be read.
+    pub(crate) fn allocate(&self, align: usize, at: &Snapshot) -> *mut u8 {
         let last = match self.rule.action {
             Action::Last(number) => thread_state().lasts.get(usize::from(number)),
             _ => None,
         };
         let hint = match self.rule.action {
-            Action::Near(word) => at.word(usize::from(word)).unwrap_or_default(),
+            Action::Near(word) => match at.word(usize::from(word)) {
+                Some(hint) => hint,
+                None => return null_mut(),
+            },
             Action::Last(_) => last.map_or(0, |last| last.get()),
-            Action::Open => 0,
-            Action::Huge => {
-                let object = raw::allocate(bytes, align, None);
-                raw::advise_huge(object, bytes);
-                self.count(object, 0);
-                return object;
-            }
+            Action::Open | Action::Huge => 0,
         };
         let policy = self.rule.policy.map(|policy| match policy {
             PolicyName::Closest => Policy::Closest,
@@ -265,27 +308,22 @@ impl Found {
         // A hint at nothing takes a block with room.
         let near = NonNull::without_provenance(NonZero::new(hint).unwrap_or(NonZero::<usize>::MIN));
         let object = match policy {
-            None => raw::allocate(bytes, align, Some(near)),
-            Some(policy) => raw::allocate_with(bytes, align, near, policy),
+            None => raw::allocate(self.rule.bytes, align, Some(near)),
+            Some(policy) => raw::allocate_with(self.rule.bytes, align, near, policy),
         };
         if let Some(last) = last {
             last.set(object.addr());
         }
-        self.count(object, hint);
+        self.count(object.addr(), hint);
         object
     }
 
     /// Counts an object that was allocated near `hint`.
     #[inline]
-    fn count(&self, object: *mut u8, hint: usize) {
-        let counts = self
-            .table
-            .counts
-            .and_then(|counts| counts.0.get(self.number));
-        let Some([applied, usable, same_block, same_page]) = counts else {
+    fn count(&self, object: usize, hint: usize) {
+        let Some([applied, usable, same_block, same_page]) = self.counts else {
             return;
         };
-        let object = object.addr();
         let add = |count: &AtomicU64, is: bool| {
             count.fetch_add(u64::from(is), Ordering::Relaxed);
         };
@@ -302,7 +340,7 @@ impl Found {
 pub(crate) fn report(mut line: impl FnMut(fmt::Arguments<'_>)) {
     let Some(table) = table() else { return };
     let Some(counts) = table.counts else { return };
-    find_modules();
+    find_modules(table);
     let lossy = |bytes: &'static [u8]| String::from_utf8_lossy(bytes);
     for (module, base) in table.parsed.modules.iter().flatten().zip(&BASES) {
         if base.load(Ordering::Relaxed) == NOT_LOADED {

@@ -66,6 +66,7 @@ macro_rules! test_filter {
     () => {
         "adrp x9, {watched}
         ldr x9, [x9, :lo12:{watched}]
+        cbz x9, 3f
         and x10, x30, 4095
         ldrb w9, [x9, x10]
         cbnz w9, 2f"

@@ -1,7 +1,6 @@
 //! The state of a caller at the call of an allocation: registers, return address and stack.
 
 use super::processor::{RETURN_WORD, STACK_START};
-use super::{stack, thread_state};
 
 /// Words of the caller's stack that a rule can name.
 pub(crate) const STACK_WORDS: usize = 32;
@@ -12,8 +11,7 @@ const PAGE_BYTES: usize = 4096;
 /// caller's stack behind them.
 ///
 /// Invariant: a reference to one lies at the lowest address of the saved words, and the caller's
-/// frame follows: its stack pointer was that of word [`STACK_START`]. All words up to it may be
-/// read.
+/// frame follows: its stack pointer was that of word [`STACK_START`].
 #[repr(transparent)]
 pub(crate) struct Snapshot([usize; STACK_START]);
 
@@ -23,43 +21,52 @@ impl Snapshot {
         self.0.get(RETURN_WORD).copied().unwrap_or_default()
     }
 
-    /// How many bytes the thread's stack has left; 0 if this is not known to be on it.
-    pub(crate) fn stack_room(&self) -> usize {
-        let here: *const usize = self.0.as_ptr();
-        match is_on_stack(here, here) {
-            true => here.addr() - thread_state().stack_start.get(),
-            false => 0,
-        }
-    }
-
     /// Word `number`: a register that calls preserve, or from [`STACK_START`] on one of the caller's
-    /// stack. `None` where that would leave the thread's stack.
+    /// stack. `None` if that lies in another page than the last word saved: nothing says that the
+    /// stack reaches there, as it may be a coroutine's.
+    #[inline]
     pub(crate) fn word(&self, number: usize) -> Option<usize> {
         if let Some(&word) = self.0.get(number) {
             return Some(word);
         }
-        let start: *const usize = (&raw const *self).cast();
-        let word = start.wrapping_add(number);
-        let last = self.0.as_ptr().wrapping_add(STACK_START - 1).addr();
-        // The stack's lowest page is mapped: the saved words lie in it.
-        let is_near = word.addr() / PAGE_BYTES == last / PAGE_BYTES;
-        if number >= STACK_START + STACK_WORDS || !(is_near || is_on_stack(start, word)) {
+        let address = self.address_of(number);
+        let last = self.address_of(STACK_START - 1);
+        let is_near = address / PAGE_BYTES == last / PAGE_BYTES;
+        if number >= STACK_START + STACK_WORDS || !is_near {
             return None;
         }
-        // SAFETY: aligned, as the stack pointer is, and mapped: in the page of a word that was just
-        // written, or between two bounds of the thread's stack. Whatever is there is a number.
-        Some(unsafe { peek(word) })
+        // SAFETY: aligned, as the stack pointer is, and in the page of a word that the processor has
+        // just written, which is mapped while this thread runs on it.
+        Some(unsafe { peek(core::ptr::with_exposed_provenance(address)) })
+    }
+
+    /// All words of the caller's stack that a rule can name; 0 where there is no memory.
+    pub(crate) fn stack(&self) -> [usize; STACK_WORDS] {
+        let mut words = [0; STACK_WORDS];
+        let bytes = STACK_WORDS * size_of::<usize>();
+        if !copy_from(self.address_of(STACK_START), (&raw mut words).cast(), bytes) {
+            for (number, word) in words.iter_mut().enumerate() {
+                *word = self.word(STACK_START + number).unwrap_or_default();
+            }
+        }
+        words
+    }
+
+    fn address_of(&self, number: usize) -> usize {
+        let start = (&raw const *self).expose_provenance();
+        start + number * size_of::<usize>()
     }
 }
 
-/// Reads a word that other code may be using for anything.
+/// Reads a word that other code may be using for anything. By Rust's rules the result is an
+/// arbitrary number, and callers must be right whatever it is.
 ///
 /// # Safety
 /// - `word` is aligned, and its bytes are mapped.
 pub(crate) unsafe fn peek(word: *const usize) -> usize {
     let number;
-    // SAFETY: the bytes are mapped, by the caller's promise; nothing is written. As the processor
-    // reads it, no rule of Rust's about who else uses the word applies.
+    // SAFETY: the bytes are mapped, by the caller's promise. Nothing is written, and the stack and
+    // the flags stay as they are.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!("mov {}, qword ptr [{}]", lateout(reg) number, in(reg) word,
@@ -71,16 +78,33 @@ pub(crate) unsafe fn peek(word: *const usize) -> usize {
     number
 }
 
-/// Whether both lie on the stack that the thread was started with: not so on a coroutine's, or a
-/// signal's.
-#[cold]
-fn is_on_stack(start: *const usize, word: *const usize) -> bool {
-    let state = thread_state();
-    if state.stack_end.get() == 0 {
-        let (start, end) = stack::of_thread().unwrap_or((1, 1));
-        state.stack_start.set(start);
-        state.stack_end.set(end);
-    }
-    let stack = state.stack_start.get()..state.stack_end.get();
-    stack.contains(&start.addr()) && stack.contains(&(word.addr() + size_of::<usize>() - 1))
+/// Copies bytes from any address to `place`, by the kernel; `false` if not all of them are mapped,
+/// or the kernel refuses. Keeps `errno`.
+pub(crate) fn copy_from(address: usize, place: *mut u8, bytes: usize) -> bool {
+    let part = |start: *mut u8| libc::iovec {
+        iov_base: start.cast(),
+        iov_len: bytes,
+    };
+    let (to, from) = (
+        part(place),
+        part(core::ptr::without_provenance_mut(address)),
+    );
+    let before = crate::errno::get();
+    // SAFETY: the kernel checks both ranges, and writes to `place` alone, which is the caller's. By
+    // the raw call: no thread can be cancelled in it.
+    let copied = unsafe {
+        let process = libc::syscall(libc::SYS_getpid);
+        let (to, from) = (&raw const to, &raw const from);
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            process,
+            to,
+            1_usize,
+            from,
+            1_usize,
+            0_usize,
+        )
+    };
+    crate::errno::set(before);
+    usize::try_from(copied) == Ok(bytes)
 }

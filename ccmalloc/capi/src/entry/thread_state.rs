@@ -20,9 +20,6 @@ pub(crate) struct ThreadState {
     /// The same when a call was last sampled, and when the next is to be.
     pub(crate) sampled: Cell<u64>,
     pub(crate) next: Cell<u64>,
-    /// Bounds of the thread's stack. Both 0: not asked for yet; 1: not known.
-    pub(crate) stack_start: Cell<usize>,
-    pub(crate) stack_end: Cell<usize>,
     /// The latest object of each rule that asks for it, or 0.
     pub(crate) lasts: [Cell<usize>; LASTS],
 }
@@ -46,7 +43,8 @@ const _: () = assert!(align_of::<ThreadState>() <= 8);
 #[inline]
 pub(crate) fn thread_state<'a>() -> &'a ThreadState {
     let state: *const ThreadState;
-    // SAFETY: reads the thread pointer and a constant of the link; touches no other memory.
+    // SAFETY: reads the thread pointer and a constant of the link, neither of which changes while the
+    // thread runs; touches no other memory, and no stack.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -66,8 +64,8 @@ pub(crate) fn thread_state<'a>() -> &'a ThreadState {
             options(pure, nomem, nostack, preserves_flags),
         );
     }
-    // SAFETY: the calling thread's copy of the variable above: zero bytes are a valid state, only
-    // this thread reaches it (`ThreadState` is not `Sync`), and no caller keeps the reference
-    // beyond a call from its thread.
+    // SAFETY: the calling thread's copy of the variable above: zero bytes are a valid state. Only this
+    // thread, its signal handlers included, reaches it, through cells, and no caller keeps the
+    // reference beyond a call from its thread.
     unsafe { &*state }
 }

@@ -2,10 +2,10 @@
 
 use allocator::raw;
 
+use super::PLACES;
 use super::met::Met;
 use super::sites::Sites;
-use super::{PLACES, word_of};
-use crate::entry::{Snapshot, peek};
+use crate::entry::peek;
 
 /// After how many calls of its thread a sample is looked at: links may be made late.
 const STAGES: [u64; 3] = [4, 64, 1024];
@@ -65,7 +65,8 @@ impl Sample {
         let mut parent = None;
         let is_alive = match raw::locate(object) {
             _ if entry.is_gone => false,
-            Some((start, _)) => start == object,
+            // Not a smaller one that has taken its place.
+            Some((start, bytes)) => start == object && bytes >= self.bytes,
             // Large ones have no neighbours anyway.
             None => self.bytes > PLACED_BYTES_MAX && allocator::contains(object as *const u8),
         };
@@ -122,7 +123,8 @@ impl Sample {
 /// The word at `at` of the live object that starts at `object`, if it is one of `bytes`.
 pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
     let is_it = raw::locate(object) == Some((object, bytes));
-    // SAFETY: a word of a live object of this thread's memory, which only this thread can unmap.
+    // SAFETY: a word of a live object in a chunk of this thread's arena: it stays mapped, whoever frees
+    // the object, as only this thread gives chunks back.
     (is_it && at + WORD_BYTES <= bytes)
         .then(|| unsafe { peek(core::ptr::with_exposed_provenance(object + at)) })
 }
@@ -131,8 +133,9 @@ pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
 fn link(from: usize, from_bytes: usize, to: usize, to_bytes: usize) -> Option<usize> {
     (0..from_bytes / WORD_BYTES).find_map(|word| {
         let place = core::ptr::with_exposed_provenance(from + word * WORD_BYTES);
-        // SAFETY: a word of a live object of this thread's memory, which `locate` has found: only
-        // this thread can unmap it.
+        // SAFETY: a word of an object that `locate` has found, of so many bytes at least, in a chunk
+        // of this thread's arena: it stays mapped, whoever frees the object, as only this thread
+        // gives chunks back.
         let pointer = unsafe { peek(place) };
         let is_link = pointer.wrapping_sub(to) < to_bytes.max(1);
         is_link.then(|| word * WORD_BYTES)
@@ -187,7 +190,7 @@ impl Pending {
     }
 
     /// Keeps a call of a site, if there is room.
-    pub(super) fn keep(&mut self, new: NewSample<'_>) -> bool {
+    pub(super) fn keep(&mut self, new: NewSample) -> bool {
         let oldest =
             |(entry, sample): &(&mut Entry, &mut Sample)| (entry.object != 0, sample.taken);
         let places = self.entries.iter_mut().zip(&mut self.samples);
@@ -210,9 +213,7 @@ impl Pending {
         sample.taken = new.taken;
         sample.stage = 0;
         sample.is_linked = false;
-        for (number, word) in sample.words.iter_mut().enumerate() {
-            *word = new.at.word(word_of(number)).unwrap_or_default();
-        }
+        sample.words = new.words;
         true
     }
 
@@ -226,11 +227,11 @@ impl Pending {
 }
 
 /// What is kept of a call.
-pub(super) struct NewSample<'a> {
+pub(super) struct NewSample {
     pub(super) site: usize,
     pub(super) object: usize,
     pub(super) bytes: usize,
-    pub(super) at: &'a Snapshot,
+    pub(super) words: [usize; PLACES],
     pub(super) thread: usize,
     pub(super) calls: u64,
     /// When.

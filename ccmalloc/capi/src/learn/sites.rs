@@ -2,10 +2,10 @@
 
 use allocator::raw;
 
+use super::PLACES;
 use super::met::Origin;
 use super::pending::word_in;
-use super::{PLACES, word_of};
-use crate::entry::{REGISTERS, Snapshot};
+use crate::entry::{REGISTERS, copy_from};
 use crate::modules;
 
 /// How many sites are told apart. What comes later is not learned.
@@ -13,8 +13,8 @@ pub(super) const SITES_MAX: usize = 4096;
 /// Entries of the hash table over them.
 const SLOTS: usize = 2 * SITES_MAX;
 
-/// How many parts of code are known. Return addresses in others are not told from other numbers.
-const CODE_MAX: usize = 128;
+/// How many addresses are remembered.
+const CALLERS: usize = 1024;
 
 /// How many objects of a site's samples are kept.
 const KEPT: usize = 8;
@@ -171,8 +171,9 @@ pub(super) struct Sites {
     known: usize,
     /// Numbers of sites, from 1 on, by hash.
     slots: [u16; SLOTS],
-    /// The bounds of code, and empty ones.
-    code: [(usize, usize); CODE_MAX],
+    /// Addresses that words of the stack have held, and whether a call may return there, by their low
+    /// bits.
+    callers: [(usize, bool); CALLERS],
 }
 
 impl Sites {
@@ -181,7 +182,7 @@ impl Sites {
             sites: [Site::EMPTY; SITES_MAX],
             known: 0,
             slots: [0; SLOTS],
-            code: [(0, 0); CODE_MAX],
+            callers: [(0, false); CALLERS],
         }
     }
 
@@ -199,10 +200,15 @@ impl Sites {
     }
 
     /// The number of the site of a call; `None` if there are too many.
-    pub(super) fn site_of(&mut self, at: &Snapshot, bytes: usize) -> Option<usize> {
-        let (caller, caller_place) = self.caller(at).unwrap_or_default();
+    pub(super) fn site_of(
+        &mut self,
+        address: usize,
+        bytes: usize,
+        words: &[usize; PLACES],
+    ) -> Option<usize> {
+        let (caller, caller_place) = self.caller(words).unwrap_or_default();
         let key = Key {
-            address: at.return_address(),
+            address,
             bytes,
             caller,
             caller_place,
@@ -232,44 +238,30 @@ impl Sites {
     }
 
     /// The first word of the stack that a call may return to, and its place.
-    fn caller(&self, at: &Snapshot) -> Option<(usize, usize)> {
-        (REGISTERS..PLACES).find_map(|place| {
-            let word = at.word(word_of(place))?;
-            self.is_after_call(word).then_some((word, place))
-        })
+    fn caller(&mut self, words: &[usize; PLACES]) -> Option<(usize, usize)> {
+        let mut stack = words.iter().copied().enumerate().skip(REGISTERS);
+        let (place, word) = stack.find(|&(_, word)| self.is_after_call(word))?;
+        Some((word, place))
     }
 
-    /// Whether `address` lies in code, behind a call.
-    fn is_after_call(&self, address: usize) -> bool {
+    /// Whether `address`, which may be any number, lies in a module, behind a call.
+    fn is_after_call(&mut self, address: usize) -> bool {
         const LONGEST_CALL: usize = 7;
-        let Some((start, _)) = self.code_around(address) else {
-            return false;
-        };
-        if address - start < LONGEST_CALL {
+        let in_program = (1 << 16..1 << 48).contains(&address);
+        if !in_program || allocator::contains(core::ptr::without_provenance(address)) {
             return false;
         }
-        let before = core::ptr::with_exposed_provenance::<u8>(address - LONGEST_CALL);
-        // SAFETY: in a module's code, as its program headers say: the loader keeps it mapped while
-        // the module is loaded, and a call in progress returns there.
-        let bytes: [u8; LONGEST_CALL] = unsafe { before.cast::<[u8; LONGEST_CALL]>().read() };
-        is_call(bytes)
-    }
-
-    /// Notes where the modules' code lies.
-    pub(super) fn find_code(&mut self) {
-        let mut places = self.code.iter_mut();
-        modules::for_each(|module| {
-            module.code().all(|bounds| {
-                let place = places.next();
-                place.map(|place| *place = bounds).is_some()
-            })
-        });
-    }
-
-    /// The bounds of the code of a module around `address`.
-    fn code_around(&self, address: usize) -> Option<(usize, usize)> {
-        let mut code = self.code.iter().copied();
-        code.find(|&(start, end)| (start..end).contains(&address))
+        let Some(known) = self.callers.get_mut(address % CALLERS) else {
+            return false;
+        };
+        if known.0 != address {
+            let mut bytes = [0; LONGEST_CALL];
+            let is_call = modules::is_any_at(address)
+                && copy_from(address - LONGEST_CALL, bytes.as_mut_ptr(), LONGEST_CALL)
+                && is_call(bytes);
+            *known = (address, is_call);
+        }
+        known.1
     }
 
     /// Counts a sample that stands for `calls` of them, and keeps its object.
@@ -292,7 +284,7 @@ impl Sites {
         let Some(child_bytes) = self.sites.get(child).map(|site| site.key.bytes) else {
             return;
         };
-        let turn = turn as usize;
+        let turn = usize::try_from(turn).unwrap_or_default();
         let known = self.sites.get_mut(..self.known).unwrap_or_default();
         for step in 0..LOOKED_AT.min(known.len()) {
             let number = (turn + step) % known.len();

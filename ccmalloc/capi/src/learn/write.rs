@@ -29,8 +29,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 
 impl Learner {
     /// Writes the file. What is not possible is left: nobody can be told.
-    pub(super) fn write(&mut self, now: u64) {
-        self.written = now;
+    pub(super) fn write(&self, now: u64) {
         let Some(name) = FILE.get() else { return };
         let mut name = name.clone();
         name.push(format!(".{}", std::process::id()));
@@ -51,7 +50,7 @@ impl Learner {
         let mut room = [0; 4096];
         let program = modules::program(&mut room);
         let calls = self.calls;
-        let share = self.spent as f64 / (now - self.started).max(1) as f64;
+        let share = self.spent as f64 / now.saturating_sub(self.started).max(1) as f64;
         writeln!(text, "ccmalloc rules 1")?;
         writeln!(
             text,
@@ -118,9 +117,10 @@ fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Ve
 fn grouped(sites: &[Site], calls: u64) -> Vec<(Site, Vec<Site>)> {
     let mut sites = sites.to_vec();
     let counted: u64 = sites.iter().map(|site| site.calls).sum();
-    let scale = calls as f64 / counted.max(1) as f64;
     for site in &mut sites {
-        site.calls = (site.calls as f64 * scale) as u64;
+        site.calls =
+            u64::try_from(u128::from(site.calls) * u128::from(calls) / u128::from(counted.max(1)))
+                .unwrap_or(u64::MAX);
     }
     sites.sort_by_key(|site| (site.key.address, site.key.bytes));
     let same = |a: &Site, b: &Site| (a.key.address, a.key.bytes) == (b.key.address, b.key.bytes);
@@ -272,7 +272,7 @@ impl Printer<'_> {
     fn place(&self, address: usize) -> Option<Place> {
         let mut place = None;
         modules::for_each(|module| {
-            if module.code_around(address).is_none() {
+            if !module.has_code_at(address) {
                 return true;
             }
             let path = if module.path.is_empty() {
