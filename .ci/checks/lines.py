@@ -6,7 +6,7 @@ import sys
 
 COLUMNS = 100
 # `model/src` is what the package publishes; `scope` has `improve`, an engine and a command.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 52606, "trace": 14800,
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 52616, "trace": 14800,
             "inside": 3900, "ccmalloc": 16990, "benches": 16260, "ccmorph": 12300,
             "examples": 2400, "tests": 5050}
 

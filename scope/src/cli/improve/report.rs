@@ -151,8 +151,13 @@ impl Report<'_> {
         let gain = match (self.total(), self.found.is_confirmed) {
             (Some(gain), true) => format!(" With this the program is {}:", times_as_good(gain)),
             (Some(gain), false) => format!(
-                " With this the program is {}, which was not measured again:",
-                times_as_good(gain)
+                " With this the program is {}; {} was not confirmed by a second comparison:",
+                times_as_good(gain),
+                if kept.is_empty() {
+                    "that"
+                } else {
+                    "what the rules add"
+                }
             ),
             (None, _) => format!(
                 " By two comparisons the program is at least {:.2} times as good; with both \
