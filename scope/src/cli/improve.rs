@@ -204,7 +204,7 @@ pub(super) fn run(
              little, or it brings an allocator of its own"
         ));
     }
-    let proposals = proposed.proposals;
+    let proposals = proposed.joined().proposals;
     let folder = runs.folder().to_owned();
     let mut variant = |changes: &[usize]| -> Result<Variant, String> {
         if changes.is_empty() {

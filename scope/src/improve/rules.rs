@@ -17,6 +17,10 @@ pub(crate) struct Proposal {
     pub(crate) module: Vec<u8>,
     /// The rule's line without its comment.
     pub(crate) rule: Vec<u8>,
+    /// The line of the module that its second return address is in.
+    pub(crate) caller: Option<Vec<u8>>,
+    /// Rules of the objects beside which its own are to lie: without them it has no effect.
+    pub(crate) parents: Vec<Proposal>,
     pub(crate) allocations: u64,
     pub(crate) alive_bytes: u64,
     /// The comment, of the process in which most bytes are alive.
@@ -33,6 +37,12 @@ pub(crate) struct Site {
 impl Proposal {
     pub(crate) fn rule(&self) -> String {
         String::from_utf8_lossy(&self.rule).into_owned()
+    }
+
+    /// All rules that belong to it.
+    pub(crate) fn rules(&self) -> String {
+        let rules = [self].into_iter().chain(&self.parents).map(Proposal::rule);
+        rules.collect::<Vec<_>>().join(", with ")
     }
 
     /// The name and, if it has one, the path of its module.
@@ -63,6 +73,14 @@ impl Proposal {
         Some(Site { module, offset })
     }
 
+    /// Whether it is for objects beside which those of `child` are to lie.
+    fn is_parent_of(&self, child: &Proposal) -> bool {
+        let of = self.comment.split_once("for the objects of ");
+        let of = of.and_then(|(_, rest)| rest.split_ascii_whitespace().next());
+        of.is_some_and(|of| child.rule().split_ascii_whitespace().next() == Some(of))
+            || child.parents.iter().any(|parent| self.is_parent_of(parent))
+    }
+
     /// Whether both are about the same allocations, so that only one can hold.
     pub(crate) fn excludes(&self, other: &Proposal) -> bool {
         let place = |it: &Proposal| {
@@ -71,7 +89,9 @@ impl Proposal {
             let start: Vec<String> = words.take(3).map(str::to_owned).collect();
             (it.module().0, start, it.site())
         };
-        place(self) == place(other)
+        let all = |it: &Proposal| -> Vec<_> { it.parents.iter().chain([it]).map(place).collect() };
+        let others = all(other);
+        all(self).iter().any(|it| others.contains(it))
     }
 }
 
@@ -99,7 +119,7 @@ impl Learned {
             return Err(format!("it does not begin with \"{HEADER}\""));
         }
         let mut learned = Learned::default();
-        let mut module = None;
+        let (mut module, mut modules) = (None, Vec::new());
         for (index, line) in lines.enumerate() {
             let (text, comment) = split_comment(line);
             let comment = String::from_utf8_lossy(comment).trim().to_owned();
@@ -111,10 +131,15 @@ impl Learned {
                 }
             } else if text.starts_with(b"module ") {
                 module = Some(text);
+                modules.push(text);
             } else if let Some(module) = module.filter(|_| text[0] == b'+') {
+                let caller =
+                    caller(text).and_then(|name| modules.iter().find(|it| is_of(it, name)));
                 learned.proposals.push(Proposal {
                     module: module.to_vec(),
                     rule: text.to_vec(),
+                    caller: caller.map(|line| line.to_vec()),
+                    parents: Vec::new(),
                     allocations: after(&comment, "allocations"),
                     alive_bytes: after(&comment, "alive"),
                     comment,
@@ -154,6 +179,45 @@ impl Learned {
     }
 }
 
+impl Learned {
+    /// Puts rules for parents to those of their children, as one is of no use without the other.
+    pub(crate) fn joined(mut self) -> Learned {
+        let mut at = 0;
+        while at < self.proposals.len() {
+            let mut parent = self.proposals.remove(at);
+            match self.proposals.iter_mut().find(|it| parent.is_parent_of(it)) {
+                Some(child) => {
+                    child.parents.append(&mut parent.parents);
+                    child.parents.push(parent);
+                }
+                None => {
+                    self.proposals.insert(at, parent);
+                    at += 1;
+                }
+            }
+        }
+        self
+    }
+}
+
+/// The name of the module that a rule's second return address is in.
+fn caller(rule: &[u8]) -> Option<&[u8]> {
+    let mut words = rule
+        .split(u8::is_ascii_whitespace)
+        .skip_while(|word| *word != b"caller");
+    let plus = words
+        .clone()
+        .nth(1)?
+        .iter()
+        .rposition(|&byte| byte == b'+')?;
+    Some(&words.nth(1)?[..plus])
+}
+
+/// Whether a line of a module has this name.
+fn is_of(module: &[u8], name: &[u8]) -> bool {
+    module.split(u8::is_ascii_whitespace).nth(1) == Some(name)
+}
+
 /// Name and build id of a module's line.
 fn named(module: &[u8]) -> Vec<&[u8]> {
     module.split(|&byte| byte == b' ').take(4).collect()
@@ -172,12 +236,16 @@ pub(crate) fn write(head: &[String], rules: &[(&Proposal, String)]) -> Vec<u8> {
     head.iter().for_each(|line| comment(&mut text, line));
     let mut module: &[u8] = b"";
     for (proposal, line) in rules {
-        if proposal.module != module {
-            module = &proposal.module;
-            text.extend([module, b"\n"].concat());
-        }
         comment(&mut text, line);
-        text.extend([&*proposal.rule, b"\n"].concat());
+        for rule in proposal.parents.iter().chain([*proposal]) {
+            for of in rule.caller.iter().chain([&rule.module]) {
+                if of != module {
+                    module = of;
+                    text.extend([module, b"\n"].concat());
+                }
+            }
+            text.extend([&*rule.rule, b"\n"].concat());
+        }
     }
     text
 }
@@ -215,7 +283,7 @@ module prog build-id 3f9c07 /tmp/a prog
 +b9990 size 16 near r14  # allocations 1000000, sampled 412, linked 98 %, alive 24000000 bytes
 # +a2010 size 16: allocations 500, sampled 31, linked 3 %: no place is linked often enough
 module libx.so build-id aa00
-+a958c size 96 caller prog+41f2 at 24 near rsp+224 # allocations 10, alive 30000000 bytes
++a958c size 96 caller prog+41f2 at rsp+24 near rsp+224 # allocations 10, alive 30000000 bytes
 ";
 
     #[test]
@@ -272,6 +340,35 @@ module libx.so build-id aa00
                 .unwrap()
                 .contains("\n# gains\\n+0 size 1 huge\n")
         );
+    }
+
+    #[test]
+    fn rules_of_parents_go_with_their_childrens() {
+        let file = "ccmalloc rules 1
+module lib build-id 2
+module prog build-id 1
++30 size 16 open # alive 9 bytes, for the objects of +20
++10 size 16 near rbx # alive 8 bytes
++20 size 16 caller lib+5 at rsp+8 near rbp # alive 7 bytes, for the objects of +10
++40 size 16 open # alive 6 bytes, for the objects of +99
+";
+        let learned = Learned::parse(file.as_bytes()).unwrap().joined();
+        let rules: Vec<_> = learned.proposals.iter().map(Proposal::rule).collect();
+        assert_eq!(rules, ["+10 size 16 near rbx", "+40 size 16 open"]);
+        let text = write(&[], &[(&learned.proposals[0], "both".to_owned())]);
+        let text = String::from_utf8(text).unwrap();
+        let rules: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let [lib, prog] = ["module lib build-id 2", "module prog build-id 1"];
+        let last = "+10 size 16 near rbx";
+        let parent = "+20 size 16 caller lib+5 at rsp+8 near rbp";
+        assert_eq!(rules[0], HEADER);
+        for rule in [lib, prog, "+30 size 16 open", parent, last] {
+            assert!(rules.contains(&rule), "{text}");
+        }
+        assert!(text.find(lib) < text.find(parent));
+        let again = Learned::parse(text.as_bytes()).unwrap();
+        assert!(again.proposals[0].excludes(&learned.proposals[0]));
+        assert!(!again.proposals[0].excludes(&learned.proposals[1]));
     }
 
     #[test]

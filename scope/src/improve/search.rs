@@ -1,6 +1,6 @@
 //! Finds the changes that pay off.
 
-use super::gate::{Comparison, Ended, Gate, Lab, Limits, Setup, Stage, Verdict};
+use super::gate::{Comparison, Ended, Gate, Lab, Limits, MIN_GAIN, Setup, Stage, Verdict};
 
 /// Parts of the time that is left which a stage may take.
 const ALLOCATOR_PART: f64 = 0.15;
@@ -136,7 +136,12 @@ fn confirm<L: Lab>(
         let over_allocator = gate.compare(Stage::Last, allocator(), setup, until)?;
         let is_open = |it: &Comparison| matches!(it.verdict, Verdict::NotTried(_));
         // The changes have gained before: what was not measured again does not speak against them.
-        let changes_gain = over_allocator.is_better() || is_open(&over_allocator);
+        let may_be = |it: &Comparison| {
+            let gain = it.gain.map_or(0.0, |gain| gain.estimate);
+            it.verdict == Verdict::Unclear && gain >= MIN_GAIN
+        };
+        let changes_gain =
+            over_allocator.is_better() || is_open(&over_allocator) || may_be(&over_allocator);
         found.is_confirmed = over_program.gains() && over_allocator.is_better();
         found.least = is_open(&over_program)
             .then(|| least_by_two_steps(found, &set))

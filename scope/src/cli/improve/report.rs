@@ -151,8 +151,13 @@ impl Report<'_> {
         let gain = match (self.total(), self.found.is_confirmed) {
             (Some(gain), true) => format!(" With this the program is {}:", times_as_good(gain)),
             (Some(gain), false) => format!(
-                " With this the program is {}, which was not measured again:",
-                times_as_good(gain)
+                " With this the program is {}; {} was not confirmed by a second comparison:",
+                times_as_good(gain),
+                if kept.is_empty() {
+                    "that"
+                } else {
+                    "what the rules add"
+                }
             ),
             (None, _) => format!(
                 " By two comparisons the program is at least {:.2} times as good; with both \
@@ -207,7 +212,7 @@ impl Report<'_> {
         let what = match (it.stage, &it.base, &it.setup) {
             (Stage::Alone, _, Setup::With(changes)) if changes.len() == 1 => {
                 let change = changes[0];
-                let rule = escape(&self.proposals[change].rule());
+                let rule = escape(&self.proposals[change].rules());
                 return format!("rule {}: {rule}", change + 1);
             }
             (Stage::Together, Setup::With(others), Setup::With(all)) => {
@@ -256,7 +261,7 @@ impl Report<'_> {
     fn rules(&self, changes: &[usize]) -> Vec<String> {
         changes
             .iter()
-            .map(|&change| self.proposals[change].rule())
+            .map(|&change| self.proposals[change].rules())
             .collect()
     }
 
