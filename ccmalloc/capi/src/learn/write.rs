@@ -1,7 +1,9 @@
 //! The file of what was learned: rules that are proposed, each with what was seen, and of all other
 //! sites why none is.
 
+use core::ffi::c_int;
 use core::fmt;
+use core::ptr::null_mut;
 use std::fs::File;
 use std::io;
 
@@ -27,10 +29,21 @@ const BLOCK_BYTES: usize = 64;
 /// The size of the second-level cache if the OS does not say it.
 const CACHE_BYTES: u64 = 1 << 20;
 
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    /// POSIX's, which the crate `libc` leaves out.
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
 impl Learner {
     /// Writes the file. What is not possible is left: nobody can be told.
     pub(super) fn write(&self, now: u64) {
         let Some(name) = FILE.get() else { return };
+        // A `malloc` is no point at which a thread may be cancelled; writing a file is one.
+        let mut before = 0;
+        // SAFETY: `before` may be written to.
+        unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
         let mut name = name.clone();
         name.push(format!(".{}", std::process::id()));
         let mut partial = name.clone();
@@ -44,6 +57,8 @@ impl Learner {
         if written.is_err() {
             let _removed = std::fs::remove_file(&partial);
         }
+        // SAFETY: the state that there was.
+        unsafe { pthread_setcancelstate(before, null_mut()) };
     }
 
     fn print(&self, text: &mut dyn io::Write, now: u64) -> io::Result<()> {
