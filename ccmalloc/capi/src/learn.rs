@@ -253,6 +253,10 @@ impl Learner {
             return;
         };
         let calls = thread.calls.get();
+        // A long pause is not for the one site that ends it: each sample stands for a part of the calls
+        // that none has stood for.
+        let debt = self.debt + calls - thread.sampled.get();
+        let stands_for = debt.div_ceil(DEBT_PARTS);
         let sample = NewSample {
             site,
             object,
@@ -261,14 +265,11 @@ impl Learner {
             thread: (&raw const *thread).addr(),
             calls,
             taken,
+            stands_for,
         };
         if self.pending.keep(sample) {
-            // A long pause is not for the one site that ends it: each sample stands for a part of the
-            // calls that none has stood for.
-            self.debt += calls - thread.sampled.get();
-            let part = self.debt.div_ceil(DEBT_PARTS);
-            self.debt -= part;
-            self.sites.count(site, object, part);
+            self.debt = debt - stands_for;
+            self.sites.count(site, object, stands_for);
             thread.sampled.set(calls);
             self.samples += 1;
         }

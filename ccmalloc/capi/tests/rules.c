@@ -104,7 +104,7 @@ static void *work_shortly(void *result) {
 static void small_threads(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    CHECK(!pthread_attr_setstacksize(&attributes, 16384));
+    CHECK(!pthread_attr_setstacksize(&attributes, sysconf(_SC_THREAD_STACK_MIN)));
     uint64_t result[8], sum = 0;
     for (int round = 0; round < 400; round++) {
         pthread_t thread[8];

@@ -15,7 +15,7 @@ use crate::modules;
 
 /// Fewer samples say nothing.
 const SAMPLES_MIN: u32 = 16;
-/// In this part of the samples a place must lead to a linked object.
+/// In this part of the calls a place must lead to a linked object.
 const LINKED_SHARE: f64 = 0.4;
 /// Sites of which this part of the objects is freed within a few calls are left alone: objects that
 /// take each other's place gain nothing by a hint, which costs them time.
@@ -235,7 +235,7 @@ impl Printer<'_> {
             site.key.bytes,
             PlaceName(best),
             Counts(site),
-            100. * f64::from(linked) / f64::from(site.samples.max(1)),
+            100. * linked,
             Direction(site),
             site.alive_bytes(),
         )
@@ -263,9 +263,13 @@ impl Printer<'_> {
             site.key.bytes,
             Counts(site)
         )?;
-        if linked != 0 {
-            let share = 100. * f64::from(linked) / f64::from(site.samples.max(1));
-            write!(self.text, ", linked {share:.0} % by {}", PlaceName(best))?;
+        if linked > 0. {
+            write!(
+                self.text,
+                ", linked {:.0} % by {}",
+                100. * linked,
+                PlaceName(best)
+            )?;
         }
         writeln!(self.text, ": {reason}")
     }
@@ -328,10 +332,10 @@ fn is_placed(site: &Site) -> bool {
     is_clear(site) && site.key.bytes + site.other_bytes <= BLOCK_BYTES
 }
 
-/// Whether one place leads to linked objects in most of enough samples.
+/// Whether one place leads to linked objects in enough of enough samples.
 fn is_clear(site: &Site) -> bool {
     let (_, linked) = site.best();
-    site.samples >= SAMPLES_MIN && f64::from(linked) >= LINKED_SHARE * f64::from(site.samples)
+    site.samples >= SAMPLES_MIN && linked >= LINKED_SHARE
 }
 
 /// A name without what ends a word of the file.
