@@ -129,8 +129,8 @@ impl Sample {
 /// The word at `at` of the live object that starts at `object`, if it is one of `bytes`.
 pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
     let is_it = raw::locate(object) == Some((object, bytes));
-    // SAFETY: a word of a live object in a chunk of this thread's arena: it stays mapped, whoever frees
-    // the object, as only this thread gives chunks back.
+    // SAFETY: a word of a live object in a chunk of this thread's arena: it stays mapped, whoever
+    // frees the object, as only this thread gives chunks back.
     (is_it && at + WORD_BYTES <= bytes)
         .then(|| unsafe { peek(core::ptr::with_exposed_provenance(object + at)) })
 }
@@ -139,9 +139,9 @@ pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
 fn link(from: usize, from_bytes: usize, to: usize, to_bytes: usize) -> Option<usize> {
     (0..from_bytes / WORD_BYTES).find_map(|word| {
         let place = core::ptr::with_exposed_provenance(from + word * WORD_BYTES);
-        // SAFETY: a word of an object that `locate` has found, of so many bytes at least, in a chunk
-        // of this thread's arena: it stays mapped, whoever frees the object, as only this thread
-        // gives chunks back.
+        // SAFETY: a word of an object that `locate` has found, of so many bytes at least, in a
+        // chunk of this thread's arena: it stays mapped, whoever frees the object, as only this
+        // thread gives chunks back.
         let pointer = unsafe { peek(place) };
         let is_link = pointer.wrapping_sub(to) < to_bytes.max(1);
         is_link.then(|| word * WORD_BYTES)

@@ -45,8 +45,8 @@ pub(super) struct Site {
     pub(super) ended: u32,
     /// Samples that have been looked at to the end.
     pub(super) complete: u32,
-    /// How many calls the samples stand for that have been looked at again, and, of each place, those
-    /// that led to an object that is linked with the new one.
+    /// How many calls the samples stand for that have been looked at again, and, of each place,
+    /// those that led to an object that is linked with the new one.
     pub(super) looked_at: u64,
     pub(super) linked: [u64; PLACES],
     /// Samples with any such place: where the other object points to the new one, and otherwise.
@@ -160,8 +160,8 @@ impl Site {
         (place, linked as f64 / self.looked_at.max(1) as f64)
     }
 
-    /// Bytes that live at a time, or are never freed: an estimate, and not more than lie between the
-    /// samples, since memory that was given out again looks alive.
+    /// Bytes that live at a time, or are never freed: an estimate, and not more than lie between
+    /// the samples, since memory that was given out again looks alive.
     pub(super) fn alive_bytes(&self) -> u64 {
         let alive = u64::from(self.complete - self.ended);
         let bytes = self.calls.saturating_mul(self.key.bytes as u64);
@@ -176,8 +176,8 @@ pub(super) struct Sites {
     known: usize,
     /// Numbers of sites, from 1 on, by hash.
     slots: [u16; SLOTS],
-    /// Addresses that words of the stack have held, and whether a call may return there, by their low
-    /// bits.
+    /// Addresses that words of the stack have held, and whether a call may return there, by their
+    /// low bits.
     callers: [(usize, bool); CALLERS],
 }
 

@@ -1,9 +1,7 @@
 //! The file of what was learned: rules that are proposed, each with what was seen, and of all other
 //! sites why none is.
 
-use core::ffi::c_int;
 use core::fmt;
-use core::ptr::null_mut;
 use std::fs::File;
 use std::io;
 
@@ -29,21 +27,10 @@ const BLOCK_BYTES: usize = 64;
 /// The size of the second-level cache if the OS does not say it.
 const CACHE_BYTES: u64 = 1 << 20;
 
-const PTHREAD_CANCEL_DISABLE: c_int = 1;
-
-unsafe extern "C" {
-    /// POSIX's, which the crate `libc` leaves out.
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
-}
-
 impl Learner {
     /// Writes the file. What is not possible is left: nobody can be told.
     pub(super) fn write(&self, now: u64) {
         let Some(name) = FILE.get() else { return };
-        // A `malloc` is no point at which a thread may be cancelled; writing a file is one.
-        let mut before = 0;
-        // SAFETY: `before` may be written to.
-        unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &raw mut before) };
         let mut name = name.clone();
         name.push(format!(".{}", std::process::id()));
         let mut partial = name.clone();
@@ -57,8 +44,6 @@ impl Learner {
         if written.is_err() {
             let _removed = std::fs::remove_file(&partial);
         }
-        // SAFETY: the state that there was.
-        unsafe { pthread_setcancelstate(before, null_mut()) };
     }
 
     fn print(&self, text: &mut dyn io::Write, now: u64) -> io::Result<()> {
@@ -91,9 +76,9 @@ impl Learner {
 
 /// For each site whether another's objects are to be near its own, and which: the address.
 ///
-/// An object can be a hint only if it was itself placed. So the sites of parents have rules even where
-/// they would have none of their own. A parent that was looked at names its site; if there was none,
-/// the pointers in kept objects do.
+/// An object can be a hint only if it was itself placed. So the sites of parents have rules even
+/// where they would have none of their own. A parent that was looked at names its site; if there
+/// was none, the pointers in kept objects do.
 fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Vec<Option<usize>> {
     let has_rule = |site: &Site| refuse(site, cache_bytes).is_ok() && is_placed(site);
     let child_by_pointers = |site: &Site| {
@@ -128,7 +113,8 @@ fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Ve
 }
 
 /// Sites of one address and one size together, those with most bytes alive first; and each apart.
-/// `calls` are those of the whole process: what came after the last sample is like what came before.
+/// `calls` are those of the whole process: what came after the last sample is like what came
+/// before.
 fn grouped(sites: &[Site], calls: u64) -> Vec<(Site, Vec<Site>)> {
     let mut sites = sites.to_vec();
     let counted: u64 = sites.iter().map(|site| site.calls).sum();
