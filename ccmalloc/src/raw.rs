@@ -221,8 +221,8 @@ unsafe fn look_up<'a>(address: usize) -> Option<Found<'a>> {
     }
 }
 
-/// Start and bytes of the live object in which `address`, which may be any number, lies, if it is at
-/// most 32 KiB, and of the calling thread's arena.
+/// Start and bytes of the live object in which `address`, which may be any number, lies, if it is
+/// at most 32 KiB, and of the calling thread's arena.
 #[doc(hidden)]
 #[must_use]
 pub fn locate(address: usize) -> Option<(usize, usize)> {

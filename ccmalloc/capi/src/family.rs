@@ -101,8 +101,8 @@ unsafe fn allocate_into(place: *mut *mut c_void, align: usize, bytes: usize) -> 
     0
 }
 
-/// Exports functions to C where a condition holds. Where it does not, `entry` exports functions that
-/// lead here.
+/// Exports functions to C where a condition holds. Where it does not, `entry` exports functions
+/// that lead here.
 macro_rules! export {
     ($condition:meta; $(
         fn $name:ident($($argument:ident: $type:ty),*) -> $result:ty = $body:expr;

@@ -1,13 +1,13 @@
 //! Learns rules from a program that runs: `CCMALLOC_LEARN=FILE`.
 //!
 //! Every so many calls, one is a *sample*: the registers and the words of the stack at the call are
-//! kept, and after 4, 64 and 1,024 calls more of its thread those are counted that lead to an object
-//! which points to the new one, or to which the new one points. A place where nearly all samples of
-//! a call site find such an object is where the site's hint lies.
+//! kept, and after 4, 64 and 1,024 calls more of its thread those are counted that lead to an
+//! object which points to the new one, or to which the new one points. A place where nearly all
+//! samples of a call site find such an object is where the site's hint lies.
 //!
 //! The calls around a sample are looked at, too, for two questions that their objects' addresses
-//! answer: whether the sample was freed at once (its memory is given out again), and from which site
-//! the object comes that it is linked with.
+//! answer: whether the sample was freed at once (its memory is given out again), and from which
+//! site the object comes that it is linked with.
 //!
 //! The program is read only where the allocator knows an object of the calling thread. Memory is
 //! bounded, and time: samples become rarer if they take more than [`TIME_SHARE`] of the process's.
@@ -159,8 +159,8 @@ fn with<R>(f: impl FnOnce(&mut Learner) -> R) -> Option<R> {
     if IS_TAKEN.swap(true, Ordering::Acquire) {
         return None;
     }
-    // SAFETY: `IS_TAKEN` was set by this thread, from now on: calls from within, signal handlers and
-    // other threads get `None`. In the child of a `fork` no other thread exists.
+    // SAFETY: `IS_TAKEN` was set by this thread, from now on: calls from within, signal handlers
+    // and other threads get `None`. In the child of a `fork` no other thread exists.
     let result = f(unsafe { &mut *LEARNER.0.get() });
     IS_TAKEN.store(false, Ordering::Release);
     Some(result)
@@ -253,6 +253,10 @@ impl Learner {
             return;
         };
         let calls = thread.calls.get();
+        // A long pause is not for the one site that ends it: each sample stands for a part of the
+        // calls that none has stood for.
+        let debt = self.debt + calls - thread.sampled.get();
+        let stands_for = debt.div_ceil(DEBT_PARTS);
         let sample = NewSample {
             site,
             object,
@@ -261,14 +265,11 @@ impl Learner {
             thread: (&raw const *thread).addr(),
             calls,
             taken,
+            stands_for,
         };
         if self.pending.keep(sample) {
-            // A long pause is not for the one site that ends it: each sample stands for a part of the
-            // calls that none has stood for.
-            self.debt += calls - thread.sampled.get();
-            let part = self.debt.div_ceil(DEBT_PARTS);
-            self.debt -= part;
-            self.sites.count(site, object, part);
+            self.debt = debt - stands_for;
+            self.sites.count(site, object, stands_for);
             thread.sampled.set(calls);
             self.samples += 1;
         }

@@ -140,8 +140,8 @@ fn linkers_id(mut notes: &[u8], align: usize) -> Option<&[u8]> {
     }
 }
 
-/// Calls `f` with each module that is loaded, until it returns `false`. Allocates nothing, but takes
-/// a lock of the dynamic linker: not for calls from within `malloc`. `f` must not panic.
+/// Calls `f` with each module that is loaded, until it returns `false`. Allocates nothing, but
+/// takes a lock of the dynamic linker: not for calls from within `malloc`. `f` must not panic.
 pub(crate) fn for_each(mut f: impl FnMut(&Module<'_>) -> bool) {
     /// # Safety
     /// - Called by `dl_iterate_phdr`, with the address of an `F`.
@@ -217,7 +217,8 @@ pub(crate) fn prepare() {
     FIND_OBJECT.store(function, Ordering::Relaxed);
 }
 
-/// Start and base of the module at `address`, which may be any number. None with an older C library.
+/// Start and base of the module at `address`, which may be any number. None with an older C
+/// library.
 fn at(address: usize) -> Option<(usize, usize)> {
     let function = FIND_OBJECT.load(Ordering::Relaxed);
     if function.is_null() {

@@ -55,7 +55,8 @@ static MISSES: AtomicUsize = AtomicUsize::new(0);
 struct Counts([[AtomicU64; 4]; RULES_MAX]);
 
 fn table() -> Option<&'static Table> {
-    // SAFETY: null, or published by `load` once it is complete, which Acquire shows; never unmapped.
+    // SAFETY: null, or published by `load` once it is complete, which Acquire shows; never
+    // unmapped.
     unsafe { TABLE.load(Ordering::Acquire).as_ref() }
 }
 
@@ -169,8 +170,8 @@ fn read(path: &CStr) -> Result<&'static [u8], Failure> {
                 return Err(Failure::Text(text::Error { line: 1, reason }));
             }
         }
-        // SAFETY: mapped above, so long at least, never unmapped, and known to nothing else; written
-        // only before this.
+        // SAFETY: mapped above, so long at least, never unmapped, and known to nothing else;
+        // written only before this.
         Ok(unsafe { core::slice::from_raw_parts(start.as_ptr(), length) })
     });
     // SAFETY: opened above; closed once.

@@ -231,9 +231,9 @@ quickcheck! {
     /// Any bytes are read or refused, and what is read names only what there is.
     fn any_text_is_read_or_refused(picks: Vec<(u8, u8)>) -> bool {
         const WORDS: [&str; 24] = [
-            "module", "program", "build-id", "3f", "\n", "+1f", "size", "16", "near", "r14", "rsp+8",
-            "last", "open", "huge", "caller", "program+1", "at", "closest", "#", " ", "\t", "\0",
-            "\u{e9}", "18446744073709551616",
+            "module", "program", "build-id", "3f", "\n", "+1f", "size", "16", "near", "r14",
+            "rsp+8", "last", "open", "huge", "caller", "program+1", "at", "closest", "#", " ", "\t",
+            "\0", "\u{e9}", "18446744073709551616",
         ];
         let mut text = HEADER.to_owned();
         for (word, separator) in picks {

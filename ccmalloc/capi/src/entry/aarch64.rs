@@ -61,7 +61,8 @@ export! {
     _Znwm: new,
 }
 
-/// Leads to label 2 if the filter, the first 4,096 bytes of the table, has something for the caller.
+/// Leads to label 2 if the filter, the first 4,096 bytes of the table, has something for the
+/// caller.
 macro_rules! test_filter {
     () => {
         "adrp x9, {watched}
@@ -110,9 +111,9 @@ macro_rules! nothing {
     };
 }
 
-/// Defines functions that go on with `$plain`, which has the same arguments, unless `$test` leads to
-/// label 2. There the registers that calls preserve are saved, which makes a `Snapshot`: the fourth
-/// argument of `$hit`, whose first three are the function's own. Label 3 leads to `$plain`.
+/// Defines functions that go on with `$plain`, which has the same arguments, unless `$test` leads
+/// to label 2. There the registers that calls preserve are saved, which makes a `Snapshot`: the
+/// fourth argument of `$hit`, whose first three are the function's own. Label 3 leads to `$plain`.
 macro_rules! watched {
     (
         $test:ident, $watched:ident $by:path, $after:ident;
@@ -191,8 +192,8 @@ watched! {
     learn_new: new, samples::malloc, nothing;
 }
 
-/// `operator new`: `malloc`, and where there is no memory the C++ library's, which calls the handler
-/// and throws.
+/// `operator new`: `malloc`, and where there is no memory the C++ library's, which calls the
+/// handler and throws.
 ///
 /// # Safety
 /// - Reached by a jump of the exported function, or of the functions above.

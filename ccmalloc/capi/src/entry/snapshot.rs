@@ -21,9 +21,9 @@ impl Snapshot {
         self.0.get(RETURN_WORD).copied().unwrap_or_default()
     }
 
-    /// Word `number`: a register that calls preserve, or from [`STACK_START`] on one of the caller's
-    /// stack. `None` if that lies in another page than the last word saved: nothing says that the
-    /// stack reaches there, as it may be a coroutine's.
+    /// Word `number`: a register that calls preserve, or from [`STACK_START`] on one of the
+    /// caller's stack. `None` if that lies in another page than the last word saved: nothing says
+    /// that the stack reaches there, as it may be a coroutine's.
     #[inline]
     pub(crate) fn word(&self, number: usize) -> Option<usize> {
         if let Some(&word) = self.0.get(number) {
@@ -35,8 +35,8 @@ impl Snapshot {
         if number >= STACK_START + STACK_WORDS || !is_near {
             return None;
         }
-        // SAFETY: aligned, as the stack pointer is, and in the page of a word that the processor has
-        // just written, which is mapped while this thread runs on it.
+        // SAFETY: aligned, as the stack pointer is, and in the page of a word that the processor
+        // has just written, which is mapped while this thread runs on it.
         Some(unsafe { peek(core::ptr::with_exposed_provenance(address)) })
     }
 

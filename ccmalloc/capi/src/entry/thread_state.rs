@@ -43,8 +43,8 @@ const _: () = assert!(align_of::<ThreadState>() <= 8);
 #[inline]
 pub(crate) fn thread_state<'a>() -> &'a ThreadState {
     let state: *const ThreadState;
-    // SAFETY: reads the thread pointer and a constant of the link, neither of which changes while the
-    // thread runs; touches no other memory, and no stack.
+    // SAFETY: reads the thread pointer and a constant of the link, neither of which changes while
+    // the thread runs; touches no other memory, and no stack.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!(
@@ -64,8 +64,8 @@ pub(crate) fn thread_state<'a>() -> &'a ThreadState {
             options(pure, nomem, nostack, preserves_flags),
         );
     }
-    // SAFETY: the calling thread's copy of the variable above: zero bytes are a valid state. Only this
-    // thread, its signal handlers included, reaches it, through cells, and no caller keeps the
+    // SAFETY: the calling thread's copy of the variable above: zero bytes are a valid state. Only
+    // this thread, its signal handlers included, reaches it, through cells, and no caller keeps the
     // reference beyond a call from its thread.
     unsafe { &*state }
 }

