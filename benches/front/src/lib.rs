@@ -32,6 +32,7 @@ pub const SUITES: &[(&str, &str)] = &[
     ("scope", "programs under ccscope, against the same without; Linux on x86-64"),
     ("trace", "every access by ccscope trace, against other tracers; Linux on x86-64"),
     ("advice", "advice of ccscope against the clock; Linux on x86-64"),
+    ("improve", "ccscope improve, rules and the learner against the clock; Linux on x86-64"),
     ("apps", "applications of published crates; needs --features apps"),
 ];
 
@@ -171,6 +172,11 @@ pub const WORKLOADS: &[Workload] = &[
     workload("advice", "advise_seconds", &[], &[]),
     workload("advice", "fields_misses", &["fields_misses_of"], &[]),
     workload("advice", "split_misses", &[], &[]),
+    workload("improve", "rules_vs_hand", &["rules_vs_hand_of"], &[]),
+    workload("improve", "rules_filter_ns", &[], &[]),
+    workload("improve", "learn_overhead", &[], &[]),
+    workload("improve", "improve_geomean",
+        &["improve_of", "improve_worst", "improve_others", "improve_memory"], &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

@@ -7,7 +7,7 @@ use crate::workload::Comparison;
 
 /// What the suites measure, against which rivals, and what to know before believing it.
 #[rustfmt::skip]
-const ABOUT: [(&str, &str); 9] = [
+const ABOUT: [(&str, &str); 10] = [
     ("ccmalloc", "The allocator. Rows named bst_ and chain_ ask trees and hash chains whose nodes \
         were allocated with hints, against the same from allocators without hints. Rows named \
         unhinted_ are whole programs without a hint, each in a process of its own; rss_ is their \
@@ -36,6 +36,10 @@ const ABOUT: [(&str, &str); 9] = [
         program: ours is the predicted speedup of the whole program by a change of one kind, \
         theirs the measured one, and beside the rival stands what the advice said. Others are \
         held against their floors."),
+    ("improve", "ccscope improve: rules that were learned against hints by hand, what the filter and \
+        the learner cost, and the command on programs. A row named improve_of_ is a program: ours \
+        is its time as the command says to run it, theirs as it is. Others are held against their \
+        floors."),
     ("apps", "Published programs on real input, changed by a few lines each: hints or morphs \
         against the same program under the best of the other allocators."),
 ];

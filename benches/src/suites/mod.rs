@@ -7,6 +7,7 @@ mod apps;
 mod ccmalloc;
 mod ccmorph;
 mod ctree;
+mod improve;
 pub mod olden;
 mod predictions;
 /// The one of the tests of `ccscope`.
@@ -82,6 +83,10 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "advise_seconds" => advice_profiles::seconds,
         "fields_misses" => advice::fields_misses,
         "split_misses" => advice_profiles::split_misses,
+        "rules_vs_hand" => improve::against_hands,
+        "rules_filter_ns" => improve::filter,
+        "learn_overhead" => improve::learner,
+        "improve_geomean" => improve::command,
         "scope_heap" => scope::programs,
         "scope_alloc_bound" => scope::allocations,
         "scope_open_1gb" => scope::open,
