@@ -7,7 +7,7 @@ import sys
 COLUMNS = 100
 # `model/src` is what the package publishes; `scope` has `improve`, an engine and a command.
 CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 52760, "trace": 14800,
-            "inside": 3900, "ccmalloc": 19800, "benches": 16700, "ccmorph": 12300,
+            "inside": 3900, "ccmalloc": 21200, "benches": 16700, "ccmorph": 12300,
             "examples": 2400, "tests": 5050}
 
 files = subprocess.check_output(["git", "ls-files", "*.rs"], text=True).split()
