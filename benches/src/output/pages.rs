@@ -36,10 +36,10 @@ const ABOUT: [(&str, &str); 10] = [
         program: ours is the predicted speedup of the whole program by a change of one kind, \
         theirs the measured one, and beside the rival stands what the advice said. Others are \
         held against their floors."),
-    ("improve", "ccscope improve: rules that were learned against hints by hand, what the filter and \
-        the learner cost, and the command on programs. A row named improve_of_ is a program: ours \
-        is its time as the command says to run it, theirs as it is. Others are held against their \
-        floors."),
+    ("improve", "ccscope improve: rules that were learned against hints by hand, what the filter \
+        and the learner cost, and the command on programs. A row named improve_of_ is a program: \
+        ours is its time as the command says to run it, theirs as it is. Others are held against \
+        their floors."),
     ("apps", "Published programs on real input, changed by a few lines each: hints or morphs \
         against the same program under the best of the other allocators."),
 ];
