@@ -220,7 +220,15 @@ pub(super) fn run(
         Ok(with(&[("CCMALLOC_RULES", path.into())]))
     };
     let mut shown = |base: &Setup, setup: &Setup, known: Option<Interval>| {
-        progress.say(|| Some(report::progress(base, setup, known, proposals.len())));
+        progress.say(|| {
+            Some(report::progress(
+                base,
+                setup,
+                known,
+                proposals.len(),
+                &args.metric,
+            ))
+        });
     };
     let mut lab = Programs {
         runs: &mut runs,

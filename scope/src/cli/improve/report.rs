@@ -59,7 +59,10 @@ impl Report<'_> {
             .map(|&change| {
                 let alone = self.alone(change).and_then(|it| it.gain);
                 let gain = alone.map_or_else(String::new, |gain| {
-                    format!("{} over the allocator alone", times_as_good(gain))
+                    format!(
+                        "{} over the allocator alone",
+                        times_as(better(self.metric), gain)
+                    )
                 });
                 let place = self.places[change].iter().map(|place| format!("; {place}"));
                 (&self.proposals[change], gain + &place.collect::<String>())
@@ -149,10 +152,13 @@ impl Report<'_> {
             ),
         };
         let gain = match (self.total(), self.found.is_confirmed) {
-            (Some(gain), true) => format!(" With this the program is {}:", times_as_good(gain)),
+            (Some(gain), true) => format!(
+                " With this the program is {}:",
+                times_as(better(self.metric), gain)
+            ),
             (Some(gain), false) => format!(
                 " With this the program is {}; {} was not confirmed by a second comparison:",
-                times_as_good(gain),
+                times_as(better(self.metric), gain),
                 if kept.is_empty() {
                     "that"
                 } else {
@@ -160,9 +166,10 @@ impl Report<'_> {
                 }
             ),
             (None, _) => format!(
-                " By two comparisons the program is at least {:.2} times as good; with both \
+                " By two comparisons the program is at least {:.2} times as {}; with both \
                  changes at once that was not measured:",
-                self.found.least.unwrap_or(1.0)
+                self.found.least.unwrap_or(1.0),
+                better(self.metric)
             ),
         };
         all.push(what + &gain);
@@ -331,6 +338,7 @@ pub(super) fn progress(
     setup: &Setup,
     known: Option<Interval>,
     rules: usize,
+    metric: &str,
 ) -> String {
     let what = match (base, setup) {
         (_, Setup::With(changes)) if changes.is_empty() => "the allocator alone".to_owned(),
@@ -340,7 +348,7 @@ pub(super) fn progress(
         (_, Setup::With(changes)) => format!("{} rules together", changes.len()),
         (_, Setup::AsIs) => "the program as it is".to_owned(),
     };
-    let gain = known.map(|gain| format!(": {}", times_as_good(gain)));
+    let gain = known.map(|gain| format!(": {}", times_as(better(metric), gain)));
     what + &gain.unwrap_or_default()
 }
 
@@ -357,14 +365,22 @@ fn verdict(verdict: &Verdict) -> (&'static str, Option<&str>) {
     }
 }
 
-/// `1.31 times as good (1.25 to 1.38)`.
-fn times_as_good(gain: Interval) -> String {
+/// What a program is that has gained, by the metric.
+fn better(metric: &str) -> &'static str {
+    match metric {
+        "wall" | "user" => "fast",
+        _ => "good",
+    }
+}
+
+/// `1.31 times as fast (1.25 to 1.38)`.
+fn times_as(better: &str, gain: Interval) -> String {
     let Interval {
         low,
         estimate,
         high,
     } = gain;
-    format!("{estimate:.2} times as good ({low:.2} to {high:.2})")
+    format!("{estimate:.2} times as {better} ({low:.2} to {high:.2})")
 }
 
 /// Where the proposals allocate, as far as symbols tell.
