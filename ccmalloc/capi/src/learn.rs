@@ -34,7 +34,7 @@ use sites::Sites;
 /// How many places a sample keeps: the registers, and words of the stack.
 const PLACES: usize = REGISTERS + STACK_WORDS;
 /// What learning may take of the process's time, in hundredths.
-const TIME_SHARE: u64 = 3;
+const TIME_SHARE: u64 = 2;
 /// What it may take in any case, in nanoseconds: programs often build their structures first.
 const TIME_CREDIT: u64 = 1_000_000;
 /// Calls from sample to sample of a thread, at least and at most.
