@@ -25,7 +25,9 @@ use processor::{AHEAD, CpuModel};
 use trace::{Step, Trace, index_32};
 
 /// The part of a miss that is waited for where accesses go on from block to block, as prefetchers
-/// foresee.
+/// foresee. Half or double changes no verdict on the 37 programs of `tests/advice`; double lets
+/// predictions be off by 1.50 instead of 1.47 (geometric mean; a virtual EPYC, 28 November 2026).
+/// With 1, two verdicts become wrong, and it is 1.56.
 const FORESEEN: f64 = 0.04;
 /// The most that a miss near another one saves. Calibration measures them one behind the other, as
 /// prefetchers like it; in structures there are other accesses between them.
