@@ -18,6 +18,7 @@ use crate::improve::programs::Programs;
 use crate::improve::rules::{self, Learned};
 use crate::improve::runs::{Drive, Hooks, Metric, Runs, Variant};
 use crate::improve::search::search;
+use crate::views::text::escape;
 use report::Report;
 
 mod library;
@@ -183,6 +184,16 @@ pub(super) fn run(
     let Some(is_steady) = runs.begin(&as_is)? else {
         return Ok(EXIT_INTERRUPTED);
     };
+    if let Some((ending, last)) = runs.failure().filter(|_| runs.drive.is_none()) {
+        let last = escape(&last);
+        writeln!(
+            err,
+            "ccscope: as it is, the program ends with {ending} each time"
+        )?;
+        if !last.is_empty() {
+            writeln!(err, "ccscope: its last line on standard error: {last}")?;
+        }
+    }
     if args.rules.is_empty() && args.learned.is_empty() {
         progress.say(|| Some("learning".to_owned()));
         let files = runs.folder().join("learned");
@@ -200,8 +211,8 @@ pub(super) fn run(
         && proposed.proposals.is_empty()
     {
         return fail(format!(
-            "the program's allocations do not reach malloc: {seen} of them did. It allocates \
-             little, or it brings an allocator of its own"
+            "{seen} allocations of the program reach malloc: there is nothing to place. If it \
+             makes more, it brings an allocator of its own"
         ));
     }
     let proposals = proposed.joined().proposals;

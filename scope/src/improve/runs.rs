@@ -160,6 +160,16 @@ impl Runs {
         }
     }
 
+    /// How the program as it is ends, if that tells of a failure, and what it has written to
+    /// standard error last.
+    pub(crate) fn failure(&self) -> Option<(String, String)> {
+        let status = self.original.as_ref()?.status;
+        let said = self.said();
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        let last = last.unwrap_or_default().to_owned();
+        (!status.success()).then(|| (ending(status), last))
+    }
+
     /// Runs the program as it is once more. Where it prints something else than before, what is
     /// printed counts no more.
     ///

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -68,7 +69,7 @@ impl Report<'_> {
                 (&self.proposals[change], gain + &place.collect::<String>())
             })
             .collect();
-        let written = runtime::replace(&absolute(self.output), &rules::write(&head, &chosen));
+        let written = replace(&absolute(self.output), &rules::write(&head, &chosen));
         let shown = self.output.display();
         Ok(written.map_err(|error| format!("cannot write {shown}: {error}"))?)
     }
@@ -138,10 +139,24 @@ impl Report<'_> {
             Some(Ended::Interrupted) => all.push("Interrupted: the rest was not tried.".to_owned()),
             None => {}
         }
+        let undecided = self.undecided();
         let Some(kept) = &self.found.kept else {
-            all.push("No change pays off.".to_owned());
+            all.push(match undecided.is_empty() {
+                true => "No change pays off.".to_owned(),
+                false => format!(
+                    "No change is known to pay off. Undecided: {}. A comparison takes three pairs \
+                     of runs or more{}: give a larger --budget, or arguments with which the \
+                     program runs for a shorter time.",
+                    undecided.join(", "),
+                    self.pair().unwrap_or_default(),
+                ),
+            });
             return all;
         };
+        if !undecided.is_empty() {
+            let rules = undecided.join(", ");
+            all.push(format!("Undecided: {rules}. A larger --budget may tell."));
+        }
         let rules = self.proposals.len();
         let what = match kept.len() {
             0 if rules == 0 => "The allocator alone pays off.".to_owned(),
@@ -174,6 +189,30 @@ impl Report<'_> {
         };
         all.push(what + &gain);
         all
+    }
+
+    /// What was not compared long enough, among the allocator and the rules alone.
+    fn undecided(&self) -> Vec<String> {
+        let is_open = |it: &&Comparison| match it.verdict {
+            Verdict::Unclear => true,
+            Verdict::NotTried(_) => it.stage == Stage::Alone,
+            _ => false,
+        };
+        let open = self.found.comparisons.iter().filter(is_open);
+        open.filter_map(|it| match (it.stage, &it.setup) {
+            (Stage::Allocator, _) if self.found.kept.is_none() => Some("the allocator".to_owned()),
+            (Stage::Alone, Setup::With(changes)) => Some(format!("rule {}", changes.first()? + 1)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// How long a pair of runs takes, as far as it is known.
+    fn pair(&self) -> Option<String> {
+        let seconds = { self.found.comparisons.iter() }
+            .map(|it| it.wall_s[0] + it.wall_s[1])
+            .fold(0.0, f64::max);
+        (seconds > 0.0).then(|| format!(", of {seconds:.1} s each"))
     }
 
     /// How the program is run with what is kept.
@@ -330,6 +369,17 @@ fn data_folder() -> Option<PathBuf> {
     let folder = runtime::absolute("XDG_DATA_HOME");
     let folder = folder.or_else(|| Some(runtime::absolute("HOME")?.join(".local/share")));
     Some(folder?.join("ccscope"))
+}
+
+/// Replaces a file as a whole, for all to read that the user lets.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The line that is shown meanwhile.
