@@ -33,7 +33,7 @@ use crate::registry;
 use crate::size_class::SMALL_BYTES_MAX;
 
 /// The largest object, in bytes, that a hint is honoured for. Larger ones gain nothing.
-pub(crate) const HINTED_BYTES_MAX: usize = 512;
+pub const HINTED_BYTES_MAX: usize = 512;
 
 /// A page with this many empty blocks more than are reserved takes new structures again.
 const ROOMY_BLOCKS: u32 = 16;

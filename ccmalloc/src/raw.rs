@@ -41,6 +41,8 @@ use crate::size_class::SMALL_BYTES_MAX;
 pub use crate::size_class::natural_align;
 use crate::sys;
 use crate::thread;
+#[doc(hidden)]
+pub use crate::{colocate::HINTED_BYTES_MAX, sys::peek};
 
 /// Allocates `bytes` at a multiple of `align`, near `hint` if there is one (see
 /// [`cc_alloc`](crate::cc_alloc): any hint is safe).

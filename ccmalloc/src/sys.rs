@@ -18,7 +18,7 @@ mod vm;
 mod peek;
 
 pub(crate) use memory::{TAKES_PARTS_BACK, map, map_aligned, unmap};
-pub(crate) use peek::peek;
+pub use peek::peek;
 #[cfg(not(miri))]
 use vm::keeping_errno;
 pub(crate) use vm::{advise_huge, advise_small, clear, grow_in_place, remap};

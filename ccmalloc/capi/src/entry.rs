@@ -8,6 +8,53 @@
 //! The functions are written in assembly, since the caller's registers are not to be touched before
 //! they are looked at. Their `.cfi` lines let debuggers, profilers and exceptions pass through.
 
+/// The functions of a processor's module, by the macros that it defines: what is exported, by the
+/// field of [`Hooks`]; the filters; and the countdowns, each with what it goes on with, what follows
+/// a hit, and what comes before the test.
+macro_rules! functions {
+    () => {
+        export! {
+            malloc: malloc,
+            calloc: calloc,
+            realloc: realloc,
+            aligned_alloc: aligned_alloc,
+            memalign: memalign,
+            posix_memalign: posix_memalign,
+            _Znwm: new,
+        }
+
+        watched! {
+            test_filter, sym TABLE, nothing;
+            filter_malloc: family::malloc, hits::malloc, nothing;
+            filter_calloc: family::calloc, hits::calloc, nothing;
+            filter_realloc: family::realloc, hits::realloc, only_without_object;
+            filter_aligned_alloc: family::aligned_alloc, hits::aligned_alloc, nothing;
+            filter_memalign: family::memalign, hits::memalign, nothing;
+            filter_posix_memalign: family::posix_memalign, hits::posix_memalign, nothing;
+        }
+
+        watched! {
+            test_filter, sym TABLE, once_more;
+            filter_new: new, hits::malloc, nothing;
+        }
+
+        watched! {
+            test_countdown, const COUNTDOWN, nothing;
+            learn_malloc: family::malloc, samples::malloc, nothing;
+            learn_calloc: family::calloc, samples::calloc, nothing;
+            learn_realloc: family::realloc, samples::realloc, only_without_object;
+            learn_aligned_alloc: family::aligned_alloc, samples::aligned_alloc, nothing;
+            learn_memalign: family::memalign, samples::memalign, nothing;
+            learn_posix_memalign: family::posix_memalign, samples::posix_memalign, nothing;
+        }
+
+        watched! {
+            test_countdown, const COUNTDOWN, once_more;
+            learn_new: new, samples::malloc, nothing;
+        }
+    };
+}
+
 #[cfg_attr(target_arch = "x86_64", path = "entry/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "entry/aarch64.rs")]
 mod processor;
@@ -21,7 +68,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use allocator::raw;
 
 pub(crate) use processor::{PLACES, REGISTERS, STACK_START};
-pub(crate) use snapshot::{STACK_WORDS, Snapshot, copy_from, peek};
+pub(crate) use snapshot::{STACK_WORDS, Snapshot, copy_from};
 pub(crate) use thread_state::{LASTS, ThreadState, thread_state};
 
 use crate::{family, learn, rules};

@@ -19,7 +19,7 @@ mod write;
 
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
@@ -75,7 +75,8 @@ struct Learner {
     debt: u64,
 }
 
-/// Invariant: the value is reached only while `IS_TAKEN` is set by who reaches it.
+/// Invariant: the value is reached only by the thread that [`HOLDER`] names, and there only by the
+/// call of [`with`] that has set it.
 struct Shared(UnsafeCell<Learner>);
 
 // SAFETY: reached by one thread at a time, by the invariant.
@@ -93,7 +94,8 @@ static LEARNER: Shared = Shared(UnsafeCell::new(Learner {
     samples: 0,
     debt: 0,
 }));
-static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+/// The thread that reaches it, by the address of its state, or 0.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
 /// The file, to which the process's number is added.
 static FILE: OnceLock<OsString> = OnceLock::new();
 
@@ -123,9 +125,17 @@ pub(crate) fn start(file: OsString) {
 
 /// The child of a `fork` begins anew.
 extern "C" fn begin_in_child() {
-    // The thread that may have held it does not exist here.
-    IS_TAKEN.store(false, Ordering::Release);
+    let holder = HOLDER.load(Ordering::Relaxed);
+    // A signal handler may fork while this thread looks at a call: that goes on when it returns.
+    if holder != this_thread() {
+        // Whoever held it does not exist here.
+        HOLDER.store(0, Ordering::Release);
+    }
     with(|learner| learner.begin(now()));
+}
+
+fn this_thread() -> usize {
+    (&raw const *thread_state()).addr()
 }
 
 /// Writes what was learned, at the end of the process.
@@ -156,13 +166,12 @@ pub(crate) fn finish() {
 
 /// Calls `f`, unless another thread learns: also this one, further out.
 fn with<R>(f: impl FnOnce(&mut Learner) -> R) -> Option<R> {
-    if IS_TAKEN.swap(true, Ordering::Acquire) {
-        return None;
-    }
-    // SAFETY: `IS_TAKEN` was set by this thread, from now on: calls from within, signal handlers
-    // and other threads get `None`. In the child of a `fork` no other thread exists.
+    let order = (Ordering::Acquire, Ordering::Relaxed);
+    (HOLDER.compare_exchange(0, this_thread(), order.0, order.1)).ok()?;
+    // SAFETY: `HOLDER` was set by this call: calls from within, signal handlers and other threads
+    // get `None` until it is reset. The child of a `fork` resets it for a thread that it lacks.
     let result = f(unsafe { &mut *LEARNER.0.get() });
-    IS_TAKEN.store(false, Ordering::Release);
+    HOLDER.store(0, Ordering::Release);
     Some(result)
 }
 
@@ -212,7 +221,7 @@ impl Learner {
         let start = now();
         self.looks += 1;
         self.calls += passed;
-        let (id, calls) = ((&raw const *thread).addr(), thread.calls.get());
+        let (id, calls) = (this_thread(), thread.calls.get());
         self.pending.meet(object);
         self.met.insert(object, (at.return_address(), bytes));
         let elapsed = start.saturating_sub(self.started);
@@ -262,7 +271,7 @@ impl Learner {
             object,
             bytes,
             words,
-            thread: (&raw const *thread).addr(),
+            thread: this_thread(),
             calls,
             taken,
             stands_for,

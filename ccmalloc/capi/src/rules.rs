@@ -16,7 +16,8 @@ use core::num::NonZero;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use allocator::{Policy, raw};
+use allocator::Policy;
+use allocator::raw::{self, HINTED_BYTES_MAX};
 use text::{Action, MODULES_MAX, Parsed, Places, PolicyName, RULES_MAX, Rule, Site};
 
 use crate::entry::{self, LASTS, PLACES, Snapshot, thread_state};
@@ -24,8 +25,6 @@ use crate::modules::{self, BuildId};
 
 /// Rules apply to alignments of at most a block.
 pub(crate) const ALIGN_MAX: usize = 64;
-/// Larger objects get no neighbours.
-const PLACED_BYTES_MAX: usize = 512;
 /// A longer file is none of rules.
 const FILE_BYTES_MAX: usize = 1 << 20;
 /// A module's address while it is not loaded.
@@ -244,7 +243,7 @@ fn find_in<'a>(table: &'a Table, bytes: usize, at: &Snapshot) -> Option<Found<'a
     let (number, rule) = rules.find(|(_, rule)| {
         rule.bytes == bytes
             && is_at(rule.site, address)
-            && (rule.action == Action::Huge || bytes <= PLACED_BYTES_MAX)
+            && (rule.action == Action::Huge || bytes <= HINTED_BYTES_MAX)
             && rule.caller.is_none_or(|(site, word)| {
                 at.word(usize::from(word))
                     .is_some_and(|word| is_at(site, word))

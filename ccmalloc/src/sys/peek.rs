@@ -23,7 +23,7 @@ macro_rules! load {
 /// # Safety
 /// - `word` is aligned, and its 8 bytes lie in a value that outlives the call.
 #[inline]
-pub(crate) unsafe fn peek(word: *const usize) -> usize {
+pub unsafe fn peek(word: *const usize) -> usize {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     {
         let number: usize;

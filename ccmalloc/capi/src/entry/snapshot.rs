@@ -1,5 +1,7 @@
 //! The state of a caller at the call of an allocation: registers, return address and stack.
 
+use allocator::raw::peek;
+
 use super::processor::{RETURN_WORD, STACK_START};
 
 /// Words of the caller's stack that a rule can name.
@@ -56,26 +58,6 @@ impl Snapshot {
         let start = (&raw const *self).expose_provenance();
         start + number * size_of::<usize>()
     }
-}
-
-/// Reads a word that other code may be using for anything. By Rust's rules the result is an
-/// arbitrary number, and callers must be right whatever it is.
-///
-/// # Safety
-/// - `word` is aligned, and its bytes are mapped.
-pub(crate) unsafe fn peek(word: *const usize) -> usize {
-    let number;
-    // SAFETY: the bytes are mapped, by the caller's promise. Nothing is written, and the stack and
-    // the flags stay as they are.
-    unsafe {
-        #[cfg(target_arch = "x86_64")]
-        core::arch::asm!("mov {}, qword ptr [{}]", lateout(reg) number, in(reg) word,
-            options(readonly, nostack, preserves_flags));
-        #[cfg(target_arch = "aarch64")]
-        core::arch::asm!("ldr {}, [{}]", lateout(reg) number, in(reg) word,
-            options(readonly, nostack, preserves_flags));
-    }
-    number
 }
 
 /// Copies bytes from any address to `place`, by the kernel; `false` if not all of them are mapped,

@@ -45,16 +45,6 @@ macro_rules! export {
     };
 }
 
-export! {
-    malloc: malloc,
-    calloc: calloc,
-    realloc: realloc,
-    aligned_alloc: aligned_alloc,
-    memalign: memalign,
-    posix_memalign: posix_memalign,
-    _Znwm: new,
-}
-
 /// Leads to label 2 if the filter, the first 4,096 bytes of the table, has something for the
 /// caller.
 macro_rules! test_filter {
@@ -151,35 +141,7 @@ macro_rules! watched {
     };
 }
 
-watched! {
-    test_filter, sym TABLE, nothing;
-    filter_malloc: family::malloc, hits::malloc, nothing;
-    filter_calloc: family::calloc, hits::calloc, nothing;
-    filter_realloc: family::realloc, hits::realloc, only_without_object;
-    filter_aligned_alloc: family::aligned_alloc, hits::aligned_alloc, nothing;
-    filter_memalign: family::memalign, hits::memalign, nothing;
-    filter_posix_memalign: family::posix_memalign, hits::posix_memalign, nothing;
-}
-
-watched! {
-    test_filter, sym TABLE, once_more;
-    filter_new: new, hits::malloc, nothing;
-}
-
-watched! {
-    test_countdown, const COUNTDOWN, nothing;
-    learn_malloc: family::malloc, samples::malloc, nothing;
-    learn_calloc: family::calloc, samples::calloc, nothing;
-    learn_realloc: family::realloc, samples::realloc, only_without_object;
-    learn_aligned_alloc: family::aligned_alloc, samples::aligned_alloc, nothing;
-    learn_memalign: family::memalign, samples::memalign, nothing;
-    learn_posix_memalign: family::posix_memalign, samples::posix_memalign, nothing;
-}
-
-watched! {
-    test_countdown, const COUNTDOWN, once_more;
-    learn_new: new, samples::malloc, nothing;
-}
+functions!();
 
 /// `operator new`: `malloc`, and where there is no memory the C++ library's, which calls the
 /// handler and throws.

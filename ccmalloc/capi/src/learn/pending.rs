@@ -1,11 +1,10 @@
 //! Samples that are looked at again.
 
-use allocator::raw;
+use allocator::raw::{self, HINTED_BYTES_MAX, peek};
 
 use super::PLACES;
 use super::met::Met;
 use super::sites::Sites;
-use crate::entry::peek;
 
 /// After how many calls of its thread a sample is looked at: links may be made late.
 const STAGES: [u64; 3] = [4, 64, 1024];
@@ -13,8 +12,6 @@ const STAGES: [u64; 3] = [4, 64, 1024];
 const PENDING_MAX: usize = 64;
 /// A sample of this age, in nanoseconds, gives its place up: its thread may have ended.
 const AGE_MAX: u64 = 1_000_000_000;
-/// Objects up to this many bytes can be placed, and have neighbours.
-pub(super) const PLACED_BYTES_MAX: usize = 512;
 const WORD_BYTES: usize = size_of::<usize>();
 
 /// When a sample is looked at again: apart from the sample, since each look at a call reads all.
@@ -71,13 +68,13 @@ impl Sample {
             // Not a smaller one that has taken its place.
             Some((start, bytes)) => start == object && bytes >= self.bytes,
             // Large ones have no neighbours anyway.
-            None => self.bytes > PLACED_BYTES_MAX && allocator::contains(object as *const u8),
+            None => self.bytes > HINTED_BYTES_MAX && allocator::contains(object as *const u8),
         };
         if self.stage == 0 {
             site.short += u32::from(!is_alive);
             site.looked_at += self.stands_for;
         }
-        if is_alive && !self.is_linked && self.bytes <= PLACED_BYTES_MAX {
+        if is_alive && !self.is_linked && self.bytes <= HINTED_BYTES_MAX {
             let (mut into, mut from) = (None, None);
             let (best, _) = site.best();
             let mut known = None;
@@ -85,7 +82,7 @@ impl Sample {
                 let Some((start, bytes)) = raw::locate(*word) else {
                     continue;
                 };
-                if start == object || bytes > PLACED_BYTES_MAX {
+                if start == object || bytes > HINTED_BYTES_MAX {
                     continue;
                 }
                 let there = link(start, bytes, object, self.bytes);

@@ -5,7 +5,8 @@ use core::fmt;
 use std::fs::File;
 use std::io;
 
-use super::pending::PLACED_BYTES_MAX;
+use allocator::raw::HINTED_BYTES_MAX;
+
 use super::sites::{Key, Site};
 use super::{FILE, Learner, word_of};
 use crate::entry::{PLACES, REGISTERS};
@@ -300,7 +301,7 @@ impl Printer<'_> {
 /// Why a site has no rule of its own, whatever was found.
 fn refuse(site: &Site, cache_bytes: u64) -> Result<(), &'static str> {
     let part = |count: u32| f64::from(count) / f64::from(site.samples.max(1));
-    if site.key.bytes > PLACED_BYTES_MAX {
+    if site.key.bytes > HINTED_BYTES_MAX {
         Err("larger than what can be placed")
     } else if site.samples < SAMPLES_MIN {
         Err("too few samples")
