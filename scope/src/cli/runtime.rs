@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSymbol};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
-use tempfile::NamedTempFile;
+use tempfile::Builder;
 
 use super::{CliError, fail};
 
@@ -221,7 +221,10 @@ pub(super) fn wrapping() -> Vec<String> {
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let mut file = NamedTempFile::new_in(folder)?;
+    // For others to read, as the umask lets; folders of the cache are closed.
+    let mut file = Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)?;
     file.write_all(bytes)?;
     file.persist(path)?;
     Ok(())
@@ -250,6 +253,10 @@ mod tests {
         assert_eq!((mode(&folder), holds(&path, content)), (0o700, false));
         replace(&path, content).unwrap();
         assert!(holds(&path, content) && !holds(&path, b"others'"));
+        // As the umask lets, which other tests have, too.
+        let beside = cache.path().join("beside");
+        File::create(&beside).unwrap();
+        assert_eq!(mode(&path), mode(&beside) & 0o644);
         // Others may write to it, or it is somewhere else.
         for rights in [0o620, 0o602] {
             fs::set_permissions(&path, Permissions::from_mode(rights)).unwrap();

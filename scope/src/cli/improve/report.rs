@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -69,7 +68,7 @@ impl Report<'_> {
                 (&self.proposals[change], gain + &place.collect::<String>())
             })
             .collect();
-        let written = replace(&absolute(self.output), &rules::write(&head, &chosen));
+        let written = runtime::replace(&absolute(self.output), &rules::write(&head, &chosen));
         let shown = self.output.display();
         Ok(written.map_err(|error| format!("cannot write {shown}: {error}"))?)
     }
@@ -369,17 +368,6 @@ fn data_folder() -> Option<PathBuf> {
     let folder = runtime::absolute("XDG_DATA_HOME");
     let folder = folder.or_else(|| Some(runtime::absolute("HOME")?.join(".local/share")));
     Some(folder?.join("ccscope"))
-}
-
-/// Replaces a file as a whole, for all to read that the user lets.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
 }
 
 /// The line that is shown meanwhile.
