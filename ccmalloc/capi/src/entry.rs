@@ -9,8 +9,8 @@
 //! they are looked at. Their `.cfi` lines let debuggers, profilers and exceptions pass through.
 
 /// The functions of a processor's module, by the macros that it defines: what is exported, by the
-/// field of [`Hooks`]; the filters; and the countdowns, each with what it goes on with, what follows
-/// a hit, and what comes before the test.
+/// field of [`Hooks`]; the filters; and the countdowns, each with what it goes on with, what
+/// follows a hit, and what comes before the test.
 macro_rules! functions {
     () => {
         export! {
