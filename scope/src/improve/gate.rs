@@ -91,6 +91,8 @@ pub(crate) enum Verdict {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Stage {
     Allocator,
+    /// All changes over the allocator.
+    All,
     /// One change over the allocator.
     Alone,
     /// One change over others.
@@ -190,9 +192,10 @@ impl<'l, L: Lab> Gate<'l, L> {
         self.lab.elapsed() + left.mul_f64(part)
     }
 
-    /// Whether the fewest runs that give a verdict end before `until`, as far as that is known.
-    pub(crate) fn has_time(&self, until: Duration) -> bool {
-        let needed = self.pair_s * MIN_PAIRS as f64;
+    /// Whether the fewest runs that give so many verdicts end before `until`, as far as that is
+    /// known.
+    pub(crate) fn has_time(&self, verdicts: usize, until: Duration) -> bool {
+        let needed = self.pair_s * (verdicts * MIN_PAIRS) as f64;
         self.ended.is_none() && self.lab.elapsed().as_secs_f64() + needed <= until.as_secs_f64()
     }
 

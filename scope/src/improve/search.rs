@@ -4,10 +4,17 @@ use super::gate::{Comparison, Ended, Gate, Lab, Limits, MIN_GAIN, Setup, Stage, 
 
 /// Parts of the time that is left which a stage may take.
 const ALLOCATOR_PART: f64 = 0.15;
+const ALL_PART: f64 = 0.35;
 const ALONE_PART: f64 = 0.55;
 const TOGETHER_PART: f64 = 0.4;
 /// Of the fewest runs of one change, alone and against both at the end, those alone.
 const CONFIRMABLE_PART: f64 = 1.0 / 3.0;
+/// What the last comparisons may need, in fewest runs that give a verdict. Nothing is refined in
+/// that time: of few pairs, one that was disturbed would make all before it worth nothing.
+const LAST_VERDICTS: usize = 6;
+/// A change that adds less to those that gain together is dropped. Many that add little each may be
+/// worth it together, so this is less than what one alone must gain.
+const MIN_SHARE: f64 = 1.01;
 
 /// What a search has found.
 #[derive(Debug)]
@@ -39,35 +46,14 @@ pub(crate) fn search<L: Lab>(
     let allocator = || Setup::With(Vec::new());
     let until = gate.after_part(if changes == 0 { 0.5 } else { ALLOCATOR_PART });
     let first = gate.compare(Stage::Allocator, Setup::AsIs, allocator(), until)?;
-    let is_usable = !matches!(first.verdict, Verdict::Wrong(_));
     let mut all = vec![first];
-    let mut alone = Vec::new();
-    let end = gate.after_part(ALONE_PART);
-    for change in 0..changes {
-        let setup = Setup::With(vec![change]);
-        // Few runs fit: the first changes are tried as long as there is time to confirm one.
-        let has_time = gate.has_time(end) || gate.has_time(gate.after_part(CONFIRMABLE_PART));
-        if !is_usable || !has_time {
-            let why = match gate.ended {
-                _ if !is_usable => "the program does not run with the allocator",
-                Some(Ended::Interrupted) => "interrupted",
-                _ => "the budget ran out",
-            };
-            all.push(Comparison::not_tried(Stage::Alone, allocator(), setup, why));
-            continue;
+    let set = match at_once(&mut gate, changes, &excludes, &mut all)? {
+        Some(set) => set,
+        None => {
+            let alone = each_alone(&mut gate, changes, &mut all)?;
+            together(&mut gate, &alone, excludes, &mut all)?
         }
-        // The time that is left is shared by those that are left.
-        let left = end.saturating_sub(gate.lab.elapsed());
-        let share = left.div_f64((changes - change) as f64);
-        let until = gate.lab.elapsed() + share;
-        let tried = gate.compare(Stage::Alone, allocator(), setup, until)?;
-        if tried.gains() {
-            alone.push((change, tried.gain.map_or(1.0, |gain| gain.estimate)));
-        }
-        all.push(tried);
-    }
-    alone.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let set = together(&mut gate, &alone, excludes, &mut all)?;
+    };
     let mut found = Found {
         comparisons: all,
         kept: None,
@@ -78,6 +64,106 @@ pub(crate) fn search<L: Lab>(
     confirm(&mut gate, set, &mut found)?;
     found.ended = gate.ended;
     Ok(found)
+}
+
+/// Tries all changes together. If they gain, that is the shortest way: then each that adds nothing
+/// is dropped. `None` if the changes have to be tried alone.
+fn at_once<L: Lab>(
+    gate: &mut Gate<'_, L>,
+    changes: usize,
+    excludes: impl Fn(usize, usize) -> bool,
+    all: &mut Vec<Comparison>,
+) -> Result<Option<Vec<usize>>, String> {
+    let mut set: Vec<usize> = Vec::new();
+    for change in 0..changes {
+        if !set.iter().any(|&other| excludes(change, other)) {
+            set.push(change);
+        }
+    }
+    let is_usable = !matches!(all[0].verdict, Verdict::Wrong(_));
+    let has_time = gate.has_time(1, gate.after_part(CONFIRMABLE_PART));
+    if set.len() < 2 || !is_usable || !has_time {
+        return Ok(None);
+    }
+    let until = gate.after_part(ALL_PART);
+    let base = Setup::With(Vec::new());
+    let tried = gate.compare(Stage::All, base, Setup::With(set.clone()), until)?;
+    let may_gain = tried.gains()
+        || tried.verdict == Verdict::Unclear
+            && tried.gain.is_some_and(|gain| gain.estimate >= MIN_GAIN)
+            && !gate.has_time(changes, gate.after_part(ALONE_PART));
+    all.push(tried);
+    if !may_gain {
+        return Ok(None);
+    }
+    let end = gate.after_part(TOGETHER_PART);
+    // The last ones have the fewest bytes.
+    for change in (0..changes).rev() {
+        let is_in = set.contains(&change);
+        let others: Vec<usize> = set.iter().copied().filter(|&it| it != change).collect();
+        let setup = match is_in {
+            true => set.clone(),
+            false => [&*set, &[change]].concat(),
+        };
+        let [base, setup] = [others, setup].map(Setup::With);
+        let why = match gate.ended {
+            _ if !is_in => "another change of the same place gains",
+            Some(Ended::Interrupted) => "interrupted",
+            _ => "the budget ran out",
+        };
+        let has_time = gate.has_time(1, end) && gate.has_time(LAST_VERDICTS, gate.after_part(1.0));
+        if !is_in || !has_time {
+            all.push(Comparison::not_tried(Stage::Together, base, setup, why));
+            continue;
+        }
+        let share = end
+            .saturating_sub(gate.lab.elapsed())
+            .div_f64((change + 1) as f64);
+        let until = gate.lab.elapsed() + share;
+        let tried = gate.compare(Stage::Together, base, setup, until)?;
+        let is_known = matches!(tried.verdict, Verdict::NoGain | Verdict::Loses);
+        if is_known && tried.gain.is_some_and(|gain| gain.estimate < MIN_SHARE) {
+            set.retain(|&it| it != change);
+        }
+        all.push(tried);
+    }
+    Ok(Some(set))
+}
+
+/// Tries each change over the allocator; those that gain, with their gain, the largest first.
+fn each_alone<L: Lab>(
+    gate: &mut Gate<'_, L>,
+    changes: usize,
+    all: &mut Vec<Comparison>,
+) -> Result<Vec<(usize, f64)>, String> {
+    let is_usable = !matches!(all[0].verdict, Verdict::Wrong(_));
+    let mut alone = Vec::new();
+    let end = gate.after_part(ALONE_PART);
+    for change in 0..changes {
+        let [base, setup] = [Vec::new(), vec![change]].map(Setup::With);
+        // Few runs fit: the first changes are tried as long as there is time to confirm one.
+        let has_time = gate.has_time(1, end) || gate.has_time(1, gate.after_part(CONFIRMABLE_PART));
+        if !is_usable || !has_time {
+            let why = match gate.ended {
+                _ if !is_usable => "the program does not run with the allocator",
+                Some(Ended::Interrupted) => "interrupted",
+                _ => "the budget ran out",
+            };
+            all.push(Comparison::not_tried(Stage::Alone, base, setup, why));
+            continue;
+        }
+        // The time that is left is shared by those that are left.
+        let left = end.saturating_sub(gate.lab.elapsed());
+        let share = left.div_f64((changes - change) as f64);
+        let until = gate.lab.elapsed() + share;
+        let tried = gate.compare(Stage::Alone, base, setup, until)?;
+        if tried.gains() {
+            alone.push((change, tried.gain.map_or(1.0, |gain| gain.estimate)));
+        }
+        all.push(tried);
+    }
+    alone.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(alone)
 }
 
 /// Adds changes while that gains, those that gain most alone first.
@@ -135,13 +221,15 @@ fn confirm<L: Lab>(
         let until = gate.after_part(if may_gain { 0.7 } else { 1.0 });
         let over_allocator = gate.compare(Stage::Last, allocator(), setup, until)?;
         let is_open = |it: &Comparison| matches!(it.verdict, Verdict::NotTried(_));
-        // The changes have gained before: what was not measured again does not speak against them.
+        // Where changes have gained before, what was not measured again does not speak against them.
+        let has_gained = { found.comparisons.iter() }
+            .any(|it| matches!(it.stage, Stage::All | Stage::Alone) && it.gains());
         let may_be = |it: &Comparison| {
             let gain = it.gain.map_or(0.0, |gain| gain.estimate);
             it.verdict == Verdict::Unclear && gain >= MIN_GAIN
         };
-        let changes_gain =
-            over_allocator.is_better() || is_open(&over_allocator) || may_be(&over_allocator);
+        let changes_gain = over_allocator.is_better()
+            || has_gained && (is_open(&over_allocator) || may_be(&over_allocator));
         found.is_confirmed = over_program.gains() && over_allocator.is_better();
         found.least = is_open(&over_program)
             .then(|| least_by_two_steps(found, &set))
@@ -168,14 +256,17 @@ fn confirm<L: Lab>(
 }
 
 /// The least gain over the program as it is of a set that was not compared with it, if it is one:
-/// the low end of its gain over the allocator, times that of the allocator. Of several changes only
-/// the first one's gain counts.
+/// the low end of its gain over the allocator, times that of the allocator. Of changes that were
+/// tried alone only the first one's gain counts.
 fn least_by_two_steps(found: &Found, set: &[usize]) -> Option<f64> {
     let low = |it: &Comparison| it.gain.map_or(0.0, |gain| gain.low);
-    let first = Setup::With(set[..1].to_vec());
+    let allocator = Setup::With(Vec::new());
+    let [first, whole] = [&set[..1], set].map(|set| Setup::With(set.to_vec()));
     let mut all = found.comparisons.iter();
-    let alone = all.find(|it| it.stage == Stage::Alone && it.setup == first)?;
-    Some(low(alone) * low(&found.comparisons[0])).filter(|least| *least > 1.0)
+    let gains = all.find(|it| {
+        it.base == allocator && it.stage != Stage::Last && (it.setup == first || it.setup == whole)
+    })?;
+    Some(low(gains) * low(&found.comparisons[0])).filter(|least| *least > 1.0)
 }
 
 #[cfg(test)]

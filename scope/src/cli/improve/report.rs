@@ -57,15 +57,18 @@ impl Report<'_> {
         )];
         let chosen: Vec<(&Proposal, String)> = { kept.iter() }
             .map(|&change| {
-                let alone = self.alone(change).and_then(|it| it.gain);
-                let gain = alone.map_or_else(String::new, |gain| {
-                    format!(
-                        "{} over the allocator alone",
-                        times_as(better(self.metric), gain)
-                    )
+                let gain = self.introduced(change).and_then(|it| {
+                    let base = match &it.base {
+                        Setup::With(others) if others.is_empty() => "the allocator alone",
+                        _ => "the other rules",
+                    };
+                    let gain = times_as(better(self.metric), it.gain?);
+                    Some(format!("{gain} over {base}"))
                 });
-                let place = self.places[change].iter().map(|place| format!("; {place}"));
-                (&self.proposals[change], gain + &place.collect::<String>())
+                let parts: Vec<String> = { gain.into_iter() }
+                    .chain(self.places[change].clone())
+                    .collect();
+                (&self.proposals[change], parts.join("; "))
             })
             .collect();
         let written = runtime::replace(&absolute(self.output), &rules::write(&head, &chosen));
@@ -73,9 +76,18 @@ impl Report<'_> {
         Ok(written.map_err(|error| format!("cannot write {shown}: {error}"))?)
     }
 
-    fn alone(&self, change: usize) -> Option<&Comparison> {
+    /// The first comparison that is about this rule alone: over the allocator, or over others.
+    fn introduced(&self, change: usize) -> Option<&Comparison> {
         let mut all = self.found.comparisons.iter();
-        all.find(|it| it.stage == Stage::Alone && it.setup == Setup::With(vec![change]))
+        all.find(|it| added(it) == [change])
+    }
+
+    /// The rule that a comparison is the first one about.
+    fn introduces(&self, it: &Comparison) -> Option<usize> {
+        let &[change] = &added(it)[..] else {
+            return None;
+        };
+        std::ptr::eq(it, self.introduced(change)?).then_some(change)
     }
 
     /// The gain of what is kept over the program as it is.
@@ -232,12 +244,8 @@ impl Report<'_> {
 
     /// Where a rule's objects are allocated, and why there is no figure.
     fn note(&self, it: &Comparison, why: Option<&str>) -> Option<String> {
-        let place = match &it.setup {
-            Setup::With(changes) if it.stage == Stage::Alone => changes
-                .first()
-                .and_then(|&change| self.places[change].clone()),
-            _ => None,
-        };
+        let place = self.introduces(it);
+        let place = place.and_then(|change| self.places[change].clone());
         let parts: Vec<String> = place.into_iter().chain(why.map(escape)).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
@@ -246,38 +254,36 @@ impl Report<'_> {
     fn change(&self, it: &Comparison) -> String {
         let numbers = |changes: &[usize]| {
             let numbers: Vec<String> = changes.iter().map(|it| (it + 1).to_string()).collect();
-            let rules = if changes.len() == 1 { "rule" } else { "rules" };
-            format!("{rules} {}", numbers.join(", "))
+            match numbers.len() {
+                1 => format!("rule {}", numbers[0]),
+                2.. if changes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
+                    format!("rules {} to {}", numbers[0], numbers[numbers.len() - 1])
+                }
+                _ => format!("rules {}", numbers.join(", ")),
+            }
         };
         let again = if it.stage == Stage::Last {
             "again: "
         } else {
             ""
         };
-        let what = match (it.stage, &it.base, &it.setup) {
-            (Stage::Alone, _, Setup::With(changes)) if changes.len() == 1 => {
-                let change = changes[0];
+        let base = match &it.base {
+            Setup::AsIs => ", over the program as it is".to_owned(),
+            Setup::With(others) if !others.is_empty() => format!(" besides {}", numbers(others)),
+            Setup::With(_) if self.introduces(it).is_some() => String::new(),
+            Setup::With(_) => ", over the allocator".to_owned(),
+        };
+        let what = match (self.introduces(it), &it.base, &it.setup) {
+            (Some(change), ..) => {
                 let rule = escape(&self.proposals[change].rules());
-                return format!("rule {}: {rule}", change + 1);
-            }
-            (Stage::Together, Setup::With(others), Setup::With(all)) => {
-                return format!(
-                    "{} besides {}",
-                    numbers(&all[others.len()..]),
-                    numbers(others)
-                );
+                format!("rule {}: {rule}", change + 1)
             }
             (_, _, Setup::With(changes)) if changes.is_empty() => "allocator".to_owned(),
             (_, Setup::AsIs, Setup::With(changes)) => format!("allocator and {}", numbers(changes)),
-            (_, _, Setup::With(changes)) => numbers(changes),
+            (_, _, Setup::With(_)) => numbers(&added(it)),
             (_, _, Setup::AsIs) => "program as it is".to_owned(),
         };
-        let base = if it.base == Setup::AsIs {
-            "program as it is"
-        } else {
-            "allocator"
-        };
-        format!("{again}{what}, over the {base}")
+        format!("{again}{what}{base}")
     }
 
     pub(super) fn json(&self) -> String {
@@ -388,6 +394,16 @@ pub(super) fn progress(
     };
     let gain = known.map(|gain| format!(": {}", times_as(better(metric), gain)));
     what + &gain.unwrap_or_default()
+}
+
+/// The changes of a setup that its base lacks.
+fn added(it: &Comparison) -> Vec<usize> {
+    let (Setup::With(others), Setup::With(changes)) = (&it.base, &it.setup) else {
+        return Vec::new();
+    };
+    { changes.iter().copied() }
+        .filter(|change| !others.contains(change))
+        .collect()
 }
 
 /// A verdict's word, and why.
