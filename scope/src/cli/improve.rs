@@ -15,9 +15,9 @@ use super::{CliError, fail, launch, program, show, signals, usage};
 use crate::analyses::misses::Interval;
 use crate::improve::gate::{Ended, Limits, Outcome, Setup};
 use crate::improve::programs::Programs;
-use crate::improve::rules::{self, Learned};
+use crate::improve::rules::{self, Learned, Proposal};
 use crate::improve::runs::{Drive, Hooks, Metric, Runs, Variant};
-use crate::improve::search::search;
+use crate::improve::search::{Found, search};
 use crate::views::text::escape;
 use report::Report;
 
@@ -28,6 +28,8 @@ mod report;
 const MIN_ALLOCATIONS: u64 = 100;
 /// Larger files are no files of rules.
 const MAX_RULES_FILE: u64 = 1 << 21;
+/// What the library reports of a module whose rules are for another build.
+const LEFT_OUT: &str = ": left out, no module with build id ";
 /// As shells say that a program was interrupted.
 const EXIT_INTERRUPTED: u8 = 130;
 
@@ -61,8 +63,8 @@ pub(super) struct ImproveArgs {
     /// Refuse what takes more than so many times the peak memory of the program as it is
     #[arg(long, value_name = "MAX", default_value = "1.25", value_parser = factor)]
     memory: f64,
-    /// What is compared: wall, user (its processor time without the kernel's), or a command that
-    /// reads the output and prints one number, lower is better
+    /// What is compared: wall, user (its processor time without the kernel's), cpu (with it), or a
+    /// command that reads the output and prints one number, lower is better
     #[arg(long, value_name = "METRIC", default_value = "wall")]
     metric: String,
     /// Higher numbers of the metric's command are better
@@ -138,12 +140,13 @@ pub(super) fn run(
     let metric = match &*args.metric {
         "wall" => Metric::Wall,
         "user" => Metric::User,
+        "cpu" => Metric::Cpu,
         line => Metric::Command {
             line: line.to_owned(),
             higher_is_better: args.higher_is_better,
         },
     };
-    if args.higher_is_better && matches!(metric, Metric::Wall | Metric::User) {
+    if args.higher_is_better && !matches!(metric, Metric::Command { .. }) {
         return usage("--higher-is-better is for a --metric that is a command");
     }
     let output = args.output.clone().unwrap_or_else(|| {
@@ -207,27 +210,43 @@ pub(super) fn run(
         }
         proposed = learned(runs.folder(), &runs.said())?;
     }
-    if let Some(seen) = proposed.allocations.filter(|seen| *seen < MIN_ALLOCATIONS)
-        && proposed.proposals.is_empty()
-    {
-        return fail(format!(
-            "{seen} allocations of the program reach malloc: there is nothing to place. If it \
-             makes more, it brings an allocator of its own"
-        ));
-    }
-    let proposals = proposed.joined().proposals;
+    let is_out_of_reach = proposed.proposals.is_empty()
+        && proposed
+            .allocations
+            .is_some_and(|seen| seen < MIN_ALLOCATIONS);
+    let proposed = proposed.joined();
+    let mut proposals = proposed.proposals;
     let folder = runs.folder().to_owned();
+    if !(args.rules.is_empty() && args.learned.is_empty()) {
+        let [path, said] = ["rules-given", "report"].map(|name| folder.join(name));
+        write_rules(&path, &proposals)?;
+        let given = with(&[
+            ("CCMALLOC_RULES", path.into()),
+            ("CCMALLOC_REPORT", said.clone().into()),
+        ]);
+        progress.say(|| Some("the rules that are given".to_owned()));
+        if let Outcome::Interrupted = runs.run_other(&given, &as_is)? {
+            return Ok(EXIT_INTERRUPTED);
+        }
+        let said = fs::read(&said).unwrap_or_default();
+        for line in String::from_utf8_lossy(&said)
+            .lines()
+            .filter(|it| it.contains(LEFT_OUT))
+        {
+            writeln!(err, "ccscope: {}", escape(line))?;
+            let of = line
+                .strip_prefix("rules of ")
+                .and_then(|rest| rest.split_once(LEFT_OUT));
+            proposals.retain(|it| of.is_none_or(|(name, _)| it.module().0 != name));
+        }
+    }
     let mut variant = |changes: &[usize]| -> Result<Variant, String> {
         if changes.is_empty() {
             return Ok(with(&[]));
         }
         let numbers: Vec<String> = changes.iter().map(usize::to_string).collect();
         let path = folder.join(format!("rules-{}", numbers.join("-")));
-        let chosen: Vec<_> = { changes.iter() }
-            .map(|&change| (&proposals[change], String::new()))
-            .collect();
-        let written = fs::write(&path, rules::write(&[], &chosen));
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        write_rules(&path, changes.iter().map(|&change| &proposals[change]))?;
         Ok(with(&[("CCMALLOC_RULES", path.into())]))
     };
     let mut shown = |base: &Setup, setup: &Setup, known: Option<Interval>| {
@@ -253,7 +272,10 @@ pub(super) fn run(
         memory: args.memory,
     };
     let excludes = |a: usize, b: usize| proposals[a].excludes(&proposals[b]);
-    let found = search(&mut lab, proposals.len(), excludes, limits);
+    let found = match is_out_of_reach {
+        true => Ok(Found::default()),
+        false => search(&mut lab, proposals.len(), excludes, limits),
+    };
     progress.end();
     signals::obey();
     let found = found?;
@@ -266,6 +288,9 @@ pub(super) fn run(
         is_steady,
         has_input: runs.input.is_some(),
         proposals: &proposals,
+        allocations: proposed.allocations.filter(|_| is_out_of_reach),
+        refused: &proposed.refused,
+        refused_places: report::places(&proposed.refused, &program.path, screen.root.as_deref()),
         places: report::places(&proposals, &program.path, screen.root.as_deref()),
         found: &found,
         output: &output,
@@ -295,6 +320,17 @@ fn given(args: &ImproveArgs) -> Result<Learned, CliError> {
         all.merge(read(path)?);
     }
     Ok(all)
+}
+
+fn write_rules<'p>(
+    path: &Path,
+    proposals: impl IntoIterator<Item = &'p Proposal>,
+) -> Result<(), String> {
+    let rules: Vec<_> = { proposals.into_iter() }
+        .map(|it| (it, String::new()))
+        .collect();
+    let written = fs::write(path, rules::write(&[], &rules));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
 fn read(path: &Path) -> Result<Learned, CliError> {

@@ -117,8 +117,8 @@ fn check_elf(path: &Path, facts: &Facts) -> Result<Option<String>, CliError> {
     let why = match facts.interpreter.as_deref() {
         _ if !facts.is_x86_64 => "is for another processor; only x86-64 is supported",
         None => {
-            "is linked statically: without a dynamic loader the runtime cannot enter it (build it \
-             for x86_64-unknown-linux-gnu, without crt-static)"
+            "is linked statically: without a dynamic loader the runtime cannot enter it (link it \
+             without -static; in Rust, for x86_64-unknown-linux-gnu without crt-static)"
         }
         Some(loader) if loader.contains("musl") => {
             "is a musl program; the runtime needs glibc (build it for x86_64-unknown-linux-gnu)"

@@ -73,6 +73,11 @@ impl Proposal {
         Some(Site { module, offset })
     }
 
+    /// Why there is no rule, of a site that has none.
+    pub(crate) fn refusal(&self) -> &str {
+        self.comment.rsplit(": ").next().unwrap_or_default()
+    }
+
     /// Whether it is for objects beside which those of `child` are to lie.
     fn is_parent_of(&self, child: &Proposal) -> bool {
         let of = self.comment.split_once("for the objects of ");
@@ -101,6 +106,8 @@ pub(crate) struct Learned {
     /// Allocations that the learner has seen; `None` if the file does not say.
     pub(crate) allocations: Option<u64>,
     pub(crate) proposals: Vec<Proposal>,
+    /// Sites for which no rule is proposed, each with its comment.
+    pub(crate) refused: Vec<Proposal>,
 }
 
 impl Learned {
@@ -129,6 +136,14 @@ impl Learned {
                         (pair[1] == "allocations").then_some(pair[0])
                     });
                 }
+                if let (Some(module), Some((site, seen))) = (module, comment.split_once(": "))
+                    && site.starts_with('+')
+                {
+                    let rule = site.as_bytes();
+                    learned
+                        .refused
+                        .push(proposal(module, rule, seen.to_owned()));
+                }
             } else if text.starts_with(b"module ") {
                 module = Some(text);
                 modules.push(text);
@@ -136,13 +151,8 @@ impl Learned {
                 let caller =
                     caller(text).and_then(|name| modules.iter().find(|it| is_of(it, name)));
                 learned.proposals.push(Proposal {
-                    module: module.to_vec(),
-                    rule: text.to_vec(),
                     caller: caller.map(|line| line.to_vec()),
-                    parents: Vec::new(),
-                    allocations: after(&comment, "allocations"),
-                    alive_bytes: after(&comment, "alive"),
-                    comment,
+                    ..proposal(module, text, comment)
                 });
             } else {
                 let line = index + 2;
@@ -176,10 +186,9 @@ impl Learned {
         }
         self.proposals
             .sort_by_key(|it| std::cmp::Reverse(it.alive_bytes));
+        self.refused.extend(other.refused);
     }
-}
 
-impl Learned {
     /// Puts rules for parents to those of their children, as one is of no use without the other.
     pub(crate) fn joined(mut self) -> Learned {
         let mut at = 0;
@@ -197,6 +206,18 @@ impl Learned {
             }
         }
         self
+    }
+}
+
+fn proposal(module: &[u8], rule: &[u8], comment: String) -> Proposal {
+    Proposal {
+        module: module.to_vec(),
+        rule: rule.to_vec(),
+        caller: None,
+        parents: Vec::new(),
+        allocations: after(&comment, "allocations"),
+        alive_bytes: after(&comment, "alive"),
+        comment,
     }
 }
 
@@ -294,6 +315,14 @@ module libx.so build-id aa00
             panic!("{learned:?}");
         };
         assert_eq!(first.rule(), "+b9990 size 16 near r14");
+        let [refused] = &learned.refused[..] else {
+            panic!("{learned:?}");
+        };
+        let why = "no place is linked often enough";
+        assert_eq!(
+            (&*refused.rule(), refused.refusal()),
+            ("+a2010 size 16", why)
+        );
         assert_eq!(
             (first.allocations, first.alive_bytes),
             (1_000_000, 24_000_000)

@@ -45,6 +45,8 @@ pub(crate) struct Variant {
 pub(crate) enum Metric {
     Wall,
     User,
+    /// The processor's time, the kernel's included.
+    Cpu,
     /// A command that prints a number.
     Command {
         line: String,
@@ -326,7 +328,7 @@ impl Runs {
                 driven_s = Some(seconds);
             }
         }
-        let (status, user_s, peak_bytes, wall_s) = running.end()?;
+        let (status, [user_s, system_s], peak_bytes, wall_s) = running.end()?;
         if (self.hooks.is_interrupted)() {
             return Err(Failure::Interrupted);
         }
@@ -348,6 +350,7 @@ impl Runs {
         sample.cost = match &self.metric {
             Metric::Wall => sample.wall_s,
             Metric::User => sample.user_s,
+            Metric::Cpu => sample.user_s + system_s,
             Metric::Command {
                 line,
                 higher_is_better,
@@ -509,9 +512,9 @@ impl Running {
         let _ = kill_process(self.pid, signal);
     }
 
-    /// Waits for its end: status, user seconds, peak memory and wall seconds. The peak is at least
+    /// Waits for its end: status, seconds of user and kernel, peak memory and wall seconds. The peak is at least
     /// that of this process, which the kernel counts until the program starts.
-    fn end(&mut self) -> Result<(ExitStatus, f64, u64, f64), String> {
+    fn end(&mut self) -> Result<(ExitStatus, [f64; 2], u64, f64), String> {
         self.has_ended(Duration::MAX)?;
         let mut status = 0;
         // SAFETY: all zeros is a value of `rusage`, which has only integers.
@@ -524,13 +527,14 @@ impl Running {
             let error = io::Error::last_os_error();
             return Err(format!("cannot wait for the program: {error}"));
         }
-        let user_s = usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6;
+        let seconds = [usage.ru_utime, usage.ru_stime]
+            .map(|time| time.tv_sec as f64 + time.tv_usec as f64 / 1e6);
         let peak_bytes = u64::try_from(usage.ru_maxrss)
             .unwrap_or(0)
             .saturating_mul(1024);
         Ok((
             ExitStatus::from_raw(status),
-            user_s,
+            seconds,
             peak_bytes,
             self.wall_s.get(),
         ))

@@ -17,7 +17,7 @@ const LAST_VERDICTS: usize = 6;
 const MIN_SHARE: f64 = 1.01;
 
 /// What a search has found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Found {
     /// In the order in which they were made.
     pub(crate) comparisons: Vec<Comparison>,
@@ -56,10 +56,7 @@ pub(crate) fn search<L: Lab>(
     };
     let mut found = Found {
         comparisons: all,
-        kept: None,
-        is_confirmed: false,
-        least: None,
-        ended: None,
+        ..Found::default()
     };
     confirm(&mut gate, set, &mut found)?;
     found.ended = gate.ended;

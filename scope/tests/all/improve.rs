@@ -303,6 +303,90 @@ fn higher_figures_may_be_better() {
 }
 
 #[test]
+fn an_interrupt_prints_what_is_known() {
+    let place = Place::new();
+    let mut tool = place.improve(COST, &["wait"]);
+    let tool = tool
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let runs = place.folder.path().join("runs");
+    // Of two as it is, one that learns, and three pairs.
+    while !fs::read_to_string(&runs).is_ok_and(|text| text.lines().count() > 10) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let kill = Command::new("kill")
+        .args(["-INT", &tool.id().to_string()])
+        .status();
+    assert!(kill.unwrap().success());
+    let output = tool.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), &*text(&output.stderr)),
+        (Some(130), "")
+    );
+    let out = text(&output.stdout);
+    assert!(
+        out.contains("Interrupted: the rest was not tried."),
+        "{out}"
+    );
+    assert!(
+        out.contains("allocator, over the program as it is"),
+        "{out}"
+    );
+}
+
+#[test]
+fn it_says_why_nothing_was_tried() {
+    let place = Place::new();
+    let said = |change: fn(&mut Command)| {
+        let mut tool = place.improve(COST, &[]);
+        change(&mut tool);
+        let output = tool.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout).replace('\n', " ")
+    };
+    let out = said(|tool| {
+        tool.env("FAKE_ALLOCATIONS", "12");
+    });
+    let few = "12 allocations of the program reach malloc: there is nothing to place.";
+    assert!(
+        out.contains(few) && out.contains("No change pays off."),
+        "{out}"
+    );
+    assert!(!out.contains("gain"), "{out}");
+    let out = said(|tool| {
+        tool.env("FAKE_REFUSED", "1").env("FAKE_BASE", "100");
+    });
+    let why = "No rule was found: +58 size 16, no place is linked often enough.";
+    assert!(
+        out.contains(why) && out.contains("No change pays off."),
+        "{out}"
+    );
+    // The runs: as it is, learning, and the allocator's comparison.
+    assert!(
+        out.contains("allocator, over the program as it is"),
+        "{out}"
+    );
+}
+
+#[test]
+fn rules_of_another_build_are_left_out() {
+    let place = Place::new();
+    let file = place.folder.path().join("given");
+    let known = "module fake-program build-id 0102\n+10 size 16 near rbx\n";
+    let other = "module other build-id 0103\n+10 size 16 near rbx\n";
+    fs::write(&file, format!("ccmalloc rules 1\n{known}{other}")).unwrap();
+    let options = [COST, &["--json", "--rules", "given"]].concat();
+    let output = place.improve(&options, &[]).output().unwrap();
+    let said = "rules of other: left out, no module with build id 0103 is loaded";
+    assert_eq!(text(&output.stderr), format!("ccscope: {said}\n"));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(kept(&json), ["+10 size 16 near rbx"]);
+    assert!(place.rules().unwrap().contains("build-id 0102"));
+}
+
+#[test]
 fn programs_out_of_reach_are_refused() {
     let place = Place::new();
     let refusal = |options: &[&str], code, change: fn(&mut Command)| {
@@ -318,14 +402,6 @@ fn programs_out_of_reach_are_refused() {
         assert!(output.stdout.is_empty());
         err
     };
-    let few: fn(&mut Command) = |tool| {
-        tool.env("FAKE_ALLOCATIONS", "12");
-    };
-    let err = refusal(COST, 1, few);
-    assert!(
-        err.contains("12 allocations of the program reach malloc"),
-        "{err}"
-    );
     for (options, code, why) in [
         (&["--metric", "echo x"][..], 1, "gives no number above 0"),
         (

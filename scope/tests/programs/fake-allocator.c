@@ -7,14 +7,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const char *learned =
-    "module fake-program build-id 0102 /no/such/fake-program\n"
+static const char module[] = "module fake-program build-id 0102 /no/such/fake-program\n";
+static const char refused[] =
+    "# +58 size 16: allocations 500, sampled 31, linked 3 %: no place is linked often enough\n";
+static const char rules[] =
     "+10 size 16 near rbx  # allocations 1000, sampled 400, linked 98 %, alive 7000 bytes\n"
     "+20 size 16 near r12  # allocations 1000, sampled 400, linked 98 %, alive 6000 bytes\n"
     "+30 size 16 near r13  # allocations 1000, sampled 400, linked 98 %, alive 5000 bytes\n"
     "+40 size 16 near r14  # allocations 1000, sampled 400, linked 98 %, alive 4000 bytes\n"
     "+50 size 16 near r15  # allocations 1000, sampled 400, linked 98 %, alive 3000 bytes\n"
-    "# +58 size 16: allocations 500, sampled 31, linked 3 %: no place is linked often enough\n"
     "+60 size 16 near rbp  # allocations 1000, sampled 400, linked 98 %, alive 2000 bytes\n"
     "+70 size 16 last\n";
 
@@ -25,7 +26,8 @@ static void learn(const char *name) {
     const char *seen = getenv("FAKE_ALLOCATIONS");
     fprintf(file, "ccmalloc rules 1\n# learned by ccmalloc; program x, %s allocations, 400 samples\n",
             seen ? seen : "7000");
-    fputs(seen ? "" : learned, file);
+    if (!seen)
+        fprintf(file, "%s%s%s", module, refused, getenv("FAKE_REFUSED") ? "" : rules);
     fclose(file);
 }
 
@@ -34,10 +36,15 @@ __attribute__((constructor)) static void start(void) {
     double cost = given ? atof(given) : 90;
     if (getenv("CCMALLOC_LEARN"))
         learn(getenv("CCMALLOC_LEARN"));
-    const char *rules = getenv("CCMALLOC_RULES");
-    FILE *file = rules ? fopen(rules, "r") : NULL;
+    const char *given_rules = getenv("CCMALLOC_RULES");
+    FILE *file = given_rules ? fopen(given_rules, "r") : NULL;
     char line[4096];
     while (file && fgets(line, sizeof line, file)) {
+        if (strstr(line, "build-id 0103") && getenv("CCMALLOC_REPORT")) {
+            FILE *report = fopen(getenv("CCMALLOC_REPORT"), "w");
+            fputs("rules of other: left out, no module with build id 0103 is loaded\n", report);
+            fclose(report);
+        }
         if (!strncmp(line, "+10 ", 4)) cost /= 2;
         if (!strncmp(line, "+20 ", 4)) cost *= 2;
         if (!strncmp(line, "+30 ", 4)) raise(SIGSEGV);

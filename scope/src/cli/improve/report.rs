@@ -20,6 +20,8 @@ use crate::views::text::{Table, escape, line, place, wrap};
 const SCHEMA: &str = "ccscope-improve-1";
 /// Columns of a path in the table.
 const MAX_PATH: usize = 40;
+/// Of so many sites it is said why they have no rule.
+const MAX_REFUSED: usize = 3;
 /// Colours of what gains and what does not.
 const GREEN: u8 = 46;
 const GREY: u8 = 244;
@@ -35,6 +37,12 @@ pub(super) struct Report<'a> {
     pub(super) is_steady: bool,
     pub(super) has_input: bool,
     pub(super) proposals: &'a [Proposal],
+    /// How many allocations were seen, if that is too few to try anything.
+    pub(super) allocations: Option<u64>,
+    /// Sites for which no rule is proposed, those with most bytes alive first.
+    pub(super) refused: &'a [Proposal],
+    /// Function and line of each of them.
+    pub(super) refused_places: Vec<Option<String>>,
     /// Function and line of each proposal.
     pub(super) places: Vec<Option<String>>,
     pub(super) found: &'a Found,
@@ -121,8 +129,10 @@ impl Report<'_> {
                 Some(if it.gains() { GREEN } else { GREY }),
             );
         }
-        table.print(&mut out, width, colour);
-        line(&mut out, "", None);
+        if !self.found.comparisons.is_empty() {
+            table.print(&mut out, width, colour);
+            line(&mut out, "", None);
+        }
         for text in self.sentences() {
             for wrapped in wrap(&text, width, 0) {
                 line(&mut out, &wrapped, None);
@@ -149,6 +159,17 @@ impl Report<'_> {
             Some(Ended::Budget) => all.push("The budget ran out: --budget gives more.".to_owned()),
             Some(Ended::Interrupted) => all.push("Interrupted: the rest was not tried.".to_owned()),
             None => {}
+        }
+        if let Some(seen) = self.allocations {
+            all.push(format!(
+                "{seen} allocations of the program reach malloc: there is nothing to place. If it \
+                 makes more, it brings an allocator of its own."
+            ));
+        } else if self.proposals.is_empty() && !self.refused.is_empty() {
+            all.push(format!(
+                "No rule was found: {}.",
+                self.refusals().join("; ")
+            ));
         }
         let undecided = self.undecided();
         let Some(kept) = &self.found.kept else {
@@ -200,6 +221,22 @@ impl Report<'_> {
         };
         all.push(what + &gain);
         all
+    }
+
+    /// The first sites without a rule, and why.
+    fn refusals(&self) -> Vec<String> {
+        let first = self
+            .refused
+            .iter()
+            .zip(&self.refused_places)
+            .take(MAX_REFUSED);
+        first
+            .map(|(it, place)| {
+                let place = place.iter().map(|place| format!(" in {place}"));
+                let place = place.collect::<String>();
+                format!("{}{place}, {}", escape(&it.rule()), escape(it.refusal()))
+            })
+            .collect()
     }
 
     /// What was not compared long enough, among the allocator and the rules alone.
@@ -295,6 +332,10 @@ impl Report<'_> {
             "metric": self.metric,
             "steady_output": self.is_steady,
             "ended": self.found.ended,
+            "allocations": self.allocations,
+            "refused": self.refused.iter().zip(&self.refused_places).map(|(it, place)| json!({
+                "site": it.rule(), "place": place, "why": it.refusal(), "seen": it.comment,
+            })).collect::<Vec<_>>(),
             "tries": self.found.comparisons.iter().map(|it| self.try_json(it)).collect::<Vec<_>>(),
             "kept": {
                 "allocator": kept.is_some(),
@@ -422,7 +463,7 @@ fn verdict(verdict: &Verdict) -> (&'static str, Option<&str>) {
 /// What a program is that has gained, by the metric.
 fn better(metric: &str) -> &'static str {
     match metric {
-        "wall" | "user" => "fast",
+        "wall" | "user" | "cpu" => "fast",
         _ => "good",
     }
 }
