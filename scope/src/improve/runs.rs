@@ -512,8 +512,8 @@ impl Running {
         let _ = kill_process(self.pid, signal);
     }
 
-    /// Waits for its end: status, seconds of user and kernel, peak memory and wall seconds. The peak is at least
-    /// that of this process, which the kernel counts until the program starts.
+    /// Waits for its end: status, seconds of user and kernel, peak memory and wall seconds. The
+    /// peak is at least that of this process, which the kernel counts until the program starts.
     fn end(&mut self) -> Result<(ExitStatus, [f64; 2], u64, f64), String> {
         self.has_ended(Duration::MAX)?;
         let mut status = 0;

@@ -218,7 +218,7 @@ fn confirm<L: Lab>(
         let until = gate.after_part(if may_gain { 0.7 } else { 1.0 });
         let over_allocator = gate.compare(Stage::Last, allocator(), setup, until)?;
         let is_open = |it: &Comparison| matches!(it.verdict, Verdict::NotTried(_));
-        // Where changes have gained before, what was not measured again does not speak against them.
+        // Where changes have gained before, what was not measured again speaks not against them.
         let has_gained = { found.comparisons.iter() }
             .any(|it| matches!(it.stage, Stage::All | Stage::Alone) && it.gains());
         let may_be = |it: &Comparison| {
