@@ -147,6 +147,7 @@ function facts(profile, site) {
       : null,
     n("shared_chunks") ? ["shared", `${were(n("shared_chunks"))} accessed by several threads`] : null,
     ...changeOf(profile, site),
+    profile.rules[site] ? ["rule", profile.rules[site]] : null,
     threads.length
       ? ["threads", threads.slice(0, 20).join(", ") + (threads.length > 20 ? ", …" : "")]
       : null,

@@ -7,9 +7,12 @@ use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::args::Color;
-use super::{CliError, calibrate, fail, machine, show};
-use crate::advice::advise;
+use super::{CliError, calibrate, fail, improve, machine, show};
+use crate::advice::{Advice, Kind, advise};
 use crate::imports;
+use crate::improve::rules::Learned;
+use crate::improve::sites;
+use crate::profile::Profile;
 use crate::views::{Options, advice as view};
 
 #[derive(Debug, ClapArgs)]
@@ -30,6 +33,9 @@ pub(super) struct AdviseArgs {
     /// Seconds that the program takes without the profiler; estimated if it is not given
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
+    /// Name the parents in hints as `CCMALLOC_LEARN` has learned them: this file
+    #[arg(long, value_name = "FILE")]
+    learned: Option<PathBuf>,
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -68,7 +74,7 @@ pub(super) fn run(
     }
     let given = args.machine.as_ref();
     let machine = options.machine();
-    let Some(advice) = advise(&profile, machine, args.seconds) else {
+    let Some(mut advice) = advise(&profile, machine, args.seconds) else {
         return fail(match (&machine.hierarchy, given, profile.run.accesses) {
             (None, Some(_), _) => "the machine's file says nothing about its caches",
             (None, None, _) => "the caches of this machine are not known: name one by --machine",
@@ -81,9 +87,35 @@ pub(super) fn run(
             }
         });
     };
+    if let Some(file) = &args.learned {
+        name_parents(&mut advice, &profile, &improve::read(file)?);
+    }
     let text = match args.json {
         true => view::json(&profile, &advice, &options),
         false => view::text(&profile, &advice, &options),
     };
     Ok(out.write_all(text.as_bytes())?)
+}
+
+/// Says in the code of hints which object is the parent, or that none is known when the new one is
+/// allocated.
+fn name_parents(advice: &mut Advice, profile: &Profile, learned: &Learned) {
+    let said = sites::of_sites(profile, learned);
+    for item in advice.advice.iter_mut().filter(|it| it.kind == Kind::Hint) {
+        let of_item = item
+            .sites
+            .iter()
+            .filter_map(|site| said.get(&usize::try_from(*site).ok()?));
+        let mut of_item: Vec<_> = of_item.collect();
+        of_item.sort_by_key(|(_, is_rule)| !is_rule);
+        let (Some((proposal, is_rule)), Some(code)) = (of_item.first(), &mut item.code) else {
+            continue;
+        };
+        let line = match proposal.parent().filter(|_| *is_rule) {
+            Some(parent) => format!("// parent: {parent}"),
+            None => format!("// not learned: {}", proposal.refusal()),
+        };
+        let at = code.rfind("ccmalloc::near(").unwrap_or(0);
+        code.insert_str(at, &format!("{line}\n"));
+    }
 }

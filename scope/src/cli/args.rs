@@ -170,6 +170,10 @@ pub(super) struct ShowArgs {
     /// Simulate the caches of this machine file (`ccscope calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
+    /// Say what this file has on sites: rules that `ccscope improve` has written, or what
+    /// `CCMALLOC_LEARN` has
+    #[arg(long, value_name = "FILE")]
+    pub(super) rules: Option<PathBuf>,
     /// Columns of the terminal
     #[arg(long, value_name = "N")]
     pub(super) width: Option<usize>,
@@ -194,6 +198,10 @@ pub(super) struct ReportArgs {
     /// Simulate the caches of this machine file (`ccscope calibrate -o FILE`)
     #[arg(long, value_name = "FILE")]
     pub(super) machine: Option<PathBuf>,
+    /// Say what this file has on sites: rules that `ccscope improve` has written, or what
+    /// `CCMALLOC_LEARN` has
+    #[arg(long, value_name = "FILE")]
+    pub(super) rules: Option<PathBuf>,
 }
 
 /// What is shown; a summary without any.

@@ -333,7 +333,8 @@ fn write_rules<'p>(
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
-fn read(path: &Path) -> Result<Learned, CliError> {
+/// Reads a file of rules.
+pub(super) fn read(path: &Path) -> Result<Learned, CliError> {
     let shown = path.display();
     let mut bytes = Vec::new();
     let file = fs::File::open(path);

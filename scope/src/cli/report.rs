@@ -15,7 +15,7 @@ use crate::views::{Options, page};
 pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let screen = show::options_for(stdout());
     let given = args.machine.as_deref().map(machine::read).transpose()?;
-    let options = Options {
+    let mut options = Options {
         machine: given.or(screen.machine),
         file: Some(args.profile.clone()),
         ..screen
@@ -30,7 +30,10 @@ pub(super) fn run(args: &ReportArgs, out: &mut dyn Write) -> Result<(), CliError
         }
         None => beside(&args.profile),
     };
-    write(&args.profile, &output, &options)?;
+    show::not_over_itself(&args.profile, &output)?;
+    let profile = imports::open(&args.profile)?;
+    options.rules = show::rules(args.rules.as_deref(), &profile)?;
+    write_since(&args.profile, &profile, None, &output, &options)?;
     Ok(writeln!(out, "page in {}", output.display())?)
 }
 

@@ -1,5 +1,6 @@
 //! `ccscope show`, and the summary after a run.
 
+use std::collections::HashMap;
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::os::fd::AsFd;
@@ -8,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::termios::tcgetwinsize;
 
 use super::args::ShowArgs;
-use super::{CliError, fail, machine};
+use super::{CliError, fail, improve, machine};
 use crate::imports;
+use crate::improve::sites;
 use crate::profile::Profile;
 use crate::views::{Options, json, terminal};
 
@@ -31,6 +33,7 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     }
     // Views need no single chunks, of which there may be more than memory holds.
     let profile = imports::open(&args.profile)?;
+    options.rules = rules(args.rules.as_deref(), &profile)?;
     let view = &args.view;
     let of_sites = view.sites || view.types || view.threads || view.edges || args.source.is_some();
     if of_sites || !args.filter.is_empty() || args.sort != Options::default().sort {
@@ -50,6 +53,28 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         _ => terminal::summary(&profile, &options),
     };
     Ok(out.write_all(text.as_bytes())?)
+}
+
+/// What a file of rules says of the sites of a profile.
+pub(super) fn rules(
+    file: Option<&Path>,
+    profile: &Profile,
+) -> Result<HashMap<usize, String>, CliError> {
+    let Some(file) = file else {
+        return Ok(HashMap::new());
+    };
+    let learned = improve::read(file)?.joined();
+    let said = sites::of_sites(profile, &learned).into_iter();
+    Ok(said
+        .map(|(site, (proposal, is_rule))| {
+            let text = match (is_rule, proposal.parent()) {
+                (false, _) => format!("none: {}", proposal.refusal()),
+                (true, None) => proposal.rules(),
+                (true, Some(parent)) => format!("{}: {parent}", proposal.rules()),
+            };
+            (site, text)
+        })
+        .collect())
 }
 
 /// Refuses a profile of regions or of a trace, which is at `path`, for what is about sites.

@@ -5,8 +5,8 @@
 //! of changes. [`search`](search::search) compares setups on a [`Lab`](gate::Lab), which runs them:
 //!
 //! 1. the allocator alone against the program as it is;
-//! 2. each change alone against the allocator;
-//! 3. the changes that gain, added one by one, the largest gain first;
+//! 2. all changes at once against the allocator; if they gain, each besides the others;
+//! 3. otherwise each change alone, and those that gain added one by one, the largest gain first;
 //! 4. what is left, measured once more, against both.
 //!
 //! [`gate`] compares two setups: pairs of runs in turns, and an [`interval`] that stays honest
@@ -17,5 +17,5 @@ pub(crate) mod interval;
 pub(crate) mod programs;
 pub(crate) mod rules;
 pub(crate) mod runs;
-
 pub(crate) mod search;
+pub(crate) mod sites;

@@ -73,6 +73,40 @@ impl Proposal {
         Some(Site { module, offset })
     }
 
+    /// The size that it is for.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let rule = self.rule();
+        let mut words = rule
+            .split_ascii_whitespace()
+            .skip_while(|word| *word != "size");
+        words.nth(1)?.parse().ok()
+    }
+
+    /// Which object is the parent of a new one, if a learner has seen it: what the new one is
+    /// placed beside.
+    pub(crate) fn parent(&self) -> Option<String> {
+        let mut parts = self.comment.split(", ");
+        let holder = self.rule();
+        let holder = holder.rsplit(' ').next()?;
+        let linked = parts
+            .clone()
+            .find_map(|part| part.strip_prefix("linked "))?;
+        let link = parts.find_map(|part| {
+            let (new, old) = ("new object at +", "it at +");
+            let into = part
+                .strip_prefix(new)
+                .and_then(|rest| rest.strip_suffix(" of it"));
+            let from = part
+                .strip_prefix(old)
+                .and_then(|it| it.strip_suffix(" of the new object"));
+            let into = into.map(|at| format!("whose byte {at} will point to the new one"));
+            into.or_else(|| Some(format!("to which byte {} of the new one will point", from?)))
+        })?;
+        Some(format!(
+            "the object {link}; {holder} has it at {linked} of the calls"
+        ))
+    }
+
     /// Why there is no rule, of a site that has none.
     pub(crate) fn refusal(&self) -> &str {
         self.comment.rsplit(": ").next().unwrap_or_default()

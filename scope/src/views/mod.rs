@@ -54,6 +54,8 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// Where misses are simulated; the machine that the tool runs on if none is given.
     pub machine: Option<Machine>,
+    /// What a file of placement rules says of sites, by their index.
+    pub rules: HashMap<usize, String>,
     /// Parameters of the scores.
     pub scores: score::Options,
     /// What is reported.
@@ -78,6 +80,7 @@ impl Default for Options {
             root: None,
             file: None,
             machine: None,
+            rules: HashMap::new(),
             scores: score::Options::default(),
             findings: finding::Options::default(),
         }
@@ -313,7 +316,7 @@ fn site_place(profile: &Profile, site: usize, options: &Options, columns: usize)
 }
 
 /// The frames of a site, innermost first.
-fn stack<'a>(profile: &'a Profile, site: &'a Site) -> impl Iterator<Item = &'a Frame> {
+pub(crate) fn stack<'a>(profile: &'a Profile, site: &'a Site) -> impl Iterator<Item = &'a Frame> {
     let frames = site.stack.iter();
     frames.filter_map(|&frame| profile.frames.get(usize::try_from(frame).ok()?))
 }

@@ -30,7 +30,12 @@ fn write_since(
 ) -> PathBuf {
     let path = folder.path().join("page.html");
     let blocks = page_profile::chunks(profile, chunks).map(Ok::<Vec<Chunk>, Infallible>);
-    let html = page::to_html(profile, since, blocks, &Options::default()).unwrap();
+    let rule = (8, "+10 size 16 near <b>rbx</b>".to_owned());
+    let options = Options {
+        rules: [rule].into(),
+        ..Options::default()
+    };
+    let html = page::to_html(profile, since, blocks, &options).unwrap();
     fs::write(&path, html).unwrap();
     path
 }
@@ -191,7 +196,9 @@ fn a_page_shows_what_has_changed() {
     // Filters hold here, too, and the site has its old curve.
     browser.act("document.querySelector('[data-verdict=worse] a').click()");
     assert!(text(&mut browser, "#view .u-legend").contains("before"));
-    assert!(text(&mut browser, "#view .facts").contains("worse: +2.00 MB at the peak"));
+    let facts = text(&mut browser, "#view .facts");
+    assert!(facts.contains("worse: +2.00 MB at the peak"), "{facts}");
+    assert!(facts.contains("+10 size 16 near <b>rbx</b>"), "{facts}");
     browser.open(&page, "fn=no-such");
     assert_eq!(shown(&mut browser, "[data-verdict=worse]"), 0);
     assert_eq!(browser.complaints, Vec::<String>::new());

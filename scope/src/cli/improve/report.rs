@@ -1,6 +1,5 @@
 //! What `ccscope improve` prints and writes.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
@@ -14,7 +13,7 @@ use crate::cli::{CliError, runtime};
 use crate::improve::gate::{Comparison, Ended, Setup, Stage, Verdict};
 use crate::improve::rules::{self, Proposal};
 use crate::improve::search::Found;
-use crate::symbols::{self, Loaded, Symbols};
+use crate::improve::sites;
 use crate::views::text::{Table, escape, line, place, wrap};
 
 const SCHEMA: &str = "ccscope-improve-1";
@@ -484,28 +483,10 @@ pub(super) fn places(
     program: &Path,
     root: Option<&Path>,
 ) -> Vec<Option<String>> {
-    let mut paths: HashMap<String, PathBuf> = HashMap::new();
-    if let Some(name) = program.file_name() {
-        paths.insert(name.to_string_lossy().into_owned(), program.to_owned());
-    }
-    for proposal in proposals {
-        if let (name, Some(path)) = proposal.module() {
-            paths.insert(name, path.into());
-        }
-    }
-    let mut symbols = Symbols::default();
-    let mut place_of = |proposal: &Proposal| {
-        let site = proposal.site()?;
-        let loaded = [Loaded::at_rest(paths.get(&site.module)?.clone())];
-        let frames = symbols.frames(site.offset, &loaded);
-        let stack: Vec<u32> = (0..).take(frames.len()).collect();
-        let own = symbols::place(&stack, &frames)?;
-        let frame = frames.get(usize::try_from(own).ok()?)?;
-        // Without symbols it is named by its address, as in the rule.
-        let is_named = !frame.file.is_empty() || !frame.function.contains("+0x");
-        is_named.then(|| place(frame, root, MAX_PATH))
-    };
-    proposals.iter().map(&mut place_of).collect()
+    let frames = sites::frames(proposals, Some(program)).into_iter();
+    frames
+        .map(|frame| Some(place(&frame?, root, MAX_PATH)))
+        .collect()
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -488,6 +488,8 @@ impl<'a> Data<'a> {
             "misses": self.misses(),
             "edges": self.edges(),
             "structures": structures(profile),
+            "rules": self.options.rules.iter().map(|(site, rule)| (site, escape(rule)))
+                .collect::<HashMap<_, _>>(),
             "regions": self.regions(),
         })
     }

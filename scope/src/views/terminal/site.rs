@@ -153,6 +153,9 @@ impl View<'_> {
                 self.labelled("not seen", text);
             }
         }
+        if let Some(rule) = self.options.rules.get(&index) {
+            self.labelled("rule", &escape(rule));
+        }
         let inferred = &self.results.inferences[index];
         let pattern = |pattern: &Pattern| match pattern {
             Pattern::Loop => "allocated in a loop".to_owned(),
