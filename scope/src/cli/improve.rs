@@ -129,7 +129,6 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<u8, CliError> {
-    let started = Instant::now();
     let (name, _) = args.command.split_first().expect("clap asks for it");
     let program = program::find(name)?;
     if let Some(why) = &program.aside {
@@ -157,6 +156,7 @@ pub(super) fn run(
     });
     launch::check_output(Some(&output))?;
     let library = library::find(args.allocator.as_deref(), err)?;
+    let started = Instant::now();
     let preloaded = launch::preload_before(library.into(), std::env::var_os("LD_PRELOAD"));
     let as_is = Variant {
         program: program.path.clone(),

@@ -104,8 +104,8 @@ mod tests {
         };
         let file = "ccmalloc rules 1
 module prog build-id 1 /no/such/prog
-+1117 size 24 near r14  # allocations 9, sampled 4, linked 98 %, new object at +8 of it, alive 9 bytes
-+1117 size 48 near rbp  # allocations 9, sampled 4, linked 80 %, it at +16 of the new object, alive 9 bytes
++1117 size 24 near r14  # sampled 4, linked 98 %, new object at +8 of it, alive 9 bytes
++1117 size 48 near rbp  # sampled 4, linked 80 %, it at +16 of the new object, alive 9 bytes
 # +2000 size 8: allocations 5, sampled 31: two do not fit a cache block
 ";
         let learned = Learned::parse(file.as_bytes()).unwrap();
@@ -113,7 +113,8 @@ module prog build-id 1 /no/such/prog
         let text = |site: usize| said.get(&site).map(|(it, is_rule)| (it.parent(), *is_rule));
         let into =
             "the object whose byte 8 will point to the new one; r14 has it at 98 % of the calls";
-        let from = "the object to which byte 16 of the new one will point; rbp has it at 80 % of the calls";
+        let from = "the object to which byte 16 of the new one will point; \
+                    rbp has it at 80 % of the calls";
         assert_eq!(text(0), Some((Some(into.to_owned()), true)));
         assert_eq!(text(1), Some((Some(from.to_owned()), true)));
         assert_eq!(text(2), None);

@@ -242,7 +242,7 @@ impl Report<'_> {
     fn undecided(&self) -> Vec<String> {
         let is_open = |it: &&Comparison| match it.verdict {
             Verdict::Unclear => true,
-            Verdict::NotTried(_) => it.stage == Stage::Alone,
+            Verdict::NotTried(_) => matches!(it.stage, Stage::Allocator | Stage::Alone),
             _ => false,
         };
         let open = self.found.comparisons.iter().filter(is_open);
