@@ -7,7 +7,7 @@ use ccmodel::Machine;
 use clap::Args as ClapArgs;
 
 use super::args::Color;
-use super::{CliError, calibrate, fail, improve, machine, show};
+use super::{CliError, calibrate, fail, machine, show};
 use crate::advice::{Advice, Kind, advise};
 use crate::imports;
 use crate::improve::rules::Learned;
@@ -88,7 +88,7 @@ pub(super) fn run(
         });
     };
     if let Some(file) = &args.learned {
-        name_parents(&mut advice, &profile, &improve::read(file)?);
+        name_parents(&mut advice, &profile, &Learned::read(file)?);
     }
     let text = match args.json {
         true => view::json(&profile, &advice, &options),

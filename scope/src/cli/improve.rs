@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{IsTerminal, Read, Write, stdin, stdout};
+use std::io::{IsTerminal, Write, stdin, stdout};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -26,8 +26,6 @@ mod report;
 
 /// A program with fewer allocations has an allocator of its own, or needs none.
 const MIN_ALLOCATIONS: u64 = 100;
-/// Larger files are no files of rules.
-const MAX_RULES_FILE: u64 = 1 << 21;
 /// What the library reports of a module whose rules are for another build.
 const LEFT_OUT: &str = ": left out, no module with build id ";
 /// As shells say that a program was interrupted.
@@ -317,7 +315,7 @@ pub(super) fn run(
 fn given(args: &ImproveArgs) -> Result<Learned, CliError> {
     let mut all = Learned::default();
     for path in args.rules.iter().chain(&args.learned) {
-        all.merge(read(path)?);
+        all.merge(Learned::read(path)?);
     }
     Ok(all)
 }
@@ -331,16 +329,6 @@ fn write_rules<'p>(
         .collect();
     let written = fs::write(path, rules::write(&[], &rules));
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))
-}
-
-/// Reads a file of rules.
-pub(super) fn read(path: &Path) -> Result<Learned, CliError> {
-    let shown = path.display();
-    let mut bytes = Vec::new();
-    let file = fs::File::open(path);
-    let read = file.and_then(|file| file.take(MAX_RULES_FILE).read_to_end(&mut bytes));
-    read.map_err(|error| format!("cannot read {shown}: {error}"))?;
-    Ok(Learned::parse(&bytes).map_err(|why| format!("{shown} is no file of rules: {why}"))?)
 }
 
 /// What the program's processes have learned; one that has ended abruptly has no file.
@@ -357,7 +345,7 @@ fn learned(folder: &Path, said: &str) -> Result<Learned, CliError> {
         .collect();
     paths.sort();
     for path in &paths {
-        all.merge(read(path)?);
+        all.merge(Learned::read(path)?);
     }
     if paths.is_empty() {
         let why = { said.lines() }.find(|line| line.contains("ld.so: object"));

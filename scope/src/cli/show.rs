@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::termios::tcgetwinsize;
 
 use super::args::ShowArgs;
-use super::{CliError, fail, improve, machine};
+use super::{CliError, fail, machine};
 use crate::imports;
+use crate::improve::rules::Learned;
 use crate::improve::sites;
 use crate::profile::Profile;
 use crate::views::{Options, json, terminal};
@@ -63,7 +64,7 @@ pub(super) fn rules(
     let Some(file) = file else {
         return Ok(HashMap::new());
     };
-    let learned = improve::read(file)?.joined();
+    let learned = Learned::read(file)?.joined();
     let said = sites::of_sites(profile, &learned).into_iter();
     Ok(said
         .map(|(site, (proposal, is_rule))| {

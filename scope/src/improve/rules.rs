@@ -4,6 +4,9 @@
 //! tells which exclude each other.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 /// The first line of a file.
 const HEADER: &str = "ccmalloc rules 1";
@@ -146,6 +149,21 @@ pub(crate) struct Learned {
 
 impl Learned {
     /// Reads a file, of a learner or written by hand.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is no file of rules.
+    pub(crate) fn read(path: &Path) -> Result<Learned, String> {
+        let shown = path.display();
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells that there are more.
+        let read = File::open(path)
+            .and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
+        read.map_err(|error| format!("cannot read {shown}: {error}"))?;
+        Learned::parse(&bytes).map_err(|why| format!("{shown} is no file of rules: {why}"))
+    }
+
+    /// Reads the content of a file.
     ///
     /// # Errors
     ///
