@@ -29,7 +29,7 @@ const HINTED: [&str; 5] = [
 /// Programs of `benches/subjects/c/nodes.c`, after those of Olden and Ptrdist.
 const NODES: [&str; 6] = ["treeadd", "bst", "health", "mst", "ft", "anagram"];
 /// Installed programs, with what the shell gives them; those that are missing are left out.
-const INSTALLED: [(&str, &str); 6] = [
+const INSTALLED: [(&str, &str); 8] = [
     (
         "lua5.4",
         "-e 'local t={} for i=1,300000 do t[#t+1]={i,tostring(i)} end local s=0 \
@@ -61,7 +61,37 @@ const INSTALLED: [(&str, &str); 6] = [
         "-c 'd={i*7919%1000003:str(i) for i in range(300000)}\n\
       print(sum(len(d[k]) for _ in range(5) for k in d))'",
     ),
+    ("tcc", "-c INPUT -o /dev/null"),
+    ("povray", "+IINPUT +O/dev/null +FN -D +W200 +H150 +WT1"),
 ];
+
+/// What is written to `INPUT` for a program.
+fn input(program: &str) -> Option<String> {
+    let of = |count: u64, each: &dyn Fn(u64) -> String| (0..count).map(each).collect::<String>();
+    match program {
+        "tcc" => Some(of(100_000, &|i| {
+            format!(
+                "struct s{i} {{ int a; struct s{i} *next; }};\nstatic int f{i}(int x, struct s{i} *p) \
+                 {{ return p ? f{i}(x + {i}, p->next) : x; }}\n"
+            )
+        })),
+        "povray" => {
+            let spheres = of(100_000, &|i| {
+                let hash = i.wrapping_mul(2_654_435_761) & 0xffff_ffff;
+                let [x, y, z] = [0, 10, 20].map(|shift| (hash >> shift) % 1000);
+                format!(
+                    "sphere {{ <{x}, {y}, {z}>, 9 pigment {{ color rgb {} }} }}\n",
+                    i % 3
+                )
+            });
+            let view = "camera { location <500, 500, -900> look_at <500, 500, 500> }";
+            Some(format!(
+                "{view}\nlight_source {{ <0, 900, -900> rgb 1 }}\n{spheres}"
+            ))
+        }
+        _ => None,
+    }
+}
 
 /// The tools and the programs.
 struct Tools {
@@ -339,6 +369,11 @@ pub(super) fn command(workload: &Workload, effort: &Effort) -> Rows {
             eprintln!("left out: {program}, which is not installed");
             continue;
         }
+        let path = tools.scratch(&format!("{program}.input"));
+        if let Some(text) = input(program) {
+            std::fs::write(&path, text)?;
+        }
+        let words = words.replace("INPUT", &path.display().to_string());
         let line = format!("exec {program} {words}");
         let shell = ["sh".to_owned(), "-c".to_owned(), line];
         programs.push((program.to_owned(), shell.to_vec(), true));
