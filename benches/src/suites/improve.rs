@@ -61,8 +61,8 @@ const INSTALLED: [(&str, &str); 8] = [
         "-c 'd={i*7919%1000003:str(i) for i in range(300000)}\n\
       print(sum(len(d[k]) for _ in range(5) for k in d))'",
     ),
-    ("tcc", "-c INPUT -o /dev/null"),
-    ("povray", "+IINPUT +O/dev/null +FN -D +W200 +H150 +WT1"),
+    ("tcc", "-c INPUT -o INPUT.o"),
+    ("povray", "+IINPUT +OINPUT.png +FN -D +W200 +H150 +WT1"),
 ];
 
 /// What is written to `INPUT` for a program.
