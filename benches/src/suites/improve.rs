@@ -71,7 +71,7 @@ fn input(program: &str) -> Option<String> {
     match program {
         "tcc" => Some(of(100_000, &|i| {
             format!(
-                "struct s{i} {{ int a; struct s{i} *next; }};\nstatic int f{i}(int x, struct s{i} *p) \
+                "struct s{i} {{ int a; struct s{i} *next; }};\nint f{i}(int x, struct s{i} *p)\
                  {{ return p ? f{i}(x + {i}, p->next) : x; }}\n"
             )
         })),

@@ -26,6 +26,7 @@ mod built;
 mod calibrate;
 mod canary;
 mod cargo;
+mod cargo_commands;
 mod cc;
 mod commands;
 mod config;
@@ -51,7 +52,7 @@ mod spool;
 mod subcommand;
 mod wrapper;
 
-use args::{CargoArgs, CargoCommand};
+use cargo_commands::{CargoArgs, CargoCommand};
 use commands::{Args, Command};
 
 const EXIT_FAILURE: u8 = 1;
@@ -103,12 +104,15 @@ pub fn run_cargo(args: impl IntoIterator<Item = OsString>, err: &mut dyn Write) 
         .position(|word| word == "--")
         .unwrap_or(args.len());
     let rest = args.split_off(end);
-    let result = match CargoArgs::try_parse_from(args::ours_first(args)) {
+    let result = match CargoArgs::try_parse_from(cargo_commands::ours_first(args)) {
         Ok(args) => match &args.command {
             CargoCommand::Build(args) => cargo::run("build", args, &rest, err),
             CargoCommand::Run(args) => cargo::run("run", args, &rest, err),
             CargoCommand::Test(args) => cargo::run("test", args, &rest, err),
             CargoCommand::Bench(args) => cargo::run("bench", args, &rest, err),
+            CargoCommand::Improve(args) => {
+                improve::package::run(args, &rest, &mut io::stdout(), err)
+            }
         },
         Err(error) => answer_or_refuse(&error, &mut io::stdout()),
     };

@@ -59,6 +59,15 @@ pub(crate) trait Lab {
     /// Nothing more can be measured.
     fn run(&mut self, setup: &Setup) -> Result<Outcome, String>;
 
+    /// Makes what a setup needs to be run, which may take longer than a run; why that cannot be.
+    ///
+    /// # Errors
+    ///
+    /// Nothing more can be measured.
+    fn prepare(&mut self, _setup: &Setup) -> Result<Option<String>, String> {
+        Ok(None)
+    }
+
     /// Time since the search began.
     fn elapsed(&self) -> Duration;
 
@@ -210,6 +219,16 @@ impl<'l, L: Lab> Gate<'l, L> {
     ) -> Result<Comparison, String> {
         let mut runs = Runs::default();
         let mut known = None;
+        self.lab.show(&base, &setup, known);
+        let unfit = match self.lab.prepare(&base)? {
+            None => self.lab.prepare(&setup)?,
+            unfit => unfit,
+        };
+        if let Some(why) = unfit {
+            let mut refused = Comparison::not_tried(stage, base, setup, "");
+            refused.verdict = Verdict::Wrong(why);
+            return Ok(refused);
+        }
         let (mut looks, mut verdict) = (0, None);
         while verdict.is_none() && runs.logs.len() < MAX_PAIRS {
             let pairs = runs.logs.len();

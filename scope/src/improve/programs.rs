@@ -6,12 +6,15 @@ use super::gate::{Lab, Outcome, Setup};
 use super::runs::{Runs, Variant};
 use crate::analyses::misses::Interval;
 
+/// A variant, or why the changes cannot be made together.
+type Made = Result<Variant, String>;
+
 /// Runs setups as processes.
 pub(crate) struct Programs<'r> {
     pub(crate) runs: &'r mut Runs,
     pub(crate) as_is: Variant,
-    /// Makes the variant with the changes of these numbers.
-    pub(crate) with: &'r mut dyn FnMut(&[usize]) -> Result<Variant, String>,
+    /// Makes the variant with the changes of these numbers, or says why there is none.
+    pub(crate) with: &'r mut dyn FnMut(&[usize]) -> Result<Made, String>,
     /// Told what is compared, and what is known of it.
     pub(crate) progress: &'r mut dyn FnMut(&Setup, &Setup, Option<Interval>),
     pub(crate) started: Instant,
@@ -22,7 +25,10 @@ impl Lab for Programs<'_> {
         let Setup::With(changes) = setup else {
             return self.runs.run_as_is(&self.as_is);
         };
-        let variant = (self.with)(changes)?;
+        let variant = match (self.with)(changes)? {
+            Ok(variant) => variant,
+            Err(why) => return Ok(Outcome::Wrong(why)),
+        };
         let outcome = self.runs.run_other(&variant, &self.as_is)?;
         // One line, and then it runs without rules.
         let said = self.runs.said();
@@ -31,6 +37,13 @@ impl Lab for Programs<'_> {
             Some(line) => Outcome::Wrong(format!("is refused its rules: {line}")),
             None => outcome,
         })
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<Option<String>, String> {
+        match setup {
+            Setup::AsIs => Ok(None),
+            Setup::With(changes) => Ok((self.with)(changes)?.err()),
+        }
     }
 
     fn elapsed(&self) -> Duration {

@@ -14,6 +14,7 @@ mod family;
 mod full;
 mod hostile;
 mod improve;
+mod improve_package;
 mod lackey;
 mod memory;
 mod misses;

@@ -9,87 +9,68 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 
 use crate::analyses::misses::Interval;
-use crate::cli::{CliError, runtime};
+use crate::cli::runtime;
 use crate::improve::gate::{Comparison, Ended, Setup, Stage, Verdict};
-use crate::improve::rules::{self, Proposal};
 use crate::improve::search::Found;
-use crate::improve::sites;
-use crate::views::text::{Table, escape, line, place, wrap};
+use crate::views::text::{Table, escape, line, wrap};
 
 const SCHEMA: &str = "ccscope-improve-1";
-/// Columns of a path in the table.
-const MAX_PATH: usize = 40;
-/// Of so many sites it is said why they have no rule.
-const MAX_REFUSED: usize = 3;
 /// Colours of what gains and what does not.
 const GREEN: u8 = 46;
 const GREY: u8 = 244;
+
+/// A change as it is named.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// In one line of the table.
+    pub(super) text: String,
+    /// Its function and line, or what else helps to find it.
+    pub(super) place: Option<String>,
+    /// What predictions are fitted to.
+    pub(super) features: Value,
+}
 
 /// A search that has ended.
 #[derive(Debug)]
 pub(super) struct Report<'a> {
     pub(super) program: &'a Path,
     pub(super) command: &'a [OsString],
-    /// The value of `LD_PRELOAD`.
-    pub(super) preloaded: &'a OsStr,
     pub(super) metric: &'a str,
     pub(super) is_steady: bool,
-    pub(super) has_input: bool,
-    pub(super) proposals: &'a [Proposal],
-    /// How many allocations were seen, if that is too few to try anything.
-    pub(super) allocations: Option<u64>,
-    /// Sites for which no rule is proposed, those with most bytes alive first.
-    pub(super) refused: &'a [Proposal],
-    /// Function and line of each of them.
-    pub(super) refused_places: Vec<Option<String>>,
-    /// Function and line of each proposal.
-    pub(super) places: Vec<Option<String>>,
+    /// What a change is called.
+    pub(super) noun: &'static str,
+    pub(super) changes: &'a [Change],
+    /// Sentences before what was found.
+    pub(super) remarks: Vec<String>,
     pub(super) found: &'a Found,
+    /// The file of what is kept, which has the allocator, too, if it `has_allocator`.
     pub(super) output: &'a Path,
+    pub(super) has_allocator: bool,
+    /// How the program is run with what is kept, or the file applied.
+    pub(super) command_line: Option<String>,
+    /// More members of the JSON.
+    pub(super) more: Value,
 }
 
 impl Report<'_> {
-    /// Writes the rules that are kept, if there are any.
-    pub(super) fn write_rules(&self) -> Result<(), CliError> {
-        let Some(kept) = self.found.kept.as_ref().filter(|kept| !kept.is_empty()) else {
-            return Ok(());
+    /// What a kept change gains over what, in words.
+    pub(super) fn gain_of(&self, change: usize) -> Option<String> {
+        let it = self.introduced(change)?;
+        let base = match &it.base {
+            Setup::With(others) if others.is_empty() => "the allocator alone".to_owned(),
+            _ => format!("the other {}s", self.noun),
         };
-        let name = self
-            .program
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
-        let head = [format!(
-            "kept by ccscope improve for {name}; gains are of the whole program"
-        )];
-        let chosen: Vec<(&Proposal, String)> = { kept.iter() }
-            .map(|&change| {
-                let gain = self.introduced(change).and_then(|it| {
-                    let base = match &it.base {
-                        Setup::With(others) if others.is_empty() => "the allocator alone",
-                        _ => "the other rules",
-                    };
-                    let gain = times_as(better(self.metric), it.gain?);
-                    Some(format!("{gain} over {base}"))
-                });
-                let parts: Vec<String> = { gain.into_iter() }
-                    .chain(self.places[change].clone())
-                    .collect();
-                (&self.proposals[change], parts.join("; "))
-            })
-            .collect();
-        let written = runtime::replace(&absolute(self.output), &rules::write(&head, &chosen));
-        let shown = self.output.display();
-        Ok(written.map_err(|error| format!("cannot write {shown}: {error}"))?)
+        let gain = times_as(better(self.metric), it.gain?);
+        Some(format!("{gain} over {base}"))
     }
 
-    /// The first comparison that is about this rule alone: over the allocator, or over others.
+    /// The first comparison that is about this change alone: over the allocator, or over others.
     fn introduced(&self, change: usize) -> Option<&Comparison> {
         let mut all = self.found.comparisons.iter();
         all.find(|it| added(it) == [change])
     }
 
-    /// The rule that a comparison is the first one about.
+    /// The change that a comparison is the first one about.
     fn introduces(&self, it: &Comparison) -> Option<usize> {
         let &[change] = &added(it)[..] else {
             return None;
@@ -137,7 +118,7 @@ impl Report<'_> {
                 line(&mut out, &wrapped, None);
             }
         }
-        if let Some(words) = self.command_line() {
+        if let Some(words) = &self.command_line {
             line(&mut out, "", None);
             // Whole, to be copied.
             line(&mut out, &format!("    {words}"), None);
@@ -159,17 +140,7 @@ impl Report<'_> {
             Some(Ended::Interrupted) => all.push("Interrupted: the rest was not tried.".to_owned()),
             None => {}
         }
-        if let Some(seen) = self.allocations {
-            all.push(format!(
-                "{seen} allocations of the program reach malloc: there is nothing to place. If it \
-                 makes more, it brings an allocator of its own."
-            ));
-        } else if self.proposals.is_empty() && !self.refused.is_empty() {
-            all.push(format!(
-                "No rule was found: {}.",
-                self.refusals().join("; ")
-            ));
-        }
+        all.extend(self.remarks.iter().cloned());
         let undecided = self.undecided();
         let Some(kept) = &self.found.kept else {
             all.push(match undecided.is_empty() {
@@ -185,17 +156,20 @@ impl Report<'_> {
             return all;
         };
         if !undecided.is_empty() {
-            let rules = undecided.join(", ");
-            all.push(format!("Undecided: {rules}. A larger --budget may tell."));
+            let undecided = undecided.join(", ");
+            all.push(format!(
+                "Undecided: {undecided}. A larger --budget may tell."
+            ));
         }
-        let rules = self.proposals.len();
+        let (noun, tried, file) = (self.noun, self.changes.len(), self.output.display());
         let what = match kept.len() {
-            0 if rules == 0 => "The allocator alone pays off.".to_owned(),
-            0 => "The allocator alone pays off, without rules.".to_owned(),
-            kept => format!(
-                "{kept} of {rules} rules are kept, in {}.",
-                self.output.display()
-            ),
+            0 if self.has_allocator => format!("The allocator alone pays off; {file} has it."),
+            0 if tried == 0 => "The allocator alone pays off.".to_owned(),
+            0 => format!("The allocator alone pays off, without {noun}s."),
+            kept if self.has_allocator => {
+                format!("The allocator and {kept} of {tried} {noun}s are kept, in {file}.")
+            }
+            kept => format!("{kept} of {tried} {noun}s are kept, in {file}."),
         };
         let gain = match (self.total(), self.found.is_confirmed) {
             (Some(gain), true) => format!(
@@ -205,10 +179,9 @@ impl Report<'_> {
             (Some(gain), false) => format!(
                 " With this the program is {}; {} was not confirmed by a second comparison:",
                 times_as(better(self.metric), gain),
-                if kept.is_empty() {
-                    "that"
-                } else {
-                    "what the rules add"
+                match kept.is_empty() {
+                    true => "that".to_owned(),
+                    false => format!("what the {noun}s add"),
                 }
             ),
             (None, _) => format!(
@@ -222,23 +195,7 @@ impl Report<'_> {
         all
     }
 
-    /// The first sites without a rule, and why.
-    fn refusals(&self) -> Vec<String> {
-        let first = self
-            .refused
-            .iter()
-            .zip(&self.refused_places)
-            .take(MAX_REFUSED);
-        first
-            .map(|(it, place)| {
-                let place = place.iter().map(|place| format!(" in {place}"));
-                let place = place.collect::<String>();
-                format!("{}{place}, {}", escape(&it.rule()), escape(it.refusal()))
-            })
-            .collect()
-    }
-
-    /// What was not compared long enough, among the allocator and the rules alone.
+    /// What was not compared long enough, among the allocator and the changes alone.
     fn undecided(&self) -> Vec<String> {
         let is_open = |it: &&Comparison| match it.verdict {
             Verdict::Unclear => true,
@@ -248,7 +205,9 @@ impl Report<'_> {
         let open = self.found.comparisons.iter().filter(is_open);
         open.filter_map(|it| match (it.stage, &it.setup) {
             (Stage::Allocator, _) if self.found.kept.is_none() => Some("the allocator".to_owned()),
-            (Stage::Alone, Setup::With(changes)) => Some(format!("rule {}", changes.first()? + 1)),
+            (Stage::Alone, Setup::With(changes)) => {
+                Some(format!("{} {}", self.noun, changes.first()? + 1))
+            }
             _ => None,
         })
         .collect()
@@ -262,40 +221,25 @@ impl Report<'_> {
         (seconds > 0.0).then(|| format!(", of {seconds:.1} s each"))
     }
 
-    /// How the program is run with what is kept.
-    fn command_line(&self) -> Option<String> {
-        let kept = self.found.kept.as_ref()?;
-        let rules = (!kept.is_empty()).then(|| {
-            format!(
-                "CCMALLOC_RULES={} ",
-                quoted(absolute(self.output).as_os_str())
-            )
-        });
-        let preload = format!("LD_PRELOAD={}", quoted(self.preloaded));
-        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
-        let input = if self.has_input { " < INPUT" } else { "" };
-        let rules = rules.unwrap_or_default();
-        Some(format!("{rules}{preload} {}{input}", words.join(" ")))
-    }
-
-    /// Where a rule's objects are allocated, and why there is no figure.
+    /// Where a change is made, and why there is no figure.
     fn note(&self, it: &Comparison, why: Option<&str>) -> Option<String> {
         let place = self.introduces(it);
-        let place = place.and_then(|change| self.places[change].clone());
+        let place = place.and_then(|change| self.changes[change].place.clone());
         let parts: Vec<String> = place.into_iter().chain(why.map(escape)).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
-    /// What a comparison has tried, in words. Rules are numbered from 1.
+    /// What a comparison has tried, in words. Changes are numbered from 1.
     fn change(&self, it: &Comparison) -> String {
+        let noun = self.noun;
         let numbers = |changes: &[usize]| {
             let numbers: Vec<String> = changes.iter().map(|it| (it + 1).to_string()).collect();
             match numbers.len() {
-                1 => format!("rule {}", numbers[0]),
+                1 => format!("{noun} {}", numbers[0]),
                 2.. if changes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
-                    format!("rules {} to {}", numbers[0], numbers[numbers.len() - 1])
+                    format!("{noun}s {} to {}", numbers[0], numbers[numbers.len() - 1])
                 }
-                _ => format!("rules {}", numbers.join(", ")),
+                _ => format!("{noun}s {}", numbers.join(", ")),
             }
         };
         let again = if it.stage == Stage::Last {
@@ -311,8 +255,11 @@ impl Report<'_> {
         };
         let what = match (self.introduces(it), &it.base, &it.setup) {
             (Some(change), ..) => {
-                let rule = escape(&self.proposals[change].rules());
-                format!("rule {}: {rule}", change + 1)
+                format!(
+                    "{noun} {}: {}",
+                    change + 1,
+                    escape(&self.changes[change].text)
+                )
             }
             (_, _, Setup::With(changes)) if changes.is_empty() => "allocator".to_owned(),
             (_, Setup::AsIs, Setup::With(changes)) => format!("allocator and {}", numbers(changes)),
@@ -325,34 +272,32 @@ impl Report<'_> {
     pub(super) fn json(&self) -> String {
         let kept = self.found.kept.as_ref();
         let text = |word: &OsString| word.to_string_lossy().into_owned();
-        let all = json!({
+        let mut all = json!({
             "schema": SCHEMA,
             "command": self.command.iter().map(text).collect::<Vec<_>>(),
             "metric": self.metric,
             "steady_output": self.is_steady,
             "ended": self.found.ended,
-            "allocations": self.allocations,
-            "refused": self.refused.iter().zip(&self.refused_places).map(|(it, place)| json!({
-                "site": it.rule(), "place": place, "why": it.refusal(), "seen": it.comment,
-            })).collect::<Vec<_>>(),
             "tries": self.found.comparisons.iter().map(|it| self.try_json(it)).collect::<Vec<_>>(),
             "kept": {
                 "allocator": kept.is_some(),
-                "rules": kept.map_or(Vec::new(), |kept| self.rules(kept)),
+                "rules": kept.map_or(Vec::new(), |kept| self.texts(kept)),
                 "gain": self.total(),
                 "least": self.found.least,
                 "confirmed": self.found.is_confirmed,
                 "output": kept.filter(|kept| !kept.is_empty()).map(|_| absolute(self.output)),
-                "command_line": self.command_line(),
+                "command_line": self.command_line,
             },
         });
+        if let (Some(all), Some(more)) = (all.as_object_mut(), self.more.as_object()) {
+            all.extend(more.clone());
+        }
         format!("{all}\n")
     }
 
-    fn rules(&self, changes: &[usize]) -> Vec<String> {
-        changes
-            .iter()
-            .map(|&change| self.proposals[change].rules())
+    fn texts(&self, changes: &[usize]) -> Vec<&str> {
+        { changes.iter() }
+            .map(|&change| &*self.changes[change].text)
             .collect()
     }
 
@@ -360,10 +305,13 @@ impl Report<'_> {
         let (word, why) = verdict(&it.verdict);
         let of = |setup: &Setup| match setup {
             Setup::AsIs => Value::Null,
-            Setup::With(changes) => json!(self.rules(changes)),
+            Setup::With(changes) => json!(self.texts(changes)),
         };
         let places = match &it.setup {
-            Setup::With(changes) => changes.iter().map(|&it| self.places[it].as_ref()).collect(),
+            Setup::With(changes) => changes
+                .iter()
+                .map(|&it| self.changes[it].place.as_ref())
+                .collect(),
             Setup::AsIs => Vec::new(),
         };
         json!({
@@ -386,14 +334,10 @@ impl Report<'_> {
             let Setup::With(changes) = &it.setup else {
                 continue;
             };
-            let seen = |&change: &usize| {
-                let proposal = &self.proposals[change];
-                json!({
-                    "allocations": proposal.allocations, "alive_bytes": proposal.alive_bytes,
-                    "learned": proposal.comment,
-                })
-            };
-            entry["features"] = changes.iter().map(seen).collect();
+            let features = changes
+                .iter()
+                .map(|&change| self.changes[change].features.clone());
+            entry["features"] = features.collect();
             entry["predicted"] = Value::Null;
             entry["program"] = json!(self.program.file_name().map(OsStr::to_string_lossy));
             entry["metric"] = json!(self.metric);
@@ -421,15 +365,15 @@ pub(super) fn progress(
     base: &Setup,
     setup: &Setup,
     known: Option<Interval>,
-    rules: usize,
+    (noun, count): (&str, usize),
     metric: &str,
 ) -> String {
     let what = match (base, setup) {
         (_, Setup::With(changes)) if changes.is_empty() => "the allocator alone".to_owned(),
         (Setup::With(others), Setup::With(changes)) if others.is_empty() && changes.len() == 1 => {
-            format!("rule {} of {rules}", changes[0] + 1)
+            format!("{noun} {} of {count}", changes[0] + 1)
         }
-        (_, Setup::With(changes)) => format!("{} rules together", changes.len()),
+        (_, Setup::With(changes)) => format!("{} {noun}s together", changes.len()),
         (_, Setup::AsIs) => "the program as it is".to_owned(),
     };
     let gain = known.map(|gain| format!(": {}", times_as(better(metric), gain)));
@@ -477,24 +421,12 @@ fn times_as(better: &str, gain: Interval) -> String {
     format!("{estimate:.2} times as {better} ({low:.2} to {high:.2})")
 }
 
-/// Where the proposals allocate, as far as symbols tell.
-pub(super) fn places(
-    proposals: &[Proposal],
-    program: &Path,
-    root: Option<&Path>,
-) -> Vec<Option<String>> {
-    let frames = sites::frames(proposals, Some(program)).into_iter();
-    frames
-        .map(|frame| Some(place(&frame?, root, MAX_PATH)))
-        .collect()
-}
-
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &OsStr) -> String {
+pub(super) fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "_@%+=:,./-".contains(char);
     match !text.is_empty() && text.chars().all(is_plain) {

@@ -1,0 +1,222 @@
+//! `cargo ccscope improve`: changes of source, tried in a copy of the package.
+
+use std::collections::HashMap;
+use std::env;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args as ClapArgs;
+use serde_json::{Value, json};
+
+use super::super::progress::Progress;
+use super::super::{CliError, fail, launch, runtime, signals};
+use super::report::{self, Report, absolute, quoted};
+use super::{EXIT_INTERRUPTED, TryArgs, begin};
+use crate::analyses::misses::Interval;
+use crate::improve::edits::Kind;
+use crate::improve::gate::Setup;
+use crate::improve::package::{Change, Package};
+use crate::improve::programs::Programs;
+use crate::improve::runs::Variant;
+use crate::improve::search::search;
+
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "\
+The package and its path dependencies are copied into the target folder; your files are only read.
+There each change is made and built, and the program runs many times in turns with the one as it is.
+What is kept is written as a patch, after the package's tests have passed with it.
+
+Examples:
+  cargo ccscope improve --release -- ARGS
+  cargo ccscope improve --release --list
+  cargo ccscope improve --release --with idea.patch --budget 20m -- ARGS")]
+pub(in crate::cli) struct PackageArgs {
+    /// Write what is kept here
+    #[arg(short, long, value_name = "FILE", default_value = "improve.patch")]
+    output: PathBuf,
+    /// Try this patch, too, which `git apply` takes; may be repeated
+    #[arg(long, value_name = "PATCH")]
+    with: Vec<PathBuf>,
+    /// Try only changes whose line in the list has this text; may be repeated
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// Print the changes that would be tried, and try none
+    #[arg(long)]
+    list: bool,
+    /// Do not run the package's tests with what is kept
+    #[arg(long)]
+    no_tests: bool,
+    #[command(flatten)]
+    tries: TryArgs,
+    /// Cargo's own options
+    #[arg(value_name = "CARGO OPTIONS")]
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    cargo: Vec<OsString>,
+}
+
+/// `rest` are the arguments from `--` on.
+pub(in crate::cli) fn run(
+    args: &PackageArgs,
+    rest: &[OsString],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
+    let metric = args.tries.metric()?;
+    launch::check_output(Some(&args.output))?;
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut progress = Progress::new(args.tries.quiet);
+    progress.say(|| Some("building a copy of the package".to_owned()));
+    let (mut package, program) = Package::copy(cargo, &args.cargo)?;
+    let (of_allocator, changes) = changes(args, &mut package)?;
+    if args.list {
+        progress.end();
+        writeln!(out, "the allocator: {}", of_allocator.0.text)?;
+        for (number, (named, _)) in (1..).zip(&changes) {
+            writeln!(out, "change {number}: {}", named.text)?;
+        }
+        return Ok(0);
+    }
+    let words = [package.name().into()]
+        .into_iter()
+        .chain(rest.iter().skip(1).cloned());
+    let as_is = Variant {
+        program,
+        words: words.collect(),
+        environment: vec![(
+            "CARGO_MANIFEST_DIR".into(),
+            package.manifest_folder().into(),
+        )],
+    };
+    let mut runs = args.tries.runs(metric)?;
+    let started = Instant::now();
+    let Some(is_steady) = begin(&mut runs, &as_is, &mut progress, err)? else {
+        return Ok(EXIT_INTERRUPTED);
+    };
+    let chosen = |numbers: &[usize]| -> Vec<&Change> {
+        let others = numbers.iter().map(|&number| &changes[number].1);
+        [&of_allocator.1].into_iter().chain(others).collect()
+    };
+    let mut built: HashMap<Vec<usize>, Result<PathBuf, String>> = HashMap::new();
+    let mut variant = |numbers: &[usize]| {
+        let known = built.entry(numbers.to_vec()).or_insert_with(|| {
+            let names: Vec<String> = numbers.iter().map(usize::to_string).collect();
+            let name = format!("with-{}", names.join("-"));
+            let program = package.build(&name, &chosen(numbers));
+            program.map_err(|why| format!("does not build: {why}"))
+        });
+        Ok(known.clone().map(|program| Variant {
+            program,
+            ..as_is.clone()
+        }))
+    };
+    let mut shown = |base: &Setup, setup: &Setup, known: Option<Interval>| {
+        let count = changes.len();
+        progress.say(|| {
+            let metric = &args.tries.metric;
+            Some(report::progress(
+                base,
+                setup,
+                known,
+                ("change", count),
+                metric,
+            ))
+        });
+    };
+    let mut lab = Programs {
+        runs: &mut runs,
+        as_is: as_is.clone(),
+        with: &mut variant,
+        progress: &mut shown,
+        started,
+    };
+    let found = search(&mut lab, changes.len(), |_, _| false, args.tries.limits());
+    signals::obey();
+    let mut found = found?;
+    let mut remarks = Vec::new();
+    if let Some(kept) = found.kept.clone()
+        && !args.no_tests
+    {
+        progress.say(|| Some("the package's tests".to_owned()));
+        match (package.test(&chosen(&kept)), package.test(&[])) {
+            (Ok(()), _) => {}
+            (Err(_), Err(why)) => remarks.push(format!(
+                "The package's tests say nothing, since they fail without a change: {why}."
+            )),
+            (Err(why), Ok(())) => {
+                remarks.push(format!(
+                    "What gains is not offered, since the package's tests fail with it: {why}."
+                ));
+                found.kept = None;
+            }
+        }
+    }
+    progress.end();
+    if let Some(kept) = &found.kept {
+        let patch = package.patch_of(&chosen(kept))?;
+        let written = runtime::replace(&absolute(&args.output), &patch);
+        written.map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    }
+    let (named, _): (Vec<report::Change>, Vec<Change>) = changes.into_iter().unzip();
+    let name = package.name();
+    let command_line = found.kept.as_ref().map(|_| {
+        let (top, patch) = (package.top(), absolute(&args.output));
+        format!(
+            "git -C {} apply {}",
+            quoted(top.as_os_str()),
+            quoted(patch.as_os_str())
+        )
+    });
+    let report = Report {
+        program: Path::new(&name),
+        command: &as_is.words,
+        metric: &args.tries.metric,
+        is_steady,
+        noun: "change",
+        changes: &named,
+        remarks,
+        found: &found,
+        output: &args.output,
+        has_allocator: true,
+        command_line,
+        more: json!({"allocator": of_allocator.0.text}),
+    };
+    args.tries.tell(&report, out, err)
+}
+
+type Named = (report::Change, Change);
+
+/// The change of the allocator, and all others that are tried.
+fn changes(args: &PackageArgs, package: &mut Package) -> Result<(Named, Vec<Named>), CliError> {
+    let mut all: Vec<(String, Change)> = { package.possible().into_iter() }
+        .map(|(kind, edit)| (edit.what, Change::Edit(kind)))
+        .collect();
+    if !matches!(all.first(), Some((_, Change::Edit(Kind::Allocator)))) {
+        return fail("the program's crate root cannot be parsed");
+    }
+    for path in &args.with {
+        let full = path.canonicalize();
+        let full = full.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        all.push((format!("the patch {}", path.display()), Change::Patch(full)));
+    }
+    let of_allocator = all.remove(0);
+    let is_asked =
+        |text: &str| args.only.is_empty() || args.only.iter().any(|it| text.contains(it));
+    all.retain(|(what, _)| is_asked(what));
+    let mut named = |(what, change): (String, Change)| -> Result<Named, String> {
+        let lines = package.lines(&[&change]);
+        let lines = lines.map_err(|why| format!("{what}: {why}"))?;
+        let named = report::Change {
+            text: format!("{what} ({lines} lines)"),
+            place: None,
+            features: Value::Null,
+        };
+        Ok((named, change))
+    };
+    let of_allocator = named(of_allocator)?;
+    Ok((
+        of_allocator,
+        all.into_iter().map(named).collect::<Result<_, _>>()?,
+    ))
+}

@@ -1,0 +1,237 @@
+//! `BTreeMap` and `BTreeSet` replaced by `CTreeMap` and `CTreeSet`.
+//!
+//! A file's imports change, so that its code stays as it is: `use ctree::CTreeMap as BTreeMap;`.
+//! Paths that are written out, as `std::collections::BTreeMap::new()`, change where they stand.
+
+use std::path::Path;
+
+use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{ItemUse, UseTree};
+
+use super::manifest::Dependency;
+use super::{Edit, Replacement, Source};
+
+/// Each name of the standard library, and what takes its place.
+const NAMES: [(&str, &str); 2] = [
+    ("BTreeMap", "ctree::CTreeMap"),
+    ("BTreeSet", "ctree::CTreeSet"),
+];
+
+/// The edit of a file that has them. `folder` is where the package `cctree` lies.
+pub(super) fn edit(source: &Source, folder: &Path) -> Option<Edit> {
+    let mut found = Found {
+        source,
+        replacements: Vec::new(),
+        names: Vec::new(),
+    };
+    found.visit_file(&source.syntax);
+    found.names.sort_unstable();
+    found.names.dedup();
+    let names = found.names.join(" and ");
+    let path = source.path.display();
+    (!found.replacements.is_empty()).then(|| Edit {
+        what: format!("{} for {names} in {path}", names.replace("BTree", "CTree")),
+        files: [(source.path.clone(), found.replacements)].into(),
+        needs: Dependency::on("ctree", "cctree", folder),
+    })
+}
+
+struct Found<'s> {
+    source: &'s Source,
+    replacements: Vec<Replacement>,
+    names: Vec<&'static str>,
+}
+
+impl Found<'_> {
+    fn text(&self, part: &impl Spanned) -> String {
+        self.source.text[self.source.range(part)].to_owned()
+    }
+
+    /// The import without the names that are replaced, whose new imports go to `lines`; `None` if
+    /// nothing is left.
+    fn without(
+        &mut self,
+        tree: &UseTree,
+        path: &[String],
+        lines: &mut Vec<String>,
+    ) -> Option<String> {
+        let (name, renamed) = match tree {
+            UseTree::Path(it) => {
+                let path = [path, &[it.ident.to_string()]].concat();
+                let rest = self.without(&it.tree, &path, lines)?;
+                return Some(format!("{}::{rest}", it.ident));
+            }
+            UseTree::Group(group) => {
+                let before = lines.len();
+                let kept = { group.items.iter() }.filter_map(|it| self.without(it, path, lines));
+                let kept: Vec<String> = kept.collect();
+                return match &*kept {
+                    _ if lines.len() == before => Some(self.text(group)),
+                    [] => None,
+                    [one] if one != "self" => Some(one.clone()),
+                    _ => Some(format!("{{{}}}", kept.join(", "))),
+                };
+            }
+            UseTree::Name(it) => (&it.ident, &it.ident),
+            UseTree::Rename(it) => (&it.ident, &it.rename),
+            UseTree::Glob(_) => return Some("*".to_owned()),
+        };
+        let new = NAMES
+            .iter()
+            .find(|(old, _)| is_collections(path) && name == old);
+        let Some((old, new)) = new else {
+            return Some(self.text(tree));
+        };
+        self.names.push(old);
+        lines.push(format!("use {new} as {renamed};"));
+        None
+    }
+}
+
+impl Visit<'_> for Found<'_> {
+    fn visit_item_use(&mut self, item: &ItemUse) {
+        let mut lines = Vec::new();
+        let kept = self.without(&item.tree, &[], &mut lines);
+        if lines.is_empty() {
+            return;
+        }
+        let whole = self.source.range(item);
+        let before = &self.source.text[..whole.start];
+        let indent = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+        let visibility = match &*self.text(&item.vis) {
+            "" => String::new(),
+            word => format!("{word} "),
+        };
+        // Each new import has the attributes of the old one.
+        let attributes: String = { item.attrs.iter() }
+            .map(|it| format!("{}\n{indent}", self.text(it)))
+            .collect();
+        let lines = lines.iter().map(|line| format!("{visibility}{line}"));
+        let text = lines
+            .collect::<Vec<_>>()
+            .join(&format!("\n{indent}{attributes}"));
+        let visible = self.source.range(&item.vis);
+        let start = match visible.is_empty() {
+            true => self.source.range(&item.use_token).start,
+            false => visible.start,
+        };
+        let (range, text) = match kept {
+            None => (start..whole.end, text),
+            Some(kept) => {
+                self.replacements.push(Replacement {
+                    range: self.source.range(&item.tree),
+                    text: kept,
+                });
+                (
+                    whole.end..whole.end,
+                    format!("\n{indent}{attributes}{text}"),
+                )
+            }
+        };
+        self.replacements.push(Replacement { range, text });
+    }
+
+    fn visit_path(&mut self, path: &syn::Path) {
+        syn::visit::visit_path(self, path);
+        let words: Vec<String> = path
+            .segments
+            .iter()
+            .map(|it| it.ident.to_string())
+            .collect();
+        let Some(name) = words.get(2).filter(|_| is_collections(&words[..2])) else {
+            return;
+        };
+        if let Some((old, new)) = NAMES.iter().find(|(old, _)| name == old) {
+            let start = match &path.leading_colon {
+                Some(colon) => self.source.range(colon).start,
+                None => self.source.range(&path.segments[0].ident).start,
+            };
+            self.replacements.push(Replacement {
+                range: start..self.source.range(&path.segments[2].ident).end,
+                text: (*new).to_owned(),
+            });
+            self.names.push(old);
+        }
+    }
+}
+
+fn is_collections(path: &[String]) -> bool {
+    let words: Vec<&str> = path.iter().map(String::as_str).collect();
+    matches!(words[..], ["std" | "alloc", "collections"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply;
+    use super::*;
+
+    fn edited(text: &str) -> Option<(String, String)> {
+        let source = Source::parse("src/a.rs".into(), text.to_owned()).unwrap();
+        let edit = edit(&source, Path::new("/no/such"))?;
+        Some((apply(&source.path, text, [&edit]), edit.what.clone()))
+    }
+
+    #[test]
+    fn imports_give_the_old_name_to_the_new_type() {
+        for (before, after) in [
+            (
+                "use std::collections::BTreeMap;\n",
+                "use ctree::CTreeMap as BTreeMap;\n",
+            ),
+            (
+                "use std::collections::BTreeSet as Set; // sorted\n",
+                "use ctree::CTreeSet as Set; // sorted\n",
+            ),
+            (
+                "use std::collections::{BTreeMap, HashMap, BTreeSet};\n",
+                "use std::collections::HashMap;\nuse ctree::CTreeMap as BTreeMap;\n\
+                 use ctree::CTreeSet as BTreeSet;\n",
+            ),
+            (
+                "mod a {\n    pub(crate) use std::collections::{self, BTreeMap, HashMap};\n}\n",
+                "mod a {\n    pub(crate) use std::collections::{self, HashMap};\n    \
+                 pub(crate) use ctree::CTreeMap as BTreeMap;\n}\n",
+            ),
+            (
+                "#[cfg(x)]\nuse std::{collections::{BTreeMap, BTreeSet}, fmt::{self, Write}};\n",
+                "#[cfg(x)]\nuse std::fmt::{self, Write};\n#[cfg(x)]\n\
+                 use ctree::CTreeMap as BTreeMap;\n#[cfg(x)]\nuse ctree::CTreeSet as BTreeSet;\n",
+            ),
+            (
+                "#[allow(unused)]\nuse std::collections::BTreeMap;\n",
+                "#[allow(unused)]\nuse ctree::CTreeMap as BTreeMap;\n",
+            ),
+            (
+                "use alloc::collections::{BTreeMap};\n",
+                "use ctree::CTreeMap as BTreeMap;\n",
+            ),
+            (
+                "static M: ::std::collections::BTreeMap<u8, std::collections::BTreeSet<u8>> = \
+                 std::collections::BTreeMap::new();\n",
+                "static M: ctree::CTreeMap<u8, ctree::CTreeSet<u8>> = ctree::CTreeMap::new();\n",
+            ),
+        ] {
+            let (text, _) = edited(before).unwrap();
+            assert_eq!(text, after);
+        }
+        let (_, what) = edited("use std::collections::{BTreeMap, BTreeSet};\n").unwrap();
+        assert_eq!(
+            what,
+            "CTreeMap and CTreeSet for BTreeMap and BTreeSet in src/a.rs"
+        );
+    }
+
+    #[test]
+    fn other_names_stay() {
+        for text in [
+            "use std::collections::{HashMap, btree_map::Entry};\n",
+            "use std::collections::*;\n",
+            "use other::BTreeMap;\n",
+            "fn f(m: collections::BTreeMap<u8, u8>) {}\n",
+            "// std::collections::BTreeMap\n",
+        ] {
+            assert_eq!(edited(text), None, "{text}");
+        }
+    }
+}

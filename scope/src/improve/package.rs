@@ -1,0 +1,675 @@
+//! A copy of a cargo package and its path dependencies, in which edits are made and built. The
+//! user's own files are read only.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::edits::{self, Edit, Kind, Source, manifest};
+
+/// Folders that are no source, where git does not say.
+const NO_SOURCE: [&str; 3] = ["target", ".git", "node_modules"];
+
+/// What a change is made of.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    Edit(Kind),
+    /// A patch of the user's, which `git apply` takes.
+    Patch(PathBuf),
+}
+
+/// A package that is built with changes.
+#[derive(Debug)]
+pub(crate) struct Package {
+    cargo: OsString,
+    /// The options of cargo, for the copy.
+    words: Vec<OsString>,
+    /// What is copied: the user's files below this folder.
+    root: PathBuf,
+    /// The folder that patches are relative to: of the repository, or else of the workspace.
+    top: PathBuf,
+    /// Where cargo is started, relative to `root`.
+    here: PathBuf,
+    /// The files that are copied, relative to `root`.
+    files: BTreeSet<PathBuf>,
+    /// Has the copy, what is built, and the programs.
+    folder: PathBuf,
+    /// Of the program that is built.
+    program: Target,
+    /// Files that were written for the latest build, other than those of the user's.
+    written: BTreeSet<PathBuf>,
+    /// Locked: two searches would build in one folder.
+    _lock: File,
+}
+
+/// A program of the package.
+#[derive(Clone, Debug, Default)]
+struct Target {
+    /// Its crate root, and the manifest of its package, relative to `root`.
+    source: PathBuf,
+    manifest: PathBuf,
+    /// As cargo calls it.
+    package: String,
+    name: String,
+}
+
+impl Package {
+    /// Copies what cargo, with these options, builds from, and builds it as it is; the program.
+    ///
+    /// # Errors
+    ///
+    /// There is no package, it does not build, or not to one program.
+    pub(crate) fn copy(cargo: OsString, words: &[OsString]) -> Result<(Package, PathBuf), String> {
+        let here =
+            std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
+        let (metadata_words, words, manifest) = split(words, &here);
+        let mut command = Command::new(&cargo);
+        command.args(["metadata", "--format-version=1"]);
+        command.args(metadata_words);
+        let metadata: Value = serde_json::from_slice(&output(&mut command)?.stdout)
+            .map_err(|error| format!("cargo metadata: {error}"))?;
+        let path = |value: &Value| value.as_str().map(PathBuf::from);
+        let workspace =
+            path(&metadata["workspace_root"]).ok_or("cargo metadata has no workspace")?;
+        let target = path(&metadata["target_directory"]).ok_or("cargo metadata has no target")?;
+        let folders = metadata["packages"].as_array().into_iter().flatten();
+        let folders: BTreeSet<PathBuf> = { folders.filter(|it| it["source"].is_null()) }
+            .filter_map(|it| Some(path(&it["manifest_path"])?.parent()?.to_owned()))
+            .chain([workspace.clone()])
+            .collect();
+        let root = common(&folders).ok_or("the packages have no folder in common")?;
+        let mut files = BTreeSet::new();
+        for folder in &folders {
+            let listed = listed(folder, &target);
+            let listed = listed.map_err(|error| format!("{}: {error}", folder.display()))?;
+            files.extend(
+                listed
+                    .iter()
+                    .filter_map(|path| Some(path.strip_prefix(&root).ok()?.to_owned())),
+            );
+        }
+        let start = manifest.as_deref().and_then(Path::parent).unwrap_or(&here);
+        let start = start.canonicalize().unwrap_or_else(|_| start.to_owned());
+        let start = start
+            .strip_prefix(&root)
+            .or_else(|_| workspace.strip_prefix(&root));
+        let folder = target.join("ccscope-improve");
+        let lock = fs::create_dir_all(&folder).and_then(|()| File::create(folder.join("lock")));
+        let lock = lock.map_err(|error| format!("cannot write {}: {error}", folder.display()))?;
+        if lock.try_lock().is_err() {
+            let folder = folder.display();
+            return Err(format!("another search is in progress in {folder}"));
+        }
+        let mut package = Package {
+            cargo,
+            words,
+            top: repository(&workspace).unwrap_or(workspace.clone()),
+            here: start.unwrap_or(Path::new("")).to_owned(),
+            root,
+            files,
+            folder,
+            program: Target::default(),
+            written: BTreeSet::new(),
+            _lock: lock,
+        };
+        package.copy_files(&workspace)?;
+        let program = package.build_program("as-is", &[])?;
+        Ok((package, program))
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    fn copy_files(&self, workspace: &Path) -> Result<(), String> {
+        let tree = self.tree();
+        let failed =
+            |path: &Path, error: io::Error| format!("cannot copy {}: {error}", path.display());
+        match fs::remove_dir_all(&tree) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(format!("cannot empty {}: {error}", tree.display()));
+            }
+            _ => {}
+        }
+        for file in &self.files {
+            let (from, to) = (self.root.join(file), tree.join(file));
+            copy_file(&from, &to).map_err(|error| failed(&from, error))?;
+        }
+        fs::create_dir_all(self.folder.join("programs")).map_err(|error| failed(&tree, error))?;
+        // Cargo would take a workspace that stands around for this one's.
+        let inner = workspace.strip_prefix(&self.root).unwrap_or(Path::new(""));
+        let manifest = tree.join(inner).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).map_err(|error| failed(&manifest, error))?;
+        if !text
+            .lines()
+            .any(|line| line.trim().starts_with("[workspace"))
+        {
+            let text = format!("{text}\n[workspace]\n");
+            fs::write(&manifest, text).map_err(|error| failed(&manifest, error))?;
+        }
+        Ok(())
+    }
+
+    /// The edits that can be made in the user's files.
+    pub(crate) fn possible(&self) -> Vec<(Kind, Edit)> {
+        self.edits(&self.root)
+    }
+
+    /// The edits of the program's package that lies in a folder; files that do not parse have none.
+    fn edits(&self, root: &Path) -> Vec<(Kind, Edit)> {
+        let folder = self.program.manifest.parent().unwrap_or(Path::new(""));
+        let others = ["tests", "benches", "examples"].map(|name| folder.join(name));
+        let is_source = |path: &&PathBuf| {
+            let is_rust = path.extension() == Some(OsStr::new("rs")) && path.starts_with(folder);
+            let is_other = others.iter().any(|other| path.starts_with(other));
+            is_rust && (!is_other || **path == self.program.source)
+        };
+        let parse = |path: &PathBuf| {
+            // One that is no text is no source.
+            let text = fs::read_to_string(root.join(path)).ok()?;
+            Source::parse(path.clone(), text)
+        };
+        let sources = self.files.iter().filter(is_source).filter_map(parse);
+        edits::all(&self.program.source, &sources.collect::<Vec<_>>())
+    }
+
+    /// The program's name.
+    pub(crate) fn name(&self) -> String {
+        self.program.name.clone()
+    }
+
+    /// The folder of the program's package, of the user's own files.
+    pub(crate) fn manifest_folder(&self) -> PathBuf {
+        let manifest = self.root.join(&self.program.manifest);
+        manifest.parent().unwrap_or(&self.root).to_owned()
+    }
+
+    /// Builds the program with changes, and keeps it under a name.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not build.
+    pub(crate) fn build(&mut self, name: &str, changes: &[&Change]) -> Result<PathBuf, String> {
+        self.write(changes)?;
+        self.build_program(name, changes)
+    }
+
+    /// Makes the copy's files those of the user with changes.
+    fn write(&mut self, changes: &[&Change]) -> Result<(), String> {
+        let tree = self.tree();
+        let failed =
+            |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
+        for path in std::mem::take(&mut self.written) {
+            let (from, to) = (self.root.join(&path), tree.join(&path));
+            let restored = match self.files.contains(&path) {
+                true => copy_file(&from, &to),
+                false => fs::remove_file(&to),
+            };
+            restored.map_err(|error| failed(&to, error))?;
+        }
+        // Patches first: they are for the files as they are, while edits go by syntax.
+        for change in changes {
+            if let Change::Patch(patch) = change {
+                self.patch(patch)?;
+            }
+        }
+        let is_asked = |kind: &Kind| {
+            changes
+                .iter()
+                .any(|change| matches!(change, Change::Edit(asked) if asked == kind))
+        };
+        let edits: Vec<Edit> = { self.edits(&tree).into_iter() }
+            .filter(|(kind, _)| is_asked(kind))
+            .map(|(_, edit)| edit)
+            .collect();
+        let mut rewrite = |path: &Path, new: &dyn Fn(String) -> String| {
+            let to = tree.join(path);
+            let text = fs::read_to_string(&to).map_err(|error| failed(&to, error))?;
+            fs::write(&to, new(text)).map_err(|error| failed(&to, error))?;
+            self.written.insert(path.to_owned());
+            Ok::<(), String>(())
+        };
+        let paths: BTreeSet<&PathBuf> = edits.iter().flat_map(|edit| edit.files.keys()).collect();
+        for path in paths {
+            rewrite(path, &|text| edits::apply(path, &text, &edits))?;
+        }
+        for edit in &edits {
+            rewrite(&self.program.manifest, &|text| {
+                manifest::with(&text, &edit.needs)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Applies a patch of the user's, whose paths are relative to the repository.
+    fn patch(&mut self, patch: &Path) -> Result<(), String> {
+        let inner = self
+            .top
+            .strip_prefix(&self.root)
+            .unwrap_or(Path::new(""))
+            .to_owned();
+        let mut git = Command::new("git");
+        // The copy may lie in a repository, which ignores it.
+        git.arg("apply")
+            .env("GIT_CEILING_DIRECTORIES", &self.folder);
+        git.current_dir(self.tree().join(&inner));
+        let mut listed = Command::new("git");
+        listed.args(["apply", "--numstat", "-z"]).arg(patch);
+        let text = output(&mut listed)?.stdout;
+        for entry in String::from_utf8_lossy(&text).split('\0') {
+            if let Some(path) = entry.split('\t').nth(2) {
+                self.written.insert(inner.join(path));
+            }
+        }
+        git.arg(patch);
+        output(&mut git).map_err(|why| format!("does not apply: {why}"))?;
+        Ok(())
+    }
+
+    fn build_program(&mut self, name: &str, changes: &[&Change]) -> Result<PathBuf, String> {
+        let mut command = Command::new(&self.cargo);
+        command.args([
+            "build",
+            "--message-format=json-render-diagnostics",
+            "--quiet",
+        ]);
+        command.args(&self.words);
+        command.arg("--target-dir").arg(self.folder.join("build"));
+        // An edit may need a package more.
+        let may_change =
+            |word: &&OsString| !changes.is_empty() && (*word == "--locked" || *word == "--frozen");
+        if self.words.iter().any(|word| may_change(&word)) {
+            return Err("--locked and --frozen leave no room for another package".to_owned());
+        }
+        command.current_dir(self.tree().join(&self.here));
+        let text = output(&mut command)?.stdout;
+        let mut found = BTreeMap::new();
+        for line in String::from_utf8_lossy(&text).lines() {
+            let Ok(message) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
+            let kinds = message["target"]["kind"].as_array().into_iter().flatten();
+            let is_program = kinds
+                .into_iter()
+                .any(|kind| kind == "bin" || kind == "example");
+            let executable = message["executable"].as_str().filter(|_| is_program);
+            if let Some(executable) = executable {
+                found.insert(executable.to_owned(), message.clone());
+            }
+        }
+        let (executable, message) = match found.len() {
+            1 => found.pop_first().expect("there is one"),
+            0 => return Err("cargo builds no program".to_owned()),
+            _ => return Err("cargo builds several programs: name one by --bin".to_owned()),
+        };
+        let tree = self.tree();
+        let inside = |value: &Value| {
+            let path = Path::new(value.as_str()?).canonicalize().ok()?;
+            Some(
+                path.strip_prefix(tree.canonicalize().ok()?)
+                    .ok()?
+                    .to_owned(),
+            )
+        };
+        self.program = Target {
+            source: inside(&message["target"]["src_path"])
+                .ok_or("the program's source is not copied")?,
+            manifest: inside(&message["manifest_path"])
+                .ok_or("the program's package is not copied")?,
+            name: message["target"]["name"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+            package: message["package_id"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        let program = self.folder.join("programs").join(name);
+        // A new file: the old one may still run.
+        drop(fs::remove_file(&program));
+        let copied = fs::copy(&executable, &program);
+        copied.map_err(|error| format!("cannot copy {executable}: {error}"))?;
+        Ok(program)
+    }
+
+    /// Runs the package's tests with changes.
+    ///
+    /// # Errors
+    ///
+    /// The first line that tells of a failure.
+    pub(crate) fn test(&mut self, changes: &[&Change]) -> Result<(), String> {
+        self.write(changes)?;
+        let mut command = Command::new(&self.cargo);
+        command.args(["test", "--quiet", "--package", &self.program.package]);
+        let features = { self.words.iter() }.skip_while(|word| !is_feature(word));
+        command.args(
+            features
+                .take(2)
+                .filter(|word| is_feature(word) || !word.as_encoded_bytes().starts_with(b"-")),
+        );
+        command.arg("--target-dir").arg(self.folder.join("build"));
+        command.current_dir(self.tree().join(&self.here));
+        output(&mut command).map(|_| ())
+    }
+
+    /// How many lines changes add and remove, without those of the lock file.
+    ///
+    /// # Errors
+    ///
+    /// There is no git, or no room.
+    pub(crate) fn lines(&mut self, changes: &[&Change]) -> Result<usize, String> {
+        self.write(changes)?;
+        let patch = self.diff(&self.written)?;
+        let is_line = |line: &&[u8]| {
+            let (marks, heads) = ([b'+', b'-'], [&b"+++ "[..], b"--- "]);
+            let is_head = heads.iter().any(|it| line.starts_with(it));
+            marks.contains(line.first().unwrap_or(&b' ')) && !is_head
+        };
+        Ok(patch.split(|&byte| byte == b'\n').filter(is_line).count())
+    }
+
+    /// A patch with changes that `git apply` takes in [`Package::top`].
+    ///
+    /// # Errors
+    ///
+    /// There is no git, or no room.
+    pub(crate) fn patch_of(&mut self, changes: &[&Change]) -> Result<Vec<u8>, String> {
+        self.write(changes)?;
+        // This brings the lock file up to date.
+        let mut command = Command::new(&self.cargo);
+        command.args(["metadata", "--format-version=1"]);
+        command.current_dir(self.tree().join(&self.here));
+        output(&mut command)?;
+        let mut paths = self.written.clone();
+        paths.extend(self.lock());
+        self.diff(&paths)
+    }
+
+    /// What differs between the copy and the user's files.
+    fn diff(&self, paths: &BTreeSet<PathBuf>) -> Result<Vec<u8>, String> {
+        let sides = self.folder.join("diff");
+        drop(fs::remove_dir_all(&sides));
+        for path in paths {
+            let target = self.root.join(path);
+            let Ok(below) = target.strip_prefix(&self.top) else {
+                continue;
+            };
+            let pairs = [("a", self.root.join(path)), ("b", self.tree().join(path))];
+            for (side, from) in pairs.iter().filter(|(_, from)| from.exists()) {
+                let copied = copy_file(from, &sides.join(side).join(below));
+                copied.map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
+            }
+        }
+        for side in ["a", "b"] {
+            let made = fs::create_dir_all(sides.join(side));
+            made.map_err(|error| format!("cannot write {}: {error}", sides.display()))?;
+        }
+        let mut git = Command::new("git");
+        git.args([
+            "diff",
+            "--no-index",
+            "--no-prefix",
+            "--no-color",
+            "--no-ext-diff",
+            "a",
+            "b",
+        ]);
+        git.env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        git.current_dir(&sides).stdin(Stdio::null());
+        let output = git
+            .output()
+            .map_err(|error| format!("git cannot be started: {error}"))?;
+        // 1: they differ.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(format!(
+                "git diff: {}",
+                String::from_utf8_lossy(&output.stderr).trim()
+            ));
+        }
+        Ok(output.stdout)
+    }
+
+    /// The lock file, if it is the user's.
+    fn lock(&self) -> Option<PathBuf> {
+        let mut folders = self
+            .here
+            .ancestors()
+            .map(|folder| folder.join("Cargo.lock"));
+        folders.find(|path| self.files.contains(path))
+    }
+
+    /// Where a patch is applied.
+    pub(crate) fn top(&self) -> &Path {
+        &self.top
+    }
+}
+
+fn is_feature(word: &OsStr) -> bool {
+    let text = word.to_string_lossy();
+    [
+        "--features",
+        "-F",
+        "--all-features",
+        "--no-default-features",
+    ]
+    .iter()
+    .any(|name| {
+        text == *name
+            || text
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with('='))
+    })
+}
+
+/// Options for `cargo metadata`, those for `cargo build` in the copy, and the manifest that the
+/// user names.
+fn split(words: &[OsString], here: &Path) -> (Vec<OsString>, Vec<OsString>, Option<PathBuf>) {
+    let (mut metadata, mut build, mut manifest) = (Vec::new(), Vec::new(), None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(OsString::from(value))),
+            None => (&*text, None),
+        };
+        match name {
+            "--manifest-path" => {
+                let value = value.or_else(|| words.next().cloned());
+                manifest = value.map(|value| here.join(value));
+            }
+            "--config" => {
+                let value = value.or_else(|| words.next().cloned()).unwrap_or_default();
+                let both = [OsString::from(name), value];
+                metadata.extend(both.clone());
+                build.extend(both);
+            }
+            "--offline" => {
+                metadata.push(word.clone());
+                build.push(word.clone());
+            }
+            _ => build.push(word.clone()),
+        }
+    }
+    if let Some(manifest) = &manifest {
+        metadata.extend(["--manifest-path".into(), manifest.clone().into()]);
+    }
+    (metadata, build, manifest)
+}
+
+/// Runs a command; its output, or its first error with the place.
+fn output(command: &mut Command) -> Result<Output, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null());
+    let output = command.output();
+    let output = output.map_err(|error| format!("{name} cannot be started: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
+    }
+    let text = [&*output.stderr, &output.stdout].concat();
+    Err(first_error(&String::from_utf8_lossy(&text)))
+}
+
+/// The first error of cargo, of the compiler or of a test, in one line.
+fn first_error(text: &str) -> String {
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .peekable();
+    let first = lines.peek().copied().unwrap_or("it fails");
+    let is_error = |line: &str| {
+        let starts = ["error", "fatal"].iter().any(|word| line.starts_with(word));
+        starts && !line.starts_with("error: test failed") || line.starts_with("thread '")
+    };
+    while let Some(line) = lines.next() {
+        if is_error(line) {
+            let place = lines.peek().and_then(|next| next.strip_prefix("--> "));
+            let text = ["error: ", "fatal: "]
+                .iter()
+                .find_map(|word| line.strip_prefix(word));
+            let place = place.map(|place| format!(" ({place})"));
+            return text.unwrap_or(line).to_owned() + &place.unwrap_or_default();
+        }
+    }
+    first.to_owned()
+}
+
+/// The innermost folder that has all.
+fn common(folders: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let first = folders.first()?;
+    let mut outer = first.ancestors();
+    outer
+        .find(|outer| folders.iter().all(|it| it.starts_with(outer)))
+        .map(Path::to_owned)
+}
+
+/// The folder of the repository around a folder.
+fn repository(folder: &Path) -> Option<PathBuf> {
+    let mut git = Command::new("git");
+    git.args(["rev-parse", "--show-toplevel"])
+        .current_dir(folder);
+    let text = output(&mut git).ok()?.stdout;
+    let path = String::from_utf8(text).ok()?;
+    Some(PathBuf::from(path.trim_end())).filter(|path| folder.starts_with(path))
+}
+
+/// The files below a folder: those that git does not ignore, or else all but what is built.
+fn listed(folder: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut git = Command::new("git");
+    git.args([
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "-z",
+    ]);
+    git.current_dir(folder);
+    if let Ok(output) = output(&mut git)
+        && !output.stdout.is_empty()
+    {
+        let names = output
+            .stdout
+            .split(|&byte| byte == 0)
+            .filter(|name| !name.is_empty());
+        let paths = names.map(|name| folder.join(String::from_utf8_lossy(name).as_ref()));
+        // One that is deleted is listed, too; a module of git is a folder.
+        let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|it| !it.is_dir());
+        return Ok(paths
+            .filter(|path| !path.starts_with(target) && is_file(path))
+            .collect());
+    }
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let is_none = NO_SOURCE.iter().any(|name| entry.file_name() == *name) || path == target;
+            match entry.file_type()?.is_dir() {
+                _ if is_none => {}
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Copies a file or a link to a new file, with the folders that it needs.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    match fs::remove_file(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if fs::symlink_metadata(from)?.is_symlink() {
+        return symlink(fs::read_link(from)?, to);
+    }
+    // Sockets and the like are no source.
+    if fs::metadata(from)?.is_file() {
+        fs::write(to, fs::read(from)?)?;
+        fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_one_line_with_a_place() {
+        for (text, expected) in [
+            (
+                "warning: unused\n --> src/a.rs:1:1\nerror[E0425]: cannot find `x`\n   \
+                 --> src/main.rs:3:5\n",
+                "error[E0425]: cannot find `x` (src/main.rs:3:5)",
+            ),
+            (
+                "error: could not find `Cargo.toml` in `/x`\n",
+                "could not find `Cargo.toml` in `/x`",
+            ),
+            (
+                "error: test failed, to rerun pass `--lib`\nrunning 1 test\n\
+                 thread 'a' panicked at src/lib.rs:2:1:\n",
+                "thread 'a' panicked at src/lib.rs:2:1:",
+            ),
+            ("something\n", "something"),
+            ("", "it fails"),
+        ] {
+            assert_eq!(first_error(text), expected);
+        }
+    }
+
+    #[test]
+    fn options_are_those_of_the_copy() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let line = "--release --manifest-path=a/Cargo.toml --config x=1 -p b --offline";
+        let (metadata, build, manifest) = split(&words(line), Path::new("/h"));
+        assert_eq!(build, words("--release --config x=1 -p b --offline"));
+        assert_eq!(
+            metadata,
+            words("--config x=1 --offline --manifest-path /h/a/Cargo.toml")
+        );
+        assert_eq!(manifest, Some("/h/a/Cargo.toml".into()));
+    }
+
+    #[test]
+    fn folders_have_the_innermost_in_common() {
+        let folders = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
+        assert_eq!(
+            common(&folders(&["/a/b", "/a/b/c", "/a/d"])),
+            Some("/a".into())
+        );
+        assert_eq!(common(&folders(&["/a/b"])), Some("/a/b".into()));
+    }
+}
