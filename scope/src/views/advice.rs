@@ -182,6 +182,16 @@ fn speedup(item: &Item) -> String {
     format!("{estimate} times as fast, {low} to {high}")
 }
 
+/// What an item says, with its place and what it would gain, in one line.
+pub(crate) fn idea(profile: &Profile, item: &Item, options: &Options) -> String {
+    let (kind, place) = (kind(item.kind), place(profile, item, options));
+    format!(
+        "{kind}, {place}: {} ({})",
+        escape(&item.what),
+        speedup(item)
+    )
+}
+
 /// Lines below a piece of advice.
 fn facts(item: &Item) -> Vec<String> {
     let sure = match item.confidence {

@@ -193,6 +193,7 @@ pub(in crate::cli) fn run(
         .map(|(it, place)| Change {
             text: it.rules(),
             place,
+            predicted: None,
             features: json!({
                 "allocations": it.allocations, "alive_bytes": it.alive_bytes,
                 "learned": it.comment,

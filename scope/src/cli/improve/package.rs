@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -11,16 +11,20 @@ use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
 use super::super::progress::Progress;
-use super::super::{CliError, fail, launch, runtime, signals};
+use super::super::{CliError, fail, launch, runtime, show, signals};
 use super::report::{self, Report, absolute, quoted};
 use super::{EXIT_INTERRUPTED, TryArgs, begin};
+use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
+use crate::imports;
 use crate::improve::edits::Kind;
 use crate::improve::gate::Setup;
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
 use crate::improve::runs::Variant;
 use crate::improve::search::search;
+use crate::views::advice::idea;
+use crate::views::stack;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -42,6 +46,10 @@ pub(in crate::cli) struct PackageArgs {
     /// Try only changes whose line in the list has this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
+    /// Set predictions beside what is measured, and name what only a person can try: a profile of
+    /// the same program, of `cargo ccscope run`
+    #[arg(long, value_name = "FILE")]
+    profile: Option<PathBuf>,
     /// Print the changes that would be tried, and try none
     #[arg(long)]
     list: bool,
@@ -69,7 +77,11 @@ pub(in crate::cli) fn run(
     let mut progress = Progress::new(args.tries.quiet);
     progress.say(|| Some("building a copy of the package".to_owned()));
     let (mut package, program) = Package::copy(cargo, &args.cargo)?;
-    let (of_allocator, changes) = changes(args, &mut package)?;
+    let (of_allocator, mut changes) = changes(args, &mut package)?;
+    let ideas = match &args.profile {
+        Some(path) => predict(path, &mut changes)?,
+        None => Vec::new(),
+    };
     if args.list {
         progress.end();
         writeln!(out, "the allocator: {}", of_allocator.0.text)?;
@@ -158,6 +170,9 @@ pub(in crate::cli) fn run(
         let written = runtime::replace(&absolute(&args.output), &patch);
         written.map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
     }
+    if let [_, ..] = &*ideas {
+        remarks.push(format!("Not tried, but predicted: {}.", ideas.join("; ")));
+    }
     let (named, _): (Vec<report::Change>, Vec<Change>) = changes.into_iter().unzip();
     let name = package.name();
     let command_line = found.kept.as_ref().map(|_| {
@@ -180,7 +195,7 @@ pub(in crate::cli) fn run(
         output: &args.output,
         has_allocator: true,
         command_line,
-        more: json!({"allocator": of_allocator.0.text}),
+        more: json!({"allocator": of_allocator.0.text, "ideas": ideas}),
     };
     args.tries.tell(&report, out, err)
 }
@@ -210,6 +225,7 @@ fn changes(args: &PackageArgs, package: &mut Package) -> Result<(Named, Vec<Name
         let named = report::Change {
             text: format!("{what} ({lines} lines)"),
             place: None,
+            predicted: None,
             features: Value::Null,
         };
         Ok((named, change))
@@ -219,4 +235,36 @@ fn changes(args: &PackageArgs, package: &mut Package) -> Result<(Named, Vec<Name
         of_allocator,
         all.into_iter().map(named).collect::<Result<_, _>>()?,
     ))
+}
+
+/// Sets what a profile predicts beside the changes; what else it advises, in words.
+fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> {
+    let profile = imports::open(path)?;
+    let options = show::options_for(stdout());
+    let Some(advice) = advise(&profile, options.machine(), None) else {
+        return fail(format!(
+            "{} predicts nothing: `ccscope advise` says why",
+            path.display()
+        ));
+    };
+    let mut ideas = Vec::new();
+    for item in advice.advice.iter().filter(|item| item.worth_it) {
+        let sites = item
+            .sites
+            .iter()
+            .filter_map(|&site| profile.sites.get(site as usize));
+        let mut frames = sites.flat_map(|site| stack(&profile, site));
+        let change = changes.iter_mut().find(|(_, change)| match change {
+            Change::Edit(Kind::Maps(path)) => {
+                item.kind == advice::Kind::Container
+                    && frames.any(|frame| Path::new(&frame.file).ends_with(path))
+            }
+            _ => false,
+        });
+        match change {
+            Some((named, _)) => named.predicted = Some(item.speedup),
+            None => ideas.push(idea(&profile, item, &options)),
+        }
+    }
+    Ok(ideas)
 }

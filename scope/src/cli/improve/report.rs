@@ -26,6 +26,8 @@ pub(super) struct Change {
     pub(super) text: String,
     /// Its function and line, or what else helps to find it.
     pub(super) place: Option<String>,
+    /// The gain that a profile predicts.
+    pub(super) predicted: Option<Interval>,
     /// What predictions are fitted to.
     pub(super) features: Value,
 }
@@ -88,7 +90,12 @@ impl Report<'_> {
 
     pub(super) fn text(&self, width: usize, colour: bool) -> String {
         let mut out = String::new();
-        let mut table = Table::new(&[">gain", ">interval", ">memory", "verdict", "change"]);
+        let is_predicted = self.changes.iter().any(|change| change.predicted.is_some());
+        let mut heads = vec![">gain", ">interval", ">memory", "verdict", "change"];
+        if is_predicted {
+            heads.insert(0, ">predicted");
+        }
+        let mut table = Table::new(&heads);
         for it in &self.found.comparisons {
             let gain = it.gain.map(|gain| format!("{:.2}", gain.estimate));
             let interval = it
@@ -97,14 +104,16 @@ impl Report<'_> {
             let memory = it.memory.map(|memory| format!("{memory:.2}"));
             let cell = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             let (word, why) = verdict(&it.verdict);
+            let (memory, change) = (cell(memory), self.change(it));
+            let mut cells = vec![cell(gain), cell(interval), memory, word.to_owned(), change];
+            if is_predicted {
+                let of = self
+                    .introduces(it)
+                    .and_then(|change| self.changes[change].predicted);
+                cells.insert(0, cell(of.map(|it| format!("{:.2}", it.estimate))));
+            }
             table.row(
-                vec![
-                    cell(gain),
-                    cell(interval),
-                    cell(memory),
-                    word.to_owned(),
-                    self.change(it),
-                ],
+                cells,
                 self.note(it, why),
                 Some(if it.gains() { GREEN } else { GREY }),
             );
@@ -338,7 +347,10 @@ impl Report<'_> {
                 .iter()
                 .map(|&change| self.changes[change].features.clone());
             entry["features"] = features.collect();
-            entry["predicted"] = Value::Null;
+            entry["predicted"] = match added(it)[..] {
+                [change] => json!(self.changes[change].predicted),
+                _ => Value::Null,
+            };
             entry["program"] = json!(self.program.file_name().map(OsStr::to_string_lossy));
             entry["metric"] = json!(self.metric);
             entry["time"] = json!(time.as_secs());
