@@ -294,7 +294,7 @@ fn improved(
     effort: &Effort,
 ) -> Result<Improved, Failure> {
     let rules = tools.scratch(&format!("{name}.ccrules"));
-    let budget = effort.scale.pick("100s", "10m");
+    let budget = effort.scale.pick("60s", "10m");
     let mut command = Command::new(tools.built.folder.join("ccscope"));
     command.args([
         "improve", "--json", "--quiet", "--no-log", "--metric", "user", "--budget", budget,

@@ -219,30 +219,24 @@ impl Package {
                 self.patch(patch)?;
             }
         }
-        let is_asked = |kind: &Kind| {
-            changes
-                .iter()
-                .any(|change| matches!(change, Change::Edit(asked) if asked == kind))
-        };
-        let edits: Vec<Edit> = { self.edits(&tree).into_iter() }
-            .filter(|(kind, _)| is_asked(kind))
-            .map(|(_, edit)| edit)
-            .collect();
-        let mut rewrite = |path: &Path, new: &dyn Fn(String) -> String| {
+        let rewrite = |path: &Path, new: &dyn Fn(String) -> String| {
             let to = tree.join(path);
             let text = fs::read_to_string(&to).map_err(|error| failed(&to, error))?;
-            fs::write(&to, new(text)).map_err(|error| failed(&to, error))?;
-            self.written.insert(path.to_owned());
-            Ok::<(), String>(())
+            fs::write(&to, new(text)).map_err(|error| failed(&to, error))
         };
-        let paths: BTreeSet<&PathBuf> = edits.iter().flat_map(|edit| edit.files.keys()).collect();
-        for path in paths {
-            rewrite(path, &|text| edits::apply(path, &text, &edits))?;
-        }
-        for edit in &edits {
-            rewrite(&self.program.manifest, &|text| {
-                manifest::with(&text, &edit.needs)
-            })?;
+        for change in changes {
+            let Change::Edit(asked) = change else {
+                continue;
+            };
+            // Where another change has made it needless it is left out.
+            let mut edits = self.edits(&tree).into_iter();
+            let Some((_, edit)) = edits.find(|(kind, _)| kind == asked) else {
+                continue;
+            };
+            rewrite(&edit.path, &|text| edit.apply(&text))?;
+            let manifest = self.program.manifest.clone();
+            rewrite(&manifest, &|text| manifest::with(&text, &edit.needs))?;
+            self.written.extend([edit.path, manifest]);
         }
         Ok(())
     }

@@ -112,7 +112,7 @@ fn changes_that_gain_become_a_patch() {
     place.patch("broken.patch", "src/setting.rs", "1.0", "one");
     let patches = ["good.patch", "wrong.patch", "broken.patch"];
     let words = patches.map(|patch| ["--with", patch]).concat();
-    let json = place.json(&words);
+    let json = place.json(&[&words[..], &["--only", "CTree", "--only", "patch"]].concat());
     let verdicts: Vec<(&str, &str, &str)> = { json["tries"].as_array().unwrap().iter() }
         .filter(|it| it["stage"] == "alone")
         .map(|it| {
@@ -218,7 +218,9 @@ fn bad_requests_get_one_line() {
     assert_eq!(
         text(&output.stdout),
         "the allocator: CcMalloc as the global allocator (8 lines)\n\
-         change 1: CTreeMap for BTreeMap in src/main.rs (6 lines)\n"
+         change 1: CTreeMap for BTreeMap in src/main.rs (6 lines)\n\
+         change 2: hashbrown's HashMap in src/main.rs: a faster hash, not for keys of strangers \
+         (6 lines)\n"
     );
     fs::write(&setting, "pub const FACTOR: f64 = two;\n").unwrap();
     refusal(

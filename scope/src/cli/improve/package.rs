@@ -17,7 +17,7 @@ use super::{EXIT_INTERRUPTED, TryArgs, begin};
 use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
 use crate::imports;
-use crate::improve::edits::Kind;
+use crate::improve::edits::{Kind, Library};
 use crate::improve::gate::Setup;
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
@@ -248,22 +248,29 @@ fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> 
         ));
     };
     let mut ideas = Vec::new();
-    for item in advice.advice.iter().filter(|item| item.worth_it) {
+    for item in &advice.advice {
         let sites = item
             .sites
             .iter()
             .filter_map(|&site| profile.sites.get(site as usize));
         let mut frames = sites.flat_map(|site| stack(&profile, site));
         let change = changes.iter_mut().find(|(_, change)| match change {
-            Change::Edit(Kind::Maps(path)) => {
+            Change::Edit(Kind::Maps(Library::CTree, path)) => {
                 item.kind == advice::Kind::Container
                     && frames.any(|frame| Path::new(&frame.file).ends_with(path))
             }
             _ => false,
         });
         match change {
-            Some((named, _)) => named.predicted = Some(item.speedup),
-            None => ideas.push(idea(&profile, item, &options)),
+            // Of several containers the best.
+            Some((named, _)) => {
+                let known = named
+                    .predicted
+                    .filter(|it| it.estimate >= item.speedup.estimate);
+                named.predicted = known.or(Some(item.speedup));
+            }
+            None if item.worth_it => ideas.push(idea(&profile, item, &options)),
+            None => {}
         }
     }
     Ok(ideas)

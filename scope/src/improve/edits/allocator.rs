@@ -1,7 +1,5 @@
 //! `CcMalloc` as the global allocator.
 
-use std::path::Path;
-
 use syn::Item;
 
 use super::manifest::Dependency;
@@ -11,8 +9,8 @@ const TYPE: &str = "ccmalloc::CcMalloc";
 const VALUE: &str = "ccmalloc::CcMalloc::new()";
 
 /// The edit that makes it the allocator of the program whose crate root is `root`, in the place of
-/// the one that any of `sources` declares. `folder` is where the package `ccmalloc` lies.
-pub(super) fn edit(root: &Source, sources: &[Source], folder: &Path) -> Edit {
+/// the one that any of `sources` declares.
+pub(super) fn edit(root: &Source, sources: &[Source]) -> Edit {
     let declared = sources
         .iter()
         .find_map(|source| Some((source, declared(source)?)));
@@ -30,8 +28,9 @@ pub(super) fn edit(root: &Source, sources: &[Source], folder: &Path) -> Edit {
     };
     Edit {
         what: what.to_owned(),
-        files: [(path.clone(), replacements)].into(),
-        needs: Dependency::on("ccmalloc", "ccmalloc", folder),
+        path: path.clone(),
+        replacements,
+        needs: Dependency::of_ours("ccmalloc", "ccmalloc"),
     }
 }
 
@@ -85,7 +84,6 @@ fn added(root: &Source) -> Replacement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apply;
     use super::*;
 
     const LINES: &str =
@@ -94,8 +92,8 @@ mod tests {
     fn edited(text: &str) -> String {
         let root = Source::parse("src/main.rs".into(), text.to_owned()).unwrap();
         let sources = [Source::parse("src/main.rs".into(), text.to_owned()).unwrap()];
-        let edit = edit(&root, &sources, Path::new("/no/such"));
-        apply(&root.path, text, [&edit])
+        let edit = edit(&root, &sources);
+        edit.apply(text)
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The repository that this tool was built from has the libraries, each in a folder of its name.
+const CLONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
 /// A library that an edit needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dependency {
@@ -10,16 +13,22 @@ pub(crate) struct Dependency {
 }
 
 impl Dependency {
-    /// On a package of ours, whose library has this `name`: on its folder in a clone if that is
-    /// there, else on the version of the registry.
-    pub(crate) fn on(name: &'static str, package: &str, folder: &Path) -> Dependency {
+    /// On a package of ours, whose library has this `name`: on its folder if this tool's clone is
+    /// still there, else on the version of the registry.
+    pub(crate) fn of_ours(name: &'static str, package: &str) -> Dependency {
+        let folder = Path::new(CLONE).join(name);
         let mut words = vec![format!("version = \"{}\"", env!("CARGO_PKG_VERSION"))];
         if folder.join("Cargo.toml").is_file() {
-            let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+            let folder = folder.canonicalize().unwrap_or(folder);
             words = vec![format!("path = {:?}", folder.display().to_string())];
         }
         words.extend((package != name).then(|| format!("package = \"{package}\"")));
         let value = format!("{{ {} }}", words.join(", "));
+        Dependency { name, value }
+    }
+
+    pub(crate) fn of_registry(name: &'static str, version: &str) -> Dependency {
+        let value = format!("\"{version}\"");
         Dependency { name, value }
     }
 }

@@ -1,51 +1,105 @@
-//! `BTreeMap` and `BTreeSet` replaced by `CTreeMap` and `CTreeSet`.
+//! Collections of a library in the place of those of the standard library.
 //!
 //! A file's imports change, so that its code stays as it is: `use ctree::CTreeMap as BTreeMap;`.
 //! Paths that are written out, as `std::collections::BTreeMap::new()`, change where they stand.
 
-use std::path::Path;
-
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{ItemUse, UseTree};
+use syn::{Ident, ItemUse, UseTree};
 
 use super::manifest::Dependency;
 use super::{Edit, Replacement, Source};
 
-/// Each name of the standard library, and what takes its place.
-const NAMES: [(&str, &str); 2] = [
-    ("BTreeMap", "ctree::CTreeMap"),
-    ("BTreeSet", "ctree::CTreeSet"),
-];
+/// A library of collections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Library {
+    CTree,
+    /// Its default hash is faster than the standard library's, which withstands keys that are chosen
+    /// to collide.
+    Hashbrown,
+}
 
-/// The edit of a file that has them. `folder` is where the package `cctree` lies.
-pub(super) fn edit(source: &Source, folder: &Path) -> Option<Edit> {
+impl Library {
+    pub(super) const ALL: [Library; 2] = [Library::CTree, Library::Hashbrown];
+
+    /// Each name of `std::collections`, and what takes its place.
+    fn names(self) -> [(&'static str, &'static str); 4] {
+        match self {
+            Library::CTree => [
+                ("BTreeMap", "ctree::CTreeMap"),
+                ("BTreeSet", "ctree::CTreeSet"),
+                ("btree_map", "ctree::map"),
+                ("btree_set", "ctree::set"),
+            ],
+            Library::Hashbrown => [
+                ("HashMap", "hashbrown::HashMap"),
+                ("HashSet", "hashbrown::HashSet"),
+                ("hash_map", "hashbrown::hash_map"),
+                ("hash_set", "hashbrown::hash_set"),
+            ],
+        }
+    }
+
+    fn new_name(self, old: &str) -> Option<&'static str> {
+        let names = self.names();
+        let found = names.iter().find(|(name, _)| *name == old);
+        found.map(|(_, new)| *new)
+    }
+
+    fn dependency(self) -> Dependency {
+        match self {
+            Library::CTree => Dependency::of_ours("ctree", "cctree"),
+            Library::Hashbrown => Dependency::of_registry("hashbrown", "0.17"),
+        }
+    }
+}
+
+/// The edit of a file that has such collections.
+pub(super) fn edit(source: &Source, library: Library) -> Option<Edit> {
     let mut found = Found {
         source,
+        library,
         replacements: Vec::new(),
         names: Vec::new(),
     };
     found.visit_file(&source.syntax);
+    // Of types alone; their modules go with them.
+    found
+        .names
+        .retain(|name| name.starts_with(char::is_uppercase));
     found.names.sort_unstable();
     found.names.dedup();
-    let names = found.names.join(" and ");
-    let path = source.path.display();
-    (!found.replacements.is_empty()).then(|| Edit {
-        what: format!("{} for {names} in {path}", names.replace("BTree", "CTree")),
-        files: [(source.path.clone(), found.replacements)].into(),
-        needs: Dependency::on("ctree", "cctree", folder),
+    let (names, path) = (found.names.join(" and "), source.path.display());
+    let what = match library {
+        Library::CTree => format!("{} for {names} in {path}", names.replace("BTree", "CTree")),
+        Library::Hashbrown => {
+            format!("hashbrown's {names} in {path}: a faster hash, not for keys of strangers")
+        }
+    };
+    (!found.names.is_empty()).then(|| Edit {
+        what,
+        path: source.path.clone(),
+        replacements: found.replacements,
+        needs: library.dependency(),
     })
 }
 
 struct Found<'s> {
     source: &'s Source,
+    library: Library,
     replacements: Vec<Replacement>,
-    names: Vec<&'static str>,
+    names: Vec<String>,
 }
 
 impl Found<'_> {
     fn text(&self, part: &impl Spanned) -> String {
         self.source.text[self.source.range(part)].to_owned()
+    }
+
+    /// What takes the place of a name below a path.
+    fn takes(&self, path: &[String], name: &Ident) -> Option<&'static str> {
+        let new = self.library.new_name(&name.to_string());
+        new.filter(|_| is_collections(path))
     }
 
     /// The import without the names that are replaced, whose new imports go to `lines`; `None` if
@@ -57,6 +111,11 @@ impl Found<'_> {
         lines: &mut Vec<String>,
     ) -> Option<String> {
         let (name, renamed) = match tree {
+            UseTree::Path(it) if self.takes(path, &it.ident).is_some() => {
+                let new = self.takes(path, &it.ident)?;
+                lines.push(format!("use {new}::{};", self.text(&it.tree)));
+                return None;
+            }
             UseTree::Path(it) => {
                 let path = [path, &[it.ident.to_string()]].concat();
                 let rest = self.without(&it.tree, &path, lines)?;
@@ -77,14 +136,14 @@ impl Found<'_> {
             UseTree::Rename(it) => (&it.ident, &it.rename),
             UseTree::Glob(_) => return Some("*".to_owned()),
         };
-        let new = NAMES
-            .iter()
-            .find(|(old, _)| is_collections(path) && name == old);
-        let Some((old, new)) = new else {
+        let Some(new) = self.takes(path, name) else {
             return Some(self.text(tree));
         };
-        self.names.push(old);
-        lines.push(format!("use {new} as {renamed};"));
+        self.names.push(name.to_string());
+        lines.push(match new.ends_with(&format!("::{renamed}")) {
+            true => format!("use {new};"),
+            false => format!("use {new} as {renamed};"),
+        });
         None
     }
 }
@@ -142,16 +201,16 @@ impl Visit<'_> for Found<'_> {
         let Some(name) = words.get(2).filter(|_| is_collections(&words[..2])) else {
             return;
         };
-        if let Some((old, new)) = NAMES.iter().find(|(old, _)| name == old) {
+        if let Some(new) = self.library.new_name(name) {
             let start = match &path.leading_colon {
                 Some(colon) => self.source.range(colon).start,
                 None => self.source.range(&path.segments[0].ident).start,
             };
             self.replacements.push(Replacement {
                 range: start..self.source.range(&path.segments[2].ident).end,
-                text: (*new).to_owned(),
+                text: new.to_owned(),
             });
-            self.names.push(old);
+            self.names.push(name.clone());
         }
     }
 }
@@ -163,13 +222,16 @@ fn is_collections(path: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::apply;
     use super::*;
 
-    fn edited(text: &str) -> Option<(String, String)> {
+    fn edited_by(library: Library, text: &str) -> Option<(String, String)> {
         let source = Source::parse("src/a.rs".into(), text.to_owned()).unwrap();
-        let edit = edit(&source, Path::new("/no/such"))?;
-        Some((apply(&source.path, text, [&edit]), edit.what.clone()))
+        let edit = edit(&source, library)?;
+        Some((edit.apply(text), edit.what))
+    }
+
+    fn edited(text: &str) -> Option<(String, String)> {
+        edited_by(Library::CTree, text)
     }
 
     #[test]
@@ -220,6 +282,23 @@ mod tests {
             what,
             "CTreeMap and CTreeSet for BTreeMap and BTreeSet in src/a.rs"
         );
+    }
+
+    #[test]
+    fn modules_go_with_their_types() {
+        let text = "use std::collections::hash_map::{Entry, self};\nuse std::collections::HashMap;\n\
+                    type A = std::collections::hash_map::Iter<'static, u8, u8>;\n";
+        let (text, what) = edited_by(Library::Hashbrown, text).unwrap();
+        assert_eq!(
+            text,
+            "use hashbrown::hash_map::{Entry, self};\nuse hashbrown::HashMap;\n\
+             type A = hashbrown::hash_map::Iter<'static, u8, u8>;\n"
+        );
+        let expected = "hashbrown's HashMap in src/a.rs: a faster hash, not for keys of strangers";
+        assert_eq!(what, expected);
+        let text = "use std::collections::{BTreeMap, btree_map};\n";
+        let expected = "use ctree::CTreeMap as BTreeMap;\nuse ctree::map as btree_map;\n";
+        assert_eq!(edited(text).unwrap().0, expected);
     }
 
     #[test]

@@ -4,42 +4,39 @@
 //! a function from what the package has to edits. Whether an edit compiles, the compiler decides;
 //! whether it pays off, the clock.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+pub(crate) use maps::Library;
+
 mod allocator;
 pub(crate) mod manifest;
 mod maps;
-
-/// The repository that this tool was built from has the libraries.
-const CLONE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 /// Names an edit, also of sources that have been changed otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Allocator,
-    /// The maps of a file.
-    Maps(PathBuf),
+    /// The maps and sets of a file.
+    Maps(Library, PathBuf),
 }
 
 /// All edits that can be made in the package of these sources, whose program has the crate root
 /// `root`; that of the allocator first.
 pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Edit)> {
-    let library = |name: &str| Path::new(CLONE).join(name);
-    let found = sources.iter().find(|source| source.path == root);
-    let allocator = found.map(|root| allocator::edit(root, sources, &library("ccmalloc")));
-    let maps = sources.iter().filter_map(|source| {
-        let edit = maps::edit(source, &library("ctree"))?;
-        Some((Kind::Maps(source.path.clone()), edit))
-    });
-    { allocator.into_iter() }
-        .map(|edit| (Kind::Allocator, edit))
-        .chain(maps)
-        .collect()
+    let root = sources.iter().find(|source| source.path == root);
+    let allocator = root.map(|root| (Kind::Allocator, allocator::edit(root, sources)));
+    let of_library = |library| {
+        sources.iter().filter_map(move |source| {
+            let edit = maps::edit(source, library)?;
+            Some((Kind::Maps(library, source.path.clone()), edit))
+        })
+    };
+    let maps = Library::ALL.into_iter().flat_map(of_library);
+    allocator.into_iter().chain(maps).collect()
 }
 
 /// A range of a file, and what takes its place.
@@ -54,39 +51,26 @@ pub(crate) struct Replacement {
 pub(crate) struct Edit {
     /// What it does, in one line.
     pub(crate) what: String,
-    /// By path relative to the copied folder.
-    pub(crate) files: BTreeMap<PathBuf, Vec<Replacement>>,
+    /// The file, relative to the copied folder.
+    pub(crate) path: PathBuf,
+    pub(crate) replacements: Vec<Replacement>,
     /// What the package then depends on.
     pub(crate) needs: manifest::Dependency,
 }
 
-/// The text of a file with what all edits make of it. A replacement that several edits have is made
-/// once.
-pub(crate) fn apply<'e>(
-    path: &Path,
-    text: &str,
-    edits: impl IntoIterator<Item = &'e Edit>,
-) -> String {
-    let mut all: Vec<&Replacement> = Vec::new();
-    for replacement in edits
-        .into_iter()
-        .filter_map(|edit| edit.files.get(path))
-        .flatten()
-    {
-        if !all.contains(&replacement) {
-            all.push(replacement);
+impl Edit {
+    /// The text of its file with what it makes of it.
+    pub(crate) fn apply(&self, text: &str) -> String {
+        let mut all: Vec<&Replacement> = self.replacements.iter().collect();
+        all.sort_by_key(|it| it.range.start);
+        let (mut out, mut at) = (String::new(), 0);
+        for it in all {
+            out.push_str(text.get(at..it.range.start).unwrap_or_default());
+            out.push_str(&it.text);
+            at = it.range.end;
         }
+        out + text.get(at..).unwrap_or_default()
     }
-    // Stable: insertions at one place stay in order.
-    all.sort_by_key(|it| it.range.start);
-    let (mut out, mut at) = (String::new(), 0);
-    for it in all {
-        out.push_str(text.get(at..it.range.start).unwrap_or_default());
-        out.push_str(&it.text);
-        at = it.range.end;
-    }
-    out.push_str(text.get(at..).unwrap_or_default());
-    out
 }
 
 /// A source file of the package.
@@ -138,33 +122,6 @@ fn is_path(path: &syn::Path, words: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn edits_are_made_together_if_they_can_be() {
-        let edit = |replacements: &[(Range<usize>, &str)]| Edit {
-            what: String::new(),
-            needs: manifest::Dependency::on("a", "a", Path::new("/no/such")),
-            files: [(
-                PathBuf::from("a"),
-                { replacements.iter() }
-                    .map(|(range, text)| Replacement {
-                        range: range.clone(),
-                        text: (*text).to_owned(),
-                    })
-                    .collect(),
-            )]
-            .into(),
-        };
-        let text = "one two three";
-        let (first, second) = (
-            edit(&[(0..3, "1"), (4..4, "and ")]),
-            edit(&[(8..13, "3"), (4..4, "a ")]),
-        );
-        let path = Path::new("a");
-        assert_eq!(apply(path, text, [&first, &second]), "1 and a two 3");
-        assert_eq!(apply(path, text, [&second, &second]), "one a two 3");
-        assert_eq!(apply(Path::new("b"), text, [&first]), text);
-    }
 
     #[test]
     fn ranges_are_of_the_whole_file() {
