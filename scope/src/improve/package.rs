@@ -157,12 +157,12 @@ impl Package {
     }
 
     /// The edits that can be made in the user's files.
-    pub(crate) fn possible(&self) -> Vec<(Kind, Edit)> {
+    pub(crate) fn possible(&self) -> Vec<(Kind, Vec<Edit>)> {
         self.edits(&self.root)
     }
 
     /// The edits of the program's package that lies in a folder; files that do not parse have none.
-    fn edits(&self, root: &Path) -> Vec<(Kind, Edit)> {
+    fn edits(&self, root: &Path) -> Vec<(Kind, Vec<Edit>)> {
         let folder = self.program.manifest.parent().unwrap_or(Path::new(""));
         let others = ["tests", "benches", "examples"].map(|name| folder.join(name));
         let is_source = |path: &&PathBuf| {
@@ -229,14 +229,16 @@ impl Package {
                 continue;
             };
             // Where another change has made it needless it is left out.
-            let mut edits = self.edits(&tree).into_iter();
-            let Some((_, edit)) = edits.find(|(kind, _)| kind == asked) else {
-                continue;
-            };
-            rewrite(&edit.path, &|text| edit.apply(&text))?;
-            let manifest = self.program.manifest.clone();
-            rewrite(&manifest, &|text| manifest::with(&text, &edit.needs))?;
-            self.written.extend([edit.path, manifest]);
+            let all = self.edits(&tree).into_iter();
+            let edits = all
+                .filter(|(kind, _)| kind == asked)
+                .flat_map(|(_, edits)| edits);
+            for edit in edits {
+                rewrite(&edit.path, &|text| edit.apply(&text))?;
+                let manifest = self.program.manifest.clone();
+                rewrite(&manifest, &|text| manifest::with(&text, &edit.needs))?;
+                self.written.extend([edit.path, manifest]);
+            }
         }
         Ok(())
     }

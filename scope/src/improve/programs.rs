@@ -18,6 +18,8 @@ pub(crate) struct Programs<'r> {
     /// Told what is compared, and what is known of it.
     pub(crate) progress: &'r mut dyn FnMut(&Setup, &Setup, Option<Interval>),
     pub(crate) started: Instant,
+    /// What making variants has taken, which is no part of the budget.
+    pub(crate) making: Duration,
 }
 
 impl Lab for Programs<'_> {
@@ -40,14 +42,17 @@ impl Lab for Programs<'_> {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Option<String>, String> {
-        match setup {
-            Setup::AsIs => Ok(None),
-            Setup::With(changes) => Ok((self.with)(changes)?.err()),
-        }
+        let Setup::With(changes) = setup else {
+            return Ok(None);
+        };
+        let start = Instant::now();
+        let unfit = (self.with)(changes)?.err();
+        self.making += start.elapsed();
+        Ok(unfit)
     }
 
     fn elapsed(&self) -> Duration {
-        self.started.elapsed()
+        self.started.elapsed().saturating_sub(self.making)
     }
 
     fn show(&mut self, base: &Setup, setup: &Setup, known: Option<Interval>) {

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use serde_json::json;
@@ -173,6 +173,7 @@ pub(in crate::cli) fn run(
         with: &mut variant,
         progress: &mut shown,
         started,
+        making: Duration::ZERO,
     };
     let excludes = |a: usize, b: usize| proposals[a].excludes(&proposals[b]);
     let found = match is_out_of_reach {

@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
@@ -17,14 +17,13 @@ use super::{EXIT_INTERRUPTED, TryArgs, begin};
 use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
 use crate::imports;
-use crate::improve::edits::{Kind, Library};
+use crate::improve::edits::{Kind, Library, describe};
 use crate::improve::gate::Setup;
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
 use crate::improve::runs::Variant;
 use crate::improve::search::search;
 use crate::views::advice::idea;
-use crate::views::stack;
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
@@ -142,6 +141,7 @@ pub(in crate::cli) fn run(
         with: &mut variant,
         progress: &mut shown,
         started,
+        making: Duration::ZERO,
     };
     let found = search(&mut lab, changes.len(), |_, _| false, args.tries.limits());
     signals::obey();
@@ -205,7 +205,7 @@ type Named = (report::Change, Change);
 /// The change of the allocator, and all others that are tried.
 fn changes(args: &PackageArgs, package: &mut Package) -> Result<(Named, Vec<Named>), CliError> {
     let mut all: Vec<(String, Change)> = { package.possible().into_iter() }
-        .map(|(kind, edit)| (edit.what, Change::Edit(kind)))
+        .map(|(kind, edits)| (describe(&kind, &edits), Change::Edit(kind)))
         .collect();
     if !matches!(all.first(), Some((_, Change::Edit(Kind::Allocator)))) {
         return fail("the program's crate root cannot be parsed");
@@ -249,18 +249,11 @@ fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> 
     };
     let mut ideas = Vec::new();
     for item in &advice.advice {
-        let sites = item
-            .sites
-            .iter()
-            .filter_map(|&site| profile.sites.get(site as usize));
-        let mut frames = sites.flat_map(|site| stack(&profile, site));
-        let change = changes.iter_mut().find(|(_, change)| match change {
-            Change::Edit(Kind::Maps(Library::CTree, path)) => {
-                item.kind == advice::Kind::Container
-                    && frames.any(|frame| Path::new(&frame.file).ends_with(path))
-            }
-            _ => false,
-        });
+        let is_it = |change: &Change| {
+            item.kind == advice::Kind::Container
+                && matches!(change, Change::Edit(Kind::Maps(Library::CTree)))
+        };
+        let change = changes.iter_mut().find(|(_, change)| is_it(change));
         match change {
             // Of several containers the best.
             Some((named, _)) => {

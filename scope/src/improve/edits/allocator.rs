@@ -27,7 +27,7 @@ pub(super) fn edit(root: &Source, sources: &[Source]) -> Edit {
         ),
     };
     Edit {
-        what: what.to_owned(),
+        names: vec![what.to_owned()],
         path: path.clone(),
         replacements,
         needs: Dependency::of_ours("ccmalloc", "ccmalloc"),

@@ -69,15 +69,8 @@ pub(super) fn edit(source: &Source, library: Library) -> Option<Edit> {
         .retain(|name| name.starts_with(char::is_uppercase));
     found.names.sort_unstable();
     found.names.dedup();
-    let (names, path) = (found.names.join(" and "), source.path.display());
-    let what = match library {
-        Library::CTree => format!("{} for {names} in {path}", names.replace("BTree", "CTree")),
-        Library::Hashbrown => {
-            format!("hashbrown's {names} in {path}: a faster hash, not for keys of strangers")
-        }
-    };
     (!found.names.is_empty()).then(|| Edit {
-        what,
+        names: found.names,
         path: source.path.clone(),
         replacements: found.replacements,
         needs: library.dependency(),
@@ -222,12 +215,15 @@ fn is_collections(path: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Kind, describe};
     use super::*;
 
+    /// The text and what it says that it does.
     fn edited_by(library: Library, text: &str) -> Option<(String, String)> {
         let source = Source::parse("src/a.rs".into(), text.to_owned()).unwrap();
         let edit = edit(&source, library)?;
-        Some((edit.apply(text), edit.what))
+        let what = describe(&Kind::Maps(library), std::slice::from_ref(&edit));
+        Some((edit.apply(text), what))
     }
 
     fn edited(text: &str) -> Option<(String, String)> {

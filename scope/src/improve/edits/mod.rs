@@ -20,23 +20,48 @@ mod maps;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Allocator,
-    /// The maps and sets of a file.
-    Maps(Library, PathBuf),
+    /// All maps and sets of the package: they are given from file to file.
+    Maps(Library),
 }
 
 /// All edits that can be made in the package of these sources, whose program has the crate root
-/// `root`; that of the allocator first.
-pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Edit)> {
+/// `root`, by kind, each in one file; that of the allocator first.
+pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Vec<Edit>)> {
     let root = sources.iter().find(|source| source.path == root);
-    let allocator = root.map(|root| (Kind::Allocator, allocator::edit(root, sources)));
-    let of_library = |library| {
-        sources.iter().filter_map(move |source| {
-            let edit = maps::edit(source, library)?;
-            Some((Kind::Maps(library, source.path.clone()), edit))
-        })
-    };
-    let maps = Library::ALL.into_iter().flat_map(of_library);
+    let allocator = root.map(|root| (Kind::Allocator, vec![allocator::edit(root, sources)]));
+    let maps = Library::ALL.map(|library| {
+        let edits = sources
+            .iter()
+            .filter_map(|source| maps::edit(source, library));
+        (Kind::Maps(library), edits.collect::<Vec<_>>())
+    });
+    let maps = maps.into_iter().filter(|(_, edits)| !edits.is_empty());
     allocator.into_iter().chain(maps).collect()
+}
+
+/// What edits of one kind do, in one line.
+pub(crate) fn describe(kind: &Kind, edits: &[Edit]) -> String {
+    let mut names: Vec<&str> = edits
+        .iter()
+        .flat_map(|it| &it.names)
+        .map(|it| &**it)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = names.join(" and ");
+    let place = match edits {
+        [one] => one.path.display().to_string(),
+        _ => format!("{} files", edits.len()),
+    };
+    match kind {
+        Kind::Allocator => names,
+        Kind::Maps(Library::CTree) => {
+            format!("{} for {names} in {place}", names.replace("BTree", "CTree"))
+        }
+        Kind::Maps(Library::Hashbrown) => {
+            format!("hashbrown's {names} in {place}: a faster hash, not for keys of strangers")
+        }
+    }
 }
 
 /// A range of a file, and what takes its place.
@@ -46,11 +71,11 @@ pub(crate) struct Replacement {
     pub(crate) text: String,
 }
 
-/// What belongs together in one change.
+/// What a change does in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// What it does, in one line.
-    pub(crate) what: String,
+    /// The types that it is about, or all that it does.
+    pub(crate) names: Vec<String>,
     /// The file, relative to the copied folder.
     pub(crate) path: PathBuf,
     pub(crate) replacements: Vec<Replacement>,
