@@ -4,6 +4,7 @@
 //! candidate rewrites the addresses as it would place the objects; the difference is its gain. The
 //! gain is one of the whole program: what is not waiting for memory stays.
 
+mod code;
 mod container;
 mod dense;
 mod fields;
@@ -16,6 +17,7 @@ mod typed;
 use std::collections::HashMap;
 
 use ccmodel::{Machine, Origin};
+use code::Language;
 use serde::Serialize;
 
 use crate::analyses::misses::Interval;
@@ -37,7 +39,7 @@ pub const MAX_ITEMS: usize = 10;
 const MIN_SHARE: f64 = 0.01;
 
 /// Their nodes are not the program's to place.
-const COLLECTIONS: [&str; 8] = [
+const COLLECTIONS: [&str; 9] = [
     "BTreeMap",
     "BTreeSet",
     "BinaryHeap",
@@ -46,6 +48,7 @@ const COLLECTIONS: [&str; 8] = [
     "LinkedList",
     "String",
     "Vec",
+    "VecDeque",
 ];
 /// Sites without advice that are spoken of.
 const MAX_REASONS: usize = 3;
@@ -204,8 +207,10 @@ impl Context<'_> {
         let mut found: Vec<Vec<u32>> = Vec::new();
         for site in self.waiting_sites() {
             let name = site_type(self.profile, site).filter(|&name| name != "bytes");
-            let is_foreign = |name| COLLECTIONS.iter().any(|it| str::starts_with(name, it));
-            if name.is_some_and(is_foreign) || found.iter().any(|sites| sites.contains(&site)) {
+            let language = Language::of(self.profile, &[site]);
+            if name.is_some_and(|name| is_foreign(language, name))
+                || found.iter().any(|sites| sites.contains(&site))
+            {
                 continue;
             }
             let is_same = |&other: &u32| {
@@ -394,6 +399,18 @@ fn parallelism(profile: &Profile) -> f64 {
     let events = profile.threads.iter().map(|thread| thread.events as f64);
     let most = events.clone().fold(0.0, f64::max);
     (events.sum::<f64>() / most.max(1.0)).max(1.0)
+}
+
+/// Whether a type is one of the standard library's. In C++ the names of its nodes are reserved.
+fn is_foreign(language: Language, name: &str) -> bool {
+    let path = name.split('<').next().unwrap_or_default();
+    let last = path.rsplit("::").next().unwrap_or_default();
+    match language {
+        Language::Rust => COLLECTIONS.contains(&last),
+        Language::C => false,
+        Language::Cxx => { last.strip_prefix('_') }
+            .is_some_and(|rest| rest.starts_with(|c: char| c == '_' || c.is_uppercase())),
+    }
 }
 
 /// The name of what a site allocates.

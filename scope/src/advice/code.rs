@@ -1,0 +1,531 @@
+//! Code as it is printed: in the language of the program, for the kind of pointer that leads to an
+//! object. `docs/use/advised.md` has all of it, and is compiled.
+
+use ccmodel::Layout;
+
+use super::{Context, site_type};
+use crate::profile::{Field, Profile};
+
+/// What Rust code needs before it allocates near something.
+const GLOBAL: &str = "#[global_allocator]
+static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
+";
+/// The same in C.
+const HEADER: &str = "#include <ccmalloc.h> // $(pkg-config --cflags --libs libccmalloc)\n";
+/// What owns a value alone, or with others, or holds it.
+const WRAPPERS: [&str; 8] = [
+    "Arc",
+    "Box",
+    "Cell",
+    "Mutex",
+    "Rc",
+    "RefCell",
+    "RwLock",
+    "UnsafeCell",
+];
+
+/// What debug information does not know.
+const KEPT: &str = "`pub`, attributes and derives stay";
+
+/// The language of a line that allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Rust,
+    C,
+    Cxx,
+}
+
+impl Language {
+    /// That of the lines that allocate at `sites`; if they have none, that of the compiler.
+    pub(crate) fn of(profile: &Profile, sites: &[u32]) -> Language {
+        let of_file = |file: &str| match file.rsplit_once('.')?.1 {
+            "rs" => Some(Language::Rust),
+            "c" => Some(Language::C),
+            "cc" | "cpp" | "cxx" | "hpp" | "hh" | "C" => Some(Language::Cxx),
+            _ => None,
+        };
+        let of_site = |site: &u32| {
+            let place = profile.sites.get(*site as usize)?.place?;
+            of_file(&profile.frames.get(place as usize)?.file)
+        };
+        let is_cxx =
+            || { profile.frames.iter() }.any(|it| of_file(&it.file) == Some(Language::Cxx));
+        let of_compiler = || match profile.run.compiler.starts_with("rustc") {
+            true => Language::Rust,
+            false if is_cxx() => Language::Cxx,
+            false => Language::C,
+        };
+        sites.iter().find_map(of_site).unwrap_or_else(of_compiler)
+    }
+}
+
+/// The line of `Cargo.toml` for one of the packages.
+pub(super) fn dependency(library: &str) -> String {
+    let package = match library {
+        "ctree" => ", package = \"cctree\"",
+        _ => "",
+    };
+    let path = format!("../cache-conscious/{library}");
+    format!("// Cargo.toml: {library} = {{ version = \"0.1\", path = \"{path}\"{package} }}\n")
+}
+
+/// What takes the place of the system's allocator.
+pub(super) fn allocator(language: Language) -> String {
+    match language {
+        Language::Rust => dependency("ccmalloc") + GLOBAL,
+        _ => "LD_PRELOAD=/path/to/libccmalloc.so ./program ARGS\n\
+              # or link with it: $(pkg-config --libs libccmalloc)\n"
+            .to_owned(),
+    }
+}
+
+/// An object of some sites, as code writes it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<'n> {
+    pub(super) language: Language,
+    /// As the profile calls it: `Rc<RefCell<Node>>`.
+    whole: &'n str,
+}
+
+/// A field that leads from node to node.
+pub(super) struct Link<'n> {
+    /// With its index, in an array.
+    pub(super) name: String,
+    pub(super) type_name: &'n str,
+}
+
+impl<'n> Object<'n> {
+    pub(super) fn new(context: &'n Context<'_>, sites: &[u32]) -> Object<'n> {
+        let name = { sites.iter() }.find_map(|&site| site_type(context.profile, site));
+        Object {
+            language: Language::of(context.profile, sites),
+            whole: name.unwrap_or("bytes"),
+        }
+    }
+
+    /// Without pointers and cells.
+    pub(super) fn name(&self) -> &'n str {
+        let mut name = self.whole;
+        while let Some((head, rest)) = name.split_once('<')
+            && self.language == Language::Rust
+            && WRAPPERS.contains(&head)
+        {
+            name = rest.strip_suffix('>').unwrap_or(rest);
+        }
+        name
+    }
+
+    /// A node of a container of C++'s standard library: its names are reserved.
+    fn is_of_container(&self) -> bool {
+        self.language == Language::Cxx && super::is_foreign(self.language, self.whole)
+    }
+
+    /// Without generic arguments.
+    fn path(&self) -> &'n str {
+        self.name().split('<').next().unwrap_or_default()
+    }
+
+    fn is_shared(&self) -> bool {
+        let head = self.whole.split('<').next();
+        self.language == Language::Rust && head.is_some_and(|head| ["Rc", "Arc"].contains(&head))
+    }
+
+    /// What lines of [`Object::near`] need.
+    pub(super) fn preamble(&self) -> String {
+        match self.language {
+            Language::Rust => dependency("ccmalloc") + GLOBAL,
+            _ if self.is_of_container() => HEADER.replace(".h>", ".hpp>"),
+            _ => HEADER.to_owned(),
+        }
+    }
+
+    /// A line that allocates `value` near `hint`, or so that there is room beside it.
+    pub(super) fn near(&self, value: &str, hint: Option<&str>, is_raw: bool) -> String {
+        let name = self.name();
+        if self.language == Language::Rust {
+            if name == "bytes" {
+                return format!(
+                    "ccmalloc::cc_alloc(layout, {})",
+                    match hint {
+                        Some(hint) => format!("Some({hint})"),
+                        None => "Some(NonNull::dangling())".to_owned(),
+                    }
+                );
+            }
+            let new = match self.whole == name && !name.starts_with("Vec<") {
+                true => format!("Box::new({value})"),
+                false => new(self.whole, value),
+            };
+            let new = if is_raw {
+                format!("Box::into_raw({new})")
+            } else {
+                new
+            };
+            return format!("ccmalloc::near(&{}, || {new})", hint.unwrap_or("()"));
+        }
+        let hint = hint.unwrap_or("&root");
+        match self.language {
+            _ if self.is_of_container() => {
+                let of = name
+                    .split_once('<')
+                    .map_or(name, |(_, of)| of.trim_end_matches([' ', '>']));
+                format!("using Near = cc::hint_allocator<{of}>; // the container's allocator")
+            }
+            _ if name == "bytes" => format!("void *{value} = ccmalloc(size, {hint});"),
+            Language::Cxx => {
+                format!("{name} *{value} = new (ccmalloc(sizeof({name}), {hint})) {name}();")
+            }
+            _ => format!("{name} *{value} = ccmalloc(sizeof *{value}, {hint});"),
+        }
+    }
+
+    /// A heap for the objects alone.
+    pub(super) fn heap(&self) -> Option<String> {
+        let is_boxed = self.whole.starts_with("Box<");
+        (self.language == Language::Rust && is_boxed).then(|| {
+            dependency("ccmalloc")
+                + "// Cargo.toml: allocator-api2 = \"0.2\"\n\
+                   let heap = ccmalloc::Heap::new().expect(\"memory\");\n\
+                   let node = allocator_api2::boxed::Box::new_in(node, &heap);"
+        })
+    }
+
+    /// A morph of what hangs below `root`; `None` where nodes cannot move.
+    pub(super) fn morph(
+        &self,
+        layout: Layout,
+        links: &[Link<'_>],
+        owns_buffers: bool,
+    ) -> Option<String> {
+        if self.is_shared() || self.is_of_container() {
+            return None;
+        }
+        let names = || links.iter().map(|link| &*link.name);
+        if self.language != Language::Rust {
+            let cases: String = { (1..).zip(names()) }
+                .map(|(number, name)| format!("    case {number}: return at->{name};\n"))
+                .collect();
+            let name = self.name();
+            return Some(format!(
+                "{HEADER}static void *next_node(void *node, int i) {{\n    \
+                     {name} *at = ({name} *)node;\n    switch (i) {{\n{cases}    }}\n    \
+                     return NULL; // -1: the parent, if nodes point to it\n}}\n\
+                 int error = ccmorph(root, next_node, 0, {}, 0, 0, 0, 0.0);",
+                links.len()
+            ));
+        }
+        let how = match layout {
+            Layout::Preorder => ".operation(ccmorph::Operation::Walk)",
+            Layout::DepthFirst => ".layout(ccmorph::Layout::DepthFirst)",
+            Layout::ClusterVanEmdeBoas { .. } => {
+                ".layout(ccmorph::Layout::ClusterVanEmdeBoas { block_bytes: 64 })"
+            }
+            _ => "",
+        };
+        let start = dependency("ccmorph") + &self.preamble();
+        if is_raw(links) {
+            let shown: String = names()
+                .map(|name| format!("        visit.link((&raw mut (*node).{name}).cast());\n"))
+                .collect();
+            return Some(format!(
+                "{start}// SAFETY: what `Morph::run_raw` asks for.\nunsafe {{\n    let roots = \
+                 std::slice::from_mut(&mut root);\n    ccmorph::Morph::new(){how}.run_raw(roots, \
+                 |node: *mut {}, visit| {{\n{shown}    }})?;\n}}",
+                self.name()
+            ));
+        }
+        let path = self.path();
+        let call = match (how, owns_buffers) {
+            ("", false) => format!("ccmorph::ccmorph(&mut root, {path}::children)?;"),
+            (_, false) => format!("ccmorph::Morph::new(){how}.run(&mut root, {path}::children)?;"),
+            (_, true) => format!("ccmorph::Morph::new(){how}.run_any(&mut root)?;"),
+        };
+        Some(format!(
+            "{start}use ccmorph::TreeNode;\n#[derive(TreeNode)] // on `{path}`, beside its other derives; \
+             `#[child]` on its links\n{call}"
+        ))
+    }
+}
+
+/// Whether nodes are held by raw pointers.
+pub(super) fn is_raw(links: &[Link<'_>]) -> bool {
+    let is_raw = |it: &Link<'_>| it.type_name.starts_with('*') || it.type_name.contains("NonNull<");
+    !links.is_empty() && links.iter().all(is_raw)
+}
+
+/// The fields of a struct, in this order and at these offsets.
+pub(super) fn field_order(
+    language: Language,
+    [name, declared]: [&str; 2],
+    size: u64,
+    fields: &[(&Field, u64)],
+) -> String {
+    let lines: String = { fields.iter() }
+        .map(|(field, offset)| format!("    {} // {offset}\n", member(language, field)))
+        .collect();
+    match language {
+        Language::Rust => {
+            // The size of a generic struct is that of what is used here.
+            let of = match name == declared {
+                true => String::new(),
+                false => format!(", of = {name}"),
+            };
+            let head = format!("#[ccmorph::field_order(size = {size}{of})]");
+            let start = dependency("ccmorph");
+            format!("{start}{head} // {KEPT}\nstruct {declared} {{\n{lines}}}")
+        }
+        _ => format!("{} {{ // {size} bytes\n{lines}}};", tagged(name)),
+    }
+}
+
+/// A struct without its cold fields, which a table has.
+pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[usize]) -> String {
+    let part = |wanted: bool| {
+        let own = { (0..).zip(fields) }.filter(move |(at, _)| cold.contains(at) == wanted);
+        own.map(|(_, field)| field)
+    };
+    let path = name.split('<').next().unwrap_or_default();
+    let names = |fields: &mut dyn Iterator<Item = &Field>| {
+        let names: Vec<&str> = fields.map(|field| &*field.name).collect();
+        names.join(", ")
+    };
+    if language == Language::Rust {
+        let first = part(true).next().map_or("", |field| &*field.name);
+        let (all, names) = (names(&mut fields.iter()), names(&mut part(true)));
+        return format!(
+            "{}#[ccmorph::split(cold({names}), cold = \"table\")] // on `{path}`: {KEPT}\n\
+             let mut cold: ccmorph::ColdTable<{path}Cold> = ccmorph::ColdTable::new();\n\
+             let node = {path}Fields {{ {all} }}.split_into(&mut cold);\n\
+             node.{first}(&cold); // and `{first}_mut(&mut cold)`, so for each cold field\n\
+             let {path}Cold {{ {names} }} = cold.remove(node.cold); // when a node goes",
+            dependency("ccmorph")
+        );
+    }
+    let lines = |wanted| -> String {
+        { part(wanted).map(|field| format!("    {}\n", member(language, field))) }.collect()
+    };
+    let [of, tag] = [
+        tagged(name),
+        path.rsplit(' ').next().unwrap_or_default().to_owned(),
+    ];
+    format!(
+        "struct {tag}_cold {{\n{}}};\nstruct {tag}_cold *{tag}_table; // of all cold parts\n{of} \
+         {{\n{}    uint32_t cold; // {tag}_table[node->cold]\n}};",
+        lines(true),
+        lines(false)
+    )
+}
+
+/// A struct of C by its keyword.
+fn tagged(name: &str) -> String {
+    match name.starts_with("struct ") {
+        true => name.to_owned(),
+        false => format!("struct {name}"),
+    }
+}
+
+/// A field as a struct declares it. Arrays of C are written `[char; 56]` in profiles.
+fn member(language: Language, field: &Field) -> String {
+    if language == Language::Rust {
+        return format!("{}: {},", field.name, field.type_name);
+    }
+    let (mut of, mut name) = (&*field.type_name, field.name.clone());
+    while let Some((inner, len)) = of.strip_prefix('[').and_then(|it| it.rsplit_once("; ")) {
+        name.push_str(&format!("[{len}"));
+        of = inner;
+    }
+    let space = if of.ends_with('*') { "" } else { " " };
+    format!("{of}{space}{name};")
+}
+
+/// An expression for a new value of a type, whose innermost part is `value`.
+fn new(whole: &str, value: &str) -> String {
+    let (head, inner) = whole.split_once('<').unwrap_or((whole, ""));
+    let inner = inner.strip_suffix('>').unwrap_or(inner);
+    match head {
+        "Vec" => "Vec::with_capacity(len)".to_owned(),
+        _ if !WRAPPERS.contains(&head) => value.to_owned(),
+        _ if inner.starts_with('[') || inner == "str" => format!("{head}::from({value})"),
+        _ => format!("{head}::new({})", new(inner, value)),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Its blocks of Rust are doctests of the package `tests`.
+    const PAGE: &str = include_str!("../../../docs/use/advised.md");
+
+    fn block(language: Language) -> &'static str {
+        let fence = match language {
+            Language::Rust => "\n```rust,no_run\n",
+            Language::C => "\n```c\n",
+            Language::Cxx => "\n```c++\n",
+        };
+        let (_, rest) = PAGE.split_once(fence).expect("a block of this language");
+        rest.split_once("\n```").expect("an end").0
+    }
+
+    /// Asserts that the page has each line of `code`.
+    pub(in crate::advice) fn assert_compiled(language: Language, code: &str) {
+        for line in code.lines().map(str::trim) {
+            let mut lines = block(language).lines();
+            assert!(lines.any(|it| it.trim() == line), "not compiled: {line}");
+        }
+    }
+
+    fn object(language: Language, whole: &str) -> Object<'_> {
+        Object { language, whole }
+    }
+
+    fn links(type_name: &str) -> [Link<'_>; 2] {
+        ["left", "right"].map(|name| Link {
+            name: name.to_owned(),
+            type_name,
+        })
+    }
+
+    fn fields(types: [&str; 3]) -> Vec<Field> {
+        let field = |(name, type_name): (&str, &str)| Field {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            offset: 0,
+            size: 8,
+        };
+        ["key", "notes", "next"]
+            .into_iter()
+            .zip(types)
+            .map(field)
+            .collect()
+    }
+
+    #[test]
+    fn all_code_is_on_the_page() {
+        let rust = Language::Rust;
+        for whole in [
+            "Box<Node>",
+            "Rc<RefCell<Node>>",
+            "Arc<Mutex<Node>>",
+            "Node",
+            "bytes",
+        ] {
+            let it = object(rust, whole);
+            assert_compiled(
+                rust,
+                &(it.preamble() + &it.near("node", Some("parent"), false)),
+            );
+        }
+        let boxed = object(rust, "Box<Node>");
+        assert_compiled(rust, &boxed.near("node", Some("parent"), true));
+        assert_compiled(
+            rust,
+            &object(rust, "Vec<Box<Node>>").near("owner", None, false),
+        );
+        assert_compiled(rust, &boxed.heap().expect("a heap"));
+        let block_bytes = 64;
+        for (layout, owns_buffers) in [
+            (Layout::Hierarchical, false),
+            (Layout::Hierarchical, true),
+            (Layout::Preorder, false),
+            (Layout::Preorder, true),
+            (Layout::DepthFirst, false),
+            (Layout::ClusterVanEmdeBoas { block_bytes }, false),
+        ] {
+            let code = boxed.morph(layout, &links("Option<Box<Node>>"), owns_buffers);
+            assert_compiled(rust, &code.expect("boxes move"));
+        }
+        let raw = object(rust, "Box<Raw>").morph(Layout::Hierarchical, &links("*mut Raw"), false);
+        assert_compiled(rust, &raw.expect("nodes of raw pointers move"));
+        let shared = object(rust, "Rc<RefCell<Node>>");
+        assert!(
+            shared
+                .morph(Layout::Hierarchical, &links("Rc<Node>"), false)
+                .is_none()
+        );
+        assert_compiled(rust, &allocator(rust));
+        let of_rust = fields(["u64", "[u8; 56]", "u64"]);
+        let order = |fields: &'static [Field]| -> Vec<(&Field, u64)> {
+            fields.iter().zip([0, 8, 64]).collect()
+        };
+        let of_rust: &[Field] = of_rust.leak();
+        let names = ["Record", "Record"];
+        assert_compiled(rust, &field_order(rust, names, 72, &order(of_rust)));
+        assert_compiled(rust, &split(rust, "Quote", of_rust, &[1]));
+
+        let of_c: &[Field] = fields(["uint64_t", "[char; 56]", "struct record *"]).leak();
+        for (language, node, record) in [
+            (Language::C, "struct node", "struct record"),
+            (Language::Cxx, "Node", "Record"),
+        ] {
+            let it = object(language, node);
+            assert_compiled(
+                language,
+                &(it.preamble() + &it.near("node", Some("parent"), false)),
+            );
+            assert_compiled(language, &it.near("owner", None, false));
+            let code = it.morph(Layout::Hierarchical, &links("struct node *"), false);
+            assert_compiled(language, &code.expect("nodes move"));
+            assert_compiled(
+                language,
+                &field_order(language, [record; 2], 72, &order(of_c)),
+            );
+            assert_compiled(
+                language,
+                &split(language, &record.replace("ecord", "ow"), of_c, &[1]),
+            );
+        }
+        let of_map = object(Language::Cxx, "_Rb_tree_node<long>");
+        assert!(
+            of_map
+                .morph(Layout::Hierarchical, &links("Node *"), false)
+                .is_none()
+        );
+        assert_compiled(
+            Language::Cxx,
+            &(of_map.preamble() + &of_map.near("node", None, false)),
+        );
+    }
+
+    #[test]
+    fn code_of_c_is_compiled() {
+        let headers = concat!(
+            "-I",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../ccmalloc/capi/include"
+        );
+        for (language, compiler) in [(Language::C, ["cc", "c"]), (Language::Cxx, ["c++", "c++"])] {
+            let [name, input] = compiler;
+            let mut command = Command::new(name);
+            command.args([
+                headers,
+                "-fsyntax-only",
+                "-Wall",
+                "-Werror",
+                "-x",
+                input,
+                "-",
+            ]);
+            let mut child = command.stdin(Stdio::piped()).spawn().expect("a compiler");
+            let mut stdin = child.stdin.take().expect("piped");
+            std::io::Write::write_all(&mut stdin, block(language).as_bytes()).expect("it reads");
+            drop(stdin);
+            assert!(child.wait().expect("it ends").success(), "{language:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_without_pointers() {
+        for (whole, name) in [
+            ("Box<Node>", "Node"),
+            ("Rc<RefCell<Tree<u64>>>", "Tree<u64>"),
+            ("StringNode", "StringNode"),
+        ] {
+            assert_eq!(object(Language::Rust, whole).name(), name);
+        }
+        assert_eq!(object(Language::Cxx, "Box<Node>").name(), "Box<Node>");
+        assert_eq!(new("Rc<str>", "text"), "Rc::from(text)");
+    }
+}
