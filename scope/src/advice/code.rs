@@ -3,7 +3,9 @@
 
 use ccmodel::Layout;
 
-use super::{Context, site_type};
+use Language::{C, Cxx, Rust};
+
+use super::{Context, is_foreign, site_type};
 use crate::profile::{Field, Profile};
 
 /// What Rust code needs before it allocates near something.
@@ -12,6 +14,16 @@ static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
 ";
 /// The same in C.
 const HEADER: &str = "#include <ccmalloc.h> // $(pkg-config --cflags --libs libccmalloc)\n";
+/// Numbers in the place of pointers: the elements of a vector in the order of use.
+pub(super) const INDEX_MORPH: &str =
+    "ccmorph::Morph::new().run_slice(&mut nodes, &mut root, |node, \
+    visit| {
+    visit.child(&mut node.link); // so for each field that holds the number of another
+})?;";
+/// A heap, and an object in it.
+const HEAP: &str = "// Cargo.toml: allocator-api2 = \"0.2\"
+let heap = ccmalloc::Heap::new().expect(\"memory\");
+let node = allocator_api2::boxed::Box::new_in(node, &heap);";
 /// What owns a value alone, or with others, or holds it.
 const WRAPPERS: [&str; 8] = [
     "Arc",
@@ -39,21 +51,20 @@ impl Language {
     /// That of the lines that allocate at `sites`; if they have none, that of the compiler.
     pub(crate) fn of(profile: &Profile, sites: &[u32]) -> Language {
         let of_file = |file: &str| match file.rsplit_once('.')?.1 {
-            "rs" => Some(Language::Rust),
-            "c" => Some(Language::C),
-            "cc" | "cpp" | "cxx" | "hpp" | "hh" | "C" => Some(Language::Cxx),
+            "rs" => Some(Rust),
+            "c" => Some(C),
+            "cc" | "cpp" | "cxx" | "hpp" | "hh" | "C" => Some(Cxx),
             _ => None,
         };
         let of_site = |site: &u32| {
             let place = profile.sites.get(*site as usize)?.place?;
             of_file(&profile.frames.get(place as usize)?.file)
         };
-        let is_cxx =
-            || { profile.frames.iter() }.any(|it| of_file(&it.file) == Some(Language::Cxx));
+        let is_cxx = || { profile.frames.iter() }.any(|it| of_file(&it.file) == Some(Cxx));
         let of_compiler = || match profile.run.compiler.starts_with("rustc") {
-            true => Language::Rust,
-            false if is_cxx() => Language::Cxx,
-            false => Language::C,
+            true => Rust,
+            false if is_cxx() => Cxx,
+            false => C,
         };
         sites.iter().find_map(of_site).unwrap_or_else(of_compiler)
     }
@@ -72,7 +83,7 @@ pub(super) fn dependency(library: &str) -> String {
 /// What takes the place of the system's allocator.
 pub(super) fn allocator(language: Language) -> String {
     match language {
-        Language::Rust => dependency("ccmalloc") + GLOBAL,
+        Rust => dependency("ccmalloc") + GLOBAL,
         _ => "LD_PRELOAD=/path/to/libccmalloc.so ./program ARGS\n\
               # or link with it: $(pkg-config --libs libccmalloc)\n"
             .to_owned(),
@@ -107,7 +118,7 @@ impl<'n> Object<'n> {
     pub(super) fn name(&self) -> &'n str {
         let mut name = self.whole;
         while let Some((head, rest)) = name.split_once('<')
-            && self.language == Language::Rust
+            && self.language == Rust
             && WRAPPERS.contains(&head)
         {
             name = rest.strip_suffix('>').unwrap_or(rest);
@@ -115,25 +126,20 @@ impl<'n> Object<'n> {
         name
     }
 
-    /// A node of a container of C++'s standard library: its names are reserved.
+    /// A node of a container of C++'s standard library.
     fn is_of_container(&self) -> bool {
-        self.language == Language::Cxx && super::is_foreign(self.language, self.whole)
-    }
-
-    /// Without generic arguments.
-    fn path(&self) -> &'n str {
-        self.name().split('<').next().unwrap_or_default()
+        self.language == Cxx && is_foreign(Cxx, self.whole)
     }
 
     fn is_shared(&self) -> bool {
-        let head = self.whole.split('<').next();
-        self.language == Language::Rust && head.is_some_and(|head| ["Rc", "Arc"].contains(&head))
+        let is_counted = ["Rc<", "Arc<"].iter().any(|it| self.whole.starts_with(it));
+        self.language == Rust && is_counted
     }
 
     /// What lines of [`Object::near`] need.
     pub(super) fn preamble(&self) -> String {
         match self.language {
-            Language::Rust => dependency("ccmalloc") + GLOBAL,
+            Rust => allocator(Rust),
             _ if self.is_of_container() => HEADER.replace(".h>", ".hpp>"),
             _ => HEADER.to_owned(),
         }
@@ -141,53 +147,43 @@ impl<'n> Object<'n> {
 
     /// A line that allocates `value` near `hint`, or so that there is room beside it.
     pub(super) fn near(&self, value: &str, hint: Option<&str>, is_raw: bool) -> String {
-        let name = self.name();
-        if self.language == Language::Rust {
-            if name == "bytes" {
-                return format!(
-                    "ccmalloc::cc_alloc(layout, {})",
-                    match hint {
-                        Some(hint) => format!("Some({hint})"),
-                        None => "Some(NonNull::dangling())".to_owned(),
+        let (language, name) = (self.language, self.name());
+        let none = if language == Rust { "()" } else { "&root" };
+        let hint = hint.unwrap_or(none);
+        let generic = || {
+            name.split_once('<')
+                .map_or(name, |it| it.1.trim_end_matches([' ', '>']))
+        };
+        match (language, name) {
+            (Rust, "bytes") => format!("ccmalloc::cc_alloc(layout, Some({hint}))"),
+            (Rust, _) => {
+                let new = match self.whole.split_once('<') {
+                    Some((head, _)) if head == "Vec" || WRAPPERS.contains(&head) => {
+                        new(self.whole, value)
                     }
-                );
+                    _ => format!("Box::new({value})"),
+                };
+                match is_raw {
+                    true => format!("ccmalloc::near(&{hint}, || Box::into_raw({new}))"),
+                    false => format!("ccmalloc::near(&{hint}, || {new})"),
+                }
             }
-            let new = match self.whole == name && !name.starts_with("Vec<") {
-                true => format!("Box::new({value})"),
-                false => new(self.whole, value),
-            };
-            let new = if is_raw {
-                format!("Box::into_raw({new})")
-            } else {
-                new
-            };
-            return format!("ccmalloc::near(&{}, || {new})", hint.unwrap_or("()"));
-        }
-        let hint = hint.unwrap_or("&root");
-        match self.language {
             _ if self.is_of_container() => {
-                let of = name
-                    .split_once('<')
-                    .map_or(name, |(_, of)| of.trim_end_matches([' ', '>']));
+                let of = generic();
                 format!("using Near = cc::hint_allocator<{of}>; // the container's allocator")
             }
-            _ if name == "bytes" => format!("void *{value} = ccmalloc(size, {hint});"),
-            Language::Cxx => {
+            (_, "bytes") => format!("void *{value} = ccmalloc(size, {hint});"),
+            (C, _) => format!("{name} *{value} = ccmalloc(sizeof *{value}, {hint});"),
+            (Cxx, _) => {
                 format!("{name} *{value} = new (ccmalloc(sizeof({name}), {hint})) {name}();")
             }
-            _ => format!("{name} *{value} = ccmalloc(sizeof *{value}, {hint});"),
         }
     }
 
     /// A heap for the objects alone.
     pub(super) fn heap(&self) -> Option<String> {
-        let is_boxed = self.whole.starts_with("Box<");
-        (self.language == Language::Rust && is_boxed).then(|| {
-            dependency("ccmalloc")
-                + "// Cargo.toml: allocator-api2 = \"0.2\"\n\
-                   let heap = ccmalloc::Heap::new().expect(\"memory\");\n\
-                   let node = allocator_api2::boxed::Box::new_in(node, &heap);"
-        })
+        let is_boxed = self.language == Rust && self.whole.starts_with("Box<");
+        is_boxed.then(|| dependency("ccmalloc") + HEAP)
     }
 
     /// A morph of what hangs below `root`; `None` where nodes cannot move.
@@ -201,7 +197,7 @@ impl<'n> Object<'n> {
             return None;
         }
         let names = || links.iter().map(|link| &*link.name);
-        if self.language != Language::Rust {
+        if self.language != Rust {
             let cases: String = { (1..).zip(names()) }
                 .map(|(number, name)| format!("    case {number}: return at->{name};\n"))
                 .collect();
@@ -234,15 +230,16 @@ impl<'n> Object<'n> {
                 self.name()
             ));
         }
-        let path = self.path();
+        // Without generic arguments.
+        let path = self.name().split('<').next().unwrap_or_default();
         let call = match (how, owns_buffers) {
             ("", false) => format!("ccmorph::ccmorph(&mut root, {path}::children)?;"),
             (_, false) => format!("ccmorph::Morph::new(){how}.run(&mut root, {path}::children)?;"),
             (_, true) => format!("ccmorph::Morph::new(){how}.run_any(&mut root)?;"),
         };
         Some(format!(
-            "{start}use ccmorph::TreeNode;\n#[derive(TreeNode)] // on `{path}`, beside its other derives; \
-             `#[child]` on its links\n{call}"
+            "{start}use ccmorph::TreeNode;\n#[derive(TreeNode)] // on `{path}`, beside its other \
+             derives; `#[child]` on its links\n{call}"
         ))
     }
 }
@@ -264,7 +261,7 @@ pub(super) fn field_order(
         .map(|(field, offset)| format!("    {} // {offset}\n", member(language, field)))
         .collect();
     match language {
-        Language::Rust => {
+        Rust => {
             // The size of a generic struct is that of what is used here.
             let of = match name == declared {
                 true => String::new(),
@@ -289,7 +286,7 @@ pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[us
         let names: Vec<&str> = fields.map(|field| &*field.name).collect();
         names.join(", ")
     };
-    if language == Language::Rust {
+    if language == Rust {
         let first = part(true).next().map_or("", |field| &*field.name);
         let (all, names) = (names(&mut fields.iter()), names(&mut part(true)));
         return format!(
@@ -326,7 +323,7 @@ fn tagged(name: &str) -> String {
 
 /// A field as a struct declares it. Arrays of C are written `[char; 56]` in profiles.
 fn member(language: Language, field: &Field) -> String {
-    if language == Language::Rust {
+    if language == Rust {
         return format!("{}: {},", field.name, field.type_name);
     }
     let (mut of, mut name) = (&*field.type_name, field.name.clone());
@@ -361,9 +358,9 @@ pub(super) mod tests {
 
     fn block(language: Language) -> &'static str {
         let fence = match language {
-            Language::Rust => "\n```rust,no_run\n",
-            Language::C => "\n```c\n",
-            Language::Cxx => "\n```c++\n",
+            Rust => "\n```rust,no_run\n",
+            C => "\n```c\n",
+            Cxx => "\n```c++\n",
         };
         let (_, rest) = PAGE.split_once(fence).expect("a block of this language");
         rest.split_once("\n```").expect("an end").0
@@ -381,131 +378,104 @@ pub(super) mod tests {
         Object { language, whole }
     }
 
-    fn links(type_name: &str) -> [Link<'_>; 2] {
-        ["left", "right"].map(|name| Link {
+    fn morph(it: Object<'_>, layout: Layout, link: &str, owns_buffers: bool) -> Option<String> {
+        let link = |name: &str| Link {
             name: name.to_owned(),
-            type_name,
-        })
+            type_name: link,
+        };
+        it.morph(layout, &["left", "right"].map(link), owns_buffers)
     }
 
-    fn fields(types: [&str; 3]) -> Vec<Field> {
+    fn structs(language: Language, names: [&str; 2], types: [&str; 3]) {
         let field = |(name, type_name): (&str, &str)| Field {
             name: name.to_owned(),
             type_name: type_name.to_owned(),
             offset: 0,
             size: 8,
         };
-        ["key", "notes", "next"]
-            .into_iter()
-            .zip(types)
-            .map(field)
-            .collect()
+        let fields = ["key", "notes", "next"].into_iter().zip(types).map(field);
+        let fields: Vec<Field> = fields.collect();
+        let order: Vec<(&Field, u64)> = fields.iter().zip([0, 8, 64]).collect();
+        assert_compiled(language, &field_order(language, [names[0]; 2], 72, &order));
+        assert_compiled(language, &split(language, names[1], &fields, &[1]));
     }
 
     #[test]
-    fn all_code_is_on_the_page() {
-        let rust = Language::Rust;
-        for whole in [
-            "Box<Node>",
-            "Rc<RefCell<Node>>",
-            "Arc<Mutex<Node>>",
-            "Node",
-            "bytes",
-        ] {
-            let it = object(rust, whole);
+    fn code_of_rust_is_on_the_page() {
+        for whole in "Box<Node> Rc<RefCell<Node>> Arc<Mutex<Node>> Node bytes".split(' ') {
+            let it = object(Rust, whole);
             assert_compiled(
-                rust,
+                Rust,
                 &(it.preamble() + &it.near("node", Some("parent"), false)),
             );
         }
-        let boxed = object(rust, "Box<Node>");
-        assert_compiled(rust, &boxed.near("node", Some("parent"), true));
+        let boxed = object(Rust, "Box<Node>");
+        assert_compiled(Rust, &boxed.near("node", Some("parent"), true));
         assert_compiled(
-            rust,
-            &object(rust, "Vec<Box<Node>>").near("owner", None, false),
+            Rust,
+            &object(Rust, "Vec<Box<Node>>").near("owner", None, false),
         );
-        assert_compiled(rust, &boxed.heap().expect("a heap"));
-        let block_bytes = 64;
-        for (layout, owns_buffers) in [
-            (Layout::Hierarchical, false),
-            (Layout::Hierarchical, true),
-            (Layout::Preorder, false),
-            (Layout::Preorder, true),
-            (Layout::DepthFirst, false),
-            (Layout::ClusterVanEmdeBoas { block_bytes }, false),
+        assert_compiled(Rust, &boxed.heap().expect("a heap"));
+        let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
+        for layout in [
+            Layout::Hierarchical,
+            Layout::Preorder,
+            Layout::DepthFirst,
+            clusters,
         ] {
-            let code = boxed.morph(layout, &links("Option<Box<Node>>"), owns_buffers);
-            assert_compiled(rust, &code.expect("boxes move"));
+            let code = morph(boxed, layout, "Option<Box<Node>>", false);
+            assert_compiled(Rust, &code.expect("boxes move"));
         }
-        let raw = object(rust, "Box<Raw>").morph(Layout::Hierarchical, &links("*mut Raw"), false);
-        assert_compiled(rust, &raw.expect("nodes of raw pointers move"));
-        let shared = object(rust, "Rc<RefCell<Node>>");
-        assert!(
-            shared
-                .morph(Layout::Hierarchical, &links("Rc<Node>"), false)
-                .is_none()
+        for layout in [Layout::Hierarchical, Layout::Preorder] {
+            let code = morph(boxed, layout, "Option<Box<Node>>", true);
+            assert_compiled(Rust, &code.expect("boxes move"));
+        }
+        let raw = morph(
+            object(Rust, "Box<Raw>"),
+            Layout::Hierarchical,
+            "*mut Raw",
+            false,
         );
-        assert_compiled(rust, &allocator(rust));
-        let of_rust = fields(["u64", "[u8; 56]", "u64"]);
-        let order = |fields: &'static [Field]| -> Vec<(&Field, u64)> {
-            fields.iter().zip([0, 8, 64]).collect()
-        };
-        let of_rust: &[Field] = of_rust.leak();
-        let names = ["Record", "Record"];
-        assert_compiled(rust, &field_order(rust, names, 72, &order(of_rust)));
-        assert_compiled(rust, &split(rust, "Quote", of_rust, &[1]));
+        assert_compiled(Rust, &raw.expect("nodes of raw pointers move"));
+        let shared = object(Rust, "Rc<RefCell<Node>>");
+        assert!(morph(shared, Layout::Hierarchical, "Rc<Node>", false).is_none());
+        structs(Rust, ["Record", "Quote"], ["u64", "[u8; 56]", "u64"]);
+    }
 
-        let of_c: &[Field] = fields(["uint64_t", "[char; 56]", "struct record *"]).leak();
-        for (language, node, record) in [
-            (Language::C, "struct node", "struct record"),
-            (Language::Cxx, "Node", "Record"),
+    #[test]
+    fn code_of_c_is_on_the_page_and_compiled() {
+        for (language, compiler, names) in [
+            (
+                C,
+                ["cc", "c"],
+                ["struct node", "struct record", "struct row"],
+            ),
+            (Cxx, ["c++", "c++"], ["Node", "Record", "Row"]),
         ] {
-            let it = object(language, node);
+            let it = object(language, names[0]);
             assert_compiled(
                 language,
                 &(it.preamble() + &it.near("node", Some("parent"), false)),
             );
             assert_compiled(language, &it.near("owner", None, false));
-            let code = it.morph(Layout::Hierarchical, &links("struct node *"), false);
+            let code = morph(it, Layout::Hierarchical, "struct node *", false);
             assert_compiled(language, &code.expect("nodes move"));
-            assert_compiled(
-                language,
-                &field_order(language, [record; 2], 72, &order(of_c)),
-            );
-            assert_compiled(
-                language,
-                &split(language, &record.replace("ecord", "ow"), of_c, &[1]),
-            );
-        }
-        let of_map = object(Language::Cxx, "_Rb_tree_node<long>");
-        assert!(
-            of_map
-                .morph(Layout::Hierarchical, &links("Node *"), false)
-                .is_none()
-        );
-        assert_compiled(
-            Language::Cxx,
-            &(of_map.preamble() + &of_map.near("node", None, false)),
-        );
-    }
+            let types = ["uint64_t", "[char; 56]", "struct record *"];
+            structs(language, [names[1], names[2]], types);
 
-    #[test]
-    fn code_of_c_is_compiled() {
-        let headers = concat!(
-            "-I",
-            env!("CARGO_MANIFEST_DIR"),
-            "/../ccmalloc/capi/include"
-        );
-        for (language, compiler) in [(Language::C, ["cc", "c"]), (Language::Cxx, ["c++", "c++"])] {
-            let [name, input] = compiler;
-            let mut command = Command::new(name);
+            let headers = concat!(
+                "-I",
+                env!("CARGO_MANIFEST_DIR"),
+                "/../ccmalloc/capi/include"
+            );
+            let mut command = Command::new(compiler[0]);
             command.args([
                 headers,
                 "-fsyntax-only",
                 "-Wall",
                 "-Werror",
                 "-x",
-                input,
+                compiler[1],
                 "-",
             ]);
             let mut child = command.stdin(Stdio::piped()).spawn().expect("a compiler");
@@ -514,18 +484,20 @@ pub(super) mod tests {
             drop(stdin);
             assert!(child.wait().expect("it ends").success(), "{language:?}");
         }
+        let of_set = object(Cxx, "_Rb_tree_node<long>");
+        assert!(morph(of_set, Layout::Hierarchical, "Node *", false).is_none());
+        assert_compiled(
+            Cxx,
+            &(of_set.preamble() + &of_set.near("node", None, false)),
+        );
     }
 
     #[test]
     fn names_are_without_pointers() {
-        for (whole, name) in [
-            ("Box<Node>", "Node"),
-            ("Rc<RefCell<Tree<u64>>>", "Tree<u64>"),
-            ("StringNode", "StringNode"),
-        ] {
-            assert_eq!(object(Language::Rust, whole).name(), name);
-        }
-        assert_eq!(object(Language::Cxx, "Box<Node>").name(), "Box<Node>");
+        assert_eq!(object(Rust, "Rc<RefCell<Tree<u64>>>").name(), "Tree<u64>");
+        assert_eq!(object(Cxx, "Box<Node>").name(), "Box<Node>");
         assert_eq!(new("Rc<str>", "text"), "Rc::from(text)");
+        assert!(is_foreign(Rust, "alloc::string::String") && !is_foreign(Rust, "StringNode"));
+        assert!(!is_foreign(Cxx, "String") && is_foreign(Cxx, "std::_List_node<int>"));
     }
 }

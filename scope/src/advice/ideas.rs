@@ -1,0 +1,191 @@
+//! What no replay has tried: another allocator, and the order within large chunks.
+
+use std::collections::HashMap;
+
+use super::code::{INDEX_MORPH, Language, allocator as code_of, dependency};
+use super::{Confidence, Context, Item, Kind, site_type};
+use crate::analyses::findings::CALL_EVENTS;
+use crate::analyses::misses::Interval;
+use crate::analyses::replay::trace::NONE;
+use crate::analyses::units::{bytes, count, percent, ratio};
+
+/// Sites without advice that are spoken of.
+const MAX_REASONS: usize = 3;
+/// With less of its accesses through pointers, a site waits for none.
+const DEPENDENT: f64 = 0.2;
+/// Within a chunk of a page or more, another order may miss less wherever the chunk is.
+const LARGE: u64 = 4096;
+/// Larger objects have cache lines of their own under any allocator.
+const SMALL: u64 = 512;
+/// Fewer allocations fit the caches under any allocator.
+const MIN_ALLOCATIONS: u64 = 10_000;
+/// Less waiting for small objects, and less time in the allocator, is not worth the try.
+const MIN_PART: f64 = 0.05;
+const LINE: u64 = 64;
+/// Hardware fetches ahead by shorter jumps.
+const FAR: u64 = 2048;
+/// An access pattern is that of a site if so many of its accesses have it.
+const MOST: f64 = 0.5;
+
+/// What is said without a replay. Its gain is not known.
+fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Item {
+    let gain = if kind == Kind::None { 1.0 } else { f64::NAN };
+    let (share, none) = (context.share(&sites), gain - 1.0);
+    let [speedup, saved_ns] = [gain, none].map(|it| Interval {
+        low: it,
+        estimate: it,
+        high: it,
+    });
+    Item {
+        kind,
+        sites,
+        what,
+        code: None,
+        worth_it: false,
+        speedup,
+        saved_ns,
+        misses: Vec::new(),
+        share,
+        cost_ns: 0.0,
+        break_even: None,
+        confidence: Confidence::Low,
+        wrong_if: "another run uses it in another way".to_owned(),
+    }
+}
+
+/// `CcMalloc`, where the program allocates many small objects elsewhere and waits for them, or for
+/// the allocator.
+pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
+    let (profile, waits) = (context.profile, &context.waits);
+    let has_it = |text: &str| text.contains("ccmalloc");
+    let mut frames = profile.frames.iter();
+    let known = |&site: &u32| profile.sites.get(site as usize);
+    let mut sites: Vec<u32> = (0..).take(profile.sites.len()).collect();
+    sites.retain(|site| known(site).is_some_and(|it| it.largest <= SMALL && it.allocations > 0));
+    let allocations = sites
+        .iter()
+        .filter_map(known)
+        .fold(0, |sum: u64, site| sum.saturating_add(site.allocations));
+    let calls = allocations as f64 * CALL_EVENTS;
+    let of_calls = calls / (profile.run.end as f64 + calls).max(1.0);
+    let share = context.share(&sites);
+    let is_little = share < MIN_PART && of_calls < MIN_PART;
+    if allocations < MIN_ALLOCATIONS
+        || is_little
+        || frames.any(|it| has_it(&it.function) || has_it(&it.module))
+    {
+        return None;
+    }
+    let language = Language::of(profile, &sites);
+    let waits_of = |site: &u32| waits.get(site).copied().unwrap_or_default();
+    sites.sort_by(|a, b| waits_of(b).total_cmp(&waits_of(a)));
+    let what = format!(
+        "try `CcMalloc` first, which needs one line: {} allocations of up to {SMALL} bytes, for \
+         which the program waits {} of its time. `ccscope improve` measures it; hints and morphs \
+         gain what is said below without it, and often little beside it",
+        count(allocations),
+        percent(share)
+    );
+    Some(Item {
+        code: Some(code_of(language)),
+        wrong_if: "the program has pools of its own".to_owned(),
+        ..idea(context, Kind::Allocator, sites, what)
+    })
+}
+
+/// What is known of the sites that the program waits for longest, where nothing is advised.
+pub(super) fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
+    let is_left = |site: &u32| !items.iter().any(|item| item.sites.contains(site));
+    let sites = context.waiting_sites().into_iter().filter(is_left);
+    sites
+        .take(MAX_REASONS)
+        .map(|site| reason(context, site))
+        .collect()
+}
+
+fn reason(context: &Context<'_>, site: u32) -> Item {
+    let trace = context.trace;
+    let own = || { trace.steps.iter() }.filter(|step| trace.site(step) == site);
+    let led = own().filter(|step| step.via != NONE).count();
+    let largest = { context.profile.sites.get(site as usize) }.map_or(0, |it| it.largest);
+    let idea = |kind, what| idea(context, kind, vec![site], what);
+    let pattern = Pattern::new(context, site);
+    if let Some(jump) = pattern.jump {
+        return idea(
+            Kind::Idea,
+            format!(
+                "most of its accesses are {} from the one before: exchange the loops so that the \
+                 inner one stays within a chunk, or lay out side by side what is used one after \
+                 the other",
+                bytes(jump)
+            ),
+        );
+    }
+    if largest >= LARGE {
+        let near = percent(pattern.near);
+        let facts = format!(
+            "chunks of up to {}, {near} of whose accesses stay within {LINE} bytes of the one \
+             before",
+            bytes(largest)
+        );
+        let language = Language::of(context.profile, &[site]);
+        let name = site_type(context.profile, site).unwrap_or_default();
+        let is_numbered = language == Language::Rust && name.starts_with("Vec<");
+        if pattern.near >= MOST || !is_numbered || name.starts_with("Vec<Box<") {
+            return idea(
+                Kind::Idea,
+                format!("{facts}: no other order in them was tried"),
+            );
+        }
+        let what = format!(
+            "{facts}: no other order in them was tried; if elements hold numbers of others, \
+             number them in the order of use"
+        );
+        return Item {
+            code: Some(dependency("ccmorph") + INDEX_MORPH),
+            ..idea(Kind::Idea, what)
+        };
+    }
+    if ratio(led as u64, own().count() as u64) < DEPENDENT {
+        let what = "its loads do not wait for each other: the processor overlaps them";
+        return idea(Kind::None, what.to_owned());
+    }
+    let what = "no change that can be replayed is about its objects: other places were not tried";
+    idea(Kind::Idea, what.to_owned())
+}
+
+/// How a site's accesses follow each other, those to one address left out.
+struct Pattern {
+    /// The part that goes to the line of the access before, or to one beside it.
+    near: f64,
+    /// What most accesses are apart, if it is one large number.
+    jump: Option<u64>,
+}
+
+impl Pattern {
+    fn new(context: &Context<'_>, site: u32) -> Pattern {
+        let (trace, mut all, mut near) = (context.trace, 0, 0);
+        let mut jumps: HashMap<i64, u64> = HashMap::new();
+        for window in trace.windows() {
+            let steps = trace.steps[window].iter();
+            let addresses: Vec<u64> = steps
+                .filter(|step| trace.site(step) == site)
+                .map(|step| step.address)
+                .collect();
+            for pair in addresses.windows(2).filter(|pair| pair[0] != pair[1]) {
+                let jump = pair[1].wrapping_sub(pair[0]).cast_signed();
+                all += 1;
+                near += u64::from(jump.unsigned_abs() <= LINE);
+                if jump.unsigned_abs() >= FAR {
+                    *jumps.entry(jump).or_default() += 1;
+                }
+            }
+        }
+        let most = jumps.into_iter().max_by_key(|&(jump, times)| (times, jump));
+        let most = most.filter(|&(_, times)| ratio(times, all) >= MOST);
+        Pattern {
+            near: ratio(near, all),
+            jump: most.map(|(jump, _)| jump.unsigned_abs()),
+        }
+    }
+}
