@@ -8,22 +8,8 @@ use Language::{C, Cxx, Rust};
 use super::{Context, is_foreign, site_type};
 use crate::profile::{Field, Profile};
 
-/// What Rust code needs before it allocates near something.
-const GLOBAL: &str = "#[global_allocator]
-static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();
-";
-/// The same in C.
-const HEADER: &str = "#include <ccmalloc.h> // $(pkg-config --cflags --libs libccmalloc)\n";
-/// Numbers in the place of pointers: the elements of a vector in the order of use.
-pub(super) const INDEX_MORPH: &str =
-    "ccmorph::Morph::new().run_slice(&mut nodes, &mut root, |node, \
-    visit| {
-    visit.child(&mut node.link); // so for each field that holds the number of another
-})?;";
-/// A heap, and an object in it.
-const HEAP: &str = "// Cargo.toml: allocator-api2 = \"0.2\"
-let heap = ccmalloc::Heap::new().expect(\"memory\");
-let node = allocator_api2::boxed::Box::new_in(node, &heap);";
+/// The longer pieces, below headings. Words like `$NODE` are replaced.
+const TEXTS: &str = include_str!("code.txt");
 /// What owns a value alone, or with others, or holds it.
 const WRAPPERS: [&str; 8] = [
     "Arc",
@@ -35,9 +21,6 @@ const WRAPPERS: [&str; 8] = [
     "RwLock",
     "UnsafeCell",
 ];
-
-/// What debug information does not know.
-const KEPT: &str = "`pub`, attributes and derives stay";
 
 /// The language of a line that allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,24 +53,26 @@ impl Language {
     }
 }
 
-/// The line of `Cargo.toml` for one of the packages.
-pub(super) fn dependency(library: &str) -> String {
-    let package = match library {
-        "ctree" => ", package = \"cctree\"",
-        _ => "",
-    };
-    let path = format!("../cache-conscious/{library}");
-    format!("// Cargo.toml: {library} = {{ version = \"0.1\", path = \"{path}\"{package} }}\n")
+/// The lines of `code.txt` below a heading, with words for those in `$CAPITALS`.
+pub(super) fn text(heading: &str, words: &[(&str, &str)]) -> String {
+    let (_, rest) = TEXTS
+        .split_once(&format!("== {heading}\n"))
+        .unwrap_or_default();
+    let text = rest
+        .split_inclusive('\n')
+        .take_while(|line| !line.starts_with("== "));
+    let fill = |text: String, (name, word): &(&str, &str)| text.replace(&format!("${name}"), word);
+    words.iter().fold(text.collect(), fill)
 }
 
 /// What takes the place of the system's allocator.
 pub(super) fn allocator(language: Language) -> String {
-    match language {
-        Rust => dependency("ccmalloc") + GLOBAL,
-        _ => "LD_PRELOAD=/path/to/libccmalloc.so ./program ARGS\n\
-              # or link with it: $(pkg-config --libs libccmalloc)\n"
-            .to_owned(),
-    }
+    let heading = if language == Rust {
+        "ccmalloc"
+    } else {
+        "preload"
+    };
+    text(heading, &[])
 }
 
 /// An object of some sites, as code writes it.
@@ -131,17 +116,12 @@ impl<'n> Object<'n> {
         self.language == Cxx && is_foreign(Cxx, self.whole)
     }
 
-    fn is_shared(&self) -> bool {
-        let is_counted = ["Rc<", "Arc<"].iter().any(|it| self.whole.starts_with(it));
-        self.language == Rust && is_counted
-    }
-
     /// What lines of [`Object::near`] need.
     pub(super) fn preamble(&self) -> String {
         match self.language {
-            Rust => allocator(Rust),
-            _ if self.is_of_container() => HEADER.replace(".h>", ".hpp>"),
-            _ => HEADER.to_owned(),
+            Rust => text("ccmalloc", &[]),
+            _ if self.is_of_container() => text("header", &[("HEADER", "hpp")]),
+            _ => text("header", &[("HEADER", "h")]),
         }
     }
 
@@ -150,40 +130,28 @@ impl<'n> Object<'n> {
         let (language, name) = (self.language, self.name());
         let none = if language == Rust { "()" } else { "&root" };
         let hint = hint.unwrap_or(none);
-        let generic = || {
-            name.split_once('<')
-                .map_or(name, |it| it.1.trim_end_matches([' ', '>']))
-        };
         match (language, name) {
             (Rust, "bytes") => format!("ccmalloc::cc_alloc(layout, Some({hint}))"),
-            (Rust, _) => {
-                let new = match self.whole.split_once('<') {
-                    Some((head, _)) if head == "Vec" || WRAPPERS.contains(&head) => {
-                        new(self.whole, value)
-                    }
-                    _ => format!("Box::new({value})"),
-                };
-                match is_raw {
-                    true => format!("ccmalloc::near(&{hint}, || Box::into_raw({new}))"),
-                    false => format!("ccmalloc::near(&{hint}, || {new})"),
-                }
-            }
+            (Rust, _) => match new(self.whole, value) {
+                new if is_raw => format!("ccmalloc::near(&{hint}, || Box::into_raw({new}))"),
+                new if new == value => format!("ccmalloc::near(&{hint}, || Box::new({new}))"),
+                new => format!("ccmalloc::near(&{hint}, || {new})"),
+            },
             _ if self.is_of_container() => {
-                let of = generic();
+                let of = name.split_once('<').map_or(name, |it| it.1);
+                let of = of.trim_end_matches([' ', '>']);
                 format!("using Near = cc::hint_allocator<{of}>; // the container's allocator")
             }
             (_, "bytes") => format!("void *{value} = ccmalloc(size, {hint});"),
             (C, _) => format!("{name} *{value} = ccmalloc(sizeof *{value}, {hint});"),
-            (Cxx, _) => {
-                format!("{name} *{value} = new (ccmalloc(sizeof({name}), {hint})) {name}();")
-            }
+            _ => format!("{name} *{value} = new (ccmalloc(sizeof({name}), {hint})) {name}();"),
         }
     }
 
     /// A heap for the objects alone.
     pub(super) fn heap(&self) -> Option<String> {
         let is_boxed = self.language == Rust && self.whole.starts_with("Box<");
-        is_boxed.then(|| dependency("ccmalloc") + HEAP)
+        is_boxed.then(|| text("heap", &[]))
     }
 
     /// A morph of what hangs below `root`; `None` where nodes cannot move.
@@ -191,24 +159,24 @@ impl<'n> Object<'n> {
         &self,
         layout: Layout,
         links: &[Link<'_>],
-        owns_buffers: bool,
+        buffers: bool,
     ) -> Option<String> {
-        if self.is_shared() || self.is_of_container() {
+        let is_shared = ["Rc<", "Arc<"].iter().any(|it| self.whole.starts_with(it));
+        if self.is_of_container() || self.language == Rust && is_shared {
             return None;
         }
-        let names = || links.iter().map(|link| &*link.name);
+        let node = ("NODE", self.name());
+        let mut lines = String::new();
+        for (number, Link { name, .. }) in (1..).zip(links) {
+            lines += &match self.language {
+                Rust => format!("        visit.link((&raw mut (*node).{name}).cast());\n"),
+                _ => format!("    case {number}: return at->{name};\n"),
+            };
+        }
         if self.language != Rust {
-            let cases: String = { (1..).zip(names()) }
-                .map(|(number, name)| format!("    case {number}: return at->{name};\n"))
-                .collect();
-            let name = self.name();
-            return Some(format!(
-                "{HEADER}static void *next_node(void *node, int i) {{\n    \
-                     {name} *at = ({name} *)node;\n    switch (i) {{\n{cases}    }}\n    \
-                     return NULL; // -1: the parent, if nodes point to it\n}}\n\
-                 int error = ccmorph(root, next_node, 0, {}, 0, 0, 0, 0.0);",
-                links.len()
-            ));
+            let count = links.len().to_string();
+            let words = [node, ("LINKS", &lines), ("COUNT", &count)];
+            return Some(self.preamble() + &text("morph in C", &words));
         }
         let how = match layout {
             Layout::Preorder => ".operation(ccmorph::Operation::Walk)",
@@ -218,29 +186,21 @@ impl<'n> Object<'n> {
             }
             _ => "",
         };
-        let start = dependency("ccmorph") + &self.preamble();
-        if is_raw(links) {
-            let shown: String = names()
-                .map(|name| format!("        visit.link((&raw mut (*node).{name}).cast());\n"))
-                .collect();
-            return Some(format!(
-                "{start}// SAFETY: what `Morph::run_raw` asks for.\nunsafe {{\n    let roots = \
-                 std::slice::from_mut(&mut root);\n    ccmorph::Morph::new(){how}.run_raw(roots, \
-                 |node: *mut {}, visit| {{\n{shown}    }})?;\n}}",
-                self.name()
-            ));
-        }
         // Without generic arguments.
-        let path = self.name().split('<').next().unwrap_or_default();
-        let call = match (how, owns_buffers) {
+        let path = node.1.split('<').next().unwrap_or_default();
+        let call = match (how, buffers) {
             ("", false) => format!("ccmorph::ccmorph(&mut root, {path}::children)?;"),
             (_, false) => format!("ccmorph::Morph::new(){how}.run(&mut root, {path}::children)?;"),
             (_, true) => format!("ccmorph::Morph::new(){how}.run_any(&mut root)?;"),
         };
-        Some(format!(
-            "{start}use ccmorph::TreeNode;\n#[derive(TreeNode)] // on `{path}`, beside its other \
-             derives; `#[child]` on its links\n{call}"
-        ))
+        let code = match is_raw(links) {
+            true => text(
+                "morph of raw pointers",
+                &[node, ("HOW", how), ("LINKS", &lines)],
+            ),
+            false => text("morph", &[("NODE", path), ("CALL", &call)]),
+        };
+        Some(text("ccmorph", &[]) + &self.preamble() + &code)
     }
 }
 
@@ -257,68 +217,54 @@ pub(super) fn field_order(
     size: u64,
     fields: &[(&Field, u64)],
 ) -> String {
-    let lines: String = { fields.iter() }
-        .map(|(field, offset)| format!("    {} // {offset}\n", member(language, field)))
-        .collect();
-    match language {
-        Rust => {
-            // The size of a generic struct is that of what is used here.
-            let of = match name == declared {
-                true => String::new(),
-                false => format!(", of = {name}"),
-            };
-            let head = format!("#[ccmorph::field_order(size = {size}{of})]");
-            let start = dependency("ccmorph");
-            format!("{start}{head} // {KEPT}\nstruct {declared} {{\n{lines}}}")
-        }
-        _ => format!("{} {{ // {size} bytes\n{lines}}};", tagged(name)),
+    let line =
+        |(field, offset): &(&Field, u64)| format!("    {} // {offset}\n", member(language, field));
+    let (fields, size): (String, _) = (fields.iter().map(line).collect(), size.to_string());
+    if language != Rust {
+        let words = [("NODE", tag(name)), ("SIZE", &size), ("FIELDS", &fields)];
+        return text("order in C", &words);
     }
+    // The size of a generic struct is that of what is used here.
+    let size = match name == declared {
+        true => size,
+        false => format!("{size}, of = {name}"),
+    };
+    let words = [("NODE", declared), ("SIZE", &size), ("FIELDS", &fields)];
+    text("ccmorph", &[]) + &text("order", &words)
 }
 
 /// A struct without its cold fields, which a table has.
 pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[usize]) -> String {
-    let part = |wanted: bool| {
-        let own = { (0..).zip(fields) }.filter(move |(at, _)| cold.contains(at) == wanted);
-        own.map(|(_, field)| field)
-    };
-    let path = name.split('<').next().unwrap_or_default();
-    let names = |fields: &mut dyn Iterator<Item = &Field>| {
-        let names: Vec<&str> = fields.map(|field| &*field.name).collect();
-        names.join(", ")
-    };
-    if language == Rust {
-        let first = part(true).next().map_or("", |field| &*field.name);
-        let (all, names) = (names(&mut fields.iter()), names(&mut part(true)));
-        return format!(
-            "{}#[ccmorph::split(cold({names}), cold = \"table\")] // on `{path}`: {KEPT}\n\
-             let mut cold: ccmorph::ColdTable<{path}Cold> = ccmorph::ColdTable::new();\n\
-             let node = {path}Fields {{ {all} }}.split_into(&mut cold);\n\
-             node.{first}(&cold); // and `{first}_mut(&mut cold)`, so for each cold field\n\
-             let {path}Cold {{ {names} }} = cold.remove(node.cold); // when a node goes",
-            dependency("ccmorph")
-        );
+    let (mut names, mut lines) = ([Vec::new(), Vec::new()], [String::new(), String::new()]);
+    for (at, field) in fields.iter().enumerate() {
+        let part = usize::from(cold.contains(&at));
+        names[part].push(&*field.name);
+        lines[part] += &format!("    {}\n", member(language, field));
     }
-    let lines = |wanted| -> String {
-        { part(wanted).map(|field| format!("    {}\n", member(language, field))) }.collect()
-    };
-    let [of, tag] = [
-        tagged(name),
-        path.rsplit(' ').next().unwrap_or_default().to_owned(),
+    let [hot_lines, cold_lines] = &lines;
+    if language != Rust {
+        let words = [
+            ("NODE", tag(name)),
+            ("COLD", cold_lines),
+            ("HOT", hot_lines),
+        ];
+        return text("split in C", &words);
+    }
+    let path = name.split('<').next().unwrap_or_default();
+    let first = names[1].first().copied().unwrap_or_default();
+    let [all, names] = [names.concat(), names[1].clone()].map(|it| it.join(", "));
+    let words = [
+        ("NODE", path),
+        ("COLD", &names),
+        ("ALL", &all),
+        ("FIRST", first),
     ];
-    format!(
-        "struct {tag}_cold {{\n{}}};\nstruct {tag}_cold *{tag}_table; // of all cold parts\n{of} \
-         {{\n{}    uint32_t cold; // {tag}_table[node->cold]\n}};",
-        lines(true),
-        lines(false)
-    )
+    text("ccmorph", &[]) + &text("split", &words)
 }
 
-/// A struct of C by its keyword.
-fn tagged(name: &str) -> String {
-    match name.starts_with("struct ") {
-        true => name.to_owned(),
-        false => format!("struct {name}"),
-    }
+/// The name of a struct of C without its keyword.
+fn tag(name: &str) -> &str {
+    name.strip_prefix("struct ").unwrap_or(name)
 }
 
 /// A field as a struct declares it. Arrays of C are written `[char; 56]` in profiles.

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::code::{INDEX_MORPH, Language, allocator as code_of, dependency};
+use super::code::{self, Language};
 use super::{Confidence, Context, Item, Kind, site_type};
 use crate::analyses::findings::CALL_EVENTS;
 use crate::analyses::misses::Interval;
 use crate::analyses::replay::trace::NONE;
-use crate::analyses::units::{bytes, count, percent, ratio};
+use crate::analyses::units::{bytes, count, percent, ratio, sum};
 
 /// Sites without advice that are spoken of.
 const MAX_REASONS: usize = 3;
@@ -30,22 +30,21 @@ const MOST: f64 = 0.5;
 /// What is said without a replay. Its gain is not known.
 fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Item {
     let gain = if kind == Kind::None { 1.0 } else { f64::NAN };
-    let (share, none) = (context.share(&sites), gain - 1.0);
-    let [speedup, saved_ns] = [gain, none].map(|it| Interval {
+    let range = |it: f64| Interval {
         low: it,
         estimate: it,
         high: it,
-    });
+    };
     Item {
         kind,
+        share: context.share(&sites),
         sites,
         what,
         code: None,
         worth_it: false,
-        speedup,
-        saved_ns,
+        speedup: range(gain),
+        saved_ns: range(gain - 1.0),
         misses: Vec::new(),
-        share,
         cost_ns: 0.0,
         break_even: None,
         confidence: Confidence::Low,
@@ -56,29 +55,20 @@ fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Ite
 /// `CcMalloc`, where the program allocates many small objects elsewhere and waits for them, or for
 /// the allocator.
 pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
-    let (profile, waits) = (context.profile, &context.waits);
+    let profile = context.profile;
     let has_it = |text: &str| text.contains("ccmalloc");
     let mut frames = profile.frames.iter();
-    let known = |&site: &u32| profile.sites.get(site as usize);
-    let mut sites: Vec<u32> = (0..).take(profile.sites.len()).collect();
-    sites.retain(|site| known(site).is_some_and(|it| it.largest <= SMALL && it.allocations > 0));
-    let allocations = sites
-        .iter()
-        .filter_map(known)
-        .fold(0, |sum: u64, site| sum.saturating_add(site.allocations));
-    let calls = allocations as f64 * CALL_EVENTS;
-    let of_calls = calls / (profile.run.end as f64 + calls).max(1.0);
-    let share = context.share(&sites);
-    let is_little = share < MIN_PART && of_calls < MIN_PART;
-    if allocations < MIN_ALLOCATIONS
-        || is_little
-        || frames.any(|it| has_it(&it.function) || has_it(&it.module))
-    {
+    if frames.any(|it| has_it(&it.function) || has_it(&it.module)) {
         return None;
     }
-    let language = Language::of(profile, &sites);
-    let waits_of = |site: &u32| waits.get(site).copied().unwrap_or_default();
-    sites.sort_by(|a, b| waits_of(b).total_cmp(&waits_of(a)));
+    let mut sites: Vec<u32> = context.waiting_sites();
+    let of_site = { (0..).zip(&profile.sites) }.filter(|(_, site)| site.largest <= SMALL);
+    let small: Vec<(u32, u64)> = of_site.map(|(id, site)| (id, site.allocations)).collect();
+    sites.retain(|site| small.iter().any(|(id, _)| id == site));
+    let allocations = sum(small.iter().map(|&(_, allocations)| allocations));
+    let calls = allocations as f64 * CALL_EVENTS;
+    let of_calls = calls / (profile.run.end as f64 + calls);
+    let share = context.share(&sites);
     let what = format!(
         "try `CcMalloc` first, which needs one line: {} allocations of up to {SMALL} bytes, for \
          which the program waits {} of its time. `ccscope improve` measures it; hints and morphs \
@@ -86,8 +76,9 @@ pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
         count(allocations),
         percent(share)
     );
-    Some(Item {
-        code: Some(code_of(language)),
+    let is_much = allocations >= MIN_ALLOCATIONS && share.max(of_calls) >= MIN_PART;
+    is_much.then(|| Item {
+        code: Some(code::allocator(Language::of(profile, &sites))),
         wrong_if: "the program has pools of its own".to_owned(),
         ..idea(context, Kind::Allocator, sites, what)
     })
@@ -104,54 +95,44 @@ pub(super) fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
 }
 
 fn reason(context: &Context<'_>, site: u32) -> Item {
-    let trace = context.trace;
+    let (profile, trace) = (context.profile, context.trace);
     let own = || { trace.steps.iter() }.filter(|step| trace.site(step) == site);
     let led = own().filter(|step| step.via != NONE).count();
-    let largest = { context.profile.sites.get(site as usize) }.map_or(0, |it| it.largest);
-    let idea = |kind, what| idea(context, kind, vec![site], what);
+    let largest = { profile.sites.get(site as usize) }.map_or(0, |it| it.largest);
+    let name = site_type(profile, site).unwrap_or_default();
+    let is_rust = Language::of(profile, &[site]) == Language::Rust;
+    let has_numbers = is_rust && name.starts_with("Vec<") && !name.starts_with("Vec<Box<");
     let pattern = Pattern::new(context, site);
-    if let Some(jump) = pattern.jump {
-        return idea(
-            Kind::Idea,
+    let (mut kind, mut code) = (Kind::Idea, None);
+    let what = match pattern.jump {
+        Some(jump) => format!(
+            "most of its accesses are {} from the one before: exchange the loops so that the \
+             inner one stays within a chunk, or lay out side by side what is used one after the \
+             other",
+            bytes(jump)
+        ),
+        None if largest >= LARGE => {
+            let mut next = String::new();
+            if has_numbers && pattern.near < MOST {
+                code = Some(code::text("ccmorph", &[]) + &code::text("morph of a slice", &[]));
+                next += "; if elements hold numbers of others, number them in the order of use";
+            }
             format!(
-                "most of its accesses are {} from the one before: exchange the loops so that the \
-                 inner one stays within a chunk, or lay out side by side what is used one after \
-                 the other",
-                bytes(jump)
-            ),
-        );
-    }
-    if largest >= LARGE {
-        let near = percent(pattern.near);
-        let facts = format!(
-            "chunks of up to {}, {near} of whose accesses stay within {LINE} bytes of the one \
-             before",
-            bytes(largest)
-        );
-        let language = Language::of(context.profile, &[site]);
-        let name = site_type(context.profile, site).unwrap_or_default();
-        let is_numbered = language == Language::Rust && name.starts_with("Vec<");
-        if pattern.near >= MOST || !is_numbered || name.starts_with("Vec<Box<") {
-            return idea(
-                Kind::Idea,
-                format!("{facts}: no other order in them was tried"),
-            );
+                "chunks of up to {}, {} of whose accesses stay within {LINE} bytes of the one \
+                 before: no other order in them was tried{next}",
+                bytes(largest),
+                percent(pattern.near)
+            )
         }
-        let what = format!(
-            "{facts}: no other order in them was tried; if elements hold numbers of others, \
-             number them in the order of use"
-        );
-        return Item {
-            code: Some(dependency("ccmorph") + INDEX_MORPH),
-            ..idea(Kind::Idea, what)
-        };
-    }
-    if ratio(led as u64, own().count() as u64) < DEPENDENT {
-        let what = "its loads do not wait for each other: the processor overlaps them";
-        return idea(Kind::None, what.to_owned());
-    }
-    let what = "no change that can be replayed is about its objects: other places were not tried";
-    idea(Kind::Idea, what.to_owned())
+        None if ratio(led as u64, own().count() as u64) < DEPENDENT => {
+            kind = Kind::None;
+            "its loads do not wait for each other: the processor overlaps them".to_owned()
+        }
+        None => "no change that can be replayed is about its objects: other places were not tried"
+            .to_owned(),
+    };
+    let of_site = idea(context, kind, vec![site], what);
+    Item { code, ..of_site }
 }
 
 /// How a site's accesses follow each other, those to one address left out.
