@@ -99,6 +99,11 @@ impl<'n> Object<'n> {
         }
     }
 
+    pub(super) fn in_rust(whole: &'n str) -> Object<'n> {
+        let language = Rust;
+        Object { language, whole }
+    }
+
     /// Without pointers and cells.
     pub(super) fn name(&self) -> &'n str {
         let mut name = self.whole;

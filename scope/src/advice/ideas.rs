@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::code::{self, Language};
+use ccmodel::Layout;
+
+use super::code::{self, Language, Object};
 use super::{Confidence, Context, Item, Kind, site_type};
 use crate::analyses::findings::CALL_EVENTS;
 use crate::analyses::misses::Interval;
@@ -69,12 +71,15 @@ pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
     let calls = allocations as f64 * CALL_EVENTS;
     let of_calls = calls / (profile.run.end as f64 + calls);
     let share = context.share(&sites);
+    let why = match share >= MIN_PART {
+        true => format!("for which the program waits {} of its time", percent(share)),
+        false => format!("which may take {} of its time", percent(of_calls)),
+    };
     let what = format!(
-        "try `CcMalloc` first, which needs one line: {} allocations of up to {SMALL} bytes, for \
-         which the program waits {} of its time. `ccscope improve` measures it; hints and morphs \
-         gain what is said below without it, and often little beside it",
-        count(allocations),
-        percent(share)
+        "try `CcMalloc` first, which needs one line: {} allocations of up to {SMALL} bytes, {why}. \
+         `ccscope improve` measures it; hints and morphs gain what is said below without it, and \
+         often little beside it",
+        count(allocations)
     );
     let is_much = allocations >= MIN_ALLOCATIONS && share.max(of_calls) >= MIN_PART;
     is_much.then(|| Item {
@@ -101,7 +106,10 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
     let largest = { profile.sites.get(site as usize) }.map_or(0, |it| it.largest);
     let name = site_type(profile, site).unwrap_or_default();
     let is_rust = Language::of(profile, &[site]) == Language::Rust;
-    let has_numbers = is_rust && name.starts_with("Vec<") && !name.starts_with("Vec<Box<");
+    let of_type = { profile.sites.get(site as usize) }.and_then(|it| it.type_id);
+    let of_type = of_type.and_then(|id| profile.types.get(id as usize));
+    let has_fields = of_type.is_some_and(|of| !of.fields.is_empty());
+    let boxed = { name.strip_prefix("Vec<") }.filter(|it| is_rust && it.starts_with("Box<"));
     let pattern = Pattern::new(context, site);
     let (mut kind, mut code) = (Kind::Idea, None);
     let what = match pattern.jump {
@@ -113,7 +121,7 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
         ),
         None if largest >= LARGE => {
             let mut next = String::new();
-            if has_numbers && pattern.near < MOST {
+            if is_rust && has_fields && name.starts_with("Vec<") && pattern.near < MOST {
                 code = Some(code::text("ccmorph", &[]) + &code::text("morph of a slice", &[]));
                 next += "; if elements hold numbers of others, number them in the order of use";
             }
@@ -128,8 +136,17 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
             kind = Kind::None;
             "its loads do not wait for each other: the processor overlaps them".to_owned()
         }
-        None => "no change that can be replayed is about its objects: other places were not tried"
-            .to_owned(),
+        None => {
+            let object = boxed
+                .and_then(|it| it.strip_suffix('>'))
+                .map(Object::in_rust);
+            code = object.and_then(|it| it.morph(Layout::Preorder, &[], true));
+            let next = match code {
+                Some(_) => "; if one root owns them, lay all out in the order of walks",
+                None => "",
+            };
+            format!("other places of its objects were not tried{next}")
+        }
     };
     let of_site = idea(context, kind, vec![site], what);
     Item { code, ..of_site }

@@ -208,8 +208,9 @@ impl Context<'_> {
         for site in self.waiting_sites() {
             let name = site_type(self.profile, site).filter(|&name| name != "bytes");
             let language = Language::of(self.profile, &[site]);
-            let is_std = |name| language == Language::Rust && is_foreign(language, name);
-            if name.is_some_and(is_std) || found.iter().any(|sites| sites.contains(&site)) {
+            if name.is_some_and(|name| is_foreign(language, name))
+                || found.iter().any(|sites| sites.contains(&site))
+            {
                 continue;
             }
             let is_same = |&other: &u32| {

@@ -58,7 +58,10 @@ const POLICIES: [HintPolicy; 3] = [
 
 /// Hints and morphs for the structures that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
-    let own: Vec<u32> = context.own_types().into_iter().flatten().collect();
+    let mut own: Vec<u32> = context.own_types().into_iter().flatten().collect();
+    // Containers of C++ take an allocator, which may hint.
+    let is_cxx = |site: &u32| Language::of(context.profile, &[*site]) == Language::Cxx;
+    own.extend(context.waiting_sites().into_iter().filter(is_cxx));
     let mut found = Vec::new();
     for structure in structures(context.profile) {
         if !structure.sites.iter().any(|site| own.contains(site)) {

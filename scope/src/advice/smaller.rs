@@ -1,8 +1,7 @@
 //! Smaller objects: without the bytes that nobody touches, or with numbers for links.
 
-use super::code::Language;
 use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
-use super::{Candidate, Context, Kind, is_foreign, site_type};
+use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
 use crate::analyses::units::plural;
@@ -100,9 +99,7 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
     let size = found().map(|site| site.largest).max()?;
     let is_one_size = found().all(|site| (site.smallest, site.largest) == (size, size));
     let saved = links.len() as u64 * (LINK_BYTES - NUMBER_BYTES);
-    let of = site_type(profile, *sites.first()?).unwrap_or_default();
-    let is_foreign = is_foreign(Language::of(profile, sites), of);
-    if is_foreign || !is_one_size || size < links.len() as u64 * LINK_BYTES {
+    if !is_one_size || size < links.len() as u64 * LINK_BYTES {
         return None;
     }
     let each = (size - saved).next_multiple_of(NUMBER_BYTES);

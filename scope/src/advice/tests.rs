@@ -338,7 +338,7 @@ fn large_chunks_are_described_and_not_called_right() {
                 u32::try_from(offset).expect("it is small"),
             )]
         };
-        let mut run = with_windows(boxes("Vec<u64>", 8, &[]), windows_of(read));
+        let mut run = with_windows(boxes("Vec<Slot>", 16, &[("next", 0, 8)]), windows_of(read));
         let site = &mut run.sites[0];
         (site.allocations, site.peak_chunks) = (1, 1);
         (site.smallest, site.largest, site.requested) = (bytes, bytes, bytes);

@@ -79,18 +79,17 @@ pub(super) fn structs<'p>(context: &Context<'p>) -> Vec<Typed<'p>> {
             continue;
         };
         let size = of.size.unwrap_or(0);
+        let language = Language::of(context.profile, &[site]);
         match found.iter_mut().find(|it| it.of.name == of.name) {
             Some(typed) => typed.sites.push(site),
-            None if is_struct(of, size, Language::of(context.profile, &[site])) => {
-                found.push(Typed {
-                    of,
-                    size,
-                    name: element_name(name),
-                    sites: vec![site],
-                    fields: of.fields.iter().map(extent).collect(),
-                    accesses: Vec::new(),
-                })
-            }
+            None if is_struct(of, size, language) => found.push(Typed {
+                of,
+                size,
+                name: element_name(name),
+                sites: vec![site],
+                fields: of.fields.iter().map(extent).collect(),
+                accesses: Vec::new(),
+            }),
             None => {}
         }
     }
