@@ -246,14 +246,9 @@ pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[us
         names[part].push(&*field.name);
         lines[part] += &format!("    {}\n", member(language, field));
     }
-    let [hot_lines, cold_lines] = &lines;
     if language != Rust {
-        let words = [
-            ("NODE", tag(name)),
-            ("COLD", cold_lines),
-            ("HOT", hot_lines),
-        ];
-        return text("split in C", &words);
+        let parts = [("HOT", &*lines[0]), ("COLD", &lines[1])];
+        return text("split in C", &[("NODE", tag(name)), parts[0], parts[1]]);
     }
     let path = name.split('<').next().unwrap_or_default();
     let first = names[1].first().copied().unwrap_or_default();
@@ -325,19 +320,7 @@ pub(super) mod tests {
         }
     }
 
-    fn object(language: Language, whole: &str) -> Object<'_> {
-        Object { language, whole }
-    }
-
-    fn morph(it: Object<'_>, layout: Layout, link: &str, owns_buffers: bool) -> Option<String> {
-        let link = |name: &str| Link {
-            name: name.to_owned(),
-            type_name: link,
-        };
-        it.morph(layout, &["left", "right"].map(link), owns_buffers)
-    }
-
-    fn structs(language: Language, names: [&str; 2], types: [&str; 3]) {
+    fn structs(language: Language, [ordered, split_up]: [&str; 2], types: [&str; 3]) {
         let field = |(name, type_name): (&str, &str)| Field {
             name: name.to_owned(),
             type_name: type_name.to_owned(),
@@ -347,86 +330,71 @@ pub(super) mod tests {
         let fields = ["key", "notes", "next"].into_iter().zip(types).map(field);
         let fields: Vec<Field> = fields.collect();
         let order: Vec<(&Field, u64)> = fields.iter().zip([0, 8, 64]).collect();
-        assert_compiled(language, &field_order(language, [names[0]; 2], 72, &order));
-        assert_compiled(language, &split(language, names[1], &fields, &[1]));
+        assert_compiled(language, &field_order(language, [ordered; 2], 72, &order));
+        assert_compiled(language, &split(language, split_up, &fields, &[1]));
     }
 
     #[test]
-    fn code_of_rust_is_on_the_page() {
-        for whole in "Box<Node> Rc<RefCell<Node>> Arc<Mutex<Node>> Node bytes".split(' ') {
-            let it = object(Rust, whole);
-            assert_compiled(
-                Rust,
-                &(it.preamble() + &it.near("node", Some("parent"), false)),
-            );
-        }
-        let boxed = object(Rust, "Box<Node>");
-        assert_compiled(Rust, &boxed.near("node", Some("parent"), true));
-        assert_compiled(
-            Rust,
-            &object(Rust, "Vec<Box<Node>>").near("owner", None, false),
-        );
-        assert_compiled(Rust, &boxed.heap().expect("a heap"));
-        let clusters = Layout::ClusterVanEmdeBoas { block_bytes: 64 };
-        for layout in [
-            Layout::Hierarchical,
-            Layout::Preorder,
-            Layout::DepthFirst,
-            clusters,
+    fn all_code_is_on_the_page() {
+        let [search, walk, deep] = [Layout::Hierarchical, Layout::Preorder, Layout::DepthFirst];
+        let layouts = [
+            search,
+            walk,
+            deep,
+            Layout::ClusterVanEmdeBoas { block_bytes: 64 },
+        ];
+        for (language, whole, link, layouts) in [
+            (Rust, "Box<Node>", "Box<Node>", &layouts[..]),
+            (Rust, "Box<Raw>", "*mut Raw", &layouts[..1]),
+            (Rust, "Rc<RefCell<Node>>", "Rc<Node>", &[]),
+            (Rust, "Arc<Mutex<Node>>", "Arc<Node>", &[]),
+            (Rust, "Node", "Node", &[]),
+            (Rust, "bytes", "Node", &[]),
+            (C, "struct node", "struct node *", &layouts[..1]),
+            (Cxx, "Node", "Node *", &layouts[..1]),
+            (Cxx, "_Rb_tree_node<long>", "Node *", &[]),
         ] {
-            let code = morph(boxed, layout, "Option<Box<Node>>", false);
-            assert_compiled(Rust, &code.expect("boxes move"));
+            let it = Object { language, whole };
+            let links = ["left", "right"].map(|name| Link {
+                name: name.to_owned(),
+                type_name: link,
+            });
+            let near = it.near("node", Some("parent"), is_raw(&links));
+            assert_compiled(language, &(it.preamble() + &near));
+            for (&layout, buffers) in layouts.iter().flat_map(|it| [(it, false), (it, true)]) {
+                let code = it.morph(layout, &links, buffers);
+                assert_compiled(language, &code.expect("nodes move"));
+            }
+            let moves = !["Rc", "Ar", "_R"].contains(&&whole[..2]);
+            assert_eq!(it.morph(search, &links, false).is_some(), moves, "{whole}");
         }
-        for layout in [Layout::Hierarchical, Layout::Preorder] {
-            let code = morph(boxed, layout, "Option<Box<Node>>", true);
-            assert_compiled(Rust, &code.expect("boxes move"));
+        for (language, whole) in [(Rust, "Vec<Box<Node>>"), (C, "struct node"), (Cxx, "Node")] {
+            let owner = Object { language, whole };
+            assert_compiled(language, &owner.near("owner", None, false));
         }
-        let raw = morph(
-            object(Rust, "Box<Raw>"),
-            Layout::Hierarchical,
-            "*mut Raw",
-            false,
-        );
-        assert_compiled(Rust, &raw.expect("nodes of raw pointers move"));
-        let shared = object(Rust, "Rc<RefCell<Node>>");
-        assert!(morph(shared, Layout::Hierarchical, "Rc<Node>", false).is_none());
+        assert_compiled(Rust, &Object::in_rust("Box<Node>").heap().expect("a heap"));
+        let types = ["uint64_t", "[char; 56]", "struct record *"];
         structs(Rust, ["Record", "Quote"], ["u64", "[u8; 56]", "u64"]);
+        structs(C, ["struct record", "struct row"], types);
+        structs(Cxx, ["Record", "Row"], types);
     }
 
     #[test]
-    fn code_of_c_is_on_the_page_and_compiled() {
-        for (language, compiler, names) in [
-            (
-                C,
-                ["cc", "c"],
-                ["struct node", "struct record", "struct row"],
-            ),
-            (Cxx, ["c++", "c++"], ["Node", "Record", "Row"]),
-        ] {
-            let it = object(language, names[0]);
-            assert_compiled(
-                language,
-                &(it.preamble() + &it.near("node", Some("parent"), false)),
-            );
-            assert_compiled(language, &it.near("owner", None, false));
-            let code = morph(it, Layout::Hierarchical, "struct node *", false);
-            assert_compiled(language, &code.expect("nodes move"));
-            let types = ["uint64_t", "[char; 56]", "struct record *"];
-            structs(language, [names[1], names[2]], types);
-
-            let headers = concat!(
-                "-I",
-                env!("CARGO_MANIFEST_DIR"),
-                "/../ccmalloc/capi/include"
-            );
-            let mut command = Command::new(compiler[0]);
+    fn the_page_is_compiled() {
+        let headers = concat!(
+            "-I",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../ccmalloc/capi/include"
+        );
+        for (language, compiler, input) in [(C, "cc", "c"), (Cxx, "c++", "c++")] {
+            let mut command = Command::new(compiler);
             command.args([
                 headers,
                 "-fsyntax-only",
                 "-Wall",
                 "-Werror",
                 "-x",
-                compiler[1],
+                input,
                 "-",
             ]);
             let mut child = command.stdin(Stdio::piped()).spawn().expect("a compiler");
@@ -435,18 +403,14 @@ pub(super) mod tests {
             drop(stdin);
             assert!(child.wait().expect("it ends").success(), "{language:?}");
         }
-        let of_set = object(Cxx, "_Rb_tree_node<long>");
-        assert!(morph(of_set, Layout::Hierarchical, "Node *", false).is_none());
-        assert_compiled(
-            Cxx,
-            &(of_set.preamble() + &of_set.near("node", None, false)),
-        );
     }
 
     #[test]
     fn names_are_without_pointers() {
-        assert_eq!(object(Rust, "Rc<RefCell<Tree<u64>>>").name(), "Tree<u64>");
-        assert_eq!(object(Cxx, "Box<Node>").name(), "Box<Node>");
+        assert_eq!(
+            Object::in_rust("Rc<RefCell<Tree<u64>>>").name(),
+            "Tree<u64>"
+        );
         assert_eq!(new("Rc<str>", "text"), "Rc::from(text)");
         assert!(is_foreign(Rust, "alloc::string::String") && !is_foreign(Rust, "StringNode"));
         assert!(!is_foreign(Cxx, "String") && is_foreign(Cxx, "std::_List_node<int>"));

@@ -137,17 +137,19 @@ fn code(out: &mut String, item: &Item) {
 fn briefly(out: &mut String, profile: &Profile, item: &Item, options: &Options) {
     let width = options.width.clamp(60, 240);
     let place = place(profile, item, options);
-    let head = match item.kind {
-        Kind::Allocator => format!("- {}", kind(item.kind)),
-        _ => format!("- {}  {place}", kind(item.kind)),
+    let (name, is_replayed) = match item.kind {
+        Kind::Allocator => (kind(item.kind).to_owned(), false),
+        other => (
+            format!("{}  {place}", kind(other)),
+            !matches!(other, Kind::Idea | Kind::None),
+        ),
     };
-    line(out, &fit(&head, width), None);
-    let is_replayed = !matches!(item.kind, Kind::Allocator | Kind::Idea | Kind::None);
-    let gain = match is_replayed {
-        true => format!(" ({})", speedup(item)),
-        false => String::new(),
-    };
-    paragraph(out, &format!("{}{gain}", escape(&item.what)), width, INDENT);
+    line(out, &fit(&format!("- {name}"), width), None);
+    let mut what = escape(&item.what);
+    if is_replayed {
+        what += &format!(" ({})", speedup(item));
+    }
+    paragraph(out, &what, width, INDENT);
     if !is_replayed {
         code(out, item);
     }
