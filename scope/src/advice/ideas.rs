@@ -93,10 +93,18 @@ pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
 pub(super) fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
     let is_left = |site: &u32| !items.iter().any(|item| item.sites.contains(site));
     let sites = context.waiting_sites().into_iter().filter(is_left);
-    sites
-        .take(MAX_REASONS)
-        .map(|site| reason(context, site))
-        .collect()
+    let of_sites = sites.take(MAX_REASONS).map(|site| reason(context, site));
+    let mut reasons: Vec<Item> = of_sites.collect();
+    // Sites of one type in two places.
+    reasons.dedup_by(|next, first| {
+        let is_same = next.what == first.what && next.code == first.code;
+        if is_same {
+            first.sites.append(&mut next.sites);
+            first.share += next.share;
+        }
+        is_same
+    });
+    reasons
 }
 
 fn reason(context: &Context<'_>, site: u32) -> Item {
