@@ -26,6 +26,7 @@ const KINDS = {
   "same-size": ["Realloc in vain", "The chunk has the size already that is asked for."],
   moved: ["Moved", "Realloc copies the bytes to another place."],
   capacity: ["Capacity beyond the length", "Every vector of the site has room that none uses."],
+  churn: ["Allocated and freed by the million", "The allocator takes much of the time."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
   "large-future": ["Large future", "Each holds the memory of its largest local all its life."],
   "false-sharing": [

@@ -23,4 +23,5 @@ documents! {
     scope_readme: "../../scope/README.md",
     ctree_guide: "../../docs/use/ctree.md",
     ctree_readme: "../../ctree/README.md",
+    advised_code: "../../docs/use/advised.md",
 }

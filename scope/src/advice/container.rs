@@ -18,6 +18,7 @@ use ccmodel::Machine;
 use descents::{CAPACITY, Descents, Layout, Part};
 use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
 
+use super::code::text;
 use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::replay::trace::Step;
@@ -146,7 +147,9 @@ impl Used {
             wrong_if: wrong_if.to_owned(),
             rewrite: Box::new(Elsewhere::new(Rc::clone(&used), new, context.machine)),
         };
-        let import = format!("use ctree::CTree{noun}; // for std::collections::BTree{noun}");
+        let package = text("ctree", &[]);
+        let std_map = format!("std::collections::BTree{noun}");
+        let import = format!("{package}use ctree::CTree{noun}; // for {std_map}");
         let mut found = vec![candidate(
             format!(
                 "make the {std} a `CTree{noun}`: larger nodes, of which a lookup waits for fewer"
@@ -195,7 +198,8 @@ impl Used {
                 ..candidate(
                     format!("freeze the {std} once it is built: nothing changes it afterwards"),
                     format!(
-                        "let {name}: ctree::FrozenCTree{noun}<{}> = {name}.into_iter().collect();",
+                        "{package}let {name}: ctree::FrozenCTree{noun}<{}> = \
+                         {name}.into_iter().collect();",
                         if used.is_set { "_" } else { "_, _" }
                     ),
                     "the map changes at times that the windows do not show",

@@ -1,5 +1,6 @@
 //! The order of a struct's fields, from which of them are used together.
 
+use super::code::{Language, field_order};
 use super::dense::moving;
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
@@ -39,14 +40,6 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
     if after.pressure > before.pressure {
         return None;
     }
-    let field = |&at: &usize| {
-        let field = &typed.of.fields[at];
-        format!(
-            "    {}: {}, // {}",
-            field.name, field.type_name, better.offsets[at]
-        )
-    };
-    let lines: Vec<String> = better.order.iter().map(field).collect();
     let padding = |layout: &Layout| {
         let used: u64 = typed.fields.iter().map(|field| field.size).sum();
         layout.size - used.min(layout.size)
@@ -64,21 +57,16 @@ fn order<'c>(context: &'c Context<'c>, typed: Typed<'c>) -> Option<Candidate<'c>
         after.utilisation * 100.0,
         before.utilisation * 100.0,
     );
-    // The size of a generic struct is that of what is used here.
-    let name = typed.declared();
-    let of = match name == typed.name {
-        true => String::new(),
-        false => format!(", of = {}", typed.name),
-    };
+    let fields = { better.order.iter() }.map(|&at| (&typed.of.fields[at], better.offsets[at]));
+    let fields: Vec<_> = fields.collect();
+    let language = Language::of(context.profile, &typed.sites);
+    let declared = typed.declared();
+    let code = field_order(language, [&typed.name, &declared], better.size, &fields);
     Some(Candidate {
         kind: Kind::FieldOrder,
         sites: typed.sites.clone(),
         what,
-        code: Some(format!(
-            "#[ccmorph::field_order(size = {}{of})]\nstruct {name} {{\n{}\n}}",
-            better.size,
-            lines.join("\n")
-        )),
+        code: Some(code),
         cost_ns: 0.0,
         break_even: None,
         wrong_if: "the order is that of a file or an interface, or others use other fields"

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::code::Object;
 use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
 use super::places::hint_ns;
-use super::{Candidate, Context, Kind, site_type};
+use super::{Candidate, Context, Kind};
 use crate::analyses::affinity::ObjectAffinity;
 use crate::analyses::replay::trace::NONE;
 use crate::analyses::structures::element_offset;
@@ -44,15 +45,6 @@ fn small(context: &Context<'_>, sites: &[u32]) -> Option<(u64, u64)> {
     is_small.then_some((size, objects))
 }
 
-fn name(context: &Context<'_>, sites: &[u32]) -> String {
-    let name = { sites.iter() }.find_map(|&site| site_type(context.profile, site));
-    let name = name.unwrap_or("bytes");
-    let inner = name
-        .strip_prefix("Box<")
-        .and_then(|name| name.strip_suffix('>'));
-    inner.unwrap_or(name).to_owned()
-}
-
 /// What `near` and `Heap` round sizes up to.
 fn stride(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
@@ -71,19 +63,23 @@ fn segregate<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c
     if (span as f64) < DILUTED * (highest * chunk(size)) as f64 {
         return None;
     }
-    let name = name(context, sites);
+    let object = Object::new(context, sites);
+    let code = object.heap();
+    let place = if code.is_some() {
+        "a heap"
+    } else {
+        "a pool or an array"
+    };
+    let name = object.name();
     Some(Candidate {
         kind: Kind::Group,
         sites: sites.to_vec(),
         what: format!(
-            "give {name} a heap of its own: its {} objects lie among others, which are used \
+            "give {name} {place} of its own: its {} objects lie among others, which are used \
              elsewhere",
             count(objects)
         ),
-        code: Some(format!(
-            "let heap = ccmalloc::Heap::new().expect(\"memory\");\nBox::new_in({name} {{ .. }}, \
-             &heap)"
-        )),
+        code,
         cost_ns: 0.0,
         break_even: None,
         wrong_if: "what lies between them today is used together with them".to_owned(),
@@ -188,7 +184,9 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
         None => format!("whose offset {offset} leads to it"),
     };
     let field = offset.map_or("that is used together with it".to_owned(), field);
-    let (what, whose) = (name(context, sites), name(context, &[owner]));
+    let [value, holder] = [sites, &[owner]].map(|sites| Object::new(context, sites));
+    let (what, whose) = (value.name(), holder.name());
+    let beside = holder.near("owner", None, false);
     let allocations = { sites.iter() }.filter_map(|&site| profile.sites.get(site as usize));
     let allocations = sum(allocations.map(|site| site.allocations));
     Some(Candidate {
@@ -199,9 +197,9 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
         sites: sites.iter().copied().chain([owner]).collect(),
         what: format!("allocate each {what} near the {whose} {field}"),
         code: Some(format!(
-            "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
-             ccmalloc::near(&(), || Box::new({whose} {{ .. }})) // leaves room beside it\n\
-             ccmalloc::near(&owner, || Box::new({what} {{ .. }}))"
+            "{}{beside} // leaves room beside it\n{}",
+            value.preamble(),
+            value.near("value", Some("owner"), false)
         )),
         cost_ns: 2.0 * hint_ns(context, starts.len() as u64 * each) * allocations as f64,
         break_even: None,

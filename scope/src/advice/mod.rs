@@ -4,10 +4,12 @@
 //! candidate rewrites the addresses as it would place the objects; the difference is its gain. The
 //! gain is one of the whole program: what is not waiting for memory stays.
 
+mod code;
 mod container;
 mod dense;
 mod fields;
 mod group;
+mod ideas;
 mod places;
 mod smaller;
 mod split;
@@ -16,6 +18,7 @@ mod typed;
 use std::collections::HashMap;
 
 use ccmodel::{Machine, Origin};
+use code::Language;
 use serde::Serialize;
 
 use crate::analyses::misses::Interval;
@@ -23,7 +26,7 @@ use crate::analyses::replay::processor::{CpuModel, compare};
 use crate::analyses::replay::trace::{NONE, Trace};
 use crate::analyses::replay::{PROBABLE, Replay, Replayed, ReplayedWindows, Rewrite};
 use crate::analyses::types::type_name;
-use crate::analyses::units::{bytes, ratio, rounded};
+use crate::analyses::units::rounded;
 use crate::capture_format::{MAX_WINDOWS, WINDOW};
 use crate::profile::Profile;
 
@@ -37,7 +40,7 @@ pub const MAX_ITEMS: usize = 10;
 const MIN_SHARE: f64 = 0.01;
 
 /// Their nodes are not the program's to place.
-const COLLECTIONS: [&str; 8] = [
+const COLLECTIONS: [&str; 9] = [
     "BTreeMap",
     "BTreeSet",
     "BinaryHeap",
@@ -46,13 +49,8 @@ const COLLECTIONS: [&str; 8] = [
     "LinkedList",
     "String",
     "Vec",
+    "VecDeque",
 ];
-/// Sites without advice that are spoken of.
-const MAX_REASONS: usize = 3;
-/// With less of its accesses through pointers, a site waits for none.
-const DEPENDENT: f64 = 0.2;
-/// A chunk of a page or more has its lines one behind the other, wherever it is.
-const LARGE: u64 = 4096;
 
 /// What kind of change it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -72,6 +70,10 @@ pub enum Kind {
     Group,
     /// Make the objects smaller.
     Smaller,
+    /// Run the program with another allocator; not replayed.
+    Allocator,
+    /// Change what no replay has tried.
+    Idea,
     /// Leave it.
     None,
 }
@@ -155,7 +157,8 @@ pub struct Advice {
     pub windows: usize,
     /// The `--rate` at which a run has as many windows as fit.
     pub better_rate: u64,
-    /// Those that are worth it, and then those that are not, by time saved; at most [`MAX_ITEMS`].
+    /// Another allocator, those that are worth it, and then those that are not, by time saved; at
+    /// most [`MAX_ITEMS`] and the allocator.
     pub advice: Vec<Item>,
 }
 
@@ -204,8 +207,10 @@ impl Context<'_> {
         let mut found: Vec<Vec<u32>> = Vec::new();
         for site in self.waiting_sites() {
             let name = site_type(self.profile, site).filter(|&name| name != "bytes");
-            let is_foreign = |name| COLLECTIONS.iter().any(|it| str::starts_with(name, it));
-            if name.is_some_and(is_foreign) || found.iter().any(|sites| sites.contains(&site)) {
+            let language = Language::of(self.profile, &[site]);
+            if name.is_some_and(|name| is_foreign(language, name))
+                || found.iter().any(|sites| sites.contains(&site))
+            {
                 continue;
             }
             let is_same = |&other: &u32| {
@@ -316,8 +321,9 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))
     });
     items.truncate(MAX_ITEMS);
-    items.extend(reasons(&context, &items));
+    items.extend(ideas::reasons(&context, &items));
     items.truncate(MAX_ITEMS);
+    items.splice(0..0, ideas::allocator(&context));
     Some(Advice {
         machine: machine.name.clone(),
         seconds: run_ns / parallel / 1e9,
@@ -337,63 +343,23 @@ fn better_rate(profile: &Profile, trace: &Trace) -> u64 {
     rounded(accesses / room as f64).clamp(1, profile.run.window_rate.max(1))
 }
 
-/// Why nothing is said about the sites that the program waits for longest.
-fn reasons(context: &Context<'_>, items: &[Item]) -> Vec<Item> {
-    let is_left = |site: &u32| !items.iter().any(|item| item.sites.contains(site));
-    let sites = context.waiting_sites().into_iter().filter(is_left);
-    let one = Interval {
-        low: 1.0,
-        estimate: 1.0,
-        high: 1.0,
-    };
-    sites
-        .take(MAX_REASONS)
-        .map(|site| Item {
-            kind: Kind::None,
-            sites: vec![site],
-            what: reason(context, site),
-            code: None,
-            worth_it: false,
-            speedup: one,
-            saved_ns: Interval::default(),
-            misses: Vec::new(),
-            share: context.share(&[site]),
-            cost_ns: 0.0,
-            break_even: None,
-            confidence: Confidence::High,
-            wrong_if: "another run uses it in another way".to_owned(),
-        })
-        .collect()
-}
-
-/// Why a site is left as it is.
-fn reason(context: &Context<'_>, site: u32) -> String {
-    let trace = context.trace;
-    let own = || { trace.steps.iter() }.filter(|step| trace.site(step) == site);
-    let led = own().filter(|step| step.via != NONE).count();
-    let share = ratio(led as u64, own().count() as u64);
-    let largest = context
-        .profile
-        .sites
-        .get(site as usize)
-        .map_or(0, |it| it.largest);
-    match share {
-        _ if largest >= LARGE => {
-            format!(
-                "chunks of up to {}: their places do not matter",
-                bytes(largest)
-            )
-        }
-        ..DEPENDENT => "its loads do not wait for each other: the processor overlaps them".into(),
-        _ => "no other place or order of its objects was found that misses less".into(),
-    }
-}
-
 /// How many threads are busy at a time, by their events.
 fn parallelism(profile: &Profile) -> f64 {
     let events = profile.threads.iter().map(|thread| thread.events as f64);
     let most = events.clone().fold(0.0, f64::max);
     (events.sum::<f64>() / most.max(1.0)).max(1.0)
+}
+
+/// Whether a type is one of the standard library's. In C++ the names of its nodes are reserved.
+fn is_foreign(language: Language, name: &str) -> bool {
+    let path = name.split('<').next().unwrap_or_default();
+    let last = path.rsplit("::").next().unwrap_or_default();
+    match language {
+        Language::Rust => COLLECTIONS.contains(&last),
+        Language::C => false,
+        Language::Cxx => { last.strip_prefix('_') }
+            .is_some_and(|rest| rest.starts_with(|c: char| c == '_' || c.is_uppercase())),
+    }
 }
 
 /// The name of what a site allocates.

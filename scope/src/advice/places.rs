@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 
 use ccmodel::{HintPolicy, Layout, NO_NODE, NodeExtent, PageSize, Shape, morph_cost};
 
+use super::code::{Language, Link, Object, is_raw};
 use super::dense::NEW_MEMORY;
-use super::{Candidate, Context, Kind, site_type};
+use super::{Candidate, Context, Kind};
 use crate::analyses::replay::processor::compare;
 use crate::analyses::replay::trace::{NONE, Step, index_32};
 use crate::analyses::replay::{PROBABLE, PlacedAccess, Rewrite};
@@ -40,6 +41,9 @@ const FINISHED: f64 = 0.95;
 /// Children of a node with one link after another: a list.
 const MAX_CHILDREN: usize = 16;
 
+/// A pointer.
+const LINK_BYTES: u64 = 8;
+
 const MORPHS: [Layout; 4] = [
     Layout::Hierarchical,
     Layout::Preorder,
@@ -54,7 +58,10 @@ const POLICIES: [HintPolicy; 3] = [
 
 /// Hints and morphs for the structures that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
-    let own: Vec<u32> = context.own_types().into_iter().flatten().collect();
+    let mut own: Vec<u32> = context.own_types().into_iter().flatten().collect();
+    // Containers of C++ take an allocator, which may hint.
+    let is_cxx = |site: &u32| Language::of(context.profile, &[*site]) == Language::Cxx;
+    own.extend(context.waiting_sites().into_iter().filter(is_cxx));
     let mut found = Vec::new();
     for structure in structures(context.profile) {
         if !structure.sites.iter().any(|site| own.contains(site)) {
@@ -343,27 +350,29 @@ impl Subtrees {
     }
 }
 
-/// The field that leads from node to node most.
-fn link_name(context: &Context<'_>, structure: &Structure) -> Option<String> {
-    let site = structure.sites.first()?;
-    let type_id = context.profile.sites.get(*site as usize)?.type_id?;
-    let found = context.profile.types.get(type_id as usize)?;
-    let mut names: Vec<&str> = { structure.offsets.iter() }
-        .filter(|offset| !structure.back.contains(offset))
-        .filter_map(|&offset| Some(&*field_at(found, u64::from(offset))?.name))
-        .collect();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
-}
-
-/// The name of a node's type, without the box around it.
-fn node_name<'c>(context: &'c Context<'_>, structure: &Structure) -> &'c str {
-    let name = { structure.sites.iter() }.find_map(|&site| site_type(context.profile, site));
-    let name = name.unwrap_or("Node");
-    let inner = name
-        .strip_prefix("Box<")
-        .and_then(|name| name.strip_suffix('>'));
-    inner.unwrap_or(name)
+/// The fields that lead from node to node, and whether nodes own buffers of others.
+fn links<'c>(context: &'c Context<'_>, structure: &Structure) -> (Vec<Link<'c>>, bool) {
+    let site = { structure.sites.first() }.and_then(|&it| context.profile.sites.get(it as usize));
+    let type_id = site.and_then(|site| site.type_id);
+    let Some(of) = type_id.and_then(|id| context.profile.types.get(id as usize)) else {
+        return (Vec::new(), false);
+    };
+    let link = |&offset: &u32| {
+        let field = field_at(of, u64::from(offset))?;
+        let index = (u64::from(offset) - field.offset) / LINK_BYTES;
+        let name = match field.type_name.starts_with('[') {
+            true => format!("{}[{index}]", field.name),
+            false => field.name.clone(),
+        };
+        let type_name = &*field.type_name;
+        Some(Link { name, type_name })
+    };
+    let down = { structure.offsets.iter() }.filter(|offset| !structure.back.contains(offset));
+    let owns_buffers = of
+        .fields
+        .iter()
+        .any(|field| field.type_name.contains("Vec<"));
+    (down.filter_map(link).collect(), owns_buffers)
 }
 
 /// What nodes in these places leave of the run's time.
@@ -388,13 +397,20 @@ fn hint<'c>(
         .into_iter()
         .find(|&(left, _)| left < near * CLEARLY && left <= closest);
     let placed = std::mem::take(&mut judged[0].2);
-    let name = node_name(context, structure);
+    let object = Object::new(context, &structure.sites);
+    let (name, links) = (object.name(), links(context, structure).0);
     let allocations: u64 = { structure.sites.iter() }
         .filter_map(|&site| context.profile.sites.get(site as usize))
         .fold(0, |sum, site| sum.saturating_add(site.allocations));
     let each = hint_ns(context, forest.bytes());
-    let path = name.split('<').next().unwrap_or(name);
-    let through = link_name(context, structure).map(|name| format!(" through `{name}`"));
+    let mut fields: Vec<&str> = { links.iter() }
+        .map(|link| link.name.split('[').next().unwrap_or_default())
+        .collect();
+    fields.dedup();
+    let through = match fields.is_empty() {
+        true => String::new(),
+        false => format!(" through `{}`", fields.join(", ")),
+    };
     let policy = better.map(|(left, policy)| {
         format!(
             "; with the policy `{policy}` (`Heap::with_policy`) the replay takes {:.0} % of the \
@@ -406,14 +422,10 @@ fn hint<'c>(
         kind: Kind::Hint,
         sites: structure.sites.clone(),
         what: format!(
-            "allocate each {name} near the one that leads to it{}{}",
-            through.unwrap_or_default(),
+            "allocate each {name} near the one that leads to it{through}{}",
             policy.unwrap_or_default()
         ),
-        code: Some(format!(
-            "#[global_allocator]\nstatic GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();\n\
-             ccmalloc::near(&parent, || Box::new({path} {{ .. }}))"
-        )),
+        code: Some(object.preamble() + &object.near("node", Some("parent"), is_raw(&links))),
         cost_ns: each * allocations as f64,
         break_even: None,
         wrong_if: "nodes are allocated before it is known who leads to them, or often change \
@@ -475,10 +487,18 @@ fn morph<'c>(
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
     let from = finished(context, structure)?.max(settled(context, structure)?);
-    let judged = MORPHS.map(|layout| {
-        let mut placed = forest.place(layout, from);
-        (left(context, &mut placed), layout, placed)
-    });
+    let object = Object::new(context, &structure.sites);
+    // C's function has the layout for searches alone.
+    let layouts = match object.language {
+        Language::Rust => &MORPHS[..],
+        _ => &MORPHS[..1],
+    };
+    let judged: Vec<_> = { layouts.iter() }
+        .map(|&layout| {
+            let mut placed = forest.place(layout, from);
+            (left(context, &mut placed), layout, placed)
+        })
+        .collect();
     let usual = judged[0].0;
     // The first is the usual one.
     let best = judged
@@ -488,15 +508,9 @@ fn morph<'c>(
             false => best,
         });
     let (_, layout, placed) = best?;
-    let name = node_name(context, structure);
-    // Without generic arguments.
-    let path = name.split('<').next().unwrap_or(name);
-    let call = match layout {
-        Layout::Preorder => format!(
-            "ccmorph::Morph::new().operation(Operation::Walk).run(&mut root, {path}::children)?;"
-        ),
-        _ => format!("ccmorph::ccmorph(&mut root, {path}::children)?;"),
-    };
+    let (links, owns_buffers) = links(context, structure);
+    let code = object.morph(layout, &links, owns_buffers)?;
+    let name = object.name();
     let nodes = usize::try_from(forest.count).unwrap_or(usize::MAX);
     let pages = match forest.bytes() >= HUGE_BYTES {
         true => PageSize::Huge2M,
@@ -509,13 +523,11 @@ fn morph<'c>(
             "lay out the {} nodes of {name} once they are built",
             count(forest.count)
         ),
-        code: Some(format!(
-            "#[derive(ccmorph::TreeNode)] // #[child] on its links\nstruct {path} {{ .. }}\n{call}"
-        )),
+        code: Some(code),
         cost_ns: morph_cost(nodes, forest.node, pages, context.machine)
             + FRESH_NS * forest.bytes() as f64,
         break_even: Some("again when half as many nodes are new".to_owned()),
-        wrong_if: "the nodes are shared (`Rc`, `Arc`) or others hold their addresses".to_owned(),
+        wrong_if: "others hold addresses of the nodes".to_owned(),
         rewrite: Box::new(placed),
     })
 }

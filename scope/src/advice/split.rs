@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use super::code::{self, Language};
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
@@ -83,14 +84,13 @@ fn halves<'c>(
         count(counts.iter().sum()),
         split.differential,
     );
+    let language = Language::of(context.profile, &typed.sites);
+    let code = code::split(language, &typed.name, &typed.of.fields, &split.cold);
     Some(Candidate {
         kind: Kind::Split,
         sites: typed.sites.clone(),
         what,
-        code: Some(format!(
-            "#[ccmorph::split(cold({names}), cold = \"table\")]\nstruct {} {{ .. }}",
-            typed.declared()
-        )),
+        code: Some(code),
         cost_ns: COLD_NS * elements as f64,
         break_even: None,
         wrong_if: "another run uses the cold fields, or code that does cannot be given the table"

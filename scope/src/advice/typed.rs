@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{COLLECTIONS, Context, site_type};
+use super::code::Language;
+use super::{Context, is_foreign, site_type};
 use crate::analyses::fields::{Extent, FieldAccess};
 use crate::analyses::replay::trace::Step;
 use crate::analyses::types::field_at;
@@ -78,9 +79,10 @@ pub(super) fn structs<'p>(context: &Context<'p>) -> Vec<Typed<'p>> {
             continue;
         };
         let size = of.size.unwrap_or(0);
+        let language = Language::of(context.profile, &[site]);
         match found.iter_mut().find(|it| it.of.name == of.name) {
             Some(typed) => typed.sites.push(site),
-            None if is_struct(of, size) => found.push(Typed {
+            None if is_struct(of, size, language) => found.push(Typed {
                 of,
                 size,
                 name: element_name(name),
@@ -116,7 +118,7 @@ pub(super) fn structs<'p>(context: &Context<'p>) -> Vec<Typed<'p>> {
 
 /// No enum, whose fields lie over each other, no tuple, and no type of the standard library's. What
 /// is in an `Rc` or `Arc` has the counters before its own fields, which nobody can move.
-fn is_struct(of: &Type, size: u64) -> bool {
+fn is_struct(of: &Type, size: u64, language: Language) -> bool {
     let mut end = 0;
     let is_behind = of.fields.iter().all(|field| {
         let is_behind = field.offset >= end && field.size > 0;
@@ -126,9 +128,7 @@ fn is_struct(of: &Type, size: u64) -> bool {
     });
     let is_placed = ["Box<", "Vec<"].iter().any(|it| of.name.starts_with(it));
     let name = element_name(&of.name);
-    let head = name.split('<').next().unwrap_or_default();
-    let is_std = COLLECTIONS.contains(&head) || head == "VecDeque";
-    let is_own = (is_placed || !of.name.contains('<')) && !is_std;
+    let is_own = (is_placed || !of.name.contains('<')) && !is_foreign(language, &name);
     is_behind && is_own && of.fields.len() > 1 && (1..=MAX_BYTES).contains(&size) && end <= size
 }
 
@@ -168,7 +168,7 @@ mod tests {
             size: Some(24),
             fields: fields.iter().map(field).collect(),
         };
-        is_struct(&of, 24)
+        is_struct(&of, 24, Language::Rust)
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | never touched, never read, never written | the process's memory |
 //! | partly used, reserved, capacity, large futures | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
-//! | growth, temporary, moved, same size, copies that are never read | time, in accesses |
+//! | growth, temporary, churn, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
 //! | false sharing | time, in accesses |
 //!
@@ -43,6 +43,12 @@ pub const IDLE_PART: f64 = 0.5;
 pub const MOST_CHUNKS: f64 = 0.5;
 /// An allocation with its free takes as long as some twenty accesses that hit the cache.
 pub const CALL_EVENTS: f64 = 20.0;
+/// Less of the time in the allocator is what programs take that allocate what they need.
+const MIN_CHURN: f64 = 0.1;
+/// Chunks come and go if so many are freed for each that is alive at the peak.
+const CHURN: u64 = 4;
+/// Fewer take some hundredths of a second.
+const MIN_CHURN_CALLS: u64 = 1_000_000;
 /// `realloc` copies about so many bytes in the time of one access.
 pub const COPY_BYTES: f64 = 16.0;
 /// Chunks that are only read or only written are often buffers which the system fills or empties
@@ -110,6 +116,8 @@ pub enum Kind {
     Growth,
     /// Chunks that are freed before their thread allocates another.
     Temporary,
+    /// Chunks that come and go so often that the allocator takes much of the time.
+    Churn,
     /// Bytes that `realloc` has copied.
     Moved,
     /// Calls of `realloc` that change nothing.
@@ -388,6 +396,16 @@ impl Search<'_> {
             let chunks = plural(site.temporary, "temporary allocation");
             let sentence = format!("{chunks}: reuse one buffer");
             found.push(of_calls(Kind::Temporary, site.temporary, sentence));
+        } else if found.is_empty()
+            && site.allocations as f64 * CALL_EVENTS >= MIN_CHURN * self.time
+            && site.frees >= MIN_CHURN_CALLS.max(CHURN * site.peak_chunks)
+        {
+            let [all, alive] = [site.allocations, site.peak_chunks].map(count);
+            let sentence = format!(
+                "{all} allocations, {alive} alive at most: reuse what is freed, or take them from \
+                 an arena"
+            );
+            found.push(of_calls(Kind::Churn, site.allocations, sentence));
         }
         found
     }

@@ -115,7 +115,7 @@ fn name_parents(advice: &mut Advice, profile: &Profile, learned: &Learned) {
             Some(parent) => format!("// parent: {parent}"),
             None => format!("// not learned: {}", proposal.refusal()),
         };
-        let at = code.rfind("ccmalloc::near(").unwrap_or(0);
+        let at = code.rfind('\n').map_or(0, |end| end + 1);
         code.insert_str(at, &format!("{line}\n"));
     }
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use super::canary::{self, Canary};
@@ -25,6 +26,13 @@ pub(super) fn become_compiler(
         Language::C => ("CCSCOPE_CC", "cc"),
         Language::Cxx => ("CCSCOPE_CXX", "c++"),
     };
+    if let Some(name) = args.first().filter(|word| is_compiler(word)) {
+        let name = name.display();
+        return format!(
+            "`{name}` is no argument: leave it out, or name the compiler by {variable}={name}"
+        )
+        .into();
+    }
     let compiler = env::var_os(variable).unwrap_or_else(|| default.into());
     let mut command = Command::new(&compiler);
     match added(&compiler, args, err) {
@@ -37,6 +45,18 @@ pub(super) fn become_compiler(
         compiler.display()
     )
     .into()
+}
+
+/// Whether a word calls a compiler, as in `ccscope cc gcc a.c`: `x86_64-linux-gnu-gcc-12`.
+fn is_compiler(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
+    let name = name.rsplit('-').next().unwrap_or_default();
+    let is_known = ["cc", "c++", "gcc", "g++", "clang", "clang++"].contains(&name);
+    // A file here may be what is linked.
+    let is_option = word.to_string_lossy().starts_with('-');
+    is_known && !is_option && (path.components().count() > 1 || !path.is_file())
 }
 
 /// What is put before and behind the user's arguments.
@@ -150,6 +170,21 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_compiler_is_no_argument() {
+        for word in [
+            "gcc",
+            "clang++-16",
+            "/usr/bin/cc",
+            "x86_64-linux-gnu-gcc-12.2",
+        ] {
+            assert!(is_compiler(OsStr::new(word)), "{word}");
+        }
+        for word in ["a.c", "gcc.c", "-cc", "clang-tidy.o", "dir/access"] {
+            assert!(!is_compiler(OsStr::new(word)), "{word}");
+        }
+    }
 
     #[test]
     fn a_compiler_that_is_only_asked_is_left_alone() {

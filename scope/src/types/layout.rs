@@ -13,6 +13,16 @@ use crate::symbols::debug_info::{Dwarf, Entry, Unit, borrowed, each_unit, name_o
 use crate::symbols::demangle;
 use crate::symbols::generics::{last_part, normal};
 
+/// Languages whose types of structures are named `struct node`; the last is C23.
+const C: [dw::DwLang; 6] = [
+    dw::DW_LANG_C89,
+    dw::DW_LANG_C,
+    dw::DW_LANG_C99,
+    dw::DW_LANG_C11,
+    dw::DW_LANG_C17,
+    dw::DwLang(0x3e),
+];
+
 /// How a type lies in memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
@@ -386,7 +396,7 @@ pub(super) fn keyword(tag: gimli::DwTag) -> &'static str {
     }
 }
 
-/// The name of the type at `at` as its user writes it, without `struct`.
+/// The name of the type at `at` as its user writes it.
 pub(super) fn type_name(
     dwarf: &Dwarf<'_>,
     unit: &Unit<'_>,
@@ -398,7 +408,11 @@ pub(super) fn type_name(
         return Ok(String::new());
     };
     if let Some(name) = name_of(dwarf, unit, entry) {
-        return Ok(names::shorten(&normal(&name)));
+        let root = unit.entry(unit.header.root_offset())?;
+        let language = root.attr_value(dw::DW_AT_language);
+        let is_c = matches!(language, Some(AttributeValue::Language(it)) if C.contains(&it));
+        let keyword = if is_c { keyword(entry.tag()) } else { "" };
+        return Ok(format!("{keyword}{}", names::shorten(&normal(&name))));
     }
     let tag = entry.tag();
     let inner = match type_of(unit, entry).filter(|_| depth > 0) {

@@ -9,16 +9,6 @@ use gimli::{AttributeValue, Operation, UnitOffset};
 use super::layout::{self, Layout, MAX_DEPTH};
 use crate::symbols::debug_info::{self, Dwarf, Entry, Unit};
 
-/// Languages whose types of structures are named `struct node`; the last is C23.
-const C: [dw::DwLang; 6] = [
-    dw::DW_LANG_C89,
-    dw::DW_LANG_C,
-    dw::DW_LANG_C99,
-    dw::DW_LANG_C11,
-    dw::DW_LANG_C17,
-    dw::DwLang(0x3e),
-];
-
 /// Name and layout of a variable's type; of an array's elements.
 type Found = (String, Layout);
 
@@ -38,7 +28,7 @@ pub(super) fn find(
             {
                 let element = element(unit, kind)?;
                 let found_type = (
-                    name(dwarf, unit, element)?,
+                    layout::type_name(dwarf, unit, element, MAX_DEPTH)?,
                     layout::layout(dwarf, unit, element, false)?,
                 );
                 found.insert(address, found_type);
@@ -86,17 +76,4 @@ fn element(unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<UnitOffset> {
         }
     }
     layout::strip(unit, at, false)
-}
-
-/// The name of the type at `at` as its user writes it.
-fn name(dwarf: &Dwarf<'_>, unit: &Unit<'_>, at: UnitOffset) -> gimli::Result<String> {
-    let name = layout::type_name(dwarf, unit, at, MAX_DEPTH)?;
-    let (root, entry) = (unit.entry(unit.header.root_offset())?, unit.entry(at)?);
-    let is_c = match root.attr_value(dw::DW_AT_language) {
-        Some(AttributeValue::Language(language)) => C.contains(&language),
-        _ => false,
-    };
-    let is_named = entry.attr(dw::DW_AT_name).is_some();
-    let keyword = (is_c && is_named).then(|| layout::keyword(entry.tag()));
-    Ok(format!("{}{name}", keyword.unwrap_or_default()))
 }

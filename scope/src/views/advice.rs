@@ -34,11 +34,7 @@ const CODE_COLUMNS: usize = 240;
 pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
     let width = options.width.clamp(60, 240);
     let mut out = String::new();
-    let paragraph = |out: &mut String, text: &str, indent: usize| {
-        for text in wrap(text, width - indent, 0) {
-            line(out, &format!("{:indent$}{text}", ""), None);
-        }
-    };
+    let paragraph = |out: &mut String, text: &str, indent| paragraph(out, text, width, indent);
     let given = match advice.seconds_given {
         true => "as given",
         false => "estimated: give --seconds for a run without the profiler",
@@ -61,8 +57,13 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
         );
         paragraph(&mut out, &few, 0);
     }
-    let (worth, others): (Vec<&Item>, Vec<&Item>) =
-        advice.advice.iter().partition(|item| item.worth_it);
+    let of_kind = |kind| advice.advice.iter().filter(move |item| item.kind == kind);
+    for item in of_kind(Kind::Allocator) {
+        line(&mut out, "", None);
+        line(&mut out, "measure first:", None);
+        briefly(&mut out, profile, item, options);
+    }
+    let worth: Vec<&Item> = advice.advice.iter().filter(|item| item.worth_it).collect();
     let found = larger_findings(profile, advice, options);
     if worth.is_empty() && found.is_empty() {
         line(&mut out, "", None);
@@ -95,10 +96,7 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
         );
         line(&mut out, &fit(&head, width), options.colour.then_some("1"));
         paragraph(&mut out, &escape(&item.what), INDENT);
-        for code in item.code.iter().flat_map(|code| code.lines()) {
-            let code = fit(&escape(code), CODE_COLUMNS);
-            line(&mut out, &format!("        {code}"), None);
-        }
+        code(&mut out, item);
         if item.kind == Kind::Hint {
             paragraph(&mut out, "or let `ccscope improve` do it", INDENT);
         }
@@ -106,20 +104,55 @@ pub fn text(profile: &Profile, advice: &Advice, options: &Options) -> String {
             paragraph(&mut out, &fact, INDENT);
         }
     }
-    if !others.is_empty() {
-        line(&mut out, "", None);
-        line(&mut out, "not worth it:", None);
-    }
-    for item in others {
-        let head = format!("- {}  {}", kind(item.kind), place(profile, item, options));
-        line(&mut out, &fit(&head, width), None);
-        let gain = match item.kind {
-            Kind::None => String::new(),
-            _ => format!(" ({})", speedup(item)),
-        };
-        paragraph(&mut out, &format!("{}{gain}", escape(&item.what)), INDENT);
+    let (ideas, others): (Vec<&Item>, Vec<&Item>) = { advice.advice.iter() }
+        .filter(|item| !item.worth_it && item.kind != Kind::Allocator)
+        .partition(|item| item.kind == Kind::Idea);
+    for (heading, items) in [("ideas, not tried:", ideas), ("not worth it:", others)] {
+        if !items.is_empty() {
+            line(&mut out, "", None);
+            line(&mut out, heading, None);
+        }
+        for item in items {
+            briefly(&mut out, profile, item, options);
+        }
     }
     out
+}
+
+fn paragraph(out: &mut String, text: &str, width: usize, indent: usize) {
+    for text in wrap(text, width - indent, 0) {
+        line(out, &format!("{:indent$}{text}", ""), None);
+    }
+}
+
+/// Code below a piece of advice.
+fn code(out: &mut String, item: &Item) {
+    for code in item.code.iter().flat_map(|code| code.lines()) {
+        let code = fit(&escape(code), CODE_COLUMNS);
+        line(out, &format!("        {code}"), None);
+    }
+}
+
+/// What is not worth it, or not known to be.
+fn briefly(out: &mut String, profile: &Profile, item: &Item, options: &Options) {
+    let width = options.width.clamp(60, 240);
+    let place = place(profile, item, options);
+    let (name, is_replayed) = match item.kind {
+        Kind::Allocator => (kind(item.kind).to_owned(), false),
+        other => (
+            format!("{}  {place}", kind(other)),
+            !matches!(other, Kind::Idea | Kind::None),
+        ),
+    };
+    line(out, &fit(&format!("- {name}"), width), None);
+    let mut what = escape(&item.what);
+    if is_replayed {
+        what += &format!(" ({})", speedup(item));
+    }
+    paragraph(out, &what, width, INDENT);
+    if !is_replayed {
+        code(out, item);
+    }
 }
 
 /// What is worth it.
@@ -152,6 +185,8 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Split => "hot/cold split",
         Kind::Group => "heap of its own",
         Kind::Smaller => "smaller",
+        Kind::Allocator => "other allocator",
+        Kind::Idea => "idea",
         Kind::None => "nothing",
     }
 }
@@ -360,7 +395,8 @@ mod tests {
 
     #[test]
     fn no_advice_says_so() {
-        let none = advice(vec![item(Kind::None, false)]);
+        let kinds = [Kind::Allocator, Kind::Idea, Kind::None];
+        let none = advice(kinds.map(|kind| item(kind, false)).to_vec());
         let mut run = profile();
         run.sites.truncate(1);
         (run.sites[0].histogram, run.sites[0].touched_bytes) = (None, 400_000);
@@ -370,6 +406,9 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("times as fast"), "{text}");
+        let first = "\nmeasure first:\n- other allocator\n    do\\u{1b}[31m this\n        let a";
+        assert!(text.contains(first), "{text}");
+        assert!(text.contains("\nideas, not tried:\n- idea  "), "{text}");
     }
 
     /// Names, sentences and levels are a stranger's; numbers are none.

@@ -283,6 +283,9 @@ fn c_types_are_those_of_the_variables_assigned() {
     let fields: Vec<_> = fields
         .map(|field| (&*field.name, &*field.type_name, field.offset))
         .collect();
-    assert_eq!(fields, [("key", "long int", 0), ("next", "node *", 8)]);
+    assert_eq!(
+        fields,
+        [("key", "long int", 0), ("next", "struct node *", 8)]
+    );
     assert_eq!(kind("assigned").fields.len(), 2);
 }

@@ -1,6 +1,7 @@
 //! A map of three levels, looked up by hand.
 
 use super::*;
+use crate::advice::code::{Language, tests::assert_compiled};
 use crate::analyses::replay::processor::CpuModel;
 use crate::analyses::replay::trace::{NONE, Trace};
 use crate::analyses::replay::{Replay, unchanged};
@@ -174,6 +175,8 @@ fn larger_nodes_batches_and_frozen_maps_are_proposed() {
         for (candidate, words) in candidates.into_iter().zip(words) {
             assert!(candidate.what.contains(words), "{}", candidate.what);
             assert_eq!(candidate.sites, [LEAF, INNER]);
+            let code = candidate.code.as_ref().expect("a map has code");
+            assert_compiled(Language::Rust, code);
             let item = context.judge(candidate);
             assert_eq!(item.kind, Kind::Container);
             // 64 keys of 8 B in leaves of 512: fewer blocks, and fewer that wait for others.

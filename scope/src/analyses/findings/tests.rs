@@ -254,6 +254,21 @@ fn moves_are_told_in_the_words_of_the_language() {
 }
 
 #[test]
+fn chunks_that_come_and_go_by_the_million_stand_out() {
+    let churn = |frees| {
+        at_first(|site| {
+            site.histogram = None;
+            (site.allocations, site.frees, site.peak_chunks) = (2_000_000, frees, 1000);
+        })
+    };
+    let told = "2,000,000 allocations, 1,000 alive at most: reuse what is freed, or take them from \
+                an arena";
+    assert_eq!(churn(2_000_000), [told]);
+    // A structure that is built once.
+    assert_eq!(churn(3000), Vec::<String>::new());
+}
+
+#[test]
 fn options_change_what_is_reported() {
     let options = Options {
         min_share: 0.25,
