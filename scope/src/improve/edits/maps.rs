@@ -14,8 +14,8 @@ use super::{Edit, Replacement, Source};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Library {
     CTree,
-    /// Its default hash is faster than the standard library's, which withstands keys that are chosen
-    /// to collide.
+    /// Its default hash is faster than the standard library's, which withstands keys that are
+    /// chosen to collide.
     Hashbrown,
 }
 
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn modules_go_with_their_types() {
-        let text = "use std::collections::hash_map::{Entry, self};\nuse std::collections::HashMap;\n\
-                    type A = std::collections::hash_map::Iter<'static, u8, u8>;\n";
+        let text = "use std::collections::hash_map::{Entry, self};\n\
+                    use std::collections::HashMap;\ntype A = std::collections::hash_map::Iter<'static, u8, u8>;\n";
         let (text, what) = edited_by(Library::Hashbrown, text).unwrap();
         assert_eq!(
             text,
