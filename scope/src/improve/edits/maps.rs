@@ -282,9 +282,11 @@ mod tests {
 
     #[test]
     fn modules_go_with_their_types() {
-        let text = "use std::collections::hash_map::{Entry, self};\n\
-                    use std::collections::HashMap;\ntype A = std::collections::hash_map::Iter<'static, u8, u8>;\n";
-        let (text, what) = edited_by(Library::Hashbrown, text).unwrap();
+        let imports =
+            "use std::collections::hash_map::{Entry, self};\nuse std::collections::HashMap;\n";
+        let text = "type A = std::collections::hash_map::Iter<'static, u8, u8>;\n";
+        let text = format!("{imports}{text}");
+        let (text, what) = edited_by(Library::Hashbrown, &text).unwrap();
         assert_eq!(
             text,
             "use hashbrown::hash_map::{Entry, self};\nuse hashbrown::HashMap;\n\
