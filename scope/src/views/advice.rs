@@ -218,6 +218,7 @@ fn speedup(item: &Item) -> String {
 }
 
 /// What an item says, with its place and what it would gain, in one line.
+#[cfg(feature = "cli")]
 pub(crate) fn idea(profile: &Profile, item: &Item, options: &Options) -> String {
     let (kind, place) = (kind(item.kind), place(profile, item, options));
     format!(
