@@ -61,7 +61,7 @@ const INSTALLED: [(&str, &str); 8] = [
         "-c 'd={i*7919%1000003:str(i) for i in range(300000)}\n\
       print(sum(len(d[k]) for _ in range(5) for k in d))'",
     ),
-    ("tcc", "-c INPUT -o INPUT.o"),
+    ("tcc", "-xc -c INPUT -o INPUT.o"),
     ("povray", "+IINPUT +OINPUT.png +FN -D +W200 +H150 +WT1"),
 ];
 
