@@ -13,6 +13,8 @@ use serde_json::Value;
 
 use super::edits::{self, Edit, Kind, Source, manifest};
 
+/// Ends a manifest that has no such table: cargo would take a workspace around for the copy's.
+const BOUNDARY: &str = "\n[workspace]\n";
 /// Folders that are no source, where git does not say.
 const NO_SOURCE: [&str; 3] = ["target", ".git", "node_modules"];
 
@@ -42,6 +44,8 @@ pub(crate) struct Package {
     folder: PathBuf,
     /// Of the program that is built.
     program: Target,
+    /// The manifest that the copy ends by [`BOUNDARY`], relative to `root`.
+    bounded: Option<PathBuf>,
     /// Files that were written for the latest build, other than those of the user's.
     written: BTreeSet<PathBuf>,
     /// Locked: two searches would build in one folder.
@@ -115,10 +119,21 @@ impl Package {
             files,
             folder,
             program: Target::default(),
+            bounded: None,
             written: BTreeSet::new(),
             _lock: lock,
         };
-        package.copy_files(&workspace)?;
+        let manifest = workspace.join("Cargo.toml");
+        let text = fs::read_to_string(&manifest);
+        let text = text.map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
+        let mut lines = text.lines().map(str::trim);
+        if !lines.any(|line| line.starts_with("[workspace")) {
+            package.bounded = manifest
+                .strip_prefix(&package.root)
+                .ok()
+                .map(Path::to_owned);
+        }
+        package.copy_files()?;
         let program = package.build_program("as-is", &[])?;
         Ok((package, program))
     }
@@ -127,7 +142,7 @@ impl Package {
         self.folder.join("tree")
     }
 
-    fn copy_files(&self, workspace: &Path) -> Result<(), String> {
+    fn copy_files(&self) -> Result<(), String> {
         let tree = self.tree();
         let failed =
             |path: &Path, error: io::Error| format!("cannot copy {}: {error}", path.display());
@@ -138,20 +153,17 @@ impl Package {
             _ => {}
         }
         for file in &self.files {
-            let (from, to) = (self.root.join(file), tree.join(file));
-            copy_file(&from, &to).map_err(|error| failed(&from, error))?;
+            self.copy_one(file).map_err(|error| failed(file, error))?;
         }
-        fs::create_dir_all(self.folder.join("programs")).map_err(|error| failed(&tree, error))?;
-        // Cargo would take a workspace that stands around for this one's.
-        let inner = workspace.strip_prefix(&self.root).unwrap_or(Path::new(""));
-        let manifest = tree.join(inner).join("Cargo.toml");
-        let text = fs::read_to_string(&manifest).map_err(|error| failed(&manifest, error))?;
-        if !text
-            .lines()
-            .any(|line| line.trim().starts_with("[workspace"))
-        {
-            let text = format!("{text}\n[workspace]\n");
-            fs::write(&manifest, text).map_err(|error| failed(&manifest, error))?;
+        fs::create_dir_all(self.folder.join("programs")).map_err(|error| failed(&tree, error))
+    }
+
+    /// Makes a file of the copy as it is in the user's folder.
+    fn copy_one(&self, file: &Path) -> io::Result<()> {
+        let (from, to) = (self.root.join(file), self.tree().join(file));
+        copy_file(&from, &to)?;
+        if self.bounded.as_deref() == Some(file) {
+            fs::write(&to, fs::read_to_string(&to)? + BOUNDARY)?;
         }
         Ok(())
     }
@@ -206,12 +218,11 @@ impl Package {
         let failed =
             |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
         for path in std::mem::take(&mut self.written) {
-            let (from, to) = (self.root.join(&path), tree.join(&path));
             let restored = match self.files.contains(&path) {
-                true => copy_file(&from, &to),
-                false => fs::remove_file(&to),
+                true => self.copy_one(&path),
+                false => fs::remove_file(tree.join(&path)),
             };
-            restored.map_err(|error| failed(&to, error))?;
+            restored.map_err(|error| failed(&path, error))?;
         }
         // Patches first: they are for the files as they are, while edits go by syntax.
         for change in changes {
@@ -344,12 +355,7 @@ impl Package {
         self.write(changes)?;
         let mut command = Command::new(&self.cargo);
         command.args(["test", "--quiet", "--package", &self.program.package]);
-        let features = { self.words.iter() }.skip_while(|word| !is_feature(word));
-        command.args(
-            features
-                .take(2)
-                .filter(|word| is_feature(word) || !word.as_encoded_bytes().starts_with(b"-")),
-        );
+        command.args(features(&self.words));
         command.arg("--target-dir").arg(self.folder.join("build"));
         command.current_dir(self.tree().join(&self.here));
         output(&mut command).map(|_| ())
@@ -399,7 +405,13 @@ impl Package {
             };
             let pairs = [("a", self.root.join(path)), ("b", self.tree().join(path))];
             for (side, from) in pairs.iter().filter(|(_, from)| from.exists()) {
-                let copied = copy_file(from, &sides.join(side).join(below));
+                let to = sides.join(side).join(below);
+                let copied = copy_file(from, &to).and_then(|()| {
+                    if self.bounded.as_ref() != Some(path) || *side == "a" {
+                        return Ok(());
+                    }
+                    fs::write(&to, fs::read_to_string(&to)?.replacen(BOUNDARY, "", 1))
+                });
                 copied.map_err(|error| format!("cannot copy {}: {error}", from.display()))?;
             }
         }
@@ -448,21 +460,21 @@ impl Package {
     }
 }
 
-fn is_feature(word: &OsStr) -> bool {
-    let text = word.to_string_lossy();
-    [
-        "--features",
-        "-F",
-        "--all-features",
-        "--no-default-features",
-    ]
-    .iter()
-    .any(|name| {
-        text == *name
-            || text
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('='))
-    })
+/// The options that choose features.
+fn features(words: &[OsString]) -> Vec<&OsString> {
+    let (mut chosen, mut words) = (Vec::new(), words.iter());
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        match text.split('=').next().unwrap_or_default() {
+            "--features" | "-F" => {
+                chosen.push(word);
+                chosen.extend((!text.contains('=')).then(|| words.next()).flatten());
+            }
+            "--all-features" | "--no-default-features" => chosen.push(word),
+            _ => {}
+        }
+    }
+    chosen
 }
 
 /// Options for `cargo metadata`, those for `cargo build` in the copy, and the manifest that the
@@ -649,6 +661,9 @@ mod tests {
     #[test]
     fn options_are_those_of_the_copy() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let line = words("--release -F a --no-default-features --bin b --features=c");
+        let chosen: Vec<OsString> = features(&line).into_iter().cloned().collect();
+        assert_eq!(chosen, words("-F a --no-default-features --features=c"));
         let line = "--release --manifest-path=a/Cargo.toml --config x=1 -p b --offline";
         let (metadata, build, manifest) = split(&words(line), Path::new("/h"));
         assert_eq!(build, words("--release --config x=1 -p b --offline"));

@@ -42,6 +42,9 @@ impl Place {
         let place = Place(TempDir::new().unwrap());
         let folder = place.folder();
         fs::create_dir_all(folder.join("src")).unwrap();
+        // A workspace around, which the package is no member of.
+        let around = "[workspace]\nresolver = \"3\"\nexclude = [\"sums\"]\n";
+        fs::write(place.0.path().join("Cargo.toml"), around).unwrap();
         let manifest = "[package]\nname = \"sums\"\nedition = \"2024\"\n";
         for (name, content) in [
             ("Cargo.toml", manifest),
@@ -217,7 +220,7 @@ fn bad_requests_get_one_line() {
     let output = place.improve(&["--list"]).output().unwrap();
     assert_eq!(
         text(&output.stdout),
-        "the allocator: CcMalloc as the global allocator (8 lines)\n\
+        "the allocator: CcMalloc as the global allocator (6 lines)\n\
          change 1: CTreeMap for BTreeMap in src/main.rs (6 lines)\n\
          change 2: hashbrown's HashMap in src/main.rs: a faster hash, not for keys of strangers \
          (6 lines)\n"
