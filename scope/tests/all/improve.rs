@@ -305,14 +305,14 @@ fn higher_figures_may_be_better() {
 #[test]
 fn an_interrupt_prints_what_is_known() {
     let place = Place::new();
-    let mut tool = place.improve(COST, &["wait"]);
+    let mut tool = place.improve(COST, &["hang"]);
     let tool = tool
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let runs = place.folder.path().join("runs");
-    // Of two as it is, one that learns, and three pairs.
+    // Of two as it is, one that learns, and three pairs; the next one does not end.
     while !fs::read_to_string(&runs).is_ok_and(|text| text.lines().count() > 10) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }

@@ -11,10 +11,14 @@ int main(int count, char **words) {
     const char *cost = getenv("FAKE_COST");
     fprintf(file, "%s\n", cost ? cost : "100");
     fclose(file);
+    long runs = 0;
     if ((file = fopen("runs", "a"))) {
         fputs("run\n", file);
+        runs = ftell(file) / 4;
         fclose(file);
     }
+    if (!strcmp(mode, "hang") && runs > 10)
+        sleep(100);
     if (!strcmp(mode, "clock")) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
