@@ -302,6 +302,9 @@ impl Runs {
                 if !running.has_ended(limit)? {
                     running.kill(Signal::KILL);
                     running.end()?;
+                    if (self.hooks.is_interrupted)() {
+                        return Err(Failure::Interrupted);
+                    }
                     return Err(Failure::Wrong(format!("does not end in {limit:.0?}")));
                 }
             }
@@ -476,6 +479,10 @@ impl Running {
         (hooks.started)(child.id());
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("its number is none"))?;
+        // A signal that came before went to a process that had ended.
+        if (hooks.is_interrupted)() {
+            let _ = kill_process(pid, Signal::INT);
+        }
         // The child is waited for by `end`, which asks for more than `Child` tells.
         let end = pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Running {
