@@ -481,7 +481,7 @@ impl Running {
         let pid = pid.ok_or_else(|| io::Error::other("its number is none"))?;
         // A signal that came before went to a process that had ended.
         if (hooks.is_interrupted)() {
-            let _ = kill_process(pid, Signal::INT);
+            let _ = kill_process(pid, Signal::TERM);
         }
         // The child is waited for by `end`, which asks for more than `Child` tells.
         let end = pidfd_open(pid, PidfdFlags::empty())?;

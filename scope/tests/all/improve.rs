@@ -316,8 +316,9 @@ fn an_interrupt_prints_what_is_known() {
     while !fs::read_to_string(&runs).is_ok_and(|text| text.lines().count() > 10) {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    // Shells let what runs in the background ignore SIGINT.
     let kill = Command::new("kill")
-        .args(["-INT", &tool.id().to_string()])
+        .args(["-TERM", &tool.id().to_string()])
         .status();
     assert!(kill.unwrap().success());
     let output = tool.wait_with_output().unwrap();
