@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -87,7 +87,9 @@ impl Package {
             .filter_map(|it| Some(path(&it["manifest_path"])?.parent()?.to_owned()))
             .chain([workspace.clone()])
             .collect();
-        let root = common(&folders).ok_or("the packages have no folder in common")?;
+        let top = repository(&workspace).unwrap_or_else(|| workspace.clone());
+        let all = folders.iter().chain([&top]).cloned().collect();
+        let root = common(&all).ok_or("the packages have no folder in common")?;
         let mut files = BTreeSet::new();
         for folder in &folders {
             let listed = listed(folder, &target);
@@ -113,7 +115,7 @@ impl Package {
         let mut package = Package {
             cargo,
             words,
-            top: repository(&workspace).unwrap_or(workspace.clone()),
+            top,
             here: start.unwrap_or(Path::new("")).to_owned(),
             root,
             files,
@@ -180,7 +182,9 @@ impl Package {
         let is_source = |path: &&PathBuf| {
             let is_rust = path.extension() == Some(OsStr::new("rs")) && path.starts_with(folder);
             let is_other = others.iter().any(|other| path.starts_with(other));
-            is_rust && (!is_other || **path == self.program.source)
+            // `git apply` changes no link.
+            let is_file = fs::symlink_metadata(self.root.join(path)).is_ok_and(|it| it.is_file());
+            is_rust && is_file && (!is_other || **path == self.program.source)
         };
         let parse = |path: &PathBuf| {
             // One that is no text is no source.
@@ -220,7 +224,8 @@ impl Package {
         for path in std::mem::take(&mut self.written) {
             let restored = match self.files.contains(&path) {
                 true => self.copy_one(&path),
-                false => fs::remove_file(tree.join(&path)),
+                // A patch has made it, and another may have removed it.
+                false => removed(&tree.join(&path)),
             };
             restored.map_err(|error| failed(&path, error))?;
         }
@@ -256,26 +261,29 @@ impl Package {
 
     /// Applies a patch of the user's, whose paths are relative to the repository.
     fn patch(&mut self, patch: &Path) -> Result<(), String> {
-        let inner = self
-            .top
-            .strip_prefix(&self.root)
-            .unwrap_or(Path::new(""))
-            .to_owned();
-        let mut git = Command::new("git");
-        // The copy may lie in a repository, which ignores it.
-        git.arg("apply")
-            .env("GIT_CEILING_DIRECTORIES", &self.folder);
-        git.current_dir(self.tree().join(&inner));
-        let mut listed = Command::new("git");
-        listed.args(["apply", "--numstat", "-z"]).arg(patch);
-        let text = output(&mut listed)?.stdout;
-        for entry in String::from_utf8_lossy(&text).split('\0') {
+        let inner = self.top.strip_prefix(&self.root).unwrap_or(Path::new(""));
+        let inner = inner.to_owned();
+        let apply = |options: &[&str]| {
+            let mut git = git();
+            // The copy may lie in a repository, which ignores it.
+            git.env("GIT_CEILING_DIRECTORIES", &self.folder);
+            git.current_dir(self.tree().join(&inner));
+            output(git.arg("apply").args(options).arg(patch))
+                .map_err(|why| format!("does not apply: {why}"))
+        };
+        let listed = apply(&["--numstat", "-z"])?.stdout;
+        // It refuses paths that lead out of the copy, and then changes nothing.
+        apply(&[])?;
+        for entry in String::from_utf8_lossy(&listed).split('\0') {
             if let Some(path) = entry.split('\t').nth(2) {
                 self.written.insert(inner.join(path));
             }
         }
-        git.arg(patch);
-        output(&mut git).map_err(|why| format!("does not apply: {why}"))?;
+        // What it has removed or given another name.
+        let tree = self.tree();
+        let is_gone = |path: &&PathBuf| fs::symlink_metadata(tree.join(path)).is_err();
+        let gone: Vec<PathBuf> = self.files.iter().filter(is_gone).cloned().collect();
+        self.written.extend(gone);
         Ok(())
     }
 
@@ -419,7 +427,7 @@ impl Package {
             let made = fs::create_dir_all(sides.join(side));
             made.map_err(|error| format!("cannot write {}: {error}", sides.display()))?;
         }
-        let mut git = Command::new("git");
+        let mut git = git();
         git.args([
             "diff",
             "--no-index",
@@ -499,6 +507,12 @@ fn split(words: &[OsString], here: &Path) -> (Vec<OsString>, Vec<OsString>, Opti
                 metadata.extend(both.clone());
                 build.extend(both);
             }
+            // Builds of the copy have a folder of their own.
+            "--target-dir" => {
+                if value.is_none() {
+                    words.next();
+                }
+            }
             "--offline" => {
                 metadata.push(word.clone());
                 build.push(word.clone());
@@ -561,7 +575,7 @@ fn common(folders: &BTreeSet<PathBuf>) -> Option<PathBuf> {
 
 /// The folder of the repository around a folder.
 fn repository(folder: &Path) -> Option<PathBuf> {
-    let mut git = Command::new("git");
+    let mut git = git();
     git.args(["rev-parse", "--show-toplevel"])
         .current_dir(folder);
     let text = output(&mut git).ok()?.stdout;
@@ -571,7 +585,7 @@ fn repository(folder: &Path) -> Option<PathBuf> {
 
 /// The files below a folder: those that git does not ignore, or else all but what is built.
 fn listed(folder: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut git = Command::new("git");
+    let mut git = git();
     git.args([
         "ls-files",
         "--cached",
@@ -610,24 +624,41 @@ fn listed(folder: &Path, target: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Copies a file or a link to a new file, with the folders that it needs.
+/// Copies a file to a new one, with the folders that it needs. What a link leads to is copied, so
+/// that no change of the copy reaches the user's file; a link to a folder stays one.
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    match fs::remove_file(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    removed(to)?;
+    match fs::metadata(from) {
+        Ok(file) if file.is_file() => {
+            fs::write(to, fs::read(from)?)?;
+            // Who may read it may change the copy.
+            let mode = file.permissions().mode() | 0o200;
+            fs::set_permissions(to, Permissions::from_mode(mode))
+        }
+        _ if fs::symlink_metadata(from)?.is_symlink() => symlink(fs::read_link(from)?, to),
+        // Sockets and the like are no source.
+        other => other.map(|_| ()),
     }
-    if fs::symlink_metadata(from)?.is_symlink() {
-        return symlink(fs::read_link(from)?, to);
+}
+
+/// Removes a file, if there is one.
+fn removed(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    // Sockets and the like are no source.
-    if fs::metadata(from)?.is_file() {
-        fs::write(to, fs::read(from)?)?;
-        fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+}
+
+/// `git`, which takes the repository from where it is started.
+fn git() -> Command {
+    let mut git = Command::new("git");
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
+        git.env_remove(name);
     }
-    Ok(())
+    git
 }
 
 #[cfg(test)]
@@ -664,7 +695,8 @@ mod tests {
         let line = words("--release -F a --no-default-features --bin b --features=c");
         let chosen: Vec<OsString> = features(&line).into_iter().cloned().collect();
         assert_eq!(chosen, words("-F a --no-default-features --features=c"));
-        let line = "--release --manifest-path=a/Cargo.toml --config x=1 -p b --offline";
+        let line = "--release --manifest-path=a/Cargo.toml --config x=1 -p b --offline \
+                    --target-dir t";
         let (metadata, build, manifest) = split(&words(line), Path::new("/h"));
         assert_eq!(build, words("--release --config x=1 -p b --offline"));
         assert_eq!(

@@ -2,6 +2,7 @@
 //! takes.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -15,9 +16,11 @@ const MAIN: &str = r#"//! Sums the values of a map.
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
+mod linked;
 mod setting;
 
 fn main() {
+    linked::check();
     let map: BTreeMap<u64, u64> = (0..1000).map(|i| (i * 7 % 1009, i)).collect();
     let mut cost = 100.0 * setting::FACTOR;
     if std::any::type_name_of_val(&map).contains("CTree") {
@@ -32,9 +35,13 @@ fn strict() {
     assert!(setting::FACTOR == 1.0 || !fs::exists("strict").unwrap());
 }
 "#;
+const LINKED: &str = "pub fn check() {
+    assert!(std::collections::BTreeMap::<u8, u8>::new().is_empty());
+}
+";
 const SETTING: &str = "/// Kept small.\npub const FACTOR: f64 = 1.0;\n";
 
-/// A package in a repository.
+/// A package in a folder of a repository.
 struct Place(TempDir);
 
 impl Place {
@@ -54,7 +61,10 @@ impl Place {
         ] {
             fs::write(folder.join(name), content).unwrap();
         }
-        place.git(&["init", "-q"]);
+        // What a link leads to is the user's.
+        fs::write(place.0.path().join("linked.rs"), LINKED).unwrap();
+        symlink("../../linked.rs", folder.join("src/linked.rs")).unwrap();
+        place.git(&["init", "-q", ".."]);
         place.git(&["add", "."]);
         place
     }
@@ -111,9 +121,14 @@ fn cost(folder: &Path) -> String {
 fn changes_that_gain_become_a_patch() {
     let place = Place::new();
     place.patch("good.patch", "src/setting.rs", "1.0", "0.5");
+    // Later ones find what this one has renamed.
+    let moved = "diff --git a/sums/src/setting.rs b/sums/src/setting/mod.rs\n\
+                 similarity index 100%\nrename from sums/src/setting.rs\n\
+                 rename to sums/src/setting/mod.rs\n";
+    fs::write(place.folder().join("moved.patch"), moved).unwrap();
     place.patch("wrong.patch", "src/main.rs", "1009, i)", "1009, i + 1)");
     place.patch("broken.patch", "src/setting.rs", "1.0", "one");
-    let patches = ["good.patch", "wrong.patch", "broken.patch"];
+    let patches = ["moved.patch", "good.patch", "wrong.patch", "broken.patch"];
     let words = patches.map(|patch| ["--with", patch]).concat();
     let json = place.json(&[&words[..], &["--only", "CTree", "--only", "patch"]].concat());
     let verdicts: Vec<(&str, &str, &str)> = { json["tries"].as_array().unwrap().iter() }
@@ -127,12 +142,13 @@ fn changes_that_gain_become_a_patch() {
             )
         })
         .collect();
-    let [map, good, wrong, broken] = verdicts[..] else {
+    let [map, moved, good, wrong, broken] = verdicts[..] else {
         panic!("{json}");
     };
-    let name = "CTreeMap for BTreeMap in src/main.rs (6 lines)";
+    let name = "CTreeMap for BTreeMap in sums/src/main.rs (6 lines)";
     assert_eq!(map, (name, "gains", ""));
     assert_eq!(good, ("the patch good.patch (2 lines)", "gains", ""));
+    assert_eq!((moved.1, moved.2), ("no gain", ""));
     assert_eq!((wrong.1, wrong.2), ("wrong", "prints something else"));
     assert_eq!(broken.1, "wrong");
     let why = "does not build: error[E0425]: cannot find value `one` in this scope";
@@ -168,6 +184,8 @@ fn changes_that_gain_become_a_patch() {
 
     // The user's files are as before, and the patch does what was measured.
     assert_eq!(place.git(&["diff", "--stat"]), "");
+    let linked = fs::read_to_string(place.0.path().join("linked.rs")).unwrap();
+    assert_eq!(linked, LINKED);
     let line = json["kept"]["command_line"].as_str().unwrap();
     let applied = Command::new("sh").args(["-c", line]).status().unwrap();
     assert!(applied.success(), "{line}");
@@ -213,6 +231,13 @@ fn bad_requests_get_one_line() {
         &["-o", "no/such/improve.patch"],
         "its folder does not exist",
     );
+    let outside = place.0.path().join("outside");
+    fs::write(&outside, "mine\n").unwrap();
+    let hostile =
+        "--- a/../../../../outside\n+++ b/../../../../outside\n@@ -1 +1 @@\n-mine\n+other\n";
+    fs::write(place.folder().join("hostile.patch"), hostile).unwrap();
+    refusal(&["--with", "hostile.patch"], "does not apply");
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "mine\n");
     place.patch("stale.patch", "src/setting.rs", "1.0", "0.5");
     let setting = place.folder().join("src/setting.rs");
     fs::write(&setting, "pub const FACTOR: f64 = 2.0;\n").unwrap();
@@ -221,9 +246,9 @@ fn bad_requests_get_one_line() {
     assert_eq!(
         text(&output.stdout),
         "the allocator: CcMalloc as the global allocator (6 lines)\n\
-         change 1: CTreeMap for BTreeMap in src/main.rs (6 lines)\n\
-         change 2: hashbrown's HashMap in src/main.rs: a faster hash, not for keys of strangers \
-         (6 lines)\n"
+         change 1: CTreeMap for BTreeMap in sums/src/main.rs (6 lines)\n\
+         change 2: hashbrown's HashMap in sums/src/main.rs: a faster hash, not for keys of \
+         strangers (6 lines)\n"
     );
     fs::write(&setting, "pub const FACTOR: f64 = two;\n").unwrap();
     refusal(

@@ -18,7 +18,7 @@ use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
 use crate::imports;
 use crate::improve::edits::{Kind, Library, describe};
-use crate::improve::gate::Setup;
+use crate::improve::gate::{Ended, Setup};
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
 use crate::improve::runs::Variant;
@@ -147,21 +147,24 @@ pub(in crate::cli) fn run(
     signals::obey();
     let mut found = found?;
     let mut remarks = Vec::new();
-    if let Some(kept) = found.kept.clone()
+    if found.kept.is_some() && found.ended == Some(Ended::Interrupted) && !args.no_tests {
+        remarks.push("The package's tests were not run with it.".to_owned());
+    } else if let Some(kept) = found.kept.clone()
         && !args.no_tests
     {
         progress.say(|| Some("the package's tests".to_owned()));
-        match (package.test(&chosen(&kept)), package.test(&[])) {
-            (Ok(()), _) => {}
-            (Err(_), Err(why)) => remarks.push(format!(
-                "The package's tests say nothing, since they fail without a change: {why}."
-            )),
-            (Err(why), Ok(())) => {
-                remarks.push(format!(
-                    "What gains is not offered, since the package's tests fail with it: {why}."
-                ));
-                found.kept = None;
-            }
+        if let Err(with) = package.test(&chosen(&kept)) {
+            remarks.push(match package.test(&[]) {
+                Err(why) => format!(
+                    "The package's tests say nothing, since they fail without a change: {why}."
+                ),
+                Ok(()) => {
+                    found.kept = None;
+                    format!(
+                        "What gains is not offered, since the package's tests fail with it: {with}."
+                    )
+                }
+            });
         }
     }
     progress.end();

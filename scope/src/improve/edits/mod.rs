@@ -135,7 +135,7 @@ impl Source {
     }
 }
 
-/// Finds what the paths of a file import and name.
+/// Whether a path has these words.
 fn is_path(path: &syn::Path, words: &[&str]) -> bool {
     let names = path
         .segments
