@@ -90,6 +90,7 @@ impl TryArgs {
         Limits {
             budget: self.budget,
             memory: self.memory,
+            each: false,
         }
     }
 

@@ -170,13 +170,16 @@ pub(crate) struct Limits {
     pub(crate) budget: Duration,
     /// Peak memory, as a multiple of that of the program as it is.
     pub(crate) memory: f64,
+    /// Whether each change must certainly gain besides the others, if that was measured. Else what
+    /// gains together is kept, less what adds nothing.
+    pub(crate) each: bool,
 }
 
 /// Compares setups of one program.
 #[derive(Debug)]
 pub(crate) struct Gate<'l, L> {
     pub(crate) lab: &'l mut L,
-    limits: Limits,
+    pub(crate) limits: Limits,
     /// Of the program as it is.
     peaks: Vec<f64>,
     pub(crate) ended: Option<Ended>,

@@ -118,8 +118,13 @@ fn at_once<L: Lab>(
             .div_f64((change + 1) as f64);
         let until = gate.lab.elapsed() + share;
         let tried = gate.compare(Stage::Together, base, setup, until)?;
-        let is_known = matches!(tried.verdict, Verdict::NoGain | Verdict::Loses);
-        if is_known && tried.gain.is_some_and(|gain| gain.estimate < MIN_SHARE) {
+        let adds_nothing = tried.gain.is_some_and(|gain| gain.estimate < MIN_SHARE);
+        let is_dropped = match tried.verdict {
+            Verdict::NoGain | Verdict::Loses => adds_nothing || gate.limits.each,
+            Verdict::Unclear => gate.limits.each,
+            _ => false,
+        };
+        if is_dropped {
             set.retain(|&it| it != change);
         }
         all.push(tried);

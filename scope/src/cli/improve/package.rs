@@ -18,7 +18,7 @@ use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
 use crate::imports;
 use crate::improve::edits::{Kind, Library, describe};
-use crate::improve::gate::{Ended, Setup};
+use crate::improve::gate::{Ended, Limits, Setup};
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
 use crate::improve::runs::Variant;
@@ -143,7 +143,12 @@ pub(in crate::cli) fn run(
         started,
         making: Duration::ZERO,
     };
-    let found = search(&mut lab, changes.len(), |_, _| false, args.tries.limits());
+    let limits = Limits {
+        // A change of source costs those who read it.
+        each: true,
+        ..args.tries.limits()
+    };
+    let found = search(&mut lab, changes.len(), |_, _| false, limits);
     signals::obey();
     let mut found = found?;
     let mut remarks = Vec::new();

@@ -245,7 +245,7 @@ impl Report<'_> {
             let numbers: Vec<String> = changes.iter().map(|it| (it + 1).to_string()).collect();
             match numbers.len() {
                 1 => format!("{noun} {}", numbers[0]),
-                2.. if changes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
+                3.. if changes.windows(2).all(|pair| pair[0] + 1 == pair[1]) => {
                     format!("{noun}s {} to {}", numbers[0], numbers[numbers.len() - 1])
                 }
                 _ => format!("{noun}s {}", numbers.join(", ")),

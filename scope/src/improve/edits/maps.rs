@@ -3,9 +3,10 @@
 //! A file's imports change, so that its code stays as it is: `use ctree::CTreeMap as BTreeMap;`.
 //! Paths that are written out, as `std::collections::BTreeMap::new()`, change where they stand.
 
+use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Ident, ItemUse, UseTree};
+use syn::{Ident, ItemUse, Macro, UseTree};
 
 use super::manifest::Dependency;
 use super::{Edit, Replacement, Source};
@@ -48,8 +49,8 @@ impl Library {
 
     fn dependency(self) -> Dependency {
         match self {
-            Library::CTree => Dependency::of_ours("ctree", "cctree"),
-            Library::Hashbrown => Dependency::of_registry("hashbrown", "0.17"),
+            Library::CTree => Dependency::of_ours("ctree", "cctree", &["serde", "rayon"]),
+            Library::Hashbrown => Dependency::of_registry("hashbrown", "0.17", &["serde", "rayon"]),
         }
     }
 }
@@ -184,6 +185,11 @@ impl Visit<'_> for Found<'_> {
         self.replacements.push(Replacement { range, text });
     }
 
+    fn visit_macro(&mut self, macro_: &Macro) {
+        syn::visit::visit_macro(self, macro_);
+        self.tokens(macro_.tokens.clone());
+    }
+
     fn visit_path(&mut self, path: &syn::Path) {
         syn::visit::visit_path(self, path);
         let words: Vec<String> = path
@@ -204,6 +210,47 @@ impl Visit<'_> for Found<'_> {
                 text: new.to_owned(),
             });
             self.names.push(name.clone());
+        }
+    }
+}
+
+impl Found<'_> {
+    /// Paths that are written out in the words of a macro, which are no syntax yet.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let all: Vec<TokenTree> = tokens.into_iter().collect();
+        for (at, token) in all.iter().enumerate() {
+            if let TokenTree::Group(group) = token {
+                self.tokens(group.stream());
+            }
+            // `std::collections::NAME`, in which each colon is a token.
+            let Some([TokenTree::Ident(first), .., TokenTree::Ident(name)]) = all.get(at..at + 7)
+            else {
+                continue;
+            };
+            // As in `other::std::collections`.
+            let before = at.checked_sub(3).map(|start| &all[start..at]);
+            let is_inner = before.is_some_and(|before| {
+                let is_colon = |it: &TokenTree| it.to_string() == ":";
+                matches!(before[0], TokenTree::Ident(_)) && before[1..].iter().all(is_colon)
+            });
+            let path: String = all[at..at + 7].iter().map(ToString::to_string).collect();
+            let Some(new) = self.library.new_name(&name.to_string()) else {
+                continue;
+            };
+            if !is_inner
+                && ["std", "alloc"]
+                    .iter()
+                    .any(|it| path == format!("{it}::collections::{name}"))
+            {
+                let start = self.source.bytes(first.span()).start;
+                // `::std` is a path from the root, as `ctree` is.
+                let is_rooted = self.source.text[..start].ends_with("::");
+                self.replacements.push(Replacement {
+                    range: start - 2 * usize::from(is_rooted)..self.source.bytes(name.span()).end,
+                    text: new.to_owned(),
+                });
+                self.names.push(name.to_string());
+            }
         }
     }
 }
@@ -278,6 +325,20 @@ mod tests {
             what,
             "CTreeMap and CTreeSet for BTreeMap and BTreeSet in src/a.rs"
         );
+    }
+
+    #[test]
+    fn paths_in_macros_are_found() {
+        let text = "macro_rules! set { ($($v:expr),*) => {{ let mut s = \
+                    ::std::collections::BTreeSet::new(); $(s.insert($v);)* s }}; }\n\
+                    fn f() { assert!(g(std::collections::BTreeMap::<u8, u8>::new())); }\n\
+                    x! { let mut a: std::collections::BTreeMap = b::std::collections::BTreeMap; }\n\
+                    fn h() { vec![std::collections::HashMap::<u8, u8>::new()]; }\n";
+        let (after, _) = edited(text).unwrap();
+        let expected = text.replace("::std::collections::BTreeSet", "ctree::CTreeSet");
+        let expected = expected.replace("std::collections::BTreeMap", "ctree::CTreeMap");
+        let expected = expected.replace("b::ctree::CTreeMap", "b::std::collections::BTreeMap");
+        assert_eq!(after, expected);
     }
 
     #[test]

@@ -61,6 +61,7 @@ impl Simulated {
         let limits = Limits {
             budget: Duration::from_secs(budget_s),
             memory: 1.25,
+            each: false,
         };
         search(self, self.gains.len(), |_, _| false, limits).unwrap()
     }
@@ -179,6 +180,7 @@ fn changes_that_gain_are_combined() {
     let limits = Limits {
         budget: Duration::from_secs(600),
         memory: 2.0,
+        each: false,
     };
     let found = search(&mut lab, 2, |_, _| true, limits).unwrap();
     assert_eq!(found.kept, Some(vec![1]));
@@ -195,6 +197,20 @@ fn changes_that_gain_little_each_are_found_together() {
         is_slower += usize::from(kept.contains(&1));
     }
     assert!(found >= 80 && is_slower <= 2, "{found} {is_slower}");
+}
+
+#[test]
+fn each_may_have_to_gain() {
+    for seed in 0..20 {
+        let mut lab = Simulated::new(seed, 1.0, &[1.5, 1.01, 1.3]);
+        let limits = Limits {
+            budget: Duration::from_secs(900),
+            memory: 2.0,
+            each: true,
+        };
+        let found = search(&mut lab, 3, |_, _| false, limits).unwrap();
+        assert_eq!(found.kept, Some(vec![0, 2]), "{seed}");
+    }
 }
 
 #[test]
