@@ -8,6 +8,7 @@ mod code;
 mod container;
 mod dense;
 mod fields;
+pub mod fitted;
 mod group;
 mod ideas;
 mod places;
@@ -233,18 +234,20 @@ impl Context<'_> {
         let after = self.replay.run(self.trace, &mut *candidate.rewrite);
         let found = compare(self.trace, self.before, &after, self.models);
         let cost = candidate.cost_ns / self.run_ns.max(1.0);
-        let [low, estimate, high] = found.left.map(|left| (left + cost).max(1e-3));
-        let speedup = Interval {
+        let found_left = fitted::left(candidate.kind, found.left);
+        let [low, estimate, high] = found_left.map(|left| (left + cost).max(1e-3));
+        let replayed = Interval {
             low: 1.0 / high,
             estimate: 1.0 / estimate,
             high: 1.0 / low,
         };
-        let saved = |left: f64| (1.0 - left) * self.run_ns;
+        let speedup = fitted::range(replayed);
+        let saved = |gain: f64| (1.0 - 1.0 / gain) * self.run_ns;
         let scaled = |misses: f64| misses * self.trace.scale;
         let levels = self.replay.levels.iter();
         let misses = levels.zip(self.before.misses.iter().zip(&after.misses));
         let is_measured = matches!(self.machine.origin, Origin::Calibrated { .. });
-        let confidence = match (speedup.low - 1.0, speedup.estimate - 1.0) {
+        let confidence = match (replayed.low - 1.0, replayed.estimate - 1.0) {
             // Usual latencies are off by more than the range is wide.
             _ if !is_measured => Confidence::Low,
             (low, estimate) if low * 2.0 >= estimate => Confidence::High,
@@ -257,12 +260,12 @@ impl Context<'_> {
             sites: candidate.sites,
             what: candidate.what,
             code: candidate.code,
-            worth_it: speedup.estimate >= MIN_SPEEDUP && speedup.low >= MIN_LOW,
+            worth_it: replayed.estimate >= MIN_SPEEDUP && replayed.low >= MIN_LOW,
             speedup,
             saved_ns: Interval {
-                low: saved(high),
-                estimate: saved(estimate),
-                high: saved(low),
+                low: saved(speedup.low),
+                estimate: saved(speedup.estimate),
+                high: saved(speedup.high),
             },
             misses: misses
                 .map(|(level, (before, after))| LevelMisses {

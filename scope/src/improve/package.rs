@@ -73,14 +73,23 @@ impl Package {
         let here =
             std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
         let (metadata_words, words, manifest) = split(words, &here);
-        let mut command = Command::new(&cargo);
-        command.args(["metadata", "--format-version=1"]);
-        command.args(metadata_words);
-        let metadata: Value = serde_json::from_slice(&output(&mut command)?.stdout)
-            .map_err(|error| format!("cargo metadata: {error}"))?;
+        let asked = |more: &[&str]| -> Result<Value, String> {
+            let mut command = Command::new(&cargo);
+            command.args(["metadata", "--format-version=1"]).args(more);
+            command.args(&metadata_words);
+            serde_json::from_slice(&output(&mut command)?.stdout)
+                .map_err(|error| format!("cargo metadata: {error}"))
+        };
         let path = |value: &Value| value.as_str().map(PathBuf::from);
-        let workspace =
-            path(&metadata["workspace_root"]).ok_or("cargo metadata has no workspace")?;
+        let workspace = path(&asked(&["--no-deps"])?["workspace_root"]);
+        let workspace = workspace.ok_or("cargo metadata has no workspace")?;
+        let lock = workspace.join("Cargo.lock");
+        let had_lock = lock.exists();
+        let metadata = asked(&[])?;
+        if !had_lock {
+            // Cargo has written one, which is the user's to want.
+            removed(&lock).map_err(|error| format!("cannot remove {}: {error}", lock.display()))?;
+        }
         let target = path(&metadata["target_directory"]).ok_or("cargo metadata has no target")?;
         let folders = metadata["packages"].as_array().into_iter().flatten();
         let folders: BTreeSet<PathBuf> = { folders.filter(|it| it["source"].is_null()) }

@@ -184,6 +184,7 @@ fn changes_that_gain_become_a_patch() {
 
     // The user's files are as before, and the patch does what was measured.
     assert_eq!(place.git(&["diff", "--stat"]), "");
+    assert!(!folder.join("Cargo.lock").exists());
     let linked = fs::read_to_string(place.0.path().join("linked.rs")).unwrap();
     assert_eq!(linked, LINKED);
     let line = json["kept"]["command_line"].as_str().unwrap();
