@@ -32,23 +32,24 @@ struct Program {
     kind: String,
     /// Which of the changes of its kind, if there are several.
     api: Option<String>,
-    binary: String,
+    /// How the command line calls the change.
+    change: String,
 }
 
 impl Program {
     fn read(line: &str) -> Option<Program> {
         let mut words = line.split(' ');
         let name = words.next()?.to_owned();
-        let kind = words.next()?.trim_start_matches('!');
-        let (kind, api) = match kind.split_once(':') {
+        let change = words.nth(1)?.split(',').next()?;
+        let (kind, api) = match change.split_once(':') {
             Some((kind, api)) => (kind, Some(api.to_owned())),
-            None => (kind, None),
+            None => (change, None),
         };
         Some(Program {
             name,
             kind: kind.to_owned(),
             api,
-            binary: words.next()?.to_owned(),
+            change: change.to_owned(),
         })
     }
 
@@ -121,8 +122,8 @@ fn outcome(
     let rounds = effort.process_rounds.max(3) | 1;
     let (mut times, mut expected) = ([Vec::new(), Vec::new()], None);
     for which in turns(rounds, 2) {
-        let (binary, version) = [("plain", "before"), (&*program.binary, "after")][which];
-        let mut command = Command::new(built.folder.join(binary));
+        let version = ["before", &*program.change][which];
+        let mut command = Command::new(built.folder.join("placed"));
         command
             .args([&program.name, version])
             .stderr(Stdio::inherit());

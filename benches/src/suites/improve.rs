@@ -19,13 +19,7 @@ use crate::timing::turns;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload, agree};
 
 /// Programs of `tests/advice` whose other version has hints by hand.
-const HINTED: [&str; 5] = [
-    "tree_growing",
-    "hash_chains",
-    "payload",
-    "trie",
-    "json_requests",
-];
+const HINTED: [&str; 4] = ["tree_growing", "hash_chains", "payload", "json_requests"];
 /// Programs of `benches/subjects/c/nodes.c`, after those of Olden and Ptrdist.
 const NODES: [&str; 6] = ["treeadd", "bst", "health", "mst", "ft", "anagram"];
 /// Installed programs, with what the shell gives them; those that are missing are left out.
@@ -202,7 +196,7 @@ pub(super) fn against_hands(workload: &Workload, effort: &Effort) -> Rows {
     for name in HINTED {
         let (ours, hand) = (
             tools.advice("plain", name, "before"),
-            tools.advice("plain", name, "after"),
+            tools.advice("plain", name, "hint"),
         );
         let rules = tools.learned(&ours)?;
         let [ours, hand] = seconds(name, effort.process_rounds, |which| match which {
@@ -347,7 +341,11 @@ pub(super) fn command(workload: &Workload, effort: &Effort) -> Rows {
     let list = Command::new(list).arg("--list").output()?;
     let list = String::from_utf8(list.stdout)?;
     let mut programs: Vec<(String, Vec<String>, bool)> = Vec::new();
-    for name in list.lines().filter_map(|line| line.split(' ').next()) {
+    // The others are what `advise` is tested by.
+    for (name, _) in list
+        .lines()
+        .filter_map(|line| line.split_once(" training "))
+    {
         programs.push((
             name.to_owned(),
             tools.advice("plain", name, "before"),

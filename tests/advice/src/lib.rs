@@ -1,40 +1,80 @@
 //! Small programs on which the advice of `ccscope advise` is judged.
 //!
-//! Each is there twice: `before` is ordinary code, and `after` has the change that its kind of
-//! advice asks for, or, where nothing is worth it, the change that a hopeful user would make. The
-//! clock then says who was right.
+//! Each is there as ordinary code, `before`, and with one or several changes, each of a kind of
+//! advice. Some changes gain nothing: a hopeful user would make them. The clock says which.
 //!
-//! `plain NAME before|after [SCALE]` prints a checksum, the same for both. `SCALE` multiplies the
-//! size. `plain --list` prints a line for each program: `NAME KIND BINARY NOTE`, with `:` and the
-//! new container behind the kind where it is one. A `!` before the kind says that the change gains
-//! nothing; `BINARY`, which of `plain` and `placed` runs `after`.
+//! `plain NAME before|KIND [SCALE]` prints a checksum, the same for all versions; `placed` does so
+//! with `CcMalloc` as the allocator. `SCALE` multiplies the size. `--list` prints a line for each
+//! program: `NAME training|test KIND,KIND,.. NOTE`, with `:` and the new container behind a kind
+//! where it is one.
+
+/// Rows of name, size, note, and changes: a kind and the function that has it. The head says where
+/// in a program's module `before` is, and where the functions with changes are.
+macro_rules! programs {
+    (
+        $half:ident $before:tt $changed:tt;
+        $($name:ident, $size:literal, $note:literal, [$($kind:expr => $run:ident),+];)*
+    ) => {
+        &[$(Program {
+            name: stringify!($name),
+            half: crate::Half::$half,
+            note: $note,
+            size: $size,
+            before: programs!(@path $name $before),
+            changes: &[$(Change { kind: $kind, run: programs!(@path $name $changed $run) }),+],
+        }),*]
+    };
+    (@path $name:ident [$($tokens:tt)*] $($function:ident)?) => {
+        $name::$($tokens)* $($function)?
+    };
+}
 
 mod programs;
 #[cfg(feature = "published")]
 mod published;
 
+use ccmorph::Morph;
 use std::fmt;
 use std::process::ExitCode;
 
-pub use programs::PROGRAMS;
+/// All programs.
+pub fn all() -> impl Iterator<Item = &'static Program> {
+    programs::PROGRAMS.iter()
+}
 
-/// A program with and without a change.
+/// A program, with and without changes.
 #[derive(Debug)]
 pub struct Program {
     /// How the command line calls it.
     pub name: &'static str,
-    /// What kind of change `after` has.
-    pub kind: Kind,
-    /// Whether the change makes the program faster.
-    pub worth_it: bool,
+    /// What the adviser may be fitted to it for.
+    pub half: Half,
     /// What it stands for, in a few words.
     pub note: &'static str,
     /// Number of elements at scale 1.
     pub size: usize,
     /// The program as it is written without a thought of the cache; returns a checksum.
     pub before: fn(usize) -> u64,
-    /// The same with the change.
-    pub after: fn(usize) -> u64,
+    /// Changes of it, each of another kind.
+    pub changes: &'static [Change],
+}
+
+/// A program with a change.
+#[derive(Debug)]
+pub struct Change {
+    /// What kind of change.
+    pub kind: Kind,
+    /// The program with the change; returns the checksum that `before` does.
+    pub run: fn(usize) -> u64,
+}
+
+/// Whether the adviser may be fitted to a program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Half {
+    /// The adviser is fitted to these.
+    Training,
+    /// Only to see how good it is at what it was not fitted to.
+    Test,
 }
 
 /// A kind of advice.
@@ -54,16 +94,8 @@ pub enum Kind {
     Group,
     /// Fewer bytes.
     Smaller,
-}
-
-impl Kind {
-    /// The binary that runs `after`.
-    pub fn binary(self) -> &'static str {
-        match self {
-            Self::Hint | Self::Morph => "placed",
-            _ => "plain",
-        }
-    }
+    /// Anything else, such as another order of what is done.
+    Idea,
 }
 
 /// As `ccscope advise --json` calls it.
@@ -80,6 +112,16 @@ impl fmt::Display for Kind {
             Self::Split => "split",
             Self::Group => "group",
             Self::Smaller => "smaller",
+            Self::Idea => "idea",
+        })
+    }
+}
+
+impl fmt::Display for Half {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Training => "training",
+            Self::Test => "test",
         })
     }
 }
@@ -87,12 +129,19 @@ impl fmt::Display for Kind {
 /// The line of `--list`.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<String> = { self.changes.iter() }
+            .map(|change| change.kind.to_string())
+            .collect();
         let Self {
-            name, kind, note, ..
+            name, half, note, ..
         } = self;
-        let hopeless = if self.worth_it { "" } else { "!" };
-        write!(f, "{name} {hopeless}{kind} {} {note}", kind.binary())
+        write!(f, "{name} {half} {} {note}", kinds.join(","))
     }
+}
+
+/// A morph that `plain` runs too.
+fn morph() -> Morph<'static> {
+    Morph::new().under_any_allocator()
 }
 
 /// Runs what the command line says.
@@ -100,7 +149,7 @@ impl fmt::Display for Program {
 pub fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args == ["--list"] {
-        PROGRAMS.iter().for_each(|program| println!("{program}"));
+        all().for_each(|program| println!("{program}"));
         return ExitCode::SUCCESS;
     }
     match run(&args) {
@@ -109,7 +158,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         None => {
-            eprintln!("usage: --list | NAME before|after [SCALE], with a NAME of --list");
+            eprintln!("usage: --list | NAME before|KIND [SCALE], with a NAME of --list");
             ExitCode::from(2)
         }
     }
@@ -130,10 +179,13 @@ fn run(args: &[String]) -> Option<u64> {
     if let Some((_, run)) = published::PUBLISHED.iter().find(|it| it.0 == name) {
         return (version == "before").then(|| run(scaled(published::SIZE)));
     }
-    let program = PROGRAMS.iter().find(|program| program.name == name)?;
-    match version.as_str() {
-        "before" => Some((program.before)(scaled(program.size))),
-        "after" => Some((program.after)(scaled(program.size))),
-        _ => None,
-    }
+    let program = all().find(|program| program.name == name)?;
+    let run = match version.as_str() {
+        "before" => program.before,
+        kind => {
+            let mut changes = program.changes.iter();
+            changes.find(|change| change.kind.to_string() == kind)?.run
+        }
+    };
+    Some(run(scaled(program.size)))
 }

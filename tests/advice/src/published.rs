@@ -1,7 +1,7 @@
 //! Structs of published crates that are larger than a block, each used as its crate means it.
 //!
-//! Nobody but the crates can reorder their fields, so there is no `after`: how many misses the
-//! advised order saves is simulated.
+//! Nobody but the crates can reorder their fields, so there are no changes: how many misses
+//! the advised order saves is simulated.
 
 use std::iter::repeat_with;
 

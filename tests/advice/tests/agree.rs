@@ -1,6 +1,6 @@
 //! Runs each program at a small scale as a process. Checksums are compared, times are not.
 
-use advice_programs::{PROGRAMS, Program};
+use advice_programs::{Half, Program, all};
 use std::collections::HashSet;
 use std::process::{Command, Output};
 
@@ -20,16 +20,17 @@ fn text(binary: &str, args: &[&str]) -> String {
 }
 
 #[test]
-fn both_versions_of_each_program_have_one_checksum() {
-    for Program { name, kind, .. } in PROGRAMS {
+fn all_versions_of_each_program_have_one_checksum() {
+    for Program { name, changes, .. } in all() {
         let before = text("plain", &[name, "before", "0.002"]);
         assert_eq!(before.trim_end().len(), 16, "{name}: {before}");
         assert_eq!(before, text("placed", &[name, "before", "0.002"]), "{name}");
-        assert_eq!(
-            before,
-            text(kind.binary(), &[name, "after", "0.002"]),
-            "{name}"
-        );
+        for kind in changes.iter().map(|change| change.kind.to_string()) {
+            for binary in ["plain", "placed"] {
+                let after = text(binary, &[name, &kind, "0.002"]);
+                assert_eq!(before, after, "{binary} {name} {kind}");
+            }
+        }
         assert_ne!(before, text("plain", &[name, "before", "0.004"]), "{name}");
     }
 }
@@ -48,33 +49,45 @@ fn programs_of_published_structs_run_as_they_are() {
 
 #[test]
 fn names_are_unique() {
-    let names: HashSet<_> = PROGRAMS.iter().map(|program| program.name).collect();
-    assert_eq!(names.len(), PROGRAMS.len());
-}
-
-#[test]
-fn the_list_has_a_line_for_each_program() {
-    let list = text("plain", &["--list"]);
-    assert_eq!(list.lines().count(), PROGRAMS.len());
-    for (line, program) in list.lines().zip(PROGRAMS) {
-        let words: Vec<&str> = line.splitn(4, ' ').collect();
-        let kind = words[1].strip_prefix('!').unwrap_or(words[1]);
-        assert_eq!(words[0], program.name);
-        assert_eq!(kind, program.kind.to_string());
-        assert_eq!(kind == words[1], program.worth_it);
+    let mut names = HashSet::new();
+    for Program { name, changes, .. } in all() {
+        assert!(names.insert(*name), "{name}");
+        let kinds: HashSet<_> = changes
+            .iter()
+            .map(|change| change.kind.to_string())
+            .collect();
         assert!(
-            ["plain", "placed"].contains(&words[2]) && !words[3].is_empty(),
-            "{line}"
+            !changes.is_empty() && kinds.len() == changes.len(),
+            "{name}"
         );
     }
 }
 
 #[test]
+fn the_list_has_a_line_for_each_program() {
+    let list = text("plain", &["--list"]);
+    assert_eq!(list, text("placed", &["--list"]));
+    assert_eq!(list.lines().count(), all().count());
+    for (line, program) in list.lines().zip(all()) {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        let half = match program.half {
+            Half::Training => "training",
+            Half::Test => "test",
+        };
+        assert_eq!(words[..2], [program.name, half]);
+        let kinds = words[2].split(',');
+        assert!(kinds.eq(program.changes.iter().map(|change| change.kind.to_string())));
+        assert_eq!(words[3], program.note);
+    }
+}
+
+#[test]
 fn other_command_lines_are_refused() {
-    let wrong: [&[&str]; 5] = [
+    let wrong: [&[&str]; 6] = [
         &[],
         &["none", "before"],
         &["octree", "now"],
+        &["octree", "hint"],
         &["octree", "before", "-1"],
         &["octree", "before", "1", "1"],
     ];

@@ -1,4 +1,4 @@
-//! `placed NAME before|after [SCALE]`: see the library.
+//! `placed NAME before|KIND [SCALE]`: see the library.
 
 #[global_allocator]
 static GLOBAL: ccmalloc::CcMalloc = ccmalloc::CcMalloc::new();

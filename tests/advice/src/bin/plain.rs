@@ -1,4 +1,4 @@
-//! `plain NAME before|after [SCALE]`: see the library.
+//! `plain NAME before|KIND [SCALE]`: see the library.
 
 fn main() -> std::process::ExitCode {
     advice_programs::main()

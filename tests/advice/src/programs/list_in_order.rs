@@ -4,7 +4,8 @@
 //! itself. A morph finds nothing to improve.
 
 use super::mix;
-use ccmorph::{Morph, Operation, TreeNode};
+use crate::morph;
+use ccmorph::{Operation, TreeNode};
 
 pub(super) fn before(size: usize) -> u64 {
     walks(build(size))
@@ -12,10 +13,10 @@ pub(super) fn before(size: usize) -> u64 {
 
 pub(super) fn after(size: usize) -> u64 {
     let mut first = build(size);
-    let morph = Morph::new().operation(Operation::Walk);
+    let morph = morph().operation(Operation::Walk);
     morph
         .run(&mut first, Item::children)
-        .expect("the allocator is `CcMalloc`");
+        .expect("memory for the nodes");
     walks(first)
 }
 

@@ -26,10 +26,10 @@ macro_rules! morphed {
 
         pub(super) fn after($size: usize) -> u64 {
             let mut root = $build;
-            let morph = ccmorph::Morph::new()$(.operation(ccmorph::Operation::$operation))?;
+            let morph = $crate::morph()$(.operation(ccmorph::Operation::$operation))?;
             morph
                 .run(&mut root, $children)
-                .expect("the allocator is `CcMalloc`");
+                .expect("memory for the nodes");
             let $root = &root;
             $run
         }
@@ -90,69 +90,55 @@ mod tree_split;
 mod trie;
 
 use crate::Kind::{Container, FieldOrder, Group, Hint, Morph, Smaller, Split};
-use crate::Program;
-
-/// Rows of name, size, kind, whether it is worth it, and a note.
-macro_rules! programs {
-    ($($name:ident, $size:literal, $kind:expr, $worth_it:literal, $note:literal;)*) => {
-        &[$(Program {
-            name: stringify!($name),
-            kind: $kind,
-            worth_it: $worth_it,
-            note: $note,
-            size: $size,
-            before: $name::before,
-            after: $name::after,
-        }),*]
-    };
-}
+use crate::{Change, Program};
 
 /// All programs.
-pub const PROGRAMS: &[Program] = programs! {
-    // Worth it.
-    hash_chains, 2_000_000, Hint, true, "chained hash table in churn";
-    tree_sorted, 1_500_000, Morph, true, "search tree linked once, then searched";
-    tree_growing, 1_300_000, Hint, true, "search tree that grows while it is searched";
-    octree, 900_000, Morph, true, "octree built once, then walked";
-    kd_tree, 2_000_000, Morph, true, "k-d tree with range queries";
-    trie, 800_000, Smaller, true, "trie with indices in place of boxes";
-    adjacency, 2_000_000, Morph, true, "graph with lists of edges, gone through repeatedly";
-    timelines, 2_000_000, Hint, true, "lists to which items are pushed in turn";
-    expression, 1_000_000, Morph, true, "expression tree, evaluated repeatedly";
-    payload, 1_000_000, Hint, true, "boxed value that is read right after its entry";
-    btree_lookups, 1_000_000, Container("CTreeMap"), true, "BTreeMap with dependent lookups";
-    btree_frozen, 3_000_000, Container("FrozenCTreeMap"), true,
-        "BTreeMap built once, then looked up";
-    btree_batches, 1_000_000, Container("get_many"), true,
-        "BTreeMap with batches of independent lookups";
-    btree_walked, 1_500_000, Container("CTreeMap"), true,
-        "BTreeMap filled at random and read in order";
-    records_split, 1_000_000, Split, true, "boxed records with fields that are seldom read";
-    tree_split, 600_000, Split, true, "search tree of wide nodes";
-    field_order, 500_000, FieldOrder, true, "records whose hot fields lie in three lines";
-    hot_site, 1_000_000, Group, true, "hot objects between cold ones of another site";
-    index_links, 2_000_000, Smaller, true, "search tree with indices in place of boxes";
-    // Not worth it.
-    in_cache, 5_000_000, Hint, false, "search tree that fits the cache";
-    quadtree, 1_200_000, Morph, false, "quadtree built once, then searched";
-    list_in_order, 2_000_000, Morph, false, "list built and walked in one order";
-    gather, 2_000_000, FieldOrder, false, "independent reads at known places";
-    huge_nodes, 40_000, FieldOrder, false, "large buffers that are read whole";
-    arena_in_order, 2_000_000, Morph, false, "tree in a vector in the order of its walks";
-    compute_bound, 200_000, Morph, false, "arithmetic, with a large tree that is seldom asked";
-    flat_table, 2_000_000, Container("CTreeMap"), false, "HashMap of integers";
-    btree_in_order, 2_000_000, Container("CTreeMap"), false, "BTreeMap filled and read in order";
-    sorting, 15_000_000, Container("CTreeMap"), false, "sort of a vector of numbers";
-    strings, 8_000_000, Group, false, "temporary strings";
-    records_whole, 1_000_000, Split, false, "boxed records that are read whole";
-    short_lived, 20_000_000, Hint, false, "queue of short-lived boxes";
+pub(crate) const PROGRAMS: &[Program] = programs! {
+    Training [before] [];
+    hash_chains, 2_000_000, "chained hash table in churn", [Hint => after];
+    tree_sorted, 1_500_000, "search tree linked once, then searched", [Morph => after];
+    tree_growing, 1_300_000, "search tree that grows while it is searched", [Hint => after];
+    octree, 900_000, "octree built once, then walked", [Morph => after];
+    kd_tree, 2_000_000, "k-d tree with range queries", [Morph => after];
+    trie, 800_000, "trie with indices in place of boxes", [Smaller => after];
+    adjacency, 2_000_000, "graph with lists of edges, gone through repeatedly", [Morph => after];
+    timelines, 2_000_000, "lists to which items are pushed in turn", [Hint => after];
+    expression, 1_000_000, "expression tree, evaluated repeatedly", [Morph => after];
+    payload, 1_000_000, "boxed value that is read right after its entry", [Hint => after];
+    btree_lookups, 1_000_000, "BTreeMap with dependent lookups", [Container("CTreeMap") => after];
+    btree_frozen, 3_000_000, "BTreeMap built once, then looked up",
+        [Container("FrozenCTreeMap") => after];
+    btree_batches, 1_000_000, "BTreeMap with batches of independent lookups",
+        [Container("get_many") => after];
+    btree_walked, 1_500_000, "BTreeMap filled at random and read in order",
+        [Container("CTreeMap") => after];
+    records_split, 1_000_000, "boxed records with fields that are seldom read", [Split => after];
+    tree_split, 600_000, "search tree of wide nodes", [Split => after];
+    field_order, 500_000, "records whose hot fields lie in three lines", [FieldOrder => after];
+    hot_site, 1_000_000, "hot objects between cold ones of another site", [Group => after];
+    index_links, 2_000_000, "search tree with indices in place of boxes", [Smaller => after];
+    in_cache, 5_000_000, "search tree that fits the cache", [Hint => after];
+    quadtree, 1_200_000, "quadtree built once, then searched", [Morph => after];
+    list_in_order, 2_000_000, "list built and walked in one order", [Morph => after];
+    gather, 2_000_000, "independent reads at known places", [FieldOrder => after];
+    huge_nodes, 40_000, "large buffers that are read whole", [FieldOrder => after];
+    arena_in_order, 2_000_000, "tree in a vector in the order of its walks", [Morph => after];
+    compute_bound, 200_000, "arithmetic, with a large tree that is seldom asked", [Morph => after];
+    flat_table, 2_000_000, "HashMap of integers", [Container("CTreeMap") => after];
+    btree_in_order, 2_000_000, "BTreeMap filled and read in order",
+        [Container("CTreeMap") => after];
+    sorting, 15_000_000, "sort of a vector of numbers", [Container("CTreeMap") => after];
+    strings, 8_000_000, "temporary strings", [Group => after];
+    records_whole, 1_000_000, "boxed records that are read whole", [Split => after];
+    short_lived, 20_000_000, "queue of short-lived boxes", [Hint => after];
     // With crates that others wrote.
-    json_search, 150_000, Container("CTreeMap"), false, "serde_json document, searched";
-    json_requests, 1_500_000, Hint, false,
-        "serde_json, small documents that are parsed and dropped";
-    markdown, 20_000, Hint, false, "pulldown-cmark, pages of Markdown";
-    intrusive_tree, 600_000, Container("CTreeMap"), true, "intrusive-collections, red-black tree";
-    bump_tree, 1_000_000, Group, false, "bumpalo, expression in an arena";
+    json_search, 150_000, "serde_json document, searched", [Container("CTreeMap") => after];
+    json_requests, 1_500_000, "serde_json, small documents that are parsed and dropped",
+        [Hint => after];
+    markdown, 20_000, "pulldown-cmark, pages of Markdown", [Hint => after];
+    intrusive_tree, 600_000, "intrusive-collections, red-black tree",
+        [Container("CTreeMap") => after];
+    bump_tree, 1_000_000, "bumpalo, expression in an arena", [Group => after];
 };
 
 /// The numbers below `n` in random order.
