@@ -33,9 +33,11 @@ const ABOUT: [(&str, &str); 10] = [
         and the mechanism of MadT. Times are for an access of the sorted array; all tracers must \
         see as many loads and stores of it."),
     ("advice", "The advice of ccscope on the programs of tests/advice. A row named advice_of_ is a \
-        program: ours is the predicted speedup of the whole program by a change of one kind, \
-        theirs the measured one, and beside the rival stands what the advice said. Others are \
-        held against their floors."),
+        change of a program: ours is the predicted speedup of the whole program (1 where nothing \
+        is predicted), theirs the measured one, both over the same allocator, and beside the rival \
+        stands what is advised first. Others are held against their floors: those named advice_ \
+        of the test half, those named training_ of the other. Rows named advice_fit_ have the \
+        constants that the training half asks for, against today\'s."),
     ("improve", "ccscope improve: rules that were learned against hints by hand, what the filter \
         and the learner cost, and the command on programs. A row named improve_of_ is a program: \
         ours is its time as the command says to run it, theirs as it is. Others are held against \

@@ -147,14 +147,14 @@ impl Tools {
     }
 }
 
-fn run(words: &[String]) -> Command {
+pub(super) fn run(words: &[String]) -> Command {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).stdin(Stdio::null());
     command
 }
 
 /// Seconds of each of the commands, in turns; all must print the same.
-fn seconds<const N: usize>(
+pub(super) fn seconds<const N: usize>(
     name: &str,
     rounds: usize,
     command: impl Fn(usize) -> Command,
@@ -176,12 +176,12 @@ fn seconds<const N: usize>(
 }
 
 /// The rounds of `a` over `b`.
-fn ratios(a: &[f64], b: &[f64]) -> Rounds {
+pub(super) fn ratios(a: &[f64], b: &[f64]) -> Rounds {
     Rounds::new(a.iter().zip(b).map(|(a, b)| a / b).collect())
 }
 
 /// A figure that is to be at least `least`.
-fn at_least(name: &str, unit: &str, ours: f64, least: f64) -> Comparison {
+pub(super) fn at_least(name: &str, unit: &str, ours: f64, least: f64) -> Comparison {
     let [figure, floor] = [ours, least].map(Rounds::once);
     Comparison {
         ratio: ours / least,

@@ -2,6 +2,7 @@
 
 mod advice;
 mod advice_profiles;
+mod advice_source;
 #[cfg(feature = "apps")]
 mod apps;
 mod ccmalloc;
@@ -80,6 +81,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "map_reads_2_threads_scaling" => scaling::map_threads,
         "lookup" => scaling::lookup,
         "advice_right" => advice::judge,
+        "improve_source_geomean" => advice_source::packages,
         "advise_seconds" => advice_profiles::seconds,
         "fields_misses" => advice::fields_misses,
         "split_misses" => advice_profiles::split_misses,

@@ -5,7 +5,7 @@
 //!
 //! `plain NAME before|KIND [SCALE]` prints a checksum, the same for all versions; `placed` does so
 //! with `CcMalloc` as the allocator. `SCALE` multiplies the size. `--list` prints a line for each
-//! program: `NAME training|test KIND,KIND,.. NOTE`, with `:` and the new container behind a kind
+//! program: `NAME training|test SIZE KIND,KIND,.. NOTE`, with `:` and the new container behind a kind
 //! where it is one.
 
 /// Rows of name, size, note, and changes: a kind and the function that has it. The head says where
@@ -133,9 +133,13 @@ impl fmt::Display for Program {
             .map(|change| change.kind.to_string())
             .collect();
         let Self {
-            name, half, note, ..
+            name,
+            half,
+            size,
+            note,
+            ..
         } = self;
-        write!(f, "{name} {half} {} {note}", kinds.join(","))
+        write!(f, "{name} {half} {size} {} {note}", kinds.join(","))
     }
 }
 

@@ -69,15 +69,16 @@ fn the_list_has_a_line_for_each_program() {
     assert_eq!(list, text("placed", &["--list"]));
     assert_eq!(list.lines().count(), all().count());
     for (line, program) in list.lines().zip(all()) {
-        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        let words: Vec<&str> = line.splitn(5, ' ').collect();
         let half = match program.half {
             Half::Training => "training",
             Half::Test => "test",
         };
         assert_eq!(words[..2], [program.name, half]);
-        let kinds = words[2].split(',');
+        assert_eq!(words[2], program.size.to_string());
+        let kinds = words[3].split(',');
         assert!(kinds.eq(program.changes.iter().map(|change| change.kind.to_string())));
-        assert_eq!(words[3], program.note);
+        assert_eq!(words[4], program.note);
     }
 }
 
