@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -25,6 +26,9 @@ pub(crate) enum Change {
     /// A patch of the user's, which `git apply` takes.
     Patch(PathBuf),
 }
+
+/// A kind of edit, a file, and the site's name there.
+type Site = (Kind, PathBuf, String);
 
 /// A package that is built with changes.
 #[derive(Debug)]
@@ -48,8 +52,18 @@ pub(crate) struct Package {
     bounded: Option<PathBuf>,
     /// Files that were written for the latest build, other than those of the user's.
     written: BTreeSet<PathBuf>,
+    /// Sites of edits that the compiler refuses.
+    refused: BTreeSet<Site>,
     /// Locked: two searches would build in one folder.
     _lock: File,
+}
+
+/// A site of an edit that was made.
+struct Written {
+    path: PathBuf,
+    site: String,
+    /// From 1.
+    lines: Range<usize>,
 }
 
 /// A program of the package.
@@ -132,6 +146,7 @@ impl Package {
             program: Target::default(),
             bounded: None,
             written: BTreeSet::new(),
+            refused: BTreeSet::new(),
             _lock: lock,
         };
         let manifest = workspace.join("Cargo.toml");
@@ -184,6 +199,44 @@ impl Package {
         self.edits(&self.root)
     }
 
+    /// Builds the program with changes of which the last one has sites: those that the compiler
+    /// refuses are left out from now on.
+    ///
+    /// # Errors
+    ///
+    /// Why it does not build without them, or that none is left.
+    pub(crate) fn fit(&mut self, name: &str, changes: &[&Change]) -> Result<PathBuf, String> {
+        let Some(Change::Edit(kind)) = changes.last() else {
+            return self.build(name, changes);
+        };
+        loop {
+            let sites = self.write(changes)?;
+            let text = match self.cargo_build(changes) {
+                Ok(output) => return self.keep_program(name, &output),
+                Err(text) => text,
+            };
+            let hit = [false, true].map(|all| {
+                let lines = error_lines(&text, all);
+                let is_hit = |site: &&Written| {
+                    let is_in =
+                        |(file, line)| site.path.ends_with(file) && site.lines.contains(line);
+                    lines.iter().any(|(file, line)| is_in((file, line)))
+                };
+                sites.iter().filter(is_hit).collect::<Vec<_>>()
+            });
+            let hit = hit.iter().find(|hit| !hit.is_empty());
+            match hit {
+                Some(hit) if hit.len() < sites.len() => {
+                    let names = hit
+                        .iter()
+                        .map(|it| (kind.clone(), it.path.clone(), it.site.clone()));
+                    self.refused.extend(names);
+                }
+                _ => return Err(first_error(&text)),
+            }
+        }
+    }
+
     /// The edits of the program's package that lies in a folder; files that do not parse have none.
     fn edits(&self, root: &Path) -> Vec<(Kind, Vec<Edit>)> {
         let folder = self.program.manifest.parent().unwrap_or(Path::new(""));
@@ -201,7 +254,17 @@ impl Package {
             Source::parse(path.clone(), text)
         };
         let sources = self.files.iter().filter(is_source).filter_map(parse);
-        edits::all(&self.program.source, &sources.collect::<Vec<_>>())
+        let mut all = edits::all(&self.program.source, &sources.collect::<Vec<_>>());
+        for (kind, edits) in &mut all {
+            let is_refused = |edit: &Edit| {
+                edit.site.as_ref().is_some_and(|site| {
+                    let site = (kind.clone(), edit.path.clone(), site.clone());
+                    self.refused.contains(&site)
+                })
+            };
+            edits.retain(|edit| !is_refused(edit));
+        }
+        all
     }
 
     /// The program's name.
@@ -225,8 +288,10 @@ impl Package {
         self.build_program(name, changes)
     }
 
-    /// Makes the copy's files those of the user with changes.
-    fn write(&mut self, changes: &[&Change]) -> Result<(), String> {
+    /// Makes the copy's files those of the user with changes. The sites of the last one, and the
+    /// lines that they have become.
+    fn write(&mut self, changes: &[&Change]) -> Result<Vec<Written>, String> {
+        let mut sites = Vec::new();
         let tree = self.tree();
         let failed =
             |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
@@ -255,17 +320,33 @@ impl Package {
             };
             // Where another change has made it needless it is left out.
             let all = self.edits(&tree).into_iter();
-            let edits = all
+            let edits: Vec<Edit> = all
                 .filter(|(kind, _)| kind == asked)
-                .flat_map(|(_, edits)| edits);
-            for edit in edits {
-                rewrite(&edit.path, &|text| edit.apply(&text))?;
+                .flat_map(|(_, edits)| edits)
+                .collect();
+            sites.clear();
+            for whole in edits::merged(&edits) {
+                let path = &whole.path;
+                let text = fs::read_to_string(tree.join(path));
+                let text = text.map_err(|error| failed(path, error))?;
+                let own = edits.iter().filter(|it| it.path == *path);
+                sites.extend(own.filter_map(|it| {
+                    Some(Written {
+                        path: path.clone(),
+                        site: it.site.clone()?,
+                        lines: whole.lines_of(it, &text),
+                    })
+                }));
+                rewrite(path, &|text| whole.apply(&text))?;
+                self.written.insert(path.clone());
+            }
+            for needs in edits.iter().filter_map(|edit| edit.needs.as_ref()) {
                 let manifest = self.program.manifest.clone();
-                rewrite(&manifest, &|text| manifest::with(&text, &edit.needs))?;
-                self.written.extend([edit.path, manifest]);
+                rewrite(&manifest, &|text| manifest::with(&text, needs))?;
+                self.written.insert(manifest);
             }
         }
-        Ok(())
+        Ok(sites)
     }
 
     /// Applies a patch of the user's, whose paths are relative to the repository.
@@ -297,6 +378,14 @@ impl Package {
     }
 
     fn build_program(&mut self, name: &str, changes: &[&Change]) -> Result<PathBuf, String> {
+        let output = self
+            .cargo_build(changes)
+            .map_err(|text| first_error(&text))?;
+        self.keep_program(name, &output)
+    }
+
+    /// Builds; what cargo prints, also of a failure.
+    fn cargo_build(&self, changes: &[&Change]) -> Result<Output, String> {
         let mut command = Command::new(&self.cargo);
         command.args([
             "build",
@@ -312,9 +401,13 @@ impl Package {
             return Err("--locked and --frozen leave no room for another package".to_owned());
         }
         command.current_dir(self.tree().join(&self.here));
-        let text = output(&mut command)?.stdout;
+        whole_output(&mut command)
+    }
+
+    /// Keeps the program that was built under a name.
+    fn keep_program(&mut self, name: &str, output: &Output) -> Result<PathBuf, String> {
         let mut found = BTreeMap::new();
-        for line in String::from_utf8_lossy(&text).lines() {
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
             let Ok(message) = serde_json::from_str::<Value>(line) else {
                 continue;
             };
@@ -537,6 +630,11 @@ fn split(words: &[OsString], here: &Path) -> (Vec<OsString>, Vec<OsString>, Opti
 
 /// Runs a command; its output, or its first error with the place.
 fn output(command: &mut Command) -> Result<Output, String> {
+    whole_output(command).map_err(|text| first_error(&text))
+}
+
+/// Runs a command; its output, or all that it has printed if it fails.
+fn whole_output(command: &mut Command) -> Result<Output, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null());
     let output = command.output();
@@ -545,7 +643,34 @@ fn output(command: &mut Command) -> Result<Output, String> {
         return Ok(output);
     }
     let text = [&*output.stderr, &output.stdout].concat();
-    Err(first_error(&String::from_utf8_lossy(&text)))
+    Err(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The lines that the compiler's errors are about, each with its file: where they are, or `all`
+/// that they show.
+fn error_lines(text: &str, all: bool) -> Vec<(&str, usize)> {
+    let (mut found, mut file, mut is_error, mut is_first) = (Vec::new(), "", false, false);
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        if line.starts_with("error") || line.starts_with("warning") {
+            (is_error, is_first) = (line.starts_with("error"), true);
+        } else if let Some(place) = trimmed.trim_start_matches("::: ").strip_prefix("--> ")
+            && let Some((path, rest)) = place.split_once(':')
+        {
+            file = path;
+            let number = rest.split(':').next().unwrap_or_default();
+            if is_error && is_first {
+                found.extend(number.parse().ok().map(|number| (file, number)));
+            }
+            is_first = false;
+        } else if let Some((number, _)) = trimmed.split_once(" |")
+            && is_error
+            && all
+        {
+            found.extend(number.parse().ok().map(|number| (file, number)));
+        }
+    }
+    found
 }
 
 /// The first error of cargo, of the compiler or of a test, in one line.
@@ -696,6 +821,16 @@ mod tests {
         ] {
             assert_eq!(first_error(text), expected);
         }
+    }
+
+    #[test]
+    fn errors_are_about_lines() {
+        let text = "warning: unused\n --> src/a.rs:1:1\n\nerror[E0502]: cannot borrow `*at`\n  \
+                    --> src/main.rs:13:5\n   |\n12 |     at.insert(\n   |     -- first\n13 |     \
+                    f(at)\n   |       ^^\n\nerror: aborting\n";
+        assert_eq!(error_lines(text, false), [("src/main.rs", 13)]);
+        let all = [13, 12, 13].map(|line| ("src/main.rs", line));
+        assert_eq!(error_lines(text, true), all);
     }
 
     #[test]

@@ -47,13 +47,15 @@ pub(crate) fn search<L: Lab>(
     let until = gate.after_part(if changes == 0 { 0.5 } else { ALLOCATOR_PART });
     let first = gate.compare(Stage::Allocator, Setup::AsIs, allocator(), until)?;
     let mut all = vec![first];
-    let set = match at_once(&mut gate, changes, &excludes, &mut all)? {
+    let (fit, unfit) = fit(&mut gate, changes)?;
+    let set = match at_once(&mut gate, &fit, &excludes, &mut all)? {
         Some(set) => set,
         None => {
-            let alone = each_alone(&mut gate, changes, &mut all)?;
+            let alone = each_alone(&mut gate, &fit, &mut all)?;
             together(&mut gate, &alone, excludes, &mut all)?
         }
     };
+    all.extend(unfit);
     let mut found = Found {
         comparisons: all,
         ..Found::default()
@@ -63,16 +65,37 @@ pub(crate) fn search<L: Lab>(
     Ok(found)
 }
 
+/// The changes that can be made, and what is said of the others: one of them would leave all of a
+/// set untried.
+fn fit<L: Lab>(
+    gate: &mut Gate<'_, L>,
+    changes: usize,
+) -> Result<(Vec<usize>, Vec<Comparison>), String> {
+    let (mut fit, mut unfit) = (Vec::new(), Vec::new());
+    for change in 0..changes {
+        let [base, setup] = [Vec::new(), vec![change]].map(Setup::With);
+        match gate.lab.prepare(&setup)? {
+            None => fit.push(change),
+            Some(why) => {
+                let verdict = Verdict::Wrong(why);
+                let refused = Comparison::not_tried(Stage::Alone, base, setup, "");
+                unfit.push(Comparison { verdict, ..refused });
+            }
+        }
+    }
+    Ok((fit, unfit))
+}
+
 /// Tries all changes together. If they gain, that is the shortest way: then each that adds nothing
 /// is dropped. `None` if the changes have to be tried alone.
 fn at_once<L: Lab>(
     gate: &mut Gate<'_, L>,
-    changes: usize,
+    changes: &[usize],
     excludes: impl Fn(usize, usize) -> bool,
     all: &mut Vec<Comparison>,
 ) -> Result<Option<Vec<usize>>, String> {
     let mut set: Vec<usize> = Vec::new();
-    for change in 0..changes {
+    for &change in changes {
         if !set.iter().any(|&other| excludes(change, other)) {
             set.push(change);
         }
@@ -88,14 +111,14 @@ fn at_once<L: Lab>(
     let may_gain = tried.gains()
         || tried.verdict == Verdict::Unclear
             && tried.gain.is_some_and(|gain| gain.estimate >= MIN_GAIN)
-            && !gate.has_time(changes, gate.after_part(ALONE_PART));
+            && !gate.has_time(changes.len(), gate.after_part(ALONE_PART));
     all.push(tried);
     if !may_gain {
         return Ok(None);
     }
     let end = gate.after_part(TOGETHER_PART);
     // The last ones have the fewest bytes.
-    for change in (0..changes).rev() {
+    for (place, &change) in changes.iter().enumerate().rev() {
         let is_in = set.contains(&change);
         let others: Vec<usize> = set.iter().copied().filter(|&it| it != change).collect();
         let setup = match is_in {
@@ -115,7 +138,7 @@ fn at_once<L: Lab>(
         }
         let share = end
             .saturating_sub(gate.lab.elapsed())
-            .div_f64((change + 1) as f64);
+            .div_f64((place + 1) as f64);
         let until = gate.lab.elapsed() + share;
         let tried = gate.compare(Stage::Together, base, setup, until)?;
         let adds_nothing = tried.gain.is_some_and(|gain| gain.estimate < MIN_SHARE);
@@ -135,13 +158,13 @@ fn at_once<L: Lab>(
 /// Tries each change over the allocator; those that gain, with their gain, the largest first.
 fn each_alone<L: Lab>(
     gate: &mut Gate<'_, L>,
-    changes: usize,
+    changes: &[usize],
     all: &mut Vec<Comparison>,
 ) -> Result<Vec<(usize, f64)>, String> {
     let is_usable = !matches!(all[0].verdict, Verdict::Wrong(_));
     let mut alone = Vec::new();
     let end = gate.after_part(ALONE_PART);
-    for change in 0..changes {
+    for (place, &change) in changes.iter().enumerate() {
         let [base, setup] = [Vec::new(), vec![change]].map(Setup::With);
         // Few runs fit: the first changes are tried as long as there is time to confirm one.
         let has_time = gate.has_time(1, end) || gate.has_time(1, gate.after_part(CONFIRMABLE_PART));
@@ -156,7 +179,7 @@ fn each_alone<L: Lab>(
         }
         // The time that is left is shared by those that are left.
         let left = end.saturating_sub(gate.lab.elapsed());
-        let share = left.div_f64((changes - change) as f64);
+        let share = left.div_f64((changes.len() - place) as f64);
         let until = gate.lab.elapsed() + share;
         let tried = gate.compare(Stage::Alone, base, setup, until)?;
         if tried.gains() {

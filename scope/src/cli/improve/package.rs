@@ -17,7 +17,7 @@ use super::{EXIT_INTERRUPTED, TryArgs, begin};
 use crate::advice::{self, advise};
 use crate::analyses::misses::Interval;
 use crate::imports;
-use crate::improve::edits::{Kind, Library, describe};
+use crate::improve::edits::{Edit, Kind, Library, describe};
 use crate::improve::gate::{Ended, Limits, Setup};
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
@@ -76,7 +76,11 @@ pub(in crate::cli) fn run(
     let mut progress = Progress::new(args.tries.quiet);
     progress.say(|| Some("building a copy of the package".to_owned()));
     let (mut package, program) = Package::copy(cargo, &args.cargo)?;
-    let (of_allocator, mut changes) = changes(args, &mut package)?;
+    let Changes {
+        of_allocator,
+        others: mut changes,
+        mut built,
+    } = changes(args, &mut package, &mut progress)?;
     let ideas = match &args.profile {
         Some(path) => predict(path, &mut changes)?,
         None => Vec::new(),
@@ -109,12 +113,12 @@ pub(in crate::cli) fn run(
         let others = numbers.iter().map(|&number| &changes[number].1);
         [&of_allocator.1].into_iter().chain(others).collect()
     };
-    let mut built: HashMap<Vec<usize>, Result<PathBuf, String>> = HashMap::new();
     let mut variant = |numbers: &[usize]| {
-        let known = built.entry(numbers.to_vec()).or_insert_with(|| {
-            let names: Vec<String> = numbers.iter().map(usize::to_string).collect();
-            let name = format!("with-{}", names.join("-"));
-            let program = package.build(&name, &chosen(numbers));
+        let mut numbers = numbers.to_vec();
+        // In the order in which edits are made.
+        numbers.sort_unstable();
+        let known = built.entry(numbers).or_insert_with_key(|numbers| {
+            let program = package.build(&program_name(numbers), &chosen(numbers));
             program.map_err(|why| format!("does not build: {why}"))
         });
         Ok(known.clone().map(|program| Variant {
@@ -210,39 +214,88 @@ pub(in crate::cli) fn run(
 
 type Named = (report::Change, Change);
 
-/// The change of the allocator, and all others that are tried.
-fn changes(args: &PackageArgs, package: &mut Package) -> Result<(Named, Vec<Named>), CliError> {
-    let mut all: Vec<(String, Change)> = { package.possible().into_iter() }
-        .map(|(kind, edits)| (describe(&kind, &edits), Change::Edit(kind)))
-        .collect();
-    if !matches!(all.first(), Some((_, Change::Edit(Kind::Allocator)))) {
+/// What is tried.
+struct Changes {
+    of_allocator: Named,
+    others: Vec<Named>,
+    /// Programs by the numbers of their changes, or why they do not build.
+    built: HashMap<Vec<usize>, Result<PathBuf, String>>,
+}
+
+fn program_name(changes: &[usize]) -> String {
+    let names: Vec<String> = changes.iter().map(usize::to_string).collect();
+    format!("with-{}", names.join("-"))
+}
+
+/// The change of the allocator, and all others that are tried. Of those with several sites the
+/// compiler is asked which ones it takes.
+fn changes(
+    args: &PackageArgs,
+    package: &mut Package,
+    progress: &mut Progress,
+) -> Result<Changes, CliError> {
+    let possible = package.possible();
+    let is_asked = |kind: &Kind, edits: &[Edit]| {
+        let text = describe(kind, edits);
+        args.only.is_empty() || args.only.iter().any(|it| text.contains(it))
+    };
+    let of_allocator = Change::Edit(Kind::Allocator);
+    let mut built = HashMap::new();
+    let (mut all, mut kinds) = (Vec::new(), Vec::new());
+    for (kind, edits) in possible {
+        match kind {
+            Kind::Allocator => all.push((describe(&kind, &edits), of_allocator.clone())),
+            kind if is_asked(&kind, &edits) => kinds.push((kind, edits)),
+            _ => {}
+        }
+    }
+    if all.is_empty() {
         return fail("the program's crate root cannot be parsed");
+    }
+    for (number, (kind, edits)) in kinds.iter().enumerate() {
+        if edits.iter().all(|edit| edit.site.is_none()) {
+            continue;
+        }
+        progress.say(|| Some(format!("building: {}", describe(kind, edits))));
+        let change = Change::Edit(kind.clone());
+        let program = package.fit(&program_name(&[number]), &[&of_allocator, &change]);
+        let program = program.map_err(|why| format!("does not build: {why}"));
+        built.insert(vec![number], program);
+    }
+    // Without the sites that are refused.
+    let left = package.possible();
+    for (kind, before) in kinds {
+        let edits = left.iter().find(|(it, _)| *it == kind);
+        let edits = edits.map_or(&before, |(_, edits)| edits);
+        all.push((describe(&kind, edits), Change::Edit(kind)));
     }
     for path in &args.with {
         let full = path.canonicalize();
         let full = full.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-        all.push((format!("the patch {}", path.display()), Change::Patch(full)));
+        let what = format!("the patch {}", path.display());
+        if args.only.is_empty() || args.only.iter().any(|it| what.contains(it)) {
+            all.push((what, Change::Patch(full)));
+        }
     }
-    let of_allocator = all.remove(0);
-    let is_asked =
-        |text: &str| args.only.is_empty() || args.only.iter().any(|it| text.contains(it));
-    all.retain(|(what, _)| is_asked(what));
-    let mut named = |(what, change): (String, Change)| -> Result<Named, String> {
-        let lines = package.lines(&[&change]);
-        let lines = lines.map_err(|why| format!("{what}: {why}"))?;
-        let named = report::Change {
-            text: format!("{what} ({lines} lines)"),
-            place: None,
-            predicted: None,
-            features: Value::Null,
-        };
-        Ok((named, change))
-    };
-    let of_allocator = named(of_allocator)?;
-    Ok((
-        of_allocator,
-        all.into_iter().map(named).collect::<Result<_, _>>()?,
-    ))
+    let named = all
+        .into_iter()
+        .map(|(what, change)| -> Result<Named, String> {
+            let lines = package.lines(&[&change]);
+            let lines = lines.map_err(|why| format!("{what}: {why}"))?;
+            let named = report::Change {
+                text: format!("{what} ({lines} lines)"),
+                place: None,
+                predicted: None,
+                features: Value::Null,
+            };
+            Ok((named, change))
+        });
+    let mut named = named.collect::<Result<Vec<_>, _>>()?;
+    Ok(Changes {
+        of_allocator: named.remove(0),
+        others: named,
+        built,
+    })
 }
 
 /// Sets what a profile predicts beside the changes; what else it advises, in words.

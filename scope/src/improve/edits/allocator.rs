@@ -30,7 +30,8 @@ pub(super) fn edit(root: &Source, sources: &[Source]) -> Edit {
         names: vec![what.to_owned()],
         path: path.clone(),
         replacements,
-        needs: Dependency::of_ours("ccmalloc", "ccmalloc", &[]),
+        needs: Some(Dependency::of_ours("ccmalloc", "ccmalloc", &[])),
+        site: None,
     }
 }
 

@@ -12,7 +12,7 @@ use super::manifest::Dependency;
 use super::{Edit, Replacement, Source};
 
 /// A library of collections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Library {
     CTree,
     /// Its default hash is faster than the standard library's, which withstands keys that are
@@ -74,7 +74,8 @@ pub(super) fn edit(source: &Source, library: Library) -> Option<Edit> {
         names: found.names,
         path: source.path.clone(),
         replacements: found.replacements,
-        needs: library.dependency(),
+        needs: Some(library.dependency()),
+        site: None,
     })
 }
 

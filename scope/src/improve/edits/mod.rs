@@ -4,24 +4,38 @@
 //! a function from what the package has to edits. Whether an edit compiles, the compiler decides;
 //! whether it pays off, the clock.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::spanned::Spanned;
+use syn::visit::Visit;
+use syn::{Expr, ExprPath, Macro};
 
 pub(crate) use maps::Library;
+use types::Types;
 
 mod allocator;
+mod capacity;
 pub(crate) mod manifest;
 mod maps;
+mod morph;
+mod near;
+mod types;
 
 /// Names an edit, also of sources that have been changed otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Allocator,
     /// All maps and sets of the package: they are given from file to file.
     Maps(Library),
+    /// Room for all that a loop will push.
+    Capacity,
+    /// The nodes of this type are laid out once they are built.
+    Morph(String),
+    /// New nodes beside those that lead to them.
+    Near,
 }
 
 /// All edits that can be made in the package of these sources, whose program has the crate root
@@ -29,29 +43,41 @@ pub(crate) enum Kind {
 pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Vec<Edit>)> {
     let root = sources.iter().find(|source| source.path == root);
     let allocator = root.map(|root| (Kind::Allocator, vec![allocator::edit(root, sources)]));
+    let types = Types::of(sources);
+    let of_files = |edits: &dyn Fn(&Source) -> Vec<Edit>| sources.iter().flat_map(edits).collect();
     let maps = Library::ALL.map(|library| {
-        let edits = sources
-            .iter()
-            .filter_map(|source| maps::edit(source, library));
-        (Kind::Maps(library), edits.collect::<Vec<_>>())
+        let edits = of_files(&|source| maps::edit(source, library).into_iter().collect());
+        (Kind::Maps(library), edits)
     });
-    let maps = maps.into_iter().filter(|(_, edits)| !edits.is_empty());
-    allocator.into_iter().chain(maps).collect()
+    let morphs = morph::edits(sources, &types).into_iter();
+    let others = maps
+        .into_iter()
+        .chain([(Kind::Capacity, of_files(&capacity::edits))])
+        .chain(morphs.map(|(name, edits)| (Kind::Morph(name), edits)))
+        // Hints do not hide from other kinds what is built.
+        .chain([(Kind::Near, of_files(&|source| near::edits(source, &types)))])
+        .filter(|(_, edits)| !edits.is_empty());
+    allocator.into_iter().chain(others).collect()
 }
 
 /// What edits of one kind do, in one line.
 pub(crate) fn describe(kind: &Kind, edits: &[Edit]) -> String {
-    let mut names: Vec<&str> = edits
+    let names: BTreeSet<&str> = edits
         .iter()
         .flat_map(|it| &it.names)
         .map(|it| &**it)
         .collect();
-    names.sort_unstable();
-    names.dedup();
+    let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
     let names = names.join(" and ");
-    let place = match edits {
-        [one] => one.path.display().to_string(),
-        _ => format!("{} files", edits.len()),
+    let paths: BTreeSet<&Path> = edits.iter().map(|it| &*it.path).collect();
+    let place = match paths.first() {
+        Some(one) if paths.len() == 1 => one.display().to_string(),
+        _ => format!("{} files", paths.len()),
+    };
+    let sites = edits.iter().filter(|it| it.site.is_some()).count();
+    let times = |one: &str, several: &str| match sites {
+        1 => one.to_owned(),
+        count => format!("{count} {several}"),
     };
     match kind {
         Kind::Allocator => names,
@@ -60,6 +86,18 @@ pub(crate) fn describe(kind: &Kind, edits: &[Edit]) -> String {
         }
         Kind::Maps(Library::Hashbrown) => {
             format!("hashbrown's {names} in {place}: a faster hash, not for keys of strangers")
+        }
+        Kind::Capacity => format!("with_capacity for {names} in {place}: a loop says how much"),
+        Kind::Morph(node) => {
+            let places = times("once it is built", "places where it is built");
+            format!("ccmorph of {node} in {place}: its nodes in the order of use, {places}")
+        }
+        Kind::Near => {
+            let of = if names.is_empty() { "boxes" } else { &names };
+            let places = times("at one place", "places");
+            format!(
+                "ccmalloc::near for {of} in {place}: nodes near those that lead there, {places}"
+            )
         }
     }
 }
@@ -80,7 +118,9 @@ pub(crate) struct Edit {
     pub(crate) path: PathBuf,
     pub(crate) replacements: Vec<Replacement>,
     /// What the package then depends on.
-    pub(crate) needs: manifest::Dependency,
+    pub(crate) needs: Option<manifest::Dependency>,
+    /// Names it among those of its kind in its file, if the others can do without it.
+    pub(crate) site: Option<String>,
 }
 
 impl Edit {
@@ -96,6 +136,39 @@ impl Edit {
         }
         out + text.get(at..).unwrap_or_default()
     }
+}
+
+impl Edit {
+    /// The lines, from 1, that a part of it has become in the text of its file with all of it.
+    pub(crate) fn lines_of(&self, part: &Edit, text: &str) -> Range<usize> {
+        let lines = |text: &str| text.matches('\n').count();
+        let mut all: Vec<&Replacement> = self.replacements.iter().collect();
+        all.sort_by_key(|it| it.range.start);
+        let (mut line, mut at) = (1, 0);
+        let mut found: Option<Range<usize>> = None;
+        for it in all {
+            line += lines(text.get(at..it.range.start).unwrap_or_default());
+            let end = line + lines(&it.text);
+            if part.replacements.contains(it) {
+                let start = found.map_or(line, |found| found.start);
+                found = Some(start..end + 1);
+            }
+            (line, at) = (end, it.range.end);
+        }
+        found.unwrap_or(0..0)
+    }
+}
+
+/// Edits of one kind, those of each file as one.
+pub(crate) fn merged(edits: &[Edit]) -> Vec<Edit> {
+    let mut all: BTreeMap<&Path, Edit> = BTreeMap::new();
+    for edit in edits {
+        match all.get_mut(&*edit.path) {
+            Some(first) => first.replacements.extend(edit.replacements.iter().cloned()),
+            None => drop(all.insert(&edit.path, edit.clone())),
+        }
+    }
+    all.into_values().collect()
 }
 
 /// A source file of the package.
@@ -144,9 +217,106 @@ fn is_path(path: &syn::Path, words: &[&str]) -> bool {
     names.eq(words.iter().map(|word| (*word).to_owned()))
 }
 
+/// The last words of a path.
+fn last_word(path: &syn::Path, count: usize) -> Vec<String> {
+    let words = path
+        .segments
+        .iter()
+        .map(|segment| segment.ident.to_string());
+    let words: Vec<String> = words.collect();
+    words[words.len().saturating_sub(count)..].to_vec()
+}
+
+/// A name for each text: itself, and its number among equal ones.
+fn keys<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut key = |text: &'t str| {
+        let count = counts.entry(text).or_default();
+        *count += 1;
+        format!("{count} {text}")
+    };
+    texts.map(&mut key).collect()
+}
+
+/// Whether an expression, also one in the words of a macro, has a variable of this name.
+fn mentions(expr: &Expr, name: &str) -> bool {
+    let mut found = Mentions { name, is_in: false };
+    found.visit_expr(expr);
+    found.is_in
+}
+
+struct Mentions<'n> {
+    name: &'n str,
+    is_in: bool,
+}
+
+impl<'ast> Visit<'ast> for Mentions<'_> {
+    fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        self.is_in |= path.path.is_ident(self.name);
+    }
+
+    fn visit_macro(&mut self, macro_: &'ast Macro) {
+        self.is_in |= has_word(macro_.tokens.clone(), self.name);
+    }
+}
+
+fn has_word(tokens: TokenStream, word: &str) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => has_word(group.stream(), word),
+        TokenTree::Ident(ident) => ident == word,
+        // `println!("{name}")`
+        TokenTree::Literal(text) => text.to_string().contains(&format!("{{{word}")),
+        TokenTree::Punct(_) => false,
+    })
+}
+
+/// Whether an expression only names and combines values: it allocates nothing, and evaluating it
+/// twice, or within a closure, is the same.
+fn is_plain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Path(_) | Expr::Lit(_) => true,
+        Expr::Array(it) => it.elems.iter().all(is_plain),
+        Expr::Binary(it) => is_plain(&it.left) && is_plain(&it.right),
+        Expr::Cast(it) => is_plain(&it.expr),
+        Expr::Field(it) => is_plain(&it.base),
+        Expr::Paren(it) => is_plain(&it.expr),
+        Expr::Reference(it) => it.mutability.is_none() && is_plain(&it.expr),
+        Expr::Repeat(it) => is_plain(&it.expr),
+        Expr::Struct(it) => it.rest.is_none() && it.fields.iter().all(|it| is_plain(&it.expr)),
+        Expr::Tuple(it) => it.elems.iter().all(is_plain),
+        Expr::Unary(it) => is_plain(&it.expr),
+        Expr::Call(it) => match &*it.func {
+            // `Vec::new()`
+            Expr::Path(path) => it.args.is_empty() && last_word(&path.path, 1) == ["new"],
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sites_have_lines() {
+        let text = "a\nb\nc\nd\n";
+        let part = |range: Range<usize>, text: &str| Edit {
+            names: Vec::new(),
+            path: "a".into(),
+            replacements: vec![Replacement {
+                range,
+                text: text.to_owned(),
+            }],
+            needs: None,
+            site: None,
+        };
+        let parts = [part(4..5, "x\ny"), part(0..3, "z"), part(6..7, "w")];
+        let whole = &merged(&parts)[0];
+        assert_eq!(whole.apply(text), "z\nx\ny\nw\n");
+        let lines = parts.each_ref().map(|part| whole.lines_of(part, text));
+        assert_eq!(lines, [2..4, 1..2, 4..5]);
+    }
 
     #[test]
     fn ranges_are_of_the_whole_file() {
