@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::super::progress::Progress;
 use super::super::{CliError, fail, launch, runtime, show, signals};
 use super::report::{self, Report, absolute, quoted};
 use super::{EXIT_INTERRUPTED, TryArgs, begin};
-use crate::advice::{self, advise};
+use crate::advice::{self, advise, site_type};
 use crate::analyses::misses::Interval;
 use crate::imports;
 use crate::improve::edits::{Edit, Kind, Library, describe};
@@ -46,7 +47,7 @@ pub(in crate::cli) struct PackageArgs {
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
     /// Set predictions beside what is measured, and name what only a person can try: a profile of
-    /// the same program, of `cargo ccscope run`
+    /// the same program, of `cargo ccscope run` [default: the newest PROGRAM.PID.ccscope here]
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// Print the changes that would be tried, and try none
@@ -81,9 +82,15 @@ pub(in crate::cli) fn run(
         others: mut changes,
         mut built,
     } = changes(args, &mut package, &mut progress)?;
-    let ideas = match &args.profile {
-        Some(path) => predict(path, &mut changes)?,
-        None => Vec::new(),
+    let newest = newest_profile(&package.name());
+    let (ideas, predicted_by) = match (&args.profile, newest) {
+        (Some(path), _) => (predict(path, &mut changes)?, Some(path.clone())),
+        // Without being asked, one that says nothing is no error.
+        (None, Some(path)) => match predict(&path, &mut changes) {
+            Ok(ideas) => (ideas, Some(path)),
+            Err(_) => (Vec::new(), None),
+        },
+        (None, None) => (Vec::new(), None),
     };
     if args.list {
         progress.end();
@@ -181,6 +188,9 @@ pub(in crate::cli) fn run(
         let patch = package.patch_of(&chosen(kept))?;
         let written = runtime::replace(&absolute(&args.output), &patch);
         written.map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
+    }
+    if let (Some(path), None) = (&predicted_by, &args.profile) {
+        remarks.push(format!("Predictions are by {}.", path.display()));
     }
     if let [_, ..] = &*ideas {
         remarks.push(format!("Not tried, but predicted: {}.", ideas.join("; ")));
@@ -310,13 +320,16 @@ fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> 
     };
     let mut ideas = Vec::new();
     for item in &advice.advice {
-        let is_it = |change: &Change| {
-            item.kind == advice::Kind::Container
-                && matches!(change, Change::Edit(Kind::Maps(Library::CTree)))
-        };
-        let change = changes.iter_mut().find(|(_, change)| is_it(change));
+        let node = item
+            .sites
+            .iter()
+            .find_map(|&site| site_type(&profile, site));
+        let change = changes.iter_mut().find(|(_, change)| match change {
+            Change::Edit(kind) => is_advised(kind, item.kind, node.unwrap_or_default()),
+            Change::Patch(_) => false,
+        });
         match change {
-            // Of several containers the best.
+            // Of several sites the best.
             Some((named, _)) => {
                 let known = named
                     .predicted
@@ -328,4 +341,32 @@ fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> 
         }
     }
     Ok(ideas)
+}
+
+/// Whether an edit makes a change of this kind, for objects of this type.
+fn is_advised(edit: &Kind, advised: advice::Kind, type_name: &str) -> bool {
+    let is_of = |node: &str| {
+        let mut words = type_name.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| word == node)
+    };
+    match (edit, advised) {
+        (Kind::Maps(Library::CTree), advice::Kind::Container)
+        | (Kind::Near, advice::Kind::Hint) => true,
+        (Kind::Morph(node), advice::Kind::Morph) => is_of(node),
+        _ => false,
+    }
+}
+
+/// The newest profile of the program in the current folder.
+fn newest_profile(program: &str) -> Option<PathBuf> {
+    let entries = fs::read_dir(".").ok()?.flatten();
+    let profiles = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let number = name.strip_prefix(program)?.strip_prefix('.')?;
+        let number = number.strip_suffix(".ccscope")?;
+        let is_one = number.split('.').all(|it| it.parse::<u32>().is_ok());
+        let changed = entry.metadata().ok()?.modified().ok()?;
+        is_one.then(|| (changed, PathBuf::from(name)))
+    });
+    profiles.max().map(|(_, path)| path)
 }

@@ -23,6 +23,7 @@ mod maps;
 mod morph;
 mod near;
 mod types;
+mod uses;
 
 /// Names an edit, also of sources that have been changed otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
