@@ -31,7 +31,7 @@ pub(super) enum CargoCommand {
     /// Build what `cargo build` builds, for `ccscope run`: also libraries that a program loads
     Build(BuildArgs),
     /// Try changes of source on what `cargo run` runs, and write those that gain as a patch
-    Improve(PackageArgs),
+    Improve(Box<PackageArgs>),
 }
 
 /// The words before `--` of `cargo ccscope`, with our options before those that are cargo's.

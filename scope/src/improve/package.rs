@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use super::dependencies::{Patched, built_from};
 use super::edits::{self, Edit, Kind, Source, manifest};
 
 /// Ends a manifest that has no such table: cargo would take a workspace around for the copy's.
@@ -42,8 +43,16 @@ pub(crate) struct Package {
     top: PathBuf,
     /// Where cargo is started, relative to `root`.
     here: PathBuf,
-    /// The files that are copied, relative to `root`.
+    /// The user's files that are copied, relative to `root`.
     files: BTreeSet<PathBuf>,
+    /// Files of crates of the registry: where they are in the copy, and where cargo has them.
+    foreign: BTreeMap<PathBuf, PathBuf>,
+    /// These crates.
+    patched: Vec<Patched>,
+    /// The workspace's manifest, relative to `root`.
+    workspace: PathBuf,
+    /// Manifests of the packages that are changed, relative to `root`.
+    manifests: BTreeSet<PathBuf>,
     /// Has the copy, what is built, and the programs.
     folder: PathBuf,
     /// Of the program that is built.
@@ -78,12 +87,17 @@ struct Target {
 }
 
 impl Package {
-    /// Copies what cargo, with these options, builds from, and builds it as it is; the program.
+    /// Copies what cargo, with these options, builds from, with the crates of the registry that are
+    /// `asked_for`, and builds it as it is; the program.
     ///
     /// # Errors
     ///
-    /// There is no package, it does not build, or not to one program.
-    pub(crate) fn copy(cargo: OsString, words: &[OsString]) -> Result<(Package, PathBuf), String> {
+    /// There is no package, it does not build, or not to one program; a crate is not there.
+    pub(crate) fn copy(
+        cargo: OsString,
+        words: &[OsString],
+        asked_for: &[String],
+    ) -> Result<(Package, PathBuf), String> {
         let here =
             std::env::current_dir().map_err(|error| format!("no current folder: {error}"))?;
         let (metadata_words, words, manifest) = split(words, &here);
@@ -135,13 +149,30 @@ impl Package {
             let folder = folder.display();
             return Err(format!("another search is in progress in {folder}"));
         }
+        let inner = workspace.strip_prefix(&root).unwrap_or(Path::new(""));
+        let (mut patched, mut foreign) = (Vec::new(), BTreeMap::new());
+        for asked in asked_for {
+            let one = Patched::find(&metadata, asked, inner)?;
+            let files = one.files();
+            let files = files.map_err(|error| format!("{}: {error}", one.from.display()))?;
+            foreign.extend(
+                files
+                    .iter()
+                    .map(|file| (one.folder.join(file), one.from.join(file))),
+            );
+            patched.push(one);
+        }
         let mut package = Package {
             cargo,
             words,
             top,
             here: start.unwrap_or(Path::new("")).to_owned(),
+            workspace: inner.join("Cargo.toml"),
             root,
             files,
+            foreign,
+            patched,
+            manifests: BTreeSet::new(),
             folder,
             program: Target::default(),
             bounded: None,
@@ -154,14 +185,37 @@ impl Package {
         let text = text.map_err(|error| format!("cannot read {}: {error}", manifest.display()))?;
         let mut lines = text.lines().map(str::trim);
         if !lines.any(|line| line.starts_with("[workspace")) {
-            package.bounded = manifest
-                .strip_prefix(&package.root)
-                .ok()
-                .map(Path::to_owned);
+            package.bounded = Some(package.workspace.clone());
         }
         package.copy_files()?;
         let program = package.build_program("as-is", &[])?;
+        package.manifests = package.changed(&metadata);
         Ok((package, program))
+    }
+
+    /// The manifests of packages whose sources may be changed: what the program is built from, as
+    /// far as a patch reaches it.
+    fn changed(&self, metadata: &Value) -> BTreeSet<PathBuf> {
+        let own = self.root.join(&self.program.manifest);
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let is_own = |it: &&Value| it["manifest_path"].as_str().map(Path::new) == Some(&*own);
+        let id = packages.into_iter().find(is_own);
+        let id = id.and_then(|it| it["id"].as_str()).unwrap_or_default();
+        let all = built_from(metadata, id).into_iter();
+        let reached = all.filter(|path| path.starts_with(&self.top));
+        reached
+            .filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_owned()))
+            .chain(self.patched.iter().map(|it| it.folder.join("Cargo.toml")))
+            .chain([self.program.manifest.clone()])
+            .collect()
+    }
+
+    /// The manifest of the package that has a file.
+    fn manifest_of(&self, file: &Path) -> &Path {
+        let of = |manifest: &&PathBuf| manifest.parent().is_some_and(|it| file.starts_with(it));
+        let all = self.manifests.iter().filter(of);
+        all.max_by_key(|it| it.components().count())
+            .unwrap_or(&self.program.manifest)
     }
 
     fn tree(&self) -> PathBuf {
@@ -178,25 +232,31 @@ impl Package {
             }
             _ => {}
         }
-        for file in &self.files {
+        for file in self.files.iter().chain(self.foreign.keys()) {
             self.copy_one(file).map_err(|error| failed(file, error))?;
         }
         fs::create_dir_all(self.folder.join("programs")).map_err(|error| failed(&tree, error))
     }
 
-    /// Makes a file of the copy as it is in the user's folder.
+    /// Where a file of the copy comes from.
+    fn original(&self, file: &Path) -> PathBuf {
+        let foreign = self.foreign.get(file).cloned();
+        foreign.unwrap_or_else(|| self.root.join(file))
+    }
+
+    /// Makes a file of the copy as it was.
     fn copy_one(&self, file: &Path) -> io::Result<()> {
-        let (from, to) = (self.root.join(file), self.tree().join(file));
-        copy_file(&from, &to)?;
+        let to = self.tree().join(file);
+        copy_file(&self.original(file), &to)?;
         if self.bounded.as_deref() == Some(file) {
             fs::write(&to, fs::read_to_string(&to)? + BOUNDARY)?;
         }
         Ok(())
     }
 
-    /// The edits that can be made in the user's files.
+    /// The edits that can be made in the files as they are.
     pub(crate) fn possible(&self) -> Vec<(Kind, Vec<Edit>)> {
-        self.edits(&self.root)
+        self.edits(|path| self.original(path))
     }
 
     /// Builds the program with changes of which the last one has sites: those that the compiler
@@ -237,23 +297,34 @@ impl Package {
         }
     }
 
-    /// The edits of the program's package that lies in a folder; files that do not parse have none.
-    fn edits(&self, root: &Path) -> Vec<(Kind, Vec<Edit>)> {
-        let folder = self.program.manifest.parent().unwrap_or(Path::new(""));
-        let others = ["tests", "benches", "examples"].map(|name| folder.join(name));
+    /// The edits of the packages, whose files are at these places; those that do not parse have none.
+    fn edits(&self, place: impl Fn(&Path) -> PathBuf) -> Vec<(Kind, Vec<Edit>)> {
+        let folders = self.manifests.iter().filter_map(|it| it.parent());
+        let folders: Vec<&Path> = folders.collect();
+        let is_built = |path: &Path, folder: &&&Path| {
+            let inner = path.strip_prefix(folder).unwrap_or(Path::new(""));
+            let first = inner.iter().next().and_then(OsStr::to_str);
+            !matches!(first, None | Some("tests" | "benches" | "examples"))
+        };
         let is_source = |path: &&PathBuf| {
-            let is_rust = path.extension() == Some(OsStr::new("rs")) && path.starts_with(folder);
-            let is_other = others.iter().any(|other| path.starts_with(other));
+            let is_rust = path.extension() == Some(OsStr::new("rs"));
             // `git apply` changes no link.
-            let is_file = fs::symlink_metadata(self.root.join(path)).is_ok_and(|it| it.is_file());
-            is_rust && is_file && (!is_other || **path == self.program.source)
+            let file = fs::symlink_metadata(self.original(path));
+            let mut owners = folders.iter().filter(|folder| path.starts_with(folder));
+            let is_of_package = *self.program.source == ***path
+                || owners
+                    .by_ref()
+                    .max_by_key(|it| it.components().count())
+                    .is_some_and(|folder| is_built(path, &folder));
+            is_rust && is_of_package && file.is_ok_and(|it| it.is_file())
         };
         let parse = |path: &PathBuf| {
             // One that is no text is no source.
-            let text = fs::read_to_string(root.join(path)).ok()?;
+            let text = fs::read_to_string(place(path)).ok()?;
             Source::parse(path.clone(), text)
         };
-        let sources = self.files.iter().filter(is_source).filter_map(parse);
+        let all = self.files.iter().chain(self.foreign.keys());
+        let sources = all.filter(is_source).filter_map(parse);
         let mut all = edits::all(&self.program.source, &sources.collect::<Vec<_>>());
         for (kind, edits) in &mut all {
             let is_refused = |edit: &Edit| {
@@ -296,7 +367,8 @@ impl Package {
         let failed =
             |path: &Path, error: io::Error| format!("cannot write {}: {error}", path.display());
         for path in std::mem::take(&mut self.written) {
-            let restored = match self.files.contains(&path) {
+            let is_copied = self.files.contains(&path) || self.foreign.contains_key(&path);
+            let restored = match is_copied {
                 true => self.copy_one(&path),
                 // A patch has made it, and another may have removed it.
                 false => removed(&tree.join(&path)),
@@ -319,7 +391,7 @@ impl Package {
                 continue;
             };
             // Where another change has made it needless it is left out.
-            let all = self.edits(&tree).into_iter();
+            let all = self.edits(|path| tree.join(path)).into_iter();
             let edits: Vec<Edit> = all
                 .filter(|(kind, _)| kind == asked)
                 .flat_map(|(_, edits)| edits)
@@ -340,8 +412,9 @@ impl Package {
                 rewrite(path, &|text| whole.apply(&text))?;
                 self.written.insert(path.clone());
             }
-            for needs in edits.iter().filter_map(|edit| edit.needs.as_ref()) {
-                let manifest = self.program.manifest.clone();
+            for edit in &edits {
+                let Some(needs) = &edit.needs else { continue };
+                let manifest = self.manifest_of(&edit.path).to_owned();
                 rewrite(&manifest, &|text| manifest::with(&text, needs))?;
                 self.written.insert(manifest);
             }
@@ -393,6 +466,7 @@ impl Package {
             "--quiet",
         ]);
         command.args(&self.words);
+        command.args(self.patched.iter().flat_map(|it| it.options(&self.tree())));
         command.arg("--target-dir").arg(self.folder.join("build"));
         // An edit may need a package more.
         let may_change =
@@ -466,6 +540,7 @@ impl Package {
         let mut command = Command::new(&self.cargo);
         command.args(["test", "--quiet", "--package", &self.program.package]);
         command.args(features(&self.words));
+        command.args(self.patched.iter().flat_map(|it| it.options(&self.tree())));
         command.arg("--target-dir").arg(self.folder.join("build"));
         command.current_dir(self.tree().join(&self.here));
         output(&mut command).map(|_| ())
@@ -478,7 +553,7 @@ impl Package {
     /// There is no git, or no room.
     pub(crate) fn lines(&mut self, changes: &[&Change]) -> Result<usize, String> {
         self.write(changes)?;
-        let patch = self.diff(&self.written)?;
+        let patch = self.diff(&self.written, true)?;
         let is_line = |line: &&[u8]| {
             let (marks, heads) = ([b'+', b'-'], [&b"+++ "[..], b"--- "]);
             let is_head = heads.iter().any(|it| line.starts_with(it));
@@ -497,15 +572,31 @@ impl Package {
         // This brings the lock file up to date.
         let mut command = Command::new(&self.cargo);
         command.args(["metadata", "--format-version=1"]);
+        let is_changed =
+            |it: &&Patched| self.written.iter().any(|path| path.starts_with(&it.folder));
+        let changed: Vec<Patched> = self.patched.iter().filter(is_changed).cloned().collect();
+        command.args(changed.iter().flat_map(|it| it.options(&self.tree())));
         command.current_dir(self.tree().join(&self.here));
         output(&mut command)?;
         let mut paths = self.written.clone();
         paths.extend(self.lock());
-        self.diff(&paths)
+        for one in &changed {
+            // All of it is new to the user.
+            let all = self.foreign.keys();
+            paths.extend(all.filter(|path| path.starts_with(&one.folder)).cloned());
+            paths.insert(self.workspace.clone());
+            let to = self.tree().join(&self.workspace);
+            let text = fs::read_to_string(&to).map(|text| one.add_to(&text));
+            let written = text.and_then(|text| fs::write(&to, text));
+            written.map_err(|error| format!("cannot write {}: {error}", to.display()))?;
+            self.written.insert(self.workspace.clone());
+        }
+        self.diff(&paths, false)
     }
 
-    /// What differs between the copy and the user's files.
-    fn diff(&self, paths: &BTreeSet<PathBuf>) -> Result<Vec<u8>, String> {
+    /// What differs between the copy and the files as they were; of the registry's, the user has
+    /// none, if they are not `known`.
+    fn diff(&self, paths: &BTreeSet<PathBuf>, known: bool) -> Result<Vec<u8>, String> {
         let sides = self.folder.join("diff");
         drop(fs::remove_dir_all(&sides));
         for path in paths {
@@ -513,8 +604,10 @@ impl Package {
             let Ok(below) = target.strip_prefix(&self.top) else {
                 continue;
             };
-            let pairs = [("a", self.root.join(path)), ("b", self.tree().join(path))];
-            for (side, from) in pairs.iter().filter(|(_, from)| from.exists()) {
+            let is_new = !known && self.foreign.contains_key(path);
+            let pairs = [("a", self.original(path)), ("b", self.tree().join(path))];
+            let pairs = pairs.iter().skip(usize::from(is_new));
+            for (side, from) in pairs.filter(|(_, from)| from.exists()) {
                 let to = sides.join(side).join(below);
                 let copied = copy_file(from, &to).and_then(|()| {
                     if self.bounded.as_ref() != Some(path) || *side == "a" {

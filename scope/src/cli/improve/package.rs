@@ -43,6 +43,9 @@ pub(in crate::cli) struct PackageArgs {
     /// Try this patch, too, which `git apply` takes; may be repeated
     #[arg(long, value_name = "PATCH")]
     with: Vec<PathBuf>,
+    /// Change this crate of crates.io, too, as `[patch]` does: NAME, or NAME@VERSION; may be repeated
+    #[arg(long, value_name = "CRATE")]
+    patch: Vec<String>,
     /// Try only changes whose line in the list has this text; may be repeated
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
@@ -76,7 +79,7 @@ pub(in crate::cli) fn run(
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut progress = Progress::new(args.tries.quiet);
     progress.say(|| Some("building a copy of the package".to_owned()));
-    let (mut package, program) = Package::copy(cargo, &args.cargo)?;
+    let (mut package, program) = Package::copy(cargo, &args.cargo, &args.patch)?;
     let Changes {
         of_allocator,
         others: mut changes,
