@@ -29,6 +29,7 @@ macro_rules! programs {
     };
 }
 
+mod others;
 mod programs;
 #[cfg(feature = "published")]
 mod published;
@@ -39,7 +40,7 @@ use std::process::ExitCode;
 
 /// All programs.
 pub fn all() -> impl Iterator<Item = &'static Program> {
-    programs::PROGRAMS.iter()
+    programs::PROGRAMS.iter().chain(others::PROGRAMS)
 }
 
 /// A program, with and without changes.
