@@ -145,7 +145,7 @@ pub(crate) const PROGRAMS: &[Program] = programs! {
     events, 300_000, "simulation with a heap of boxed events",
         [Container("CTreeMap") => container, Idea => idea];
     pagerank, 300_000, "ranks of pages with much besides", [Smaller => smaller, Split => split];
-    friends, 400_000, "breadth-first search through Rc nodes", [Idea => idea];
+    friends, 400_000, "breadth-first search through Rc nodes", [Idea => idea, Smaller => smaller];
     intervals, 1_500_000, "networks by their beginnings, looked up",
         [Container("CTreeMap") => dynamic, Container("FrozenCTreeMap") => frozen, Idea => idea];
     entities, 500_000, "creatures of a game that run after each other", [Split => split];
