@@ -5,8 +5,8 @@
 //!
 //! `plain NAME before|KIND [SCALE]` prints a checksum, the same for all versions; `placed` does so
 //! with `CcMalloc` as the allocator. `SCALE` multiplies the size. `--list` prints a line for each
-//! program: `NAME training|test SIZE KIND,KIND,.. NOTE`, with `:` and the new container behind a kind
-//! where it is one.
+//! program: `NAME training|test SIZE KIND,KIND,.. NOTE`, with `:` and the new container, or the word of
+//! an idea, behind the kind.
 
 /// Rows of name, size, note, and changes: a kind and the function that has it. The head says where
 /// in a program's module `before` is, and where the functions with changes are.
@@ -29,6 +29,7 @@ macro_rules! programs {
     };
 }
 
+mod others;
 mod programs;
 #[cfg(feature = "published")]
 mod published;
@@ -39,7 +40,7 @@ use std::process::ExitCode;
 
 /// All programs.
 pub fn all() -> impl Iterator<Item = &'static Program> {
-    programs::PROGRAMS.iter()
+    programs::PROGRAMS.iter().chain(others::PROGRAMS)
 }
 
 /// A program, with and without changes.
@@ -94,15 +95,17 @@ pub enum Kind {
     Group,
     /// Fewer bytes.
     Smaller,
-    /// Anything else, such as another order of what is done.
-    Idea,
+    /// Anything else, such as another order of what is done; a word that says it.
+    Idea(&'static str),
 }
 
 /// As `ccscope advise --json` calls it.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Self::Container(which) = self {
-            return write!(f, "container:{which}");
+        match self {
+            Self::Container(which) => return write!(f, "container:{which}"),
+            Self::Idea(word) => return write!(f, "idea:{word}"),
+            _ => {}
         }
         f.write_str(match self {
             Self::Hint => "hint",
@@ -112,7 +115,7 @@ impl fmt::Display for Kind {
             Self::Split => "split",
             Self::Group => "group",
             Self::Smaller => "smaller",
-            Self::Idea => "idea",
+            Self::Idea(_) => "idea",
         })
     }
 }
