@@ -5,8 +5,8 @@
 //!
 //! `plain NAME before|KIND [SCALE]` prints a checksum, the same for all versions; `placed` does so
 //! with `CcMalloc` as the allocator. `SCALE` multiplies the size. `--list` prints a line for each
-//! program: `NAME training|test SIZE KIND,KIND,.. NOTE`, with `:` and the new container, or the word of
-//! an idea, behind the kind.
+//! program: `NAME training|test SIZE KIND,KIND,.. NOTE`, with `:` and the new
+//! container, or the word of an idea, behind the kind.
 
 /// Rows of name, size, note, and changes: a kind and the function that has it. The head says where
 /// in a program's module `before` is, and where the functions with changes are.

@@ -136,25 +136,31 @@ pub(crate) const PROGRAMS: &[Program] = programs! {
         [Morph => morph, Idea("vector") => idea];
     formulas, 650_000, "formulas that grew by random changes, evaluated",
         [Morph => morph, Idea("vector") => idea];
-    dom, 500_000, "document of Rc and Weak, laid out repeatedly", [Hint => hint, Idea("vector") => idea];
+    dom, 500_000, "document of Rc and Weak, laid out repeatedly",
+        [Hint => hint, Idea("vector") => idea];
     treap, 500_000, "treap of scores, filled, then asked for ranks", [Hint => hint, Morph => morph];
-    skip_list, 300_000, "skip list in a vector", [Container("CTreeMap") => container, Idea("map") => idea];
+    skip_list, 300_000, "skip list in a vector",
+        [Container("CTreeMap") => container, Idea("map") => idea];
     trie_maps, 300_000, "trie with a map of children in each node",
         [Idea("vector") => idea, Smaller => smaller];
     routes, 400_000, "routing table, a trie of sixteen ways", [Morph => morph, Smaller => smaller];
     events, 300_000, "simulation with a heap of boxed events",
         [Container("CTreeMap") => container, Idea("beside") => idea];
     pagerank, 300_000, "ranks of pages with much besides", [Smaller => smaller, Split => split];
-    friends, 400_000, "breadth-first search through Rc nodes", [Idea("vector") => idea, Smaller => smaller];
+    friends, 400_000, "breadth-first search through Rc nodes",
+        [Idea("vector") => idea, Smaller => smaller];
     intervals, 1_500_000, "networks by their beginnings, looked up",
-        [Container("CTreeMap") => dynamic, Container("FrozenCTreeMap") => frozen, Idea("vector") => idea];
+        [Container("CTreeMap") => dynamic, Container("FrozenCTreeMap") => frozen,
+            Idea("vector") => idea];
     entities, 500_000, "creatures of a game that run after each other", [Split => split];
     particles, 1_000_000, "particles of which two fields are summed", [Split => split];
-    matrix_columns, 120_000, "table of rows that is gone through by columns", [Idea("loop") => idea];
+    matrix_columns, 120_000, "table of rows that is gone through by columns",
+        [Idea("loop") => idea];
     union_find, 3_000_000, "boxed sets that are joined", [Smaller => smaller];
     grid, 450_000, "boxed bodies in a map of cells",
         [Hint => hint, Idea("vector") => idea, Smaller => smaller];
-    rope, 750_000, "text that was edited as a rope, then read", [Morph => morph, Idea("vector") => idea];
+    rope, 750_000, "text that was edited as a rope, then read",
+        [Morph => morph, Idea("vector") => idea];
     config, 28_000, "tree of values as of JSON, summed", [Morph => morph];
     bvh, 800_000, "ray tracer's tree of boxes", [Morph => morph, Smaller => smaller];
     memo, 8_000, "recursion with a BTreeMap of what is known",
