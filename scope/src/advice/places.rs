@@ -39,8 +39,8 @@ const WRITTEN: f64 = 0.05;
 const FRESH_NS: f64 = 0.6;
 /// A structure is finished when this part of its nodes is allocated.
 const FINISHED: f64 = 0.95;
-/// No hint where so many nodes are allocated before those that lead to them: there, nothing is known
-/// that they could lie near.
+/// No hint where a larger part of the nodes is allocated before those that lead to them: nothing is
+/// known then that they could lie near.
 const LATE: f64 = 0.25;
 /// Nanoseconds to allocate a node anew, and to free the old one.
 const REBUILT_NS: f64 = 40.0;

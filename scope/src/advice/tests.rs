@@ -366,7 +366,7 @@ fn large_chunks_are_described_and_not_called_right() {
     );
 }
 
-/// Walks through a tree whose nodes, held by `pointer`, own vectors of four others; all lie anywhere.
+/// A walk through a tree whose nodes, held by `pointer`, own vectors of four; all lie anywhere.
 fn walked(pointer: &str) -> Profile {
     const FAN: u64 = 4;
     let [node, vector] = [0, HEAP].map(|at| move |it: u64| HEAP + at + mix(it) % NODES * 64);
