@@ -109,11 +109,17 @@ impl<'n> Object<'n> {
         let mut name = self.whole;
         while let Some((head, rest)) = name.split_once('<')
             && self.language == Rust
-            && WRAPPERS.contains(&head)
+            && (WRAPPERS.contains(&head) || head == "Vec")
         {
             name = rest.strip_suffix('>').unwrap_or(rest);
         }
         name
+    }
+
+    /// Whether a morph cannot move it, since others may point to it.
+    pub(super) fn is_shared(&self) -> bool {
+        let is_of = |it: &&str| self.whole.starts_with(*it);
+        self.language == Rust && ["Rc<", "Arc<"].iter().any(is_of)
     }
 
     /// A node of a container of C++'s standard library.
@@ -166,8 +172,7 @@ impl<'n> Object<'n> {
         links: &[Link<'_>],
         buffers: bool,
     ) -> Option<String> {
-        let is_shared = ["Rc<", "Arc<"].iter().any(|it| self.whole.starts_with(it));
-        if self.is_of_container() || self.language == Rust && is_shared {
+        if self.is_of_container() || self.is_shared() {
             return None;
         }
         let node = ("NODE", self.name());

@@ -38,22 +38,27 @@ pub(crate) fn moving<'c>(to: impl Fn(&Step) -> Option<u64> + 'c) -> Box<dyn Rewr
 /// of these sites between them, at least 1. O(n log n).
 pub(crate) fn ranks(context: &Context<'_>, sites: &[u32]) -> HashMap<u32, u64> {
     let objects = &context.trace.objects;
-    let mut seen: Vec<(u64, u32)> = (0..NONE)
+    let seen: Vec<(u64, u32)> = (0..NONE)
         .zip(objects)
         .filter(|(_, object)| object.accesses > 0 && sites.contains(&object.site))
         .map(|(index, object)| (object.base, index))
         .collect();
+    // At their peak; of a structure that is built and then used, that is at any time.
+    let alive: u64 = { sites.iter() }
+        .filter_map(|&site| context.profile.sites.get(site as usize))
+        .fold(0, |sum, site| sum.saturating_add(site.peak_chunks));
+    spread(seen, alive as f64)
+}
+
+/// The same for objects of these addresses and indices, of which so many are alive.
+pub(crate) fn spread(mut seen: Vec<(u64, u32)>, alive: f64) -> HashMap<u32, u64> {
     seen.sort_unstable();
     seen.dedup_by_key(|&mut (base, _)| base);
     let gap = |pair: &[(u64, u32)]| pair[1].0 - pair[0].0;
     let span: u64 = { seen.windows(2).map(gap) }
         .filter(|&gap| gap <= MAX_GAP)
         .fold(0, u64::saturating_add);
-    // At their peak; of a structure that is built and then used, that is at any time.
-    let alive: u64 = { sites.iter() }
-        .filter_map(|&site| context.profile.sites.get(site as usize))
-        .fold(0, |sum, site| sum.saturating_add(site.peak_chunks));
-    let each = span as f64 / alive.max(seen.len() as u64).max(1) as f64;
+    let each = span as f64 / alive.max(seen.len() as f64).max(1.0);
     let mut rank = 0u64;
     let mut ranks = HashMap::with_capacity(seen.len());
     for (at, &(_, index)) in seen.iter().enumerate() {

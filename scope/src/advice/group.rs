@@ -149,6 +149,13 @@ fn partners(context: &Context<'_>, sites: &[u32]) -> Option<(u32, HashMap<u32, u
     is_pair.then(|| (other, of_object.collect()))
 }
 
+/// Whether most owners are younger than what they lead to.
+fn are_late(context: &Context<'_>, owner_of: &HashMap<u32, u32>) -> bool {
+    let is_older = |(&object, &owner): (&u32, &u32)| context.chunks.is_older(owner, object);
+    let known: Vec<bool> = owner_of.iter().filter_map(is_older).collect();
+    known.iter().filter(|&&is_older| !is_older).count() * 2 > known.len()
+}
+
 /// Objects that one field of another small object leads to, or that are used together with it.
 fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
     let profile = context.profile;
@@ -166,7 +173,9 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
     };
     let (own, _) = small(context, &[owner])?;
     let each = stride(own) + stride(size);
-    if each > MAX_PAIR {
+    // What leads to several has room for one beside it.
+    let distinct: HashSet<u32> = owner_of.values().copied().collect();
+    if each > MAX_PAIR || (distinct.len() as f64) < MOSTLY * owner_of.len() as f64 {
         return None;
     }
     let ranks = ranks(context, &[owner]);
@@ -186,24 +195,33 @@ fn pair<'c>(context: &'c Context<'c>, sites: &[u32]) -> Option<Candidate<'c>> {
     let field = offset.map_or("that is used together with it".to_owned(), field);
     let [value, holder] = [sites, &[owner]].map(|sites| Object::new(context, sites));
     let (what, whose) = (value.name(), holder.name());
-    let beside = holder.near("owner", None, false);
+    let is_late = are_late(context, &owner_of);
     let allocations = { sites.iter() }.filter_map(|&site| profile.sites.get(site as usize));
     let allocations = sum(allocations.map(|site| site.allocations));
+    let (first, second) = match is_late {
+        true => ((value, "value"), (holder, "owner")),
+        false => ((holder, "owner"), (value, "value")),
+    };
     Some(Candidate {
-        kind: match offset {
-            Some(_) => Kind::Hint,
-            None => Kind::Group,
-        },
+        kind: Kind::Hint,
         sites: sites.iter().copied().chain([owner]).collect(),
-        what: format!("allocate each {what} near the {whose} {field}"),
+        what: match (is_late, offset) {
+            (false, _) => format!("allocate each {what} near the {whose} {field}"),
+            (true, Some(_)) => format!("allocate each {whose}, {field}, near its {what}"),
+            (true, None) => format!("allocate each {whose} near the {what} {field}"),
+        },
         code: Some(format!(
-            "{}{beside} // leaves room beside it\n{}",
+            "{}{} // leaves room beside it\n{}",
             value.preamble(),
-            value.near("value", Some("owner"), false)
+            first.0.near(first.1, None, false),
+            second.0.near(second.1, Some(first.1), false)
         )),
         cost_ns: 2.0 * hint_ns(context, starts.len() as u64 * each) * allocations as f64,
         break_even: None,
-        wrong_if: format!("the {whose} is not allocated yet when the {what} is"),
+        wrong_if: match is_late {
+            true => format!("it is not known which {what} that is when the {whose} is allocated"),
+            false => format!("the {whose} is not allocated yet when the {what} is"),
+        },
         rewrite: moving(move |step| {
             Some(NEW_MEMORY + starts.get(&step.object)? + u64::from(step.offset))
         }),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ccmodel::Layout;
 
+use super::beside;
 use super::code::{self, Language, Object};
 use super::{Confidence, Context, Item, Kind, site_type};
 use crate::analyses::findings::CALL_EVENTS;
@@ -51,6 +52,7 @@ fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Ite
         break_even: None,
         confidence: Confidence::Low,
         wrong_if: "another run uses it in another way".to_owned(),
+        beyond_allocator: false,
     }
 }
 
@@ -58,9 +60,7 @@ fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Ite
 /// the allocator.
 pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
     let profile = context.profile;
-    let has_it = |text: &str| text.contains("ccmalloc");
-    let mut frames = profile.frames.iter();
-    if frames.any(|it| has_it(&it.function) || has_it(&it.module)) {
+    if beside::has_it(profile) {
         return None;
     }
     let mut sites: Vec<u32> = context.waiting_sites();
@@ -77,8 +77,7 @@ pub(super) fn allocator(context: &Context<'_>) -> Option<Item> {
     };
     let what = format!(
         "try `CcMalloc` first, which needs one line: {} allocations of up to {SMALL} bytes, {why}. \
-         `ccscope improve` measures it; hints and morphs gain what is said below without it, and \
-         often little beside it",
+         `ccscope improve` measures it; hints and morphs gain what is said below beyond it",
         count(allocations)
     );
     let is_much = allocations >= MIN_ALLOCATIONS && share.max(of_calls) >= MIN_PART;

@@ -4,6 +4,8 @@
 //! candidate rewrites the addresses as it would place the objects; the difference is its gain. The
 //! gain is one of the whole program: what is not waiting for memory stays.
 
+mod beside;
+mod chunks;
 mod code;
 mod container;
 mod dense;
@@ -18,7 +20,9 @@ mod typed;
 
 use std::collections::HashMap;
 
+use beside::WithAllocator;
 use ccmodel::{Machine, Origin};
+use chunks::Chunks;
 use code::Language;
 use serde::Serialize;
 
@@ -79,6 +83,13 @@ pub enum Kind {
     None,
 }
 
+impl Kind {
+    /// Whether it is made with `CcMalloc`, so that its gain is what it adds to that.
+    fn needs_allocator(self) -> bool {
+        matches!(self, Kind::Hint | Kind::Morph)
+    }
+}
+
 /// Misses of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LevelMisses {
@@ -119,6 +130,9 @@ pub struct Item {
     pub confidence: Confidence,
     /// What would make it wrong.
     pub wrong_if: String,
+    /// Whether all numbers are of what it gains beyond `CcMalloc` alone, in the time that the
+    /// program then takes.
+    pub beyond_allocator: bool,
 }
 
 impl Item {
@@ -176,6 +190,9 @@ pub(crate) struct Context<'p> {
     pub(crate) run_ns: f64,
     /// By site: the part of the run's time for which the program waits for it.
     pub(crate) waits: HashMap<u32, f64>,
+    pub(crate) chunks: Chunks,
+    /// `None` if the program has it already.
+    with_allocator: Option<WithAllocator>,
 }
 
 /// A change that could be made.
@@ -231,21 +248,30 @@ impl Context<'_> {
 
     /// Replays a candidate.
     fn judge(&self, mut candidate: Candidate<'_>) -> Item {
-        let after = self.replay.run(self.trace, &mut *candidate.rewrite);
-        let found = compare(self.trace, self.before, &after, self.models);
-        let cost = candidate.cost_ns / self.run_ns.max(1.0);
-        let found_left = fitted::left(candidate.kind, found.left);
-        let [low, estimate, high] = found_left.map(|left| (left + cost).max(1e-3));
+        let with = { self.with_allocator.as_ref() }.filter(|_| candidate.kind.needs_allocator());
+        let (after, found) = match with {
+            Some(_) => self.beside_allocator(&mut *candidate.rewrite),
+            None => {
+                let after = self.replay.run(self.trace, &mut *candidate.rewrite);
+                let found = compare(self.trace, self.before, &after, self.models);
+                (after, found)
+            }
+        };
+        let before = with.map_or(self.before, |with| &with.replayed);
+        let run_ns = self.run_ns * with.map_or(1.0, |with| with.left);
+        let cost = candidate.cost_ns / run_ns.max(1.0);
+        let left = fitted::left(candidate.kind, found.left);
+        let [low, estimate, high] = left.map(|left| (left + cost).max(1e-3));
         let replayed = Interval {
             low: 1.0 / high,
             estimate: 1.0 / estimate,
             high: 1.0 / low,
         };
         let speedup = fitted::range(replayed);
-        let saved = |gain: f64| (1.0 - 1.0 / gain) * self.run_ns;
+        let saved = |gain: f64| (1.0 - 1.0 / gain) * run_ns;
         let scaled = |misses: f64| misses * self.trace.scale;
         let levels = self.replay.levels.iter();
-        let misses = levels.zip(self.before.misses.iter().zip(&after.misses));
+        let misses = levels.zip(before.misses.iter().zip(&after.misses));
         let is_measured = matches!(self.machine.origin, Origin::Calibrated { .. });
         let confidence = match (replayed.low - 1.0, replayed.estimate - 1.0) {
             // Usual latencies are off by more than the range is wide.
@@ -278,6 +304,7 @@ impl Context<'_> {
             break_even: candidate.break_even,
             confidence,
             wrong_if: candidate.wrong_if,
+            beyond_allocator: with.is_some(),
         }
     }
 }
@@ -301,7 +328,7 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         }
         None => ([windows.cpu; 2], windows.run_ns, windows.waits.clone()),
     };
-    let context = Context {
+    let mut context = Context {
         profile,
         machine,
         trace,
@@ -310,7 +337,10 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         models,
         run_ns,
         waits,
+        chunks: Chunks::new(profile, trace),
+        with_allocator: None,
     };
+    context.replay_allocator();
     let mut candidates = places::candidates(&context);
     candidates.extend(container::candidates(&context));
     candidates.extend(group::candidates(&context));

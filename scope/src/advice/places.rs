@@ -5,19 +5,20 @@
 //! without them, those that were used would have the caches for themselves. Then a [`Layout`] of
 //! the model places all of them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ccmodel::{HintPolicy, Layout, NO_NODE, NodeExtent, PageSize, Shape, morph_cost};
 
 use super::code::{Language, Link, Object, is_raw};
 use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind};
-use crate::analyses::replay::processor::compare;
+use crate::analyses::linked::{Linked, linked};
 use crate::analyses::replay::trace::{NONE, Step, index_32};
 use crate::analyses::replay::{PROBABLE, PlacedAccess, Rewrite};
-use crate::analyses::structures::{Structure, element_offset, structures};
+use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
-use crate::analyses::units::count;
+use crate::analyses::units::{count, ratio, sum};
+use crate::profile::{Field, Site};
 
 /// More nodes than this are taken for as many: the caches are too small for either.
 const MAX_NODES: u64 = 1 << 21;
@@ -38,6 +39,11 @@ const WRITTEN: f64 = 0.05;
 const FRESH_NS: f64 = 0.6;
 /// A structure is finished when this part of its nodes is allocated.
 const FINISHED: f64 = 0.95;
+/// No hint where a larger part of the nodes is allocated before those that lead to them: nothing is
+/// known then that they could lie near.
+const LATE: f64 = 0.25;
+/// Nanoseconds to allocate a node anew, and to free the old one.
+const REBUILT_NS: f64 = 40.0;
 /// Children of a node with one link after another: a list.
 const MAX_CHILDREN: usize = 16;
 
@@ -58,20 +64,29 @@ const POLICIES: [HintPolicy; 3] = [
 
 /// Hints and morphs for the structures that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
+    let profile = context.profile;
     let mut own: Vec<u32> = context.own_types().into_iter().flatten().collect();
     // Containers of C++ take an allocator, which may hint.
-    let is_cxx = |site: &u32| Language::of(context.profile, &[*site]) == Language::Cxx;
+    let is_cxx = |site: &u32| Language::of(profile, &[*site]) == Language::Cxx;
     own.extend(context.waiting_sites().into_iter().filter(is_cxx));
-    let mut found = Vec::new();
-    for structure in structures(context.profile) {
-        if !structure.sites.iter().any(|site| own.contains(site)) {
-            continue;
+    let waiting = context.waiting_sites();
+    let waits = |all: &[u32], sites: &[u32]| sites.iter().any(|site| all.contains(site));
+    // Structures of several types, and then those that are no part of them.
+    let mut all = linked(profile);
+    all.retain(|of| waits(&waiting, &of.sites));
+    for structure in structures(profile) {
+        let is_part = |of: &Linked| structure.sites.iter().all(|site| of.sites.contains(site));
+        if waits(&own, &structure.sites) && !all.iter().any(is_part) {
+            all.push(Linked::from(&structure));
         }
-        let Some(forest) = Forest::new(context, &structure) else {
+    }
+    let mut found = Vec::new();
+    for structure in &all {
+        let Some(forest) = Forest::new(context, structure) else {
             continue;
         };
-        found.extend(hint(context, &structure, &forest));
-        found.extend(morph(context, &structure, &forest));
+        found.extend(hint(context, structure, &forest));
+        found.extend(morph(context, structure, &forest));
     }
     found
 }
@@ -81,9 +96,16 @@ struct Forest {
     shape: Shape,
     /// By object.
     nodes: HashMap<u32, u32>,
+    /// The largest; of chunks of several types, a mean one.
     node: NodeExtent,
+    /// By node, of chunks of several types; else empty.
+    bytes: Vec<u32>,
+    /// Nodes that are buffers.
+    buffers: Vec<u32>,
     /// Alive at the peak.
     count: u64,
+    /// The part of the nodes whose owner was allocated later, as far as that is known.
+    late_owners: f64,
 }
 
 /// Places of nodes, from a layout.
@@ -108,23 +130,44 @@ impl Rewrite for Placed {
 }
 
 impl Forest {
-    fn new(context: &Context<'_>, structure: &Structure) -> Option<Forest> {
+    fn new(context: &Context<'_>, structure: &Linked) -> Option<Forest> {
         let sites = || {
             let sites = structure.sites.iter();
             sites.filter_map(|&site| context.profile.sites.get(site as usize))
         };
-        let bytes = sites().map(|site| site.largest).max()?;
+        let is_mixed = !structure.element_bytes.is_empty();
+        let total = |of: fn(&Site) -> u64| sum(sites().map(of));
+        let largest = sites().map(|site| site.largest).max()?;
+        let bytes = match is_mixed {
+            true => total(Site::chunk_bytes).div_ceil(total(|site| site.allocations).max(1)),
+            false => largest,
+        };
         if bytes == 0 || bytes > MAX_NODE_BYTES {
             return None;
         }
         let node = NodeExtent::new(u32::try_from(bytes).ok()?, 8).ok()?;
-        let count = sites().fold(0, |sum: u64, site| sum.saturating_add(site.peak_chunks));
+        let count = total(|site| site.peak_chunks);
         let links = Links::new(context, structure);
         let (shape, nodes) = links.complete(count.min(MAX_NODES))?;
+        let is_buffer = |object: u32| {
+            let found = context.trace.object(object);
+            found.is_some_and(|object| structure.is_buffer(object.site))
+        };
+        let mut sizes = Vec::new();
+        if is_mixed {
+            sizes = vec![node.bytes; shape.len()];
+            for (&object, &at) in &nodes {
+                sizes[at as usize] = context.chunks.bytes(object);
+            }
+        }
+        let buffers = nodes.iter().filter(|&(&object, _)| is_buffer(object));
         Some(Forest {
+            buffers: buffers.map(|(_, &node)| node).collect(),
+            late_owners: links.late_owners(context, is_buffer),
             shape,
             nodes,
             node,
+            bytes: sizes,
             count,
         })
     }
@@ -134,78 +177,165 @@ impl Forest {
     }
 
     fn place(&self, layout: Layout, from: usize) -> Placed {
-        let placement = layout.place(&self.shape, self.node);
-        let of_node = |(&object, &node): (&u32, &u32)| (object, placement.offset(node));
+        let starts = self.starts(layout, &self.bytes);
+        let of_node = |(&object, &node): (&u32, &u32)| (object, starts[node as usize]);
         Placed {
             by_object: self.nodes.iter().map(of_node).collect(),
             from,
         }
     }
+
+    /// As hints would; they leave buffers where they are.
+    fn hinted(&self, policy: HintPolicy) -> Placed {
+        let mut bytes = self.bytes.clone();
+        self.buffers.iter().for_each(|&at| bytes[at as usize] = 0);
+        let starts = self.starts(Layout::Hinted { policy }, &bytes);
+        let of_node = |(&object, &node): (&u32, &u32)| {
+            let is_placed = bytes.is_empty() || bytes[node as usize] > 0;
+            is_placed.then(|| (object, starts[node as usize]))
+        };
+        Placed {
+            by_object: self.nodes.iter().filter_map(of_node).collect(),
+            from: 0,
+        }
+    }
+
+    /// By node. Those of different sizes lie one behind the other, in the order of the layout.
+    fn starts(&self, layout: Layout, bytes: &[u32]) -> Vec<u64> {
+        let mut starts = layout.place(&self.shape, self.node).into_offsets();
+        if !bytes.is_empty() {
+            let mut order: Vec<u32> = (0..index_32(starts.len())).collect();
+            order.sort_unstable_by_key(|&node| starts[node as usize]);
+            let mut end = 0;
+            for node in order {
+                starts[node as usize] = end;
+                end += u64::from(bytes[node as usize]).next_multiple_of(LINK_BYTES);
+            }
+        }
+        starts
+    }
 }
 
 /// Pointers between nodes, as the windows show them.
 struct Links {
-    /// Objects, and by place in the node those that it leads to.
-    children: HashMap<u32, Vec<Option<u32>>>,
-    /// Places that were seen to lead nowhere.
-    ends: HashSet<(u32, usize)>,
+    /// Objects, and by place in the node those that it leads to; `None` where a place was seen to
+    /// lead nowhere. By ascending place.
+    children: HashMap<u32, Vec<(usize, Option<u32>)>>,
+    parent_of: HashMap<u32, u32>,
     /// Objects, parents before children.
     roots: Vec<u32>,
+    /// By site: places in a node.
+    places: HashMap<u32, usize>,
+    /// By object.
+    site_of: HashMap<u32, u32>,
     fan_out: usize,
 }
 
 impl Links {
-    fn new(context: &Context<'_>, structure: &Structure) -> Links {
+    fn new(context: &Context<'_>, structure: &Linked) -> Links {
         let trace = context.trace;
-        let place_of: HashMap<u32, usize> = { structure.offsets.iter() }
-            .filter(|offset| !structure.back.contains(offset))
-            .enumerate()
-            .map(|(place, &offset)| (offset, place))
+        let places: HashMap<u32, usize> = { structure.offsets.iter() }
+            .filter(|&(&site, _)| !structure.is_buffer(site))
+            .map(|(&site, offsets)| (site, offsets.len().min(MAX_CHILDREN)))
             .collect();
-        let fan_out = place_of.len().clamp(1, MAX_CHILDREN);
-        let is_node = |object: u32| {
-            let found = trace.object(object);
-            found.is_some_and(|object| structure.sites.contains(&object.site))
+        let site = |object: u32| {
+            let found = trace.object(object).map(|object| object.site);
+            found.filter(|site| structure.sites.contains(site))
         };
-        let mut parent_of: HashMap<u32, u32> = HashMap::new();
-        let mut children: HashMap<u32, Vec<Option<u32>>> = HashMap::new();
-        let (mut order, mut ends) = (Vec::new(), HashSet::new());
-        for step in trace.steps.iter().filter(|step| is_node(step.object)) {
-            let entry = children.entry(step.object).or_insert_with(|| {
-                order.push(step.object);
-                vec![None; fan_out]
-            });
-            let offset = element_offset(context.profile, trace.site(step), step.offset);
-            let Some(&place) = place_of.get(&offset).filter(|_| step.size == 8) else {
+        let is_mixed = !structure.element_bytes.is_empty();
+        let mut links = Links {
+            children: HashMap::new(),
+            parent_of: HashMap::new(),
+            roots: Vec::new(),
+            fan_out: match is_mixed {
+                // How vectors and nodes that were not seen follow each other is not known.
+                true => 2,
+                false => places.values().copied().max().unwrap_or(1).max(1),
+            },
+            places,
+            site_of: HashMap::new(),
+        };
+        for step in &trace.steps {
+            let Some(site_of_step) = site(step.object) else {
                 continue;
             };
-            if !is_node(step.target) {
-                if !step.write {
-                    ends.insert((step.object, place));
-                }
+            links.see(step.object, site_of_step);
+            let place = structure.place(context.profile, site_of_step, step.offset);
+            let Some(place) = place.filter(|_| step.size == 8) else {
                 continue;
-            }
-            if parent_of.contains_key(&step.target)
-                || leads_to(&parent_of, step.object, step.target)
+            };
+            if links
+                .places
+                .get(&site_of_step)
+                .is_some_and(|&all| place >= all)
             {
                 continue;
             }
-            if let Some(child @ None) = entry.get_mut(place) {
-                *child = Some(step.target);
-                parent_of.insert(step.target, step.object);
-                children.entry(step.target).or_insert_with(|| {
-                    order.push(step.target);
-                    vec![None; fan_out]
-                });
+            match site(step.target) {
+                None if step.write => {}
+                None => links.link(step.object, place, None),
+                Some(of_target) => {
+                    if !links.parent_of.contains_key(&step.target)
+                        && !leads_to(&links.parent_of, step.object, step.target)
+                        && links.is_free(step.object, place)
+                    {
+                        links.link(step.object, place, Some(step.target));
+                        links.parent_of.insert(step.target, step.object);
+                        links.see(step.target, of_target);
+                    }
+                }
             }
         }
-        order.retain(|object| !parent_of.contains_key(object));
-        Links {
-            children,
-            ends,
-            roots: order,
-            fan_out,
+        let is_root = |object: &u32| !links.parent_of.contains_key(object);
+        links.roots = links.roots.iter().copied().filter(is_root).collect();
+        links
+    }
+
+    fn see(&mut self, object: u32, site: u32) {
+        self.site_of.entry(object).or_insert_with(|| {
+            self.roots.push(object);
+            self.children.insert(object, Vec::new());
+            site
+        });
+    }
+
+    fn is_free(&self, object: u32, place: usize) -> bool {
+        let children = self.children.get(&object).map_or(&[][..], Vec::as_slice);
+        let at = children.binary_search_by_key(&place, |it| it.0);
+        at.map_or(true, |at| children[at].1.is_none())
+    }
+
+    fn link(&mut self, object: u32, place: usize, child: Option<u32>) {
+        let children = self.children.entry(object).or_default();
+        match children.binary_search_by_key(&place, |it| it.0) {
+            Ok(at) => children[at].1 = children[at].1.or(child),
+            Err(at) => children.insert(at, (place, child)),
         }
+    }
+
+    /// Places of a node of which nothing is known. Of a buffer, all were seen.
+    fn open(&self, object: u32) -> usize {
+        let site = self.site_of.get(&object);
+        let places = site.and_then(|site| self.places.get(site)).copied();
+        let known = self.children.get(&object).map_or(0, Vec::len);
+        places.unwrap_or(0).saturating_sub(known)
+    }
+
+    /// See [`Forest::late_owners`].
+    fn late_owners(&self, context: &Context<'_>, is_buffer: impl Fn(u32) -> bool) -> f64 {
+        let (mut late, mut known) = (0, 0);
+        for (&child, &parent) in &self.parent_of {
+            let owner = match is_buffer(parent) {
+                true => self.parent_of.get(&parent).copied(),
+                false => Some(parent),
+            };
+            let is_early = owner.filter(|_| !is_buffer(child));
+            if let Some(is_early) = is_early.and_then(|it| context.chunks.is_older(it, child)) {
+                known += 1;
+                late += u64::from(!is_early);
+            }
+        }
+        ratio(late, known)
     }
 
     /// The forest of `count` nodes, and the node of each object.
@@ -214,23 +344,11 @@ impl Links {
         if seen == 0 {
             return None;
         }
-        let is_open = |object: u32, place: usize| {
-            let children = self.children.get(&object);
-            children.is_some_and(|children| children.get(place).is_some_and(Option::is_none))
-                && !self.ends.contains(&(object, place))
-        };
-        let objects = self.children.keys();
-        let open: u64 = objects
-            .map(|&object| {
-                (0..self.fan_out)
-                    .filter(|&place| is_open(object, place))
-                    .count() as u64
-            })
-            .sum();
+        let open = self.children.keys().map(|&object| self.open(object) as u64);
         let missing = count.saturating_sub(seen);
         let mut parents: Vec<u32> = Vec::new();
         let mut nodes = HashMap::new();
-        let mut subtrees = Subtrees::new(missing, open, self.fan_out);
+        let mut subtrees = Subtrees::new(missing, sum(open), self.fan_out);
         // Objects and subtrees that are still to be numbered, below their parents.
         let mut todo: Vec<(Hanging, u32)> = Vec::new();
         todo.extend(
@@ -246,15 +364,22 @@ impl Links {
                     parents.push(parent);
                     nodes.insert(object, node);
                     let children = self.children.get(&object)?;
-                    for (place, child) in children.iter().enumerate().rev() {
-                        match child {
-                            Some(child) => todo.push((Hanging::Object(*child), node)),
-                            None if is_open(object, place) => {
+                    let first = todo.len();
+                    let mut known = children.iter().peekable();
+                    let mut open = self.open(object);
+                    let mut place = 0;
+                    while known.peek().is_some() || open > 0 {
+                        match known.next_if(|it| it.0 == place || open == 0) {
+                            Some(&(_, Some(child))) => todo.push((Hanging::Object(child), node)),
+                            Some(_) => {}
+                            None => {
+                                open -= 1;
                                 todo.push((Hanging::Unseen(subtrees.next()), node));
                             }
-                            None => {}
                         }
+                        place += 1;
                     }
+                    todo[first..].reverse();
                 }
                 Hanging::Unseen(0) => {}
                 Hanging::Unseen(size) => {
@@ -350,12 +475,28 @@ impl Subtrees {
     }
 }
 
+/// The sites of a structure that do not allocate buffers.
+fn nodes(structure: &Linked) -> Vec<u32> {
+    let is_node = |site: &u32| !structure.is_buffer(*site);
+    structure.sites.iter().copied().filter(is_node).collect()
+}
+
+/// Those that the code of a morph names: of values in vectors, the vectors.
+fn nodes_or_buffers(structure: &Linked) -> Vec<u32> {
+    Some(nodes(structure))
+        .filter(|nodes| !nodes.is_empty())
+        .unwrap_or(structure.sites.clone())
+}
+
 /// The fields that lead from node to node, and whether nodes own buffers of others.
-fn links<'c>(context: &'c Context<'_>, structure: &Structure) -> (Vec<Link<'c>>, bool) {
-    let site = { structure.sites.first() }.and_then(|&it| context.profile.sites.get(it as usize));
-    let type_id = site.and_then(|site| site.type_id);
-    let Some(of) = type_id.and_then(|id| context.profile.types.get(id as usize)) else {
-        return (Vec::new(), false);
+fn links<'c>(context: &'c Context<'_>, structure: &Linked) -> (Vec<Link<'c>>, bool) {
+    let has_buffers = !structure.element_bytes.is_empty();
+    let of_site = |site: u32| {
+        let type_id = context.profile.sites.get(site as usize)?.type_id?;
+        Some((site, context.profile.types.get(type_id as usize)?))
+    };
+    let Some((site, of)) = nodes(structure).into_iter().find_map(of_site) else {
+        return (Vec::new(), has_buffers);
     };
     let link = |&offset: &u32| {
         let field = field_at(of, u64::from(offset))?;
@@ -367,27 +508,28 @@ fn links<'c>(context: &'c Context<'_>, structure: &Structure) -> (Vec<Link<'c>>,
         let type_name = &*field.type_name;
         Some(Link { name, type_name })
     };
-    let down = { structure.offsets.iter() }.filter(|offset| !structure.back.contains(offset));
-    let owns_buffers = of
-        .fields
-        .iter()
-        .any(|field| field.type_name.contains("Vec<"));
-    (down.filter_map(link).collect(), owns_buffers)
+    let is_vector = |field: &Field| field.type_name.contains("Vec<");
+    let has_buffers = has_buffers || of.fields.iter().any(is_vector);
+    let down = structure.offsets.get(&site).into_iter().flatten();
+    (down.filter_map(link).collect(), has_buffers)
 }
 
-/// What nodes in these places leave of the run's time.
+/// What nodes in these places leave of the time that the program takes with `CcMalloc`.
 fn left(context: &Context<'_>, placed: &mut Placed) -> f64 {
-    let after = context.replay.run(context.trace, placed);
-    compare(context.trace, context.before, &after, context.models).left[PROBABLE]
+    context.beside_allocator(placed).1.left[PROBABLE]
 }
 
 fn hint<'c>(
     context: &'c Context<'c>,
-    structure: &Structure,
+    structure: &Linked,
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
+    let sites = nodes(structure);
+    if forest.late_owners > LATE || sites.is_empty() {
+        return None;
+    }
     let mut judged = POLICIES.map(|policy| {
-        let mut placed = forest.place(Layout::Hinted { policy }, 0);
+        let mut placed = forest.hinted(policy);
         (left(context, &mut placed), policy, placed)
     });
     let [(near, ..), (closest, ..), (first, ..)] = judged;
@@ -397,11 +539,11 @@ fn hint<'c>(
         .into_iter()
         .find(|&(left, _)| left < near * CLEARLY && left <= closest);
     let placed = std::mem::take(&mut judged[0].2);
-    let object = Object::new(context, &structure.sites);
+    let object = Object::new(context, &sites);
     let (name, links) = (object.name(), links(context, structure).0);
-    let allocations: u64 = { structure.sites.iter() }
+    let allocations = sum({ sites.iter() }
         .filter_map(|&site| context.profile.sites.get(site as usize))
-        .fold(0, |sum, site| sum.saturating_add(site.allocations));
+        .map(|site| site.allocations));
     let each = hint_ns(context, forest.bytes());
     let mut fields: Vec<&str> = { links.iter() }
         .map(|link| link.name.split('[').next().unwrap_or_default())
@@ -420,7 +562,7 @@ fn hint<'c>(
     });
     Some(Candidate {
         kind: Kind::Hint,
-        sites: structure.sites.clone(),
+        sites,
         what: format!(
             "allocate each {name} near the one that leads to it{through}{}",
             policy.unwrap_or_default()
@@ -442,7 +584,7 @@ pub(super) fn hint_ns(context: &Context<'_>, bytes: u64) -> f64 {
 }
 
 /// The first step after the structure is finished, if the windows show any.
-fn finished(context: &Context<'_>, structure: &Structure) -> Option<usize> {
+fn finished(context: &Context<'_>, structure: &Linked) -> Option<usize> {
     let mut groups: Vec<(u64, u64)> = Vec::new();
     for &site in &structure.sites {
         let site = context.profile.sites.get(site as usize)?;
@@ -452,24 +594,22 @@ fn finished(context: &Context<'_>, structure: &Structure) -> Option<usize> {
         }
     }
     groups.sort_unstable();
-    let all: u64 = groups
-        .iter()
-        .fold(0, |sum, group| sum.saturating_add(group.1));
-    let mut sum = 0u64;
+    let all = sum(groups.iter().map(|group| group.1));
+    let mut built = 0u64;
     let time = groups.iter().find(|group| {
-        sum = sum.saturating_add(group.1);
-        sum as f64 >= FINISHED * all as f64
+        built = built.saturating_add(group.1);
+        built as f64 >= FINISHED * all as f64
     });
     context.trace.first_after(time?.0)
 }
 
 /// The first step of the windows from which on links hardly change: those that change all the time
 /// lead out of any layout.
-fn settled(context: &Context<'_>, structure: &Structure) -> Option<usize> {
+fn settled(context: &Context<'_>, structure: &Linked) -> Option<usize> {
     let is_link = |step: &&Step| {
-        step.object != NONE
-            && structure.sites.contains(&context.trace.site(step))
-            && structure.offsets.contains(&step.offset)
+        let site = context.trace.site(step);
+        let place = structure.place(context.profile, site, step.offset);
+        step.object != NONE && place.is_some()
     };
     let is_settled = |window: &std::ops::Range<usize>| {
         let links = || context.trace.steps[window.clone()].iter().filter(is_link);
@@ -483,14 +623,21 @@ fn settled(context: &Context<'_>, structure: &Structure) -> Option<usize> {
 
 fn morph<'c>(
     context: &'c Context<'c>,
-    structure: &Structure,
+    structure: &Linked,
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
     let from = finished(context, structure)?.max(settled(context, structure)?);
-    let object = Object::new(context, &structure.sites);
-    // C's function has the layout for searches alone.
+    let object = Object::new(context, &nodes_or_buffers(structure));
+    let is_rebuilt = !forest.bytes.is_empty() && object.language != Language::Rust
+        || structure
+            .sites
+            .iter()
+            .any(|&site| Object::new(context, &[site]).is_shared());
     let layouts = match object.language {
+        // New nodes lie in the order of their births.
+        _ if is_rebuilt => &MORPHS[1..2],
         Language::Rust => &MORPHS[..],
+        // C's function has the layout for searches alone.
         _ => &MORPHS[..1],
     };
     let judged: Vec<_> = { layouts.iter() }
@@ -509,25 +656,43 @@ fn morph<'c>(
         });
     let (_, layout, placed) = best?;
     let (links, owns_buffers) = links(context, structure);
-    let code = object.morph(layout, &links, owns_buffers)?;
-    let name = object.name();
+    let code = match is_rebuilt {
+        true => None,
+        false => Some(object.morph(layout, &links, owns_buffers)?),
+    };
+    let (name, chunks) = (object.name(), count(forest.count));
     let nodes = usize::try_from(forest.count).unwrap_or(usize::MAX);
     let pages = match forest.bytes() >= HUGE_BYTES {
         true => PageSize::Huge2M,
         false => PageSize::Small4K,
     };
+    let buffers = match forest.buffers.is_empty() {
+        true => "",
+        false => " and buffers",
+    };
+    let cost_ns =
+        morph_cost(nodes, forest.node, pages, context.machine) + FRESH_NS * forest.bytes() as f64;
     Some(Candidate {
         kind: Kind::Morph,
         sites: structure.sites.clone(),
-        what: format!(
-            "lay out the {} nodes of {name} once they are built",
-            count(forest.count)
-        ),
-        code: Some(code),
-        cost_ns: morph_cost(nodes, forest.node, pages, context.machine)
-            + FRESH_NS * forest.bytes() as f64,
+        what: match is_rebuilt {
+            true => format!(
+                "rebuild the {chunks} nodes{buffers} of {name} once they are built: a copy of the \
+                 whole, each node allocated when a walk comes to it, lies in the order of use"
+            ),
+            false => format!("lay out the {chunks} nodes{buffers} of {name} once they are built"),
+        },
+        code,
+        cost_ns: match is_rebuilt {
+            true => cost_ns + REBUILT_NS * forest.count as f64,
+            false => cost_ns,
+        },
         break_even: Some("again when half as many nodes are new".to_owned()),
-        wrong_if: "others hold addresses of the nodes".to_owned(),
+        wrong_if: match is_rebuilt {
+            true => "others hold pointers to the nodes, which a copy would have to replace",
+            false => "others hold addresses of the nodes",
+        }
+        .to_owned(),
         rewrite: Box::new(placed),
     })
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::analyses::misses::misses;
 use crate::analyses::test_profile::{access, profile, window};
 use crate::analyses::waits::{waits, waits_by_site};
-use crate::profile::{Access, Edge, Field, Site, Type};
+use crate::profile::{Access, Chunk, Edge, Field, Site, Type};
 
 /// A machine with caches of 32 KiB, 256 KiB and 2 MiB, and buffers for 64 and 512 pages.
 fn machine() -> Machine {
@@ -48,6 +48,12 @@ fn mix(number: u64) -> u64 {
     mixed ^= mixed >> 31;
     mixed = mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed ^ mixed >> 29
+}
+
+/// The same, without two of one place.
+fn place(node: u64) -> u64 {
+    let mixed = |it: u64| (it ^ it >> 9).wrapping_mul(0x9e37_79b1) % NODES;
+    mixed(mixed(mixed(node)))
 }
 
 const NODES: u64 = 1 << 17;
@@ -99,7 +105,7 @@ fn with_windows(mut run: Profile, windows: Vec<Vec<Access>>) -> Profile {
 
 /// Searches for random keys in a complete tree whose nodes lie anywhere.
 fn tree() -> Profile {
-    let at = |node: u64| HEAP + mix(node) % NODES * CHUNK;
+    let at = |node: u64| HEAP + place(node) * CHUNK;
     let search = |key: u64, into: &mut Vec<Access>| {
         let mut node = 0;
         while node < NODES {
@@ -145,7 +151,9 @@ fn item(advice: &Advice, kind: Kind) -> &Item {
 /// Waits of the screen, of `diff` and of advice are of one replay.
 #[test]
 fn all_say_the_same_waits() {
-    let (run, machine) = (tree(), machine());
+    let (mut run, machine) = (tree(), machine());
+    // So that nothing is said of another allocator.
+    run.frames[0].module = "libccmalloc.so".to_owned();
     let advice = advise(&run, &machine, None).expect("there are windows");
     let windows = ReplayedWindows::new(&run, &machine).expect("there are windows");
     assert!((waits(&run, &windows).share - advice.waits).abs() < 1e-9);
@@ -358,6 +366,143 @@ fn large_chunks_are_described_and_not_called_right() {
     );
 }
 
+/// A walk through a tree whose nodes, held by `pointer`, own vectors of four; all lie anywhere.
+fn walked(pointer: &str) -> Profile {
+    const FAN: u64 = 4;
+    let [node, vector] = [0, HEAP].map(|at| move |it: u64| HEAP + at + mix(it) % NODES * 64);
+    let load = |address: u64, site: u32, offset: u32, (target, pointer): (u32, u64)| Access {
+        target,
+        pointer,
+        ..access(address + u64::from(offset), site, offset)
+    };
+    let (mut accesses, mut todo) = (Vec::new(), vec![0]);
+    while let Some(at) = todo.pop() {
+        accesses.push(access(node(at), 0, 0));
+        let children = FAN * at + 1..(FAN * at + FAN + 1).min(NODES / 4);
+        if children.is_empty() {
+            continue;
+        }
+        accesses.push(load(node(at), 0, 16, (1, vector(at))));
+        for (slot, child) in (0..).zip(children.clone()) {
+            accesses.push(load(vector(at), 1, 8 * slot, (0, node(child))));
+        }
+        todo.extend(children.rev());
+    }
+    let fields = [("key", 0, 8), ("children", 8, 24)];
+    let mut run = boxes(&format!("{pointer}<Node>"), 40, &fields);
+    run.sites[0].peak_chunks = NODES / 4;
+    run.types.push(Type {
+        name: format!("Vec<{pointer}<Node>>"),
+        size: Some(8),
+        fields: Vec::new(),
+    });
+    run.sites.push(Site {
+        type_id: Some(1),
+        allocations: NODES / 16,
+        requested: NODES / 16 * 32,
+        peak_chunks: NODES / 16,
+        smallest: 32,
+        largest: 32,
+        ..run.sites[0].clone()
+    });
+    let windows = accesses.chunks(4096).map(<[Access]>::to_vec).collect();
+    let mut run = with_windows(run, windows);
+    let edge = |from, offset, to| Edge {
+        from,
+        offset,
+        to,
+        loads: 1000,
+        followed: 1000,
+    };
+    run.edges = vec![edge(0, 16, 1), edge(1, 0, 0), edge(1, 8, 0)];
+    run
+}
+
+#[test]
+fn nodes_that_own_vectors_are_laid_out_with_them() {
+    let advice = advise(&walked("Box"), &machine(), None).expect("there are windows");
+    let morph = item(&advice, Kind::Morph);
+    assert!(morph.worth_it && morph.beyond_allocator, "{morph:?}");
+    assert!(
+        morph.what.contains("nodes and buffers of Node"),
+        "{morph:?}"
+    );
+    assert!(morph.misses[0].after < 0.7 * morph.misses[0].before);
+    let code = morph.code.as_ref().expect("it has code");
+    assert!(code.contains("run_any(&mut root)"), "{code}");
+    code::tests::assert_compiled(Language::Rust, code);
+    assert!(!item(&advice, Kind::Hint).worth_it, "buffers stay");
+}
+
+/// Others may point to them.
+#[test]
+fn shared_nodes_are_rebuilt() {
+    let advice = advise(&walked("Rc"), &machine(), None).expect("there are windows");
+    let morph = item(&advice, Kind::Morph);
+    assert!(
+        morph.worth_it && morph.what.starts_with("rebuild the"),
+        "{morph:?}"
+    );
+    assert_eq!(morph.code, None);
+}
+
+#[test]
+fn no_hint_leads_to_what_is_allocated_later() {
+    let hints = |is_down: bool| {
+        let mut run = tree();
+        let chunk = |node: u64| Chunk {
+            site: 0,
+            address: HEAP + place(node) * CHUNK,
+            size: 24,
+            thread: 0,
+            shared: false,
+            allocated: 1 + if is_down { node } else { NODES - node },
+            first: 0,
+            last: 0,
+            freed: 0,
+            reads: 0,
+            writes: 0,
+            touched: 24,
+        };
+        run.chunks = (0..NODES).map(chunk).collect();
+        let advice = advise(&run, &machine(), None).expect("there are windows");
+        let is_hint = |item: &&Item| item.kind == Kind::Hint;
+        advice.advice.iter().filter(is_hint).count()
+    };
+    assert_eq!([true, false].map(hints), [1, 0]);
+}
+
+/// Hints and morphs are compared with the allocator that they need.
+#[test]
+fn gains_are_those_beyond_the_allocator() {
+    // Four lines for each node: the allocator alone lets more of them fit.
+    let mut run = tree();
+    for access in run.windows.iter_mut().flat_map(|it| &mut it.accesses) {
+        let moved = |address: u64| HEAP + (address - HEAP) * 8;
+        let offset = u64::from(access.offset);
+        access.address = moved(access.address - offset) + offset;
+        access.pointer = if access.pointer > 0 {
+            moved(access.pointer)
+        } else {
+            0
+        };
+    }
+    let morph = |run: &Profile| {
+        let advice = advise(run, &machine(), None).expect("there are windows");
+        item(&advice, Kind::Morph).clone()
+    };
+    let beyond = morph(&run);
+    run.frames[0].module = "libccmalloc.so".to_owned();
+    let alone = morph(&run);
+    assert!(beyond.beyond_allocator && !alone.beyond_allocator);
+    assert!(
+        beyond.speedup.estimate < 0.9 * alone.speedup.estimate,
+        "{beyond:?} {alone:?}"
+    );
+    let [first, second] = [&beyond, &alone].map(|item| item.misses[1].after);
+    assert!((first / second - 1.0).abs() < 0.05, "{first} {second}");
+}
+
 /// Windows of what `read` does, 5000 times in each.
 fn windows_of<T: IntoIterator<Item = Access>>(read: impl Fn(u64) -> T) -> Vec<Vec<Access>> {
     let of = |number| {
@@ -425,7 +570,7 @@ fn what_is_used_together_lies_near() {
     };
     let advice = advise(&with_windows(run, windows_of(read)), &machine(), None);
     let advice = advice.expect("there are windows");
-    let group = item(&advice, Kind::Group);
+    let group = item(&advice, Kind::Hint);
     assert!(
         group
             .what

@@ -8,6 +8,7 @@ pub mod curves;
 pub mod diff;
 pub mod fields;
 pub mod findings;
+pub(crate) mod linked;
 pub mod misses;
 pub mod numbers;
 pub mod pages;

@@ -233,14 +233,14 @@ fn site_name(profile: &Profile, site: u32) -> Option<&str> {
 }
 
 /// `BTreeMap` of `alloc::collections::BTreeMap<u8, u8>`; empty if nothing is known.
-fn collection(profile: &Profile, site: u32) -> &str {
+pub(crate) fn collection(profile: &Profile, site: u32) -> &str {
     let name = site_name(profile, site).unwrap_or_default();
     let path = name.split('<').next().unwrap_or_default();
     path.rsplit("::").next().unwrap_or_default()
 }
 
 /// Sites that allocate the same type, by the first of them.
-fn groups(profile: &Profile) -> HashMap<u32, u32> {
+pub(crate) fn groups(profile: &Profile) -> HashMap<u32, u32> {
     let mut first: HashMap<&str, u32> = HashMap::new();
     let named = (0..).zip(&profile.sites).filter_map(|(id, site)| {
         let name = type_name(profile, site.type_id)?;

@@ -66,7 +66,7 @@ pub(super) fn run(
         machine: given.or(screen.machine),
         ..screen
     };
-    let profile = imports::open(&args.profile)?;
+    let profile = imports::open_with_chunks(&args.profile)?;
     show::needs_sites(&args.profile, &profile)?;
     let is_known = options.machine.is_some() || Machine::this().hierarchy.is_none();
     if !is_known && profile.run.accesses && !profile.windows.is_empty() {

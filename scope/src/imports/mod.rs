@@ -60,6 +60,22 @@ pub fn open(path: impl AsRef<Path>) -> Result<Profile, Error> {
     Ok(profile)
 }
 
+/// As [`open`], with the chunks of our own profiles.
+///
+/// # Errors
+///
+/// As of [`open`].
+pub fn open_with_chunks(path: impl AsRef<Path>) -> Result<Profile, Error> {
+    let mut profile = open(&path)?;
+    // Files of other tools have none.
+    if let Ok(mut reader) = Reader::open(path) {
+        for block in reader.chunks() {
+            profile.chunks.extend(block?);
+        }
+    }
+    Ok(profile)
+}
+
 /// The content of a file's frames, one after another.
 struct Zstd<R: BufRead> {
     frame: Option<StreamingDecoder<R, FrameDecoder>>,

@@ -214,7 +214,11 @@ fn speedup(item: &Item) -> String {
     let range = item.speedup;
     let text = |it: f64| format!("{it:.2}");
     let [low, estimate, high] = [range.low, range.estimate, range.high].map(text);
-    format!("{estimate} times as fast, {low} to {high}")
+    let than = match item.beyond_allocator {
+        true => " as with `CcMalloc` alone",
+        false => "",
+    };
+    format!("{estimate} times as fast{than}, {low} to {high}")
 }
 
 /// What an item says, with its place and what it would gain, in one line.
@@ -318,6 +322,7 @@ mod tests {
             break_even: Some("at once".to_owned()),
             confidence: Confidence::Medium,
             wrong_if: "not".to_owned(),
+            beyond_allocator: false,
         }
     }
 

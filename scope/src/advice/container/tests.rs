@@ -1,6 +1,7 @@
 //! A map of three levels, looked up by hand.
 
 use super::*;
+use crate::advice::chunks::Chunks;
 use crate::advice::code::{Language, tests::assert_compiled};
 use crate::analyses::replay::processor::CpuModel;
 use crate::analyses::replay::trace::{NONE, Trace};
@@ -101,6 +102,8 @@ fn with_candidates(run: &Profile, judge: impl FnOnce(&Context<'_>, Vec<Candidate
         models: [CpuModel::usual(&replay); 2],
         run_ns: 1e9,
         waits: [(INNER, 0.3), (LEAF, 0.5)].into(),
+        chunks: Chunks::new(run, &trace),
+        with_allocator: None,
     };
     judge(&context, candidates(&context));
 }

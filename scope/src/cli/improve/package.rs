@@ -313,7 +313,7 @@ fn changes(
 
 /// Sets what a profile predicts beside the changes; what else it advises, in words.
 fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> {
-    let profile = imports::open(path)?;
+    let profile = imports::open_with_chunks(path)?;
     let options = show::options_for(stdout());
     let Some(advice) = advise(&profile, options.machine(), None) else {
         return fail(format!(
