@@ -6,8 +6,8 @@ import sys
 
 COLUMNS = 100
 # `model/src` is what the package publishes. `ccmalloc` has rules and their learner, `scope` `improve`,
-# which learns, tries and keeps them, and edits of source that it tries.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 56400, "trace": 14800,
+# which learns, tries and keeps them, edits of source that it tries, and advice on one's own trees.
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 57100, "trace": 14800,
             "inside": 3900, "ccmalloc": 21050, "benches": 16700, "ccmorph": 12300,
             "examples": 2400, "tests": 5050}
 

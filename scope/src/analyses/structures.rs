@@ -233,7 +233,7 @@ fn site_name(profile: &Profile, site: u32) -> Option<&str> {
 }
 
 /// `BTreeMap` of `alloc::collections::BTreeMap<u8, u8>`; empty if nothing is known.
-fn collection(profile: &Profile, site: u32) -> &str {
+pub(crate) fn collection(profile: &Profile, site: u32) -> &str {
     let name = site_name(profile, site).unwrap_or_default();
     let path = name.split('<').next().unwrap_or_default();
     path.rsplit("::").next().unwrap_or_default()
