@@ -215,7 +215,8 @@ impl Used {
         let from = used.descents.last_write.map_or(0, |last| last + 1);
         let lookups = || used.descents.reading();
         let later = lookups().filter(|it| it.steps.start as usize >= from);
-        if later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
+        let is_std = matches!(used.layout.links, Links::Behind(_));
+        if is_std && later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
             let frozen = New {
                 kind: Tree::Frozen,
                 from,
