@@ -1,4 +1,4 @@
-//! Maps of `ctree` in the place of std's.
+//! Maps of `ctree` in the place of std's and of search trees of the program's own.
 //!
 //! A lookup in a `BTreeMap` goes through nodes of at most eleven entries. [`descents`] finds
 //! lookups in the trace; the links that they follow say where in the order of keys they end.
@@ -10,20 +10,24 @@
 
 mod descents;
 mod nodes;
+mod others;
+mod own;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
 use ccmodel::Machine;
-use descents::{CAPACITY, Descents, Layout, Part};
+use descents::{CAPACITY, Descents, Layout, Links, Part};
 use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
+pub(super) use others::ideas;
 
 use super::code::text;
 use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind, site_type};
-use crate::analyses::replay::trace::Step;
+use crate::analyses::replay::trace::{Step, Trace};
 use crate::analyses::replay::{PlacedAccess, Rewrite, Work, narrow};
-use crate::analyses::units::{count, rounded};
+use crate::analyses::units::{self, rounded};
 use crate::types::parts;
 
 /// Fewer lookups in the windows show nothing.
@@ -46,26 +50,50 @@ const LINE: u8 = 64;
 const LINES_A_NODE: f64 = 4.0;
 /// The same in a `FrozenCTreeMap`: 9.2 ns for 8 lines.
 const FROZEN_LINES_A_NODE: f64 = 2.2;
+/// A node of a branch-free search takes some ten cycles. On a loud machine calibration once said 15
+/// ns, and 2.8 an hour later.
+const MAX_NODE_NS: f64 = 3.0;
 /// Such a line takes some ten instructions, an access of other code four.
 const ROOM: u8 = 2;
 
-/// For std's B-trees that the program waits for.
+/// Nobody changes a map with a smaller part of the accesses.
+const MIN_PART: f64 = 0.05;
+
+/// For std's B-trees that the program uses much.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let mut names: Vec<&str> = Vec::new();
-    for site in context.waiting_sites() {
+    for site in accessed_sites(context.trace) {
         let name = site_type(context.profile, site).filter(|name| !names.contains(name));
         names.extend(name);
     }
     let used = names
         .into_iter()
         .filter_map(|name| Used::new(context, name));
+    let used = used.chain(own::trees(context));
     used.flat_map(|used| used.candidates(context)).collect()
+}
+
+/// Sites with at least [`MIN_PART`] of the accesses. A search in caches waits for branches, not for
+/// memory.
+fn accessed_sites(trace: &Trace) -> Vec<u32> {
+    let mut accesses: BTreeMap<u32, u64> = BTreeMap::new();
+    for object in &trace.objects {
+        *accesses.entry(object.site).or_default() += u64::from(object.accesses);
+    }
+    let least = MIN_PART * trace.steps.len() as f64;
+    let sites = accesses
+        .into_iter()
+        .filter(|&(_, of_site)| of_site as f64 >= least);
+    sites.map(|(site, _)| site).collect()
 }
 
 /// A type of maps, and how the program uses it.
 struct Used {
     is_set: bool,
-    name: String,
+    /// What it is called, with its size.
+    whole: String,
+    /// What another map takes the place of, as a comment of code says it.
+    instead_of: String,
     sites: Vec<u32>,
     entries: Entries,
     layout: Layout,
@@ -95,19 +123,21 @@ impl Used {
             let start = u32::try_from(found.offset).ok()?;
             Some(start..start.checked_add(u32::try_from(found.size).ok()?)?)
         };
+        let each = |bytes: &Range<u32>| (bytes.end - bytes.start) / CAPACITY;
+        let keys = field("keys")?;
+        let leaf = u32::try_from(of.size?).ok()?;
         let layout = Layout {
-            keys: field("keys")?,
+            key: each(&keys),
+            keys,
             values: field("vals").unwrap_or(0..0),
-            leaf: u32::try_from(of.size?).ok()?,
+            links: Links::Behind(leaf),
         };
-        let each = |bytes: &Range<u32>| u64::from((bytes.end - bytes.start) / CAPACITY);
         let entries = Entries {
             keys: keys_of(args.first()?),
-            key: each(&layout.keys),
-            value: each(&layout.values),
+            key: u64::from(layout.key),
+            value: u64::from(each(&layout.values)),
         };
-        let is_inner =
-            |&site: &u32| known(site).is_some_and(|it| it.largest > u64::from(layout.leaf));
+        let is_inner = |&site: &u32| known(site).is_some_and(|it| it.largest > u64::from(leaf));
         let inner: Vec<u32> = sites.iter().copied().filter(is_inner).collect();
         let chunks = |sites: &[u32]| -> f64 {
             let sites = sites.iter().filter_map(|&site| known(site));
@@ -121,22 +151,24 @@ impl Used {
         }
         let descents = Descents::find(context.trace, &layout, [&sites, &inner], fan_out);
         let maps = descents.roots.len().max(1) as f64;
+        let count = (nodes * (fan_out - 1.0) / maps).clamp(1.0, MAX_COUNT);
+        let noun = if is_set { "Set" } else { "Map" };
         (descents.list.len() >= MIN_LOOKUPS).then(|| Used {
             is_set,
-            name: name.to_owned(),
+            whole: format!("`{name}` of {} entries", units::count(rounded(count))),
+            instead_of: format!("std::collections::BTree{noun}"),
             sites,
             entries,
             layout,
             descents,
-            count: (nodes * (fan_out - 1.0) / maps).clamp(1.0, MAX_COUNT),
+            count,
         })
     }
 
     fn candidates<'c>(self, context: &'c Context<'c>) -> Vec<Candidate<'c>> {
         let used = Rc::new(self);
         let noun = if used.is_set { "Set" } else { "Map" };
-        let entries = rounded(used.count);
-        let std = format!("`{}` of {} entries", used.name, count(entries));
+        let whole = &used.whole;
         let candidate = |what: String, code: String, wrong_if: &str, new: New| Candidate {
             kind: Kind::Container,
             sites: used.waiting_first(context),
@@ -148,11 +180,13 @@ impl Used {
             rewrite: Box::new(Elsewhere::new(Rc::clone(&used), new, context.machine)),
         };
         let package = text("ctree", &[]);
-        let std_map = format!("std::collections::BTree{noun}");
-        let import = format!("{package}use ctree::CTree{noun}; // for {std_map}");
+        let import = format!(
+            "{package}use ctree::CTree{noun}; // for {}",
+            used.instead_of
+        );
         let mut found = vec![candidate(
             format!(
-                "make the {std} a `CTree{noun}`: larger nodes, of which a lookup waits for fewer"
+                "make the {whole} a `CTree{noun}`: larger nodes, of which a lookup waits for fewer"
             ),
             import.clone(),
             "each key depends on what was found before, so that lookups cannot overlap, or keys \
@@ -170,8 +204,8 @@ impl Used {
             };
             found.push(candidate(
                 format!(
-                    "make the {std} a `CTree{noun}` and look up 64 keys at a time: lookups follow \
-                     each other at once, and a batch waits for all of them together"
+                    "make the {whole} a `CTree{noun}` and look up 64 keys at a time: lookups \
+                     follow each other at once, and a batch waits for all of them together"
                 ),
                 format!("{import}\n{call}"),
                 "each key depends on what was found before: the keys of a batch have to be known",
@@ -181,7 +215,8 @@ impl Used {
         let from = used.descents.last_write.map_or(0, |last| last + 1);
         let lookups = || used.descents.reading();
         let later = lookups().filter(|it| it.steps.start as usize >= from);
-        if later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
+        let is_std = matches!(used.layout.links, Links::Behind(_));
+        if is_std && later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
             let frozen = New {
                 kind: Tree::Frozen,
                 from,
@@ -196,7 +231,7 @@ impl Used {
                      has entries"
                 )),
                 ..candidate(
-                    format!("freeze the {std} once it is built: nothing changes it afterwards"),
+                    format!("freeze the {whole} once it is built: nothing changes it afterwards"),
                     format!(
                         "{package}let {name}: ctree::FrozenCTree{noun}<{}> = \
                          {name}.into_iter().collect();",
@@ -285,7 +320,7 @@ impl Elsewhere {
             used,
             new,
             tree,
-            node_ns: machine.search.branch_free_node_ns,
+            node_ns: machine.search.branch_free_node_ns.min(MAX_NODE_NS),
         }
     }
 
@@ -302,11 +337,14 @@ impl Elsewhere {
         let entries = self.used.entries;
         let lookup = &self.used.descents.list[number as usize];
         let within = |from: u32, each: u64| {
-            let offset = u64::from(step.offset - from);
-            let more = i64::try_from(offset / each.max(1)).unwrap_or_default();
+            let offset = u64::from(step.offset.saturating_sub(from));
+            let more = match self.used.layout.links {
+                Links::Behind(_) => i64::try_from(offset / each.max(1)).unwrap_or_default(),
+                Links::At(_) => 0,
+            };
             (more - i64::from(lookup.slot), offset % each.max(1))
         };
-        let address = if values.contains(&step.offset) {
+        let address = if self.used.layout.is_value(step.offset) {
             let (more, offset) = within(values.start, entries.value);
             self.tree.value(lookup.rank, more) + offset
         } else if keys.contains(&step.offset) {

@@ -31,7 +31,7 @@ const FAR: u64 = 2048;
 const MOST: f64 = 0.5;
 
 /// What is said without a replay. Its gain is not known.
-fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Item {
+pub(super) fn idea(context: &Context<'_>, kind: Kind, sites: Vec<u32>, what: String) -> Item {
     let gain = if kind == Kind::None { 1.0 } else { f64::NAN };
     let range = |it: f64| Interval {
         low: it,

@@ -353,7 +353,17 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
         let key = |it: &Item| it.saved_ns.estimate;
         b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))
     });
+    // Of the cuts of a struct, the best.
+    let mut cut: Vec<Vec<u32>> = Vec::new();
+    items.retain(|it| {
+        let is_new = it.kind != Kind::Split || !cut.contains(&it.sites);
+        if it.kind == Kind::Split {
+            cut.push(it.sites.clone());
+        }
+        is_new
+    });
     items.truncate(MAX_ITEMS);
+    items.extend(container::ideas(&context));
     items.extend(ideas::reasons(&context, &items));
     items.truncate(MAX_ITEMS);
     items.splice(0..0, ideas::allocator(&context));

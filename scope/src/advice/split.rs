@@ -4,7 +4,8 @@
 //! part, and the hot parts stay as far apart as they were.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::code::{self, Language};
 use super::dense::{APART, NEW_MEMORY, chunk, ranks};
@@ -13,7 +14,7 @@ use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Extent, Layout};
 use crate::analyses::replay::PlacedAccess;
 use crate::analyses::replay::trace::Step;
-use crate::analyses::splitting::{FieldUse, split};
+use crate::analyses::splitting::{FieldUse, Split, splits};
 use crate::analyses::units::{count, sum};
 
 /// The link to the cold part: a `ccmorph::ColdIndex`.
@@ -24,7 +25,7 @@ const TAG: Extent = Extent { size: 8, align: 8 };
 /// November 2026).
 const COLD_NS: f64 = 14.0;
 
-/// For each struct with cold fields.
+/// For each struct with cold fields, where it may be cut.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let structs = structs(context);
     let all: u64 = structs
@@ -34,24 +35,48 @@ pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let types = structs.len();
     structs
         .into_iter()
-        .filter_map(|typed| halves(context, typed, all, types))
+        .flat_map(|typed| {
+            let typed = Rc::new(typed);
+            let uses = uses(context, &typed);
+            let cuts = splits(&uses, all, types).unwrap_or_default();
+            let halves = cuts
+                .into_iter()
+                .map(|cut| halves(context, &typed, &uses, cut));
+            halves.flatten().collect::<Vec<_>>()
+        })
         .collect()
+}
+
+/// How often fields are used. What is written before the first read of an object only fills it.
+fn uses(context: &Context<'_>, typed: &Typed<'_>) -> Vec<FieldUse> {
+    let unused = |field: &Extent| FieldUse {
+        size: field.size,
+        accesses: 0,
+    };
+    let mut uses: Vec<FieldUse> = typed.fields.iter().map(unused).collect();
+    let mut read: HashSet<u64> = HashSet::new();
+    for access in &typed.accesses {
+        let steps = &context.trace.steps;
+        let step = usize::try_from(access.time)
+            .ok()
+            .and_then(|at| steps.get(at));
+        if step.is_some_and(|step| !step.write) {
+            read.insert(access.object);
+        }
+        if read.contains(&access.object) {
+            uses[access.field].accesses += 1;
+        }
+    }
+    uses
 }
 
 fn halves<'c>(
     context: &'c Context<'c>,
-    typed: Typed<'c>,
-    all: u64,
-    types: usize,
+    typed: &Rc<Typed<'c>>,
+    uses: &[FieldUse],
+    split: Split,
 ) -> Option<Candidate<'c>> {
-    let counts = typed.counts();
-    let uses: Vec<FieldUse> = { typed.fields.iter().zip(&counts) }
-        .map(|(field, &accesses)| FieldUse {
-            size: field.size,
-            accesses,
-        })
-        .collect();
-    let split = split(&uses, all, types).ok()?;
+    let typed = Rc::clone(typed);
     let part = |wanted: bool, beside: Extent| {
         let none = Extent { size: 0, align: 1 };
         let is_own = |at: usize| split.cold.contains(&at) == wanted;
@@ -80,8 +105,8 @@ fn halves<'c>(
         typed.name,
         hot.size,
         typed.size,
-        count(split.cold.iter().map(|&at| counts[at]).sum()),
-        count(counts.iter().sum()),
+        count(split.cold.iter().map(|&at| uses[at].accesses).sum()),
+        count(uses.iter().map(|field| field.accesses).sum()),
         split.differential,
     );
     let language = Language::of(context.profile, &typed.sites);

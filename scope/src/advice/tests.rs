@@ -190,6 +190,40 @@ fn a_scattered_tree_is_to_be_morphed() {
     assert!(order.is_sorted_by(|a, b| a >= b), "{order:?}");
 }
 
+/// Searches for a key, which read nothing else of the nodes: a set does them.
+#[test]
+fn a_search_tree_is_to_be_a_map() {
+    let is_map = |it: &&Item| it.kind == Kind::Container;
+    let advice = advise(&tree(), &machine(), None).expect("there are windows");
+    let maps: Vec<&Item> = advice.advice.iter().filter(is_map).collect();
+    let codes = || maps.iter().filter_map(|it| it.code.as_ref());
+    let code = codes().find(|it| !it.contains("many") && !it.contains("Frozen"));
+    code::tests::assert_compiled(Language::Rust, code.expect("a set"));
+    let best = maps.first().expect("a map");
+    assert!(best.what.contains("tree of 131,072 `Node`s"), "{best:?}");
+    assert!(best.speedup.estimate > 1.5, "{best:?}");
+    // Who counts on the way does not only search.
+    let mut counted = tree();
+    let of = &mut counted.types[0];
+    of.size = Some(CHUNK);
+    of.fields.push(Field {
+        name: "size".to_owned(),
+        offset: 24,
+        ..of.fields[0].clone()
+    });
+    (counted.sites[0].smallest, counted.sites[0].largest) = (CHUNK, CHUNK);
+    let size = |it: &Access| access(it.address + 24, 0, 24);
+    for window in &mut counted.windows {
+        let with_size = |it: &Access| match it.offset {
+            0 => vec![*it, size(it)],
+            _ => vec![*it],
+        };
+        window.accesses = window.accesses.iter().flat_map(with_size).collect();
+    }
+    let advice = advise(&counted, &machine(), None).expect("there are windows");
+    assert!(!advice.advice.iter().any(|it| is_map(&it)));
+}
+
 #[test]
 fn known_seconds_limit_the_gain() {
     let run = tree();

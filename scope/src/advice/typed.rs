@@ -27,15 +27,6 @@ pub(super) struct Typed<'p> {
 }
 
 impl Typed<'_> {
-    /// Reads and writes by field.
-    pub(super) fn counts(&self) -> Vec<u64> {
-        let mut counts = vec![0; self.fields.len()];
-        self.accesses
-            .iter()
-            .for_each(|access| counts[access.field] += 1);
-        counts
-    }
-
     /// The name as `struct` declares it.
     pub(super) fn declared(&self) -> String {
         match self.name.split_once('<') {

@@ -5,6 +5,11 @@ pub const MIN_COLD: u64 = 8;
 /// The normalised temperature differential must be larger (equation 2).
 pub const MIN_DIFFERENTIAL: f64 = 0.5;
 
+/// Fields that are accessed so many times as often as others may be the hot ones.
+const STEP: f64 = 2.0;
+/// The most splits of a type.
+const MAX_CUTS: usize = 4;
+
 /// A field as a profile sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldUse {
@@ -42,15 +47,17 @@ pub fn is_live(accesses: u64, all: u64, types: usize) -> bool {
     accesses as f64 > all as f64 / (100.0 * types.max(1) as f64)
 }
 
-/// Splits a type of these fields, or says why not. `all` and `types` are those of [`is_live`].
+/// The splits of a type of these fields, the likeliest first, or why there is none. `all` and
+/// `types` are those of [`is_live`].
 ///
-/// Fields with at most A / (2 F) of its A accesses, for F fields, are cold. If they are accessed so
-/// often that going through a link would cost half of what is saved (equation 2), only those with
-/// less than A / (5 F) are.
+/// The first is the paper's. Fields with at most A / (2 F) of the A accesses, for F fields, are
+/// cold. If they are accessed so often that going through a link would cost half of what is saved
+/// (equation 2), only those with less than A / (5 F) are. The others are between fields of which
+/// one is accessed [`STEP`] times as often as the next: the largest steps, [`MAX_CUTS`] in all.
 ///
 /// # Errors
 /// Why it stays whole.
-pub fn split(fields: &[FieldUse], all: u64, types: usize) -> Result<Split, Whole> {
+pub fn splits(fields: &[FieldUse], all: u64, types: usize) -> Result<Vec<Split>, Whole> {
     let accesses: u64 = fields.iter().map(|field| field.accesses).sum();
     if !is_live(accesses, all, types) {
         return Err(Whole::NotLive);
@@ -61,12 +68,31 @@ pub fn split(fields: &[FieldUse], all: u64, types: usize) -> Result<Split, Whole
     }
     let mean = accesses as f64 / fields.len() as f64;
     let aggressive = marked(fields, |accesses| accesses <= mean / 2.0);
-    if let Some(split) = &aggressive
-        && split.differential > MIN_DIFFERENTIAL
-    {
-        return aggressive.ok_or(Whole::NoColdFields);
+    let of_paper = { aggressive.filter(|split| split.differential > MIN_DIFFERENTIAL) }
+        .or_else(|| marked(fields, |accesses| accesses < mean / 5.0));
+    let mut found: Vec<Split> = of_paper.into_iter().collect();
+    for most in steps(fields) {
+        let split = marked(fields, |accesses| accesses <= most as f64);
+        found.extend(split.filter(|split| found.iter().all(|it| it.cold != split.cold)));
     }
-    marked(fields, |accesses| accesses < mean / 5.0).ok_or(Whole::NoColdFields)
+    found.truncate(MAX_CUTS);
+    match found.is_empty() {
+        true => Err(Whole::NoColdFields),
+        false => Ok(found),
+    }
+}
+
+/// Numbers of accesses up to which fields may be cold, since the next ones have so many more.
+fn steps(fields: &[FieldUse]) -> Vec<u64> {
+    let mut counts: Vec<u64> = fields.iter().map(|field| field.accesses).collect();
+    counts.sort_unstable();
+    let ratio = |pair: &[u64]| pair[1] as f64 / pair[0].max(1) as f64;
+    let mut steps: Vec<(f64, u64)> = { counts.windows(2) }
+        .map(|pair| (ratio(pair), pair[0]))
+        .filter(|&(ratio, _)| ratio >= STEP)
+        .collect();
+    steps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    steps.into_iter().map(|(_, most)| most).collect()
 }
 
 /// The split at the fields with so few accesses, if it has enough bytes.
@@ -96,9 +122,14 @@ mod tests {
             .collect()
     }
 
-    /// The split in a program whose accesses are all to these fields.
+    /// The splits in a program whose accesses are all to these fields.
+    fn splits(fields: &[FieldUse]) -> Result<Vec<Split>, Whole> {
+        super::splits(fields, fields.iter().map(|field| field.accesses).sum(), 1)
+    }
+
+    /// The paper's split.
     fn split(fields: &[FieldUse]) -> Result<Split, Whole> {
-        super::split(fields, fields.iter().map(|field| field.accesses).sum(), 1)
+        splits(fields).map(|mut splits| splits.swap_remove(0))
     }
 
     /// Among 10,000 accesses in 20 types, a type is live with more than 10,000 / 2000 = 5.
@@ -107,9 +138,9 @@ mod tests {
         assert!(is_live(6, 10_000, 20) && !is_live(5, 10_000, 20));
         assert!(!is_live(0, 0, 0));
         let five = fields(&[(8, 5), (8, 0), (8, 0)]);
-        assert_eq!(super::split(&five, 10_000, 20), Err(Whole::NotLive));
+        assert_eq!(super::splits(&five, 10_000, 20), Err(Whole::NotLive));
         let six = fields(&[(8, 6), (8, 0), (8, 0)]);
-        assert!(super::split(&six, 10_000, 20).is_ok());
+        assert!(super::splits(&six, 10_000, 20).is_ok());
     }
 
     /// With 1000 accesses to 4 fields, at most 1000 / 8 = 125 make a field cold: the last two, of
@@ -130,6 +161,16 @@ mod tests {
         let split = split(&five).unwrap();
         assert_eq!((&*split.cold, split.cold_bytes), (&[4][..], 16));
         assert!((split.differential - 400.0 / 420.0).abs() < 1e-12);
+    }
+
+    /// From 400 to 90 accesses, and from 80 to 10, are steps; from 90 to 80 is none.
+    #[test]
+    fn other_cuts_are_at_steps() {
+        let five = fields(&[(8, 420), (8, 400), (8, 90), (8, 80), (16, 10)]);
+        let cold: Vec<Vec<usize>> = { splits(&five).unwrap().into_iter() }
+            .map(|split| split.cold)
+            .collect();
+        assert_eq!(cold, [vec![4], vec![2, 3, 4]]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Lookups in the nodes of std's B-trees: from a root through links, each to the next node.
+//! Lookups in the nodes of search trees: from a root through links, each to the next node.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -6,13 +6,52 @@ use std::ops::Range;
 use crate::analyses::replay::trace::{NONE, Step, Trace, index_32};
 use crate::profile::NEAR;
 
-/// Where std keeps what in a node. An inner node is a leaf with links behind it.
+/// Where a node has what. Keys of std's nodes are those of several entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) keys: Range<u32>,
+    /// Bytes of a key.
+    pub(super) key: u32,
     pub(super) values: Range<u32>,
-    /// Size of a leaf, and start of the links of an inner node.
-    pub(super) leaf: u32,
+    pub(super) links: Links,
+}
+
+/// Where a node has its links.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Links {
+    /// In nodes of std: behind so many bytes, the size of a leaf.
+    Behind(u32),
+    /// In nodes of the program's own, of one entry each: to what is less and to what is greater.
+    /// What is no key and no link there is a value.
+    At([u32; 2]),
+}
+
+impl Layout {
+    /// The number of the link at an offset.
+    fn link(&self, offset: u32) -> Option<u32> {
+        match self.links {
+            Links::Behind(leaf) => Some(offset.checked_sub(leaf)? / POINTER),
+            Links::At(links) => index_of(links, offset),
+        }
+    }
+
+    pub(super) fn is_value(&self, offset: u32) -> bool {
+        match self.links {
+            Links::Behind(_) => self.values.contains(&offset),
+            Links::At(links) => !self.keys.contains(&offset) && index_of(links, offset).is_none(),
+        }
+    }
+
+    fn is_own(&self) -> bool {
+        matches!(self.links, Links::At(_))
+    }
+}
+
+fn index_of(links: [u32; 2], offset: u32) -> Option<u32> {
+    (0..)
+        .zip(links)
+        .find(|&(_, link)| link == offset)
+        .map(|(at, _)| at)
 }
 
 /// Entries that a node of std has room for.
@@ -25,7 +64,7 @@ pub(super) struct Descent {
     /// The object that it began with.
     pub(super) root: u32,
     /// Inner nodes, and which of their links was followed.
-    path: Vec<(u32, u32)>,
+    pub(super) path: Vec<(u32, u32)>,
     /// Where it ended, and behind how many entries there.
     last: u32,
     pub(super) slot: u32,
@@ -34,6 +73,8 @@ pub(super) struct Descent {
     /// The first step on the last node.
     arrival: u32,
     pub(super) is_changing: bool,
+    /// Whether nothing but keys and links was read on the way.
+    pub(super) is_search: bool,
     /// In the order of keys, from 0 to 1.
     pub(super) rank: f64,
 }
@@ -90,6 +131,7 @@ impl Open {
                 steps: index..index,
                 arrival: index,
                 is_changing: false,
+                is_search: true,
                 rank: 0.0,
             },
             steps: Vec::new(),
@@ -102,11 +144,10 @@ impl Open {
     /// A step on the last node.
     fn step(&mut self, index: usize, step: &Step, layout: &Layout) {
         let is_key = layout.keys.contains(&step.offset);
-        let is_search = !step.write && (is_key || !layout.values.contains(&step.offset));
+        let is_search = !step.write && !layout.is_value(step.offset);
         match is_search {
             true if is_key && self.searched.is_none() => {
-                let size = (layout.keys.end - layout.keys.start) / CAPACITY;
-                self.descent.slot = (step.offset - layout.keys.start) / size.max(1);
+                self.descent.slot = (step.offset - layout.keys.start) / layout.key.max(1);
             }
             true => {}
             false => {
@@ -119,8 +160,8 @@ impl Open {
     }
 
     /// Goes on to a child.
-    fn follow(&mut self, at: u32, offset: u32, child: u32, layout: &Layout) {
-        let link = (offset - layout.leaf) / POINTER;
+    fn follow(&mut self, at: u32, link: u32, child: u32) {
+        self.descent.is_search &= self.searched.is_none();
         self.descent.path.push((self.descent.last, link));
         (self.descent.last, self.descent.slot, self.descent.arrival) = (child, 0, at);
         (self.at_last, self.searched) = (self.steps.len(), None);
@@ -179,15 +220,10 @@ impl Descents {
                 let from = from.filter(|load| is_node(load.object) && load.object != step.object);
                 match &mut open {
                     Some(open) if open.descent.last == step.object => {}
-                    Some(open)
-                        if from.is_some_and(|load| {
-                            let is_link = load.offset >= layout.leaf;
-                            load.object == open.descent.last && is_link && !step.write
-                        }) =>
-                    {
-                        let offset = from.map_or(layout.leaf, |load| load.offset);
+                    Some(open) if followed(open, from, layout).is_some() && !step.write => {
+                        let link = followed(open, from, layout).unwrap_or_default();
                         parents.insert(step.object, open.descent.last);
-                        open.follow(index_32(index), offset, step.object, layout);
+                        open.follow(index_32(index), link, step.object);
                     }
                     _ => {
                         // Else up, to the side, or to tell children who their parent is.
@@ -211,11 +247,12 @@ impl Descents {
         }
         // One that a window begins within does not begin with a root, nor one after a way up.
         closed.retain(|open| roots.contains(&open.descent.root));
-        let fans = Fans::new(&closed, fan_out);
+        let fans = Fans::new(&closed, fan_out, layout.is_own());
         for mut open in closed {
             open.descent.rank = fans.rank(&open.descent, is_inner(open.descent.last));
             // A map that grows gets a root above its root: it had a part of its entries before.
-            for _ in 0..MAX_HEIGHT {
+            let higher = if layout.is_own() { 0 } else { MAX_HEIGHT };
+            for _ in 0..higher {
                 if let Some(&above) = parents.get(&open.descent.root) {
                     open.descent.root = above;
                     open.descent.rank /= fan_out;
@@ -265,22 +302,46 @@ impl Descents {
     }
 }
 
+/// The link of its last node that a lookup follows.
+fn followed(open: &Open, from: Option<&Step>, layout: &Layout) -> Option<u32> {
+    let load = from.filter(|load| load.object == open.descent.last)?;
+    layout.link(load.offset)
+}
+
 /// How many children nodes have.
 struct Fans {
+    /// In trees of the program's own, by node: how many nodes lookups have ended at below each
+    /// link. Such trees are not balanced.
+    below: Option<HashMap<u32, [u32; 2]>>,
     /// Visits, and the last link that was followed.
     seen: HashMap<u32, (u32, u32)>,
     usual: f64,
 }
 
 impl Fans {
-    fn new(descents: &[Open], usual: f64) -> Fans {
+    fn new(descents: &[Open], usual: f64, is_own: bool) -> Fans {
         let mut seen: HashMap<u32, (u32, u32)> = HashMap::new();
         for &(node, link) in descents.iter().flat_map(|open| &open.descent.path) {
             let (visits, last) = seen.entry(node).or_default();
             *visits += 1;
             *last = link.max(*last);
         }
-        Fans { seen, usual }
+        let below = is_own.then(|| {
+            let mut below: HashMap<u32, [u32; 2]> = HashMap::new();
+            let mut ends = HashSet::new();
+            let new = { descents.iter() }.filter(|open| ends.insert(open.descent.last));
+            for &(node, link) in new.flat_map(|open| &open.descent.path) {
+                below.entry(node).or_default()[(link as usize).min(1)] += 1;
+            }
+            below
+        });
+        Fans { below, seen, usual }
+    }
+
+    /// The part of the nodes below a node of the program's own that are less.
+    fn less(below: &HashMap<u32, [u32; 2]>, node: u32) -> f64 {
+        let [less, greater] = below.get(&node).copied().unwrap_or_default().map(f64::from);
+        (less + 0.5) / (less + greater + 1.0)
     }
 
     fn of(&self, node: u32) -> f64 {
@@ -293,7 +354,16 @@ impl Fans {
 
     /// Where in the order of keys a lookup has ended.
     fn rank(&self, descent: &Descent, is_inner: bool) -> f64 {
-        let (mut rank, mut width) = (0.0, 1.0);
+        let (mut rank, mut width) = (0.0f64, 1.0);
+        if let Some(below) = &self.below {
+            for &(node, link) in &descent.path {
+                let less = Fans::less(below, node);
+                rank += if link == 0 { 0.0 } else { width * less };
+                width *= if link == 0 { less } else { 1.0 - less };
+            }
+            rank += width * Fans::less(below, descent.last);
+            return rank.clamp(0.0, 1.0 - 1e-9);
+        }
         for &(node, link) in &descent.path {
             width /= self.of(node);
             rank += width * f64::from(link);

@@ -14,6 +14,7 @@ const ROOT: u64 = 1 << 32;
 const APART: u64 = 4096 + 64;
 const LEAF: u32 = 1;
 const INNER: u32 = 0;
+const TEXT: u32 = 2;
 const FAN: u64 = 8;
 
 fn read(base: u64, site: u32, offset: u32) -> Access {
@@ -112,13 +113,17 @@ fn leaves() -> impl Iterator<Item = u64> {
     (0..64).map(|number| number * 37 % 64)
 }
 
-fn descents(run: &Profile) -> Descents {
-    let layout = Layout {
+fn layout() -> Layout {
+    Layout {
         keys: 8..96,
+        key: 8,
         values: 96..184,
-        leaf: 192,
-    };
-    Descents::find(&Trace::new(run), &layout, [&[INNER, LEAF], &[INNER]], 8.0)
+        links: Links::Behind(192),
+    }
+}
+
+fn descents(run: &Profile) -> Descents {
+    Descents::find(&Trace::new(run), &layout(), [&[INNER, LEAF], &[INNER]], 8.0)
 }
 
 #[test]
@@ -245,4 +250,97 @@ fn keys_are_compared_as_ctree_does() {
     ] {
         assert_eq!(keys_of(name), keys, "{name}");
     }
+}
+
+/// Lookups in one leaf: the processor guesses where the search ends by where it ended last.
+#[test]
+fn searches_that_end_elsewhere_are_mispredicted() {
+    let mispredicted = |slots: [u32; 2]| {
+        let lookups = slots.into_iter().cycle().take(40);
+        let run = run(vec![lookups.flat_map(|slot| lookup(9, slot)).collect()]);
+        let steps = Trace::new(&run).steps;
+        let values = steps.iter().filter(|step| (96..184).contains(&step.offset));
+        values.filter(|step| step.mispredicted).count()
+    };
+    assert!(mispredicted([3, 3]) <= 3);
+    assert!(mispredicted([3, 5]) >= 37);
+}
+
+/// A key that is a pointer is compared by `memcmp`, which leaves no accesses.
+#[test]
+fn comparisons_of_texts_are_added() {
+    let text = ROOT + (1 << 40);
+    let with_text = |it: Access| match (it.site, it.offset) {
+        (LEAF, 8..96) => Access {
+            pointer: text + it.address,
+            target: TEXT,
+            ..it
+        },
+        _ => it,
+    };
+    let accesses: Vec<Access> = leaves()
+        .flat_map(|leaf| lookup(leaf, 3))
+        .map(with_text)
+        .collect();
+    let mut run = run(vec![accesses.clone()]);
+    let mut site = run.sites[0].clone();
+    site.type_id = None;
+    run.sites.push(site);
+    let trace = Trace::new(&run);
+    // Four keys of each leaf.
+    assert_eq!(trace.steps.len(), accesses.len() + 4 * 64);
+    let compared = trace.steps.iter().filter(|step| trace.site(step) == TEXT);
+    assert!(
+        compared
+            .clone()
+            .all(|step| step.address > text && step.via != NONE)
+    );
+    assert_eq!(compared.count(), 4 * 64);
+    let found = Descents::find(&trace, &layout(), [&[INNER, LEAF], &[INNER]], 8.0);
+    assert!(found.parts.contains(&Part::Key));
+}
+
+#[test]
+fn small_tables_heaps_of_boxes_and_queues_are_seen() {
+    let named = |name: &str, windows: Vec<Vec<Access>>| {
+        let mut run = run(windows);
+        run.types[0].name = name.to_owned();
+        run
+    };
+    let said = |run: &Profile, words: &str| {
+        let mut found = Vec::new();
+        with_candidates(run, |context, _| found = ideas(context));
+        let [idea] = &found[..] else {
+            panic!("{words}: {found:?}");
+        };
+        assert!(idea.what.contains(words), "{}", idea.what);
+        assert_compiled(Language::Rust, idea.code.as_ref().expect("it has code"));
+    };
+    let lookups = || {
+        leaves()
+            .flat_map(|leaf| lookup(leaf, 3))
+            .collect::<Vec<_>>()
+    };
+    let mut tables = named("HashMap<char, demo::Child>", vec![lookups()]);
+    for site in &mut tables.sites {
+        (site.peak_chunks, site.peak_usable) = (10_000, 1_000_000);
+    }
+    said(&tables, "sorted vector");
+    said(
+        &named("BinaryHeap<Box<Task>>", vec![lookups()]),
+        "beside the box",
+    );
+    let pop = || {
+        let mut accesses = lookup(0, 0);
+        accesses.push(Access {
+            write: true,
+            ..read(child(2, 0), LEAF, 8)
+        });
+        accesses
+    };
+    let queue = leaves().flat_map(|leaf| [lookup(leaf, 3), pop()].concat());
+    said(
+        &named("BTreeMap<u64, u64>", vec![queue.collect()]),
+        "taken again and again",
+    );
 }

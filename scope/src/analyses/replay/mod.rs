@@ -190,6 +190,8 @@ pub(crate) struct Replayed {
     pub(crate) absent: Vec<f64>,
     /// Nanoseconds of a turn that the processor did not foresee.
     misprediction_ns: f64,
+    /// See [`Replay`].
+    in_flight: usize,
 }
 
 /// Simulates a machine.
@@ -371,6 +373,7 @@ impl Replay {
             misses,
             absent,
             misprediction_ns: self.misprediction_ns,
+            in_flight: self.in_flight,
         }
     }
 }

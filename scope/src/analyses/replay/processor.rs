@@ -68,9 +68,10 @@ impl Replayed {
         // Lines that are on their way, and when they arrive.
         let mut arriving = [(u64::MAX, 0.0f64); ARRIVING];
         let (mut started, mut last_retired, mut before, mut fence) = (0.0f64, 0.0f64, 0.0, 0.0);
-        // When the misses end that are under way.
-        let mut ends = vec![0.0f64; cpu.in_flight];
-        let [mut missed, mut count] = [0usize; 2];
+        // When the misses end that are under way. Other code asks for all lines of a node at once,
+        // whatever the program's own code waits for.
+        let mut ends = [cpu.in_flight, self.in_flight].map(|room| vec![0.0f64; room]);
+        let (mut missed, mut count) = ([0usize; 2], 0usize);
         let (mut last_mispredicted, mut last_step) = (NONE, NONE);
         let mut windows = Vec::with_capacity(self.ends.len());
         let (mut at, mut window_start) = (0, 0.0);
@@ -104,10 +105,13 @@ impl Replayed {
                 }
                 let latency = f64::from(it.latency[which]) * cpu.of_misses;
                 if latency > FAR_NS {
-                    let end = &mut ends[missed % cpu.in_flight];
+                    let is_own = usize::from(matches!(it.work, Work::Own { .. }) && room > 0);
+                    let ends = &mut ends[is_own];
+                    let at = missed[is_own] % ends.len();
+                    let end = &mut ends[at];
                     start = start.max(*end);
                     *end = start + latency;
-                    missed += 1;
+                    missed[is_own] += 1;
                 }
                 let mut done = start + hit + latency;
                 let line = &mut arriving[slot(it.line)];

@@ -1,8 +1,9 @@
 //! The accesses of a profile's windows, one window after another, with the objects that they go to.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use crate::analyses::structures::element_offset;
+use crate::analyses::structures::{collection, element_offset};
 use crate::analyses::units::sum;
 use crate::profile::{Access, NEAR, Profile, Window};
 
@@ -15,6 +16,11 @@ const MAX_STEPS: usize = 1 << 21;
 const MIN_RANDOM: usize = 2;
 /// Larger chunks of no known type are tables.
 const MAX_NODE: u64 = 1024;
+
+/// Accesses within which code that is seen compares what a key leads to, and the bytes that a
+/// comparison reads: texts mostly differ in the first ones.
+const COMPARED_WITHIN: usize = 4;
+const COMPARED: u8 = 8;
 
 /// An access of the windows.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +37,8 @@ pub(crate) struct Step {
     /// Index of the load that this access had to wait for, since it led to this object, or
     /// [`NONE`].
     pub(crate) via: u32,
-    /// Whether this load leads on in another way than the last time after the same steps: what a
-    /// processor does ahead is lost then.
+    /// Whether this load leads on in another way than the last time after the same steps, or a
+    /// search of keys before it ended elsewhere: what a processor does ahead is lost then.
     pub(crate) mispredicted: bool,
 }
 
@@ -113,7 +119,7 @@ impl Trace {
     }
 
     /// Indices of the steps of each window.
-    pub(crate) fn windows(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+    pub(crate) fn windows(&self) -> impl Iterator<Item = Range<usize>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| start..end)
     }
@@ -129,11 +135,29 @@ struct Builder<'p> {
     index_of: HashMap<(u32, u64), u32>,
     /// The turn that followed the last time after two others.
     next_branch: HashMap<[Branch; 2], Branch>,
+    /// By site: where nodes of std's B-trees have their keys, which are searched one by one.
+    keys: Vec<Option<Range<u32>>>,
+    /// Where a search ended the last time after the same turns.
+    next_end: HashMap<([Branch; 2], u32), u32>,
+}
+
+/// A search of the keys of a node that is under way.
+#[derive(Clone, Copy)]
+struct Scan {
+    object: u32,
+    site: u32,
+    /// Offset of the last key that was read.
+    last: u32,
 }
 
 impl Builder<'_> {
     fn new(profile: &Profile) -> Builder<'_> {
+        let keys = (0..)
+            .zip(&profile.sites)
+            .map(|(site, _)| searched_keys(profile, site));
         Builder {
+            keys: keys.collect(),
+            next_end: HashMap::new(),
             profile,
             trace: Trace::default(),
             steps: 0,
@@ -168,11 +192,50 @@ impl Builder<'_> {
         (load.site, offset)
     }
 
+    /// Whether the access ends a search of keys at another one than the last time after the same
+    /// turns. The branch that ends it is then mispredicted.
+    fn ends_elsewhere(
+        &mut self,
+        scan: &mut Option<Scan>,
+        turns: [Branch; 2],
+        access: &Access,
+        object: u32,
+    ) -> bool {
+        let keys = { self.keys.get(access.site as usize) }.and_then(Option::as_ref);
+        let is_key = keys.is_some_and(|keys| keys.contains(&access.offset)) && !access.write;
+        let new = Scan {
+            object,
+            site: access.site,
+            last: access.offset,
+        };
+        let ended = match scan {
+            Some(scan) if is_key && scan.object == object && scan.last <= access.offset => {
+                scan.last = access.offset;
+                return false;
+            }
+            Some(scan) if !is_key && scan.object != object => return false,
+            _ => std::mem::replace(scan, is_key.then_some(new)),
+        };
+        ended.is_some_and(|ended| {
+            let before = self.next_end.insert((turns, ended.site), ended.last);
+            before != Some(ended.last)
+        })
+    }
+
+    fn push(&mut self, step: Step) {
+        if let Some(object) = self.trace.objects.get_mut(step.object as usize) {
+            object.accesses = object.accesses.saturating_add(1);
+        }
+        self.trace.steps.push(step);
+    }
+
     fn window(&mut self, accesses: &[Access]) {
-        let first = self.trace.steps.len();
+        let mut scan = None;
         let mut turns = [(NONE, NONE); 2];
         // Who was reached through which load, as long as the program stays with it.
         let mut through: HashMap<u32, u32> = HashMap::new();
+        // By access: its step.
+        let mut steps: Vec<u32> = Vec::with_capacity(accesses.len());
         for (at, access) in accesses.iter().enumerate() {
             let object = match access.site {
                 NONE => NONE,
@@ -182,25 +245,24 @@ impl Builder<'_> {
                 NONE => NONE,
                 site => self.object(site, access.pointer),
             };
-            let before = &accesses[at.saturating_sub(NEAR)..at];
-            let load = before.iter().rposition(|load| {
+            let first = at.saturating_sub(NEAR);
+            let load = accesses[first..at].iter().rposition(|load| {
                 load.target != NONE && access.site != NONE && load.leads_to(access)
             });
-            let load = load.map(|load| first + at - before.len() + load);
-            let new = load.filter(|&load| through.get(&object) != Some(&index_32(load)));
+            let load = load.map(|load| first + load);
+            let new = load.filter(|&load| through.get(&object) != Some(&steps[load]));
             if let Some(load) = new {
-                through.insert(object, index_32(load));
-                let by = &accesses[load - first];
-                let turn = self.branch(by);
+                through.insert(object, steps[load]);
+                let turn = self.branch(&accesses[load]);
                 let expected = self.next_branch.insert(turns, turn);
-                self.trace.steps[load].mispredicted |= expected != Some(turn);
+                self.trace.steps[steps[load] as usize].mispredicted |= expected != Some(turn);
                 turns = [turns[1], turn];
             }
-            if let Some(object) = self.trace.objects.get_mut(object as usize) {
-                object.accesses = object.accesses.saturating_add(1);
-            }
             let via = through.get(&object).copied().filter(|_| object != NONE);
-            self.trace.steps.push(Step {
+            let mispredicted = self.ends_elsewhere(&mut scan, turns, access, object);
+            let is_key = scan.is_some_and(|it: Scan| it.object == object);
+            steps.push(index_32(self.trace.steps.len()));
+            let step = Step {
                 address: access.address,
                 size: access.size,
                 write: access.write,
@@ -208,12 +270,43 @@ impl Builder<'_> {
                 offset: access.offset,
                 target,
                 via: via.unwrap_or(NONE),
-                mispredicted: false,
-            });
+                mispredicted,
+            };
+            self.push(step);
+            if is_key && target != NONE && !is_compared(&accesses[at + 1..], access) {
+                self.push(Step {
+                    address: access.pointer,
+                    size: COMPARED,
+                    object: target,
+                    offset: 0,
+                    target: NONE,
+                    via: index_32(self.trace.steps.len() - 1),
+                    mispredicted: false,
+                    ..step
+                });
+            }
         }
         self.steps += accesses.len() as u64;
         self.trace.ends.push(self.trace.steps.len());
     }
+}
+
+/// Whether what the key's pointer leads to is accessed soon after: else `memcmp` does so unseen.
+fn is_compared(after: &[Access], key: &Access) -> bool {
+    let mut after = after.iter().take(COMPARED_WITHIN);
+    after.any(|it| it.site != NONE && it.base() == key.pointer)
+}
+
+/// The keys in a node of a `BTreeMap` or `BTreeSet`, as offsets.
+fn searched_keys(profile: &Profile, site: u32) -> Option<Range<u32>> {
+    let of = profile.sites.get(site as usize)?.type_id;
+    if !collection(profile, site).starts_with("BTree") {
+        return None;
+    }
+    let of = profile.types.get(of? as usize)?;
+    let keys = of.fields.iter().find(|field| field.name == "keys")?;
+    let start = u32::try_from(keys.offset).ok()?;
+    Some(start..start.checked_add(u32::try_from(keys.size).ok()?)?)
 }
 
 #[expect(
