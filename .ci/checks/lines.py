@@ -7,8 +7,8 @@ import sys
 COLUMNS = 100
 # `model/src` is what the package publishes. `ccmalloc` has rules and their learner, `scope` `improve`,
 # which learns, tries and keeps them, and edits of source that it tries: of allocators, maps, room of
-# collections, hints and morphs.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 58700, "trace": 14800,
+# collections, hints, morphs and orders of fields.
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 59200, "trace": 14800,
             "inside": 3900, "ccmalloc": 21050, "benches": 16700, "ccmorph": 12300,
             "examples": 2400, "tests": 5050}
 

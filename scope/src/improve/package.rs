@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::edits::{self, Edit, Kind, Source, manifest};
+use super::edits::{self, Edit, Kind, Order, Source, manifest};
 
 /// Ends a manifest that has no such table: cargo would take a workspace around for the copy's.
 const BOUNDARY: &str = "\n[workspace]\n";
@@ -52,6 +52,8 @@ pub(crate) struct Package {
     bounded: Option<PathBuf>,
     /// Files that were written for the latest build, other than those of the user's.
     written: BTreeSet<PathBuf>,
+    /// Better orders of fields.
+    orders: Vec<Order>,
     /// Sites of edits that the compiler refuses.
     refused: BTreeSet<Site>,
     /// Locked: two searches would build in one folder.
@@ -137,6 +139,7 @@ impl Package {
             program: Target::default(),
             bounded: None,
             written: BTreeSet::new(),
+            orders: Vec::new(),
             refused: BTreeSet::new(),
             _lock: lock,
         };
@@ -245,7 +248,11 @@ impl Package {
             Source::parse(path.clone(), text)
         };
         let sources = self.files.iter().filter(is_source).filter_map(parse);
-        let mut all = edits::all(&self.program.source, &sources.collect::<Vec<_>>());
+        let mut all = edits::all(
+            &self.program.source,
+            &sources.collect::<Vec<_>>(),
+            &self.orders,
+        );
         for (kind, edits) in &mut all {
             let is_refused = |edit: &Edit| {
                 edit.site.as_ref().is_some_and(|site| {
@@ -256,6 +263,11 @@ impl Package {
             edits.retain(|edit| !is_refused(edit));
         }
         all
+    }
+
+    /// Makes orders of fields possible edits.
+    pub(crate) fn offer(&mut self, orders: Vec<Order>) {
+        self.orders = orders;
     }
 
     /// The program's name.
