@@ -243,6 +243,17 @@ pub(super) fn field_order(
     text("ccmorph", &[]) + &text("order", &words)
 }
 
+/// The struct and the fields that the code of an order in Rust names.
+pub(super) fn named_order(code: &str) -> Option<(String, Vec<String>)> {
+    let (_, lines) = code.split_once("\nstruct ")?;
+    let (name, fields) = lines.split_once(" {\n")?;
+    let (fields, _) = fields.split_once('}')?;
+    let fields = fields.lines().filter_map(|line| line.split_once(':'));
+    let fields = fields.map(|(name, _)| name.trim().to_owned()).collect();
+    let name = name.split('<').next().unwrap_or(name);
+    Some((name.to_owned(), fields))
+}
+
 /// A struct without its cold fields, which a table has.
 pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[usize]) -> String {
     let (mut names, mut lines) = ([Vec::new(), Vec::new()], [String::new(), String::new()]);
@@ -335,7 +346,11 @@ pub(super) mod tests {
         let fields = ["key", "notes", "next"].into_iter().zip(types).map(field);
         let fields: Vec<Field> = fields.collect();
         let order: Vec<(&Field, u64)> = fields.iter().zip([0, 8, 64]).collect();
-        assert_compiled(language, &field_order(language, [ordered; 2], 72, &order));
+        let code = field_order(language, [ordered; 2], 72, &order);
+        assert_compiled(language, &code);
+        let names = ["key", "notes", "next"].map(str::to_owned).to_vec();
+        let named = (language == Rust).then(|| (ordered.to_owned(), names));
+        assert_eq!(named_order(&code), named);
         assert_compiled(language, &split(language, split_up, &fields, &[1]));
     }
 

@@ -136,6 +136,12 @@ pub struct Item {
 }
 
 impl Item {
+    /// The struct whose fields it orders, and their names in that order, if they are Rust's.
+    pub(crate) fn order(&self) -> Option<(String, Vec<String>)> {
+        let code = self.code.as_ref().filter(|_| self.kind == Kind::FieldOrder);
+        code::named_order(code?)
+    }
+
     /// Whether no cache that a core has for itself misses more. The order of fields is found by
     /// blocks that begin where an element does; not all elements begin with a block.
     fn misses_less(&self) -> bool {

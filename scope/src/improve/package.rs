@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 use super::dependencies::{Patched, built_from};
-use super::edits::{self, Edit, Kind, Source, manifest};
+use super::edits::{self, Edit, Kind, Order, Source, manifest};
 
 /// Ends a manifest that has no such table: cargo would take a workspace around for the copy's.
 const BOUNDARY: &str = "\n[workspace]\n";
@@ -61,6 +61,8 @@ pub(crate) struct Package {
     bounded: Option<PathBuf>,
     /// Files that were written for the latest build, other than those of the user's.
     written: BTreeSet<PathBuf>,
+    /// Better orders of fields.
+    orders: Vec<Order>,
     /// Sites of edits that the compiler refuses.
     refused: BTreeSet<Site>,
     /// Locked: two searches would build in one folder.
@@ -177,6 +179,7 @@ impl Package {
             program: Target::default(),
             bounded: None,
             written: BTreeSet::new(),
+            orders: Vec::new(),
             refused: BTreeSet::new(),
             _lock: lock,
         };
@@ -324,8 +327,8 @@ impl Package {
             Source::parse(path.clone(), text)
         };
         let all = self.files.iter().chain(self.foreign.keys());
-        let sources = all.filter(is_source).filter_map(parse);
-        let mut all = edits::all(&self.program.source, &sources.collect::<Vec<_>>());
+        let sources: Vec<Source> = all.filter(is_source).filter_map(parse).collect();
+        let mut all = edits::all(&self.program.source, &sources, &self.orders);
         for (kind, edits) in &mut all {
             let is_refused = |edit: &Edit| {
                 edit.site.as_ref().is_some_and(|site| {
@@ -336,6 +339,11 @@ impl Package {
             edits.retain(|edit| !is_refused(edit));
         }
         all
+    }
+
+    /// Makes orders of fields possible edits.
+    pub(crate) fn offer(&mut self, orders: Vec<Order>) {
+        self.orders = orders;
     }
 
     /// The program's name.

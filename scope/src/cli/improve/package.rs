@@ -15,15 +15,17 @@ use super::super::progress::Progress;
 use super::super::{CliError, fail, launch, runtime, show, signals};
 use super::report::{self, Report, absolute, quoted};
 use super::{EXIT_INTERRUPTED, TryArgs, begin};
-use crate::advice::{self, advise, site_type};
+use crate::advice::{self, Advice, advise, site_type};
 use crate::analyses::misses::Interval;
 use crate::imports;
-use crate::improve::edits::{Edit, Kind, Library, describe};
+use crate::improve::edits::{Edit, Kind, Library, Order, describe};
 use crate::improve::gate::{Ended, Limits, Setup};
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
 use crate::improve::runs::Variant;
 use crate::improve::search::search;
+use crate::profile::Profile;
+use crate::views::Options;
 use crate::views::advice::idea;
 
 #[derive(Debug, ClapArgs)]
@@ -80,20 +82,27 @@ pub(in crate::cli) fn run(
     let mut progress = Progress::new(args.tries.quiet);
     progress.say(|| Some("building a copy of the package".to_owned()));
     let (mut package, program) = Package::copy(cargo, &args.cargo, &args.patch)?;
+    let options = show::options_for(stdout());
+    let newest = newest_profile(&package.name());
+    let advised = match (&args.profile, &newest) {
+        (Some(path), _) => Some(advised(path, &options)?),
+        // Without being asked, one that says nothing is no error.
+        (None, Some(path)) => advised(path, &options).ok(),
+        (None, None) => None,
+    };
+    if let Some((_, advice)) = &advised {
+        let orders = advice.advice.iter().filter_map(advice::Item::order);
+        let orders = orders.map(|(of, fields)| Order { of, fields });
+        package.offer(orders.collect());
+    }
     let Changes {
         of_allocator,
         others: mut changes,
         mut built,
     } = changes(args, &mut package, &mut progress)?;
-    let newest = newest_profile(&package.name());
-    let (ideas, predicted_by) = match (&args.profile, newest) {
-        (Some(path), _) => (predict(path, &mut changes)?, Some(path.clone())),
-        // Without being asked, one that says nothing is no error.
-        (None, Some(path)) => match predict(&path, &mut changes) {
-            Ok(ideas) => (ideas, Some(path)),
-            Err(_) => (Vec::new(), None),
-        },
-        (None, None) => (Vec::new(), None),
+    let ideas = match &advised {
+        Some(known) => predict(known, &mut changes, &options),
+        None => Vec::new(),
     };
     if args.list {
         progress.end();
@@ -192,7 +201,7 @@ pub(in crate::cli) fn run(
         let written = runtime::replace(&absolute(&args.output), &patch);
         written.map_err(|error| format!("cannot write {}: {error}", args.output.display()))?;
     }
-    if let (Some(path), None) = (&predicted_by, &args.profile) {
+    if let (Some(path), None, Some(_)) = (&newest, &args.profile, &advised) {
         remarks.push(format!("Predictions are by {}.", path.display()));
     }
     if let [_, ..] = &*ideas {
@@ -311,22 +320,27 @@ fn changes(
     })
 }
 
-/// Sets what a profile predicts beside the changes; what else it advises, in words.
-fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> {
+/// What a profile advises.
+fn advised(path: &Path, options: &Options) -> Result<(Profile, Advice), CliError> {
     let profile = imports::open_with_chunks(path)?;
-    let options = show::options_for(stdout());
-    let Some(advice) = advise(&profile, options.machine(), None) else {
-        return fail(format!(
+    match advise(&profile, options.machine(), None) {
+        Some(advice) => Ok((profile, advice)),
+        None => fail(format!(
             "{} predicts nothing: `ccscope advise` says why",
             path.display()
-        ));
-    };
+        )),
+    }
+}
+
+/// Sets what a profile predicts beside the changes; what else it advises, in words.
+fn predict(
+    (profile, advice): &(Profile, Advice),
+    changes: &mut [Named],
+    options: &Options,
+) -> Vec<String> {
     let mut ideas = Vec::new();
     for item in &advice.advice {
-        let node = item
-            .sites
-            .iter()
-            .find_map(|&site| site_type(&profile, site));
+        let node = item.sites.iter().find_map(|&site| site_type(profile, site));
         let change = changes.iter_mut().find(|(_, change)| match change {
             Change::Edit(kind) => is_advised(kind, item.kind, node.unwrap_or_default()),
             Change::Patch(_) => false,
@@ -339,11 +353,11 @@ fn predict(path: &Path, changes: &mut [Named]) -> Result<Vec<String>, CliError> 
                     .filter(|it| it.estimate >= item.speedup.estimate);
                 named.predicted = known.or(Some(item.speedup));
             }
-            None if item.worth_it => ideas.push(idea(&profile, item, &options)),
+            None if item.worth_it => ideas.push(idea(profile, item, options)),
             None => {}
         }
     }
-    Ok(ideas)
+    ideas
 }
 
 /// Whether an edit makes a change of this kind, for objects of this type.
@@ -355,7 +369,8 @@ fn is_advised(edit: &Kind, advised: advice::Kind, type_name: &str) -> bool {
     match (edit, advised) {
         (Kind::Maps(Library::CTree), advice::Kind::Container)
         | (Kind::Near, advice::Kind::Hint) => true,
-        (Kind::Morph(node), advice::Kind::Morph) => is_of(node),
+        (Kind::Morph(node), advice::Kind::Morph)
+        | (Kind::Fields(node), advice::Kind::FieldOrder) => is_of(node),
         _ => false,
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::analyses::misses::Interval;
 use crate::cli::runtime;
-use crate::improve::gate::{Comparison, Ended, Setup, Stage, Verdict};
+use crate::improve::gate::{Comparison, Ended, MIN_GAIN, Setup, Stage, Verdict};
 use crate::improve::search::Found;
 use crate::views::text::{Table, escape, line, wrap};
 
@@ -135,6 +135,18 @@ impl Report<'_> {
         out
     }
 
+    /// What gains, but takes more memory than is allowed.
+    fn too_large(&self) -> Option<String> {
+        let all = self.found.comparisons.iter();
+        let single = all.filter(|it| added(it).len() == 1 && it.verdict == Verdict::Memory);
+        let gaining = single.filter(|it| it.gain.is_some_and(|gain| gain.estimate >= MIN_GAIN));
+        let most = gaining.filter_map(|it| it.memory).reduce(f64::max)?;
+        Some(format!(
+            "What takes too much memory may gain: --memory {:.1} allows it.",
+            (most * 10.0).ceil() / 10.0
+        ))
+    }
+
     fn sentences(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.is_steady {
@@ -150,6 +162,7 @@ impl Report<'_> {
             None => {}
         }
         all.extend(self.remarks.iter().cloned());
+        all.extend(self.too_large());
         let undecided = self.undecided();
         let Some(kept) = &self.found.kept else {
             all.push(match undecided.is_empty() {

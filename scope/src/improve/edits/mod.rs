@@ -13,11 +13,13 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, ExprPath, Macro};
 
+pub(crate) use fields::Order;
 pub(crate) use maps::Library;
 use types::Types;
 
 mod allocator;
 mod capacity;
+mod fields;
 pub(crate) mod manifest;
 mod maps;
 mod morph;
@@ -33,6 +35,8 @@ pub(crate) enum Kind {
     Maps(Library),
     /// Room for all that a loop will push.
     Capacity,
+    /// The fields of this struct in a better order.
+    Fields(String),
     /// The nodes of this type are laid out once they are built.
     Morph(String),
     /// New nodes beside those that lead to them.
@@ -40,8 +44,8 @@ pub(crate) enum Kind {
 }
 
 /// All edits that can be made in the package of these sources, whose program has the crate root
-/// `root`, by kind, each in one file; that of the allocator first.
-pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Vec<Edit>)> {
+/// `root`, by kind, each in one file; that of the allocator first. `orders` are better ones.
+pub(crate) fn all(root: &Path, sources: &[Source], orders: &[Order]) -> Vec<(Kind, Vec<Edit>)> {
     let root = sources.iter().find(|source| source.path == root);
     let allocator = root.map(|root| (Kind::Allocator, vec![allocator::edit(root, sources)]));
     let types = Types::of(sources);
@@ -50,10 +54,15 @@ pub(crate) fn all(root: &Path, sources: &[Source]) -> Vec<(Kind, Vec<Edit>)> {
         let edits = of_files(&|source| maps::edit(source, library).into_iter().collect());
         (Kind::Maps(library), edits)
     });
+    let fields = orders.iter().map(|order| {
+        let edits = fields::edit(&types, order).into_iter().collect();
+        (Kind::Fields(order.of.clone()), edits)
+    });
     let morphs = morph::edits(sources, &types).into_iter();
     let others = maps
         .into_iter()
         .chain([(Kind::Capacity, of_files(&capacity::edits))])
+        .chain(fields)
         .chain(morphs.map(|(name, edits)| (Kind::Morph(name), edits)))
         // Hints do not hide from other kinds what is built.
         .chain([(Kind::Near, of_files(&|source| near::edits(source, &types)))])
@@ -89,6 +98,7 @@ pub(crate) fn describe(kind: &Kind, edits: &[Edit]) -> String {
             format!("hashbrown's {names} in {place}: a faster hash, not for keys of strangers")
         }
         Kind::Capacity => format!("with_capacity for {names} in {place}: a loop says how much"),
+        Kind::Fields(_) => format!("the fields of {names} in {place} by use, with #[repr(C)]"),
         Kind::Morph(node) => {
             let places = times("once it is built", "places where it is built");
             format!("ccmorph of {node} in {place}: its nodes in the order of use, {places}")
@@ -206,6 +216,16 @@ impl Source {
             Some(line) => text.strip_prefix(&**line).unwrap_or(text),
             None => text,
         }
+    }
+}
+
+/// What stands between an attribute and what it is about: a new line where that begins one.
+fn separator(source: &Source, at: usize) -> String {
+    let line = &source.text[..at];
+    let indent = &line[line.rfind('\n').map_or(0, |at| at + 1)..];
+    match indent.trim().is_empty() {
+        true => format!("\n{indent}"),
+        false => " ".to_owned(),
     }
 }
 

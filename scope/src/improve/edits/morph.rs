@@ -13,7 +13,7 @@ use syn::{Block, Expr, Item, Local, Pat, Stmt, Visibility};
 use super::manifest::Dependency;
 use super::types::{Declared, Function, Shape, Types};
 use super::uses::{Access, Calls, bound, recursions, shape_by_use};
-use super::{Edit, Replacement, Source, has_word, keys, last_word};
+use super::{Edit, Replacement, Source, has_word, keys, last_word, separator};
 
 /// The edits for each type of nodes of which a structure is built.
 pub(super) fn edits(sources: &[Source], types: &Types<'_>) -> Vec<(String, Vec<Edit>)> {
@@ -171,16 +171,6 @@ impl<'t, 's> Node<'t, 's> {
             ),
             (false, _) => format!("ccmorph::Morph::new(){how}.run_any(&mut {root}).ok();"),
         }
-    }
-}
-
-/// What stands between an attribute and what it is about: a new line where that begins one.
-fn separator(source: &Source, at: usize) -> String {
-    let line = &source.text[..at];
-    let indent = &line[line.rfind('\n').map_or(0, |at| at + 1)..];
-    match indent.trim().is_empty() {
-        true => format!("\n{indent}"),
-        false => " ".to_owned(),
     }
 }
 

@@ -279,9 +279,9 @@ mod tests {
                  self.a.b.push(ccmalloc::near(&self.a.b, || Box::new(c))); }",
             ),
             (
-                "fn f() { n[i].as_mut().unwrap().all.push(Node::boxed(3)); at.insert(Box::new(x)) }",
+                "fn f() { n[i].as_mut().unwrap().all.push(Node::boxed(3)); a.insert(Box::new(x)) }",
                 "fn f() { n[i].as_mut().unwrap().all.push(ccmalloc::near(&n[i], || \
-                 Node::boxed(3))); at.insert(ccmalloc::near(&at, || Box::new(x))) }",
+                 Node::boxed(3))); a.insert(ccmalloc::near(&a, || Box::new(x))) }",
             ),
         ] {
             assert_eq!(edited(before), after);
