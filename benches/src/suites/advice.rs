@@ -157,6 +157,24 @@ impl Judged {
         self.tries.iter().filter(offered).min_by_key(place)
     }
 
+    /// Each change with what it gains and what was predicted.
+    fn in_words(&self) -> String {
+        let tries = self.tries.iter().map(|it| {
+            let said = match (&it.said, it.predicted()) {
+                (_, Some([low, gain, high])) => format!("{gain:.2} ({low:.2} to {high:.2})"),
+                (Some(_), None) => "an idea".to_owned(),
+                (None, _) => "not said".to_owned(),
+            };
+            let place = match &it.said {
+                Some(said) if said.is_offered() => format!(", advised at {}", said.place + 1),
+                _ => String::new(),
+            };
+            format!("{} {:.2}, {said}{place}", it.change, it.gain())
+        });
+        let wrong = if self.is_right() { "right" } else { "WRONG" };
+        format!("{wrong}; {}", tries.collect::<Vec<_>>().join("; "))
+    }
+
     /// Whether what is advised gains, or nothing does where nothing is.
     fn is_right(&self) -> bool {
         match self.advised() {
@@ -182,7 +200,9 @@ pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
         if number == 0 {
             built.instrument(instrumented(&program.name).split(' '))?;
         }
-        judged.push(judged_program(&built, program, &machine, effort)?);
+        let it = judged_program(&built, program, &machine, effort)?;
+        eprintln!("{}: {}", it.name, it.in_words());
+        judged.push(it);
     }
     Ok(rows(&judged))
 }

@@ -244,6 +244,7 @@ pub(super) fn field_order(
 }
 
 /// The struct and the fields that the code of an order in Rust names.
+#[cfg(any(feature = "cli", test))]
 pub(super) fn named_order(code: &str) -> Option<(String, Vec<String>)> {
     let (_, lines) = code.split_once("\nstruct ")?;
     let (name, fields) = lines.split_once(" {\n")?;

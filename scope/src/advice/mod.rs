@@ -137,6 +137,7 @@ pub struct Item {
 
 impl Item {
     /// The struct whose fields it orders, and their names in that order, if they are Rust's.
+    #[cfg(feature = "cli")]
     pub(crate) fn order(&self) -> Option<(String, Vec<String>)> {
         let code = self.code.as_ref().filter(|_| self.kind == Kind::FieldOrder);
         code::named_order(code?)
