@@ -33,7 +33,7 @@ pub(crate) struct Patched {
 }
 
 impl Patched {
-    /// The crate of this name, or `NAME@VERSION`, for a workspace that lies in a folder of the copy.
+    /// The crate of this name, or `NAME@VERSION`, for a workspace in this folder of the copy.
     ///
     /// # Errors
     ///
@@ -172,6 +172,7 @@ mod tests {
                 .map(|(pkg, kind)| json!({"pkg": pkg, "dep_kinds": [{"kind": kind}]}));
             json!({"id": id, "deps": deps.collect::<Vec<_>>()})
         };
+        let dev = json!("dev");
         json!({
             "packages": [
                 package("program", "1.0.0", None), package("own", "1.0.0", None),
@@ -180,7 +181,7 @@ mod tests {
                 package("g", "1.0.0", Some("git+https://example.org/g")),
             ],
             "resolve": {"nodes": [
-                node("program@1.0.0", &[("own@1.0.0", Value::Null), ("helper@1.0.0", json!("dev"))]),
+                node("program@1.0.0", &[("own@1.0.0", Value::Null), ("helper@1.0.0", dev)]),
                 node("own@1.0.0", &[("b@0.1.0", Value::Null)]),
             ]},
         })

@@ -300,7 +300,7 @@ impl Package {
         }
     }
 
-    /// The edits of the packages, whose files are at these places; those that do not parse have none.
+    /// The edits of the packages, whose files are at these places; what does not parse has none.
     fn edits(&self, place: impl Fn(&Path) -> PathBuf) -> Vec<(Kind, Vec<Edit>)> {
         let folders = self.manifests.iter().filter_map(|it| it.parent());
         let folders: Vec<&Path> = folders.collect();

@@ -45,7 +45,8 @@ pub(in crate::cli) struct PackageArgs {
     /// Try this patch, too, which `git apply` takes; may be repeated
     #[arg(long, value_name = "PATCH")]
     with: Vec<PathBuf>,
-    /// Change this crate of crates.io, too, as `[patch]` does: NAME, or NAME@VERSION; may be repeated
+    /// Change this crate of crates.io, too, as `[patch]` does: NAME, or NAME@VERSION; may be
+    /// repeated
     #[arg(long, value_name = "CRATE")]
     patch: Vec<String>,
     /// Try only changes whose line in the list has this text; may be repeated
