@@ -194,7 +194,9 @@ pub(super) fn judge(workload: &Workload, effort: &Effort) -> Rows {
             .as_ref()
             .is_none_or(|only| *only == workload.name || *only == name)
     };
-    let programs = Program::all(&built)?;
+    let mut programs = Program::all(&built)?;
+    // The floors are of the test half: a run that is ended early has told of that.
+    programs.sort_by_key(|it| !it.is_test);
     let mut judged = Vec::new();
     for (number, program) in programs.iter().filter(|it| wanted(it)).enumerate() {
         if number == 0 {

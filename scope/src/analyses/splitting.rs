@@ -53,7 +53,7 @@ pub fn is_live(accesses: u64, all: u64, types: usize) -> bool {
 /// The first is the paper's. Fields with at most A / (2 F) of the A accesses, for F fields, are
 /// cold. If they are accessed so often that going through a link would cost half of what is saved
 /// (equation 2), only those with less than A / (5 F) are. The others are between fields of which
-/// one is accessed [`STEP`] times as often as the next: the largest steps, [`MAX_CUTS`] in all.
+/// one is accessed twice as often as the next or more: the largest steps, four splits in all.
 ///
 /// # Errors
 /// Why it stays whole.
