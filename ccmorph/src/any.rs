@@ -216,6 +216,8 @@ pub(crate) struct Unshown(#[expect(dead_code, reason = "so that it has a size")]
 #[doc(hidden)]
 pub mod derive {
     pub use crate::split::{Whole, far_box};
+    /// By this name also where a crate has no `std`.
+    pub use std::boxed::Box;
 
     use super::{Any, AnyLinks, AnyVisitor, Link, Links, Pointers, any};
     use crate::links::{Back, back};

@@ -207,7 +207,7 @@ impl<'a> Split<'a> {
         if self.arguments.is_table {
             quote!(::ccmorph::ColdIndex<#cold>)
         } else {
-            quote!(::std::boxed::Box<#cold>)
+            quote!(::ccmorph::__derive::Box<#cold>)
         }
     }
 

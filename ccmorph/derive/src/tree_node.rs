@@ -103,7 +103,7 @@ pub(crate) fn tree_node(input: &DeriveInput) -> Result<TokenStream> {
                 }
             }
         };
-        (quote!(::std::boxed::Box<Self>), Some(show))
+        (quote!(::ccmorph::__derive::Box<Self>), Some(show))
     };
     Ok(quote! {
         #[automatically_derived]
