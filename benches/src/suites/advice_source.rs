@@ -16,7 +16,7 @@ use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
 /// A quick report has these alone: a sorted map, boxes, records, and one where nothing gains.
-const QUICK: [&str; 4] = ["interval_map", "treap", "entities", "word_count"];
+const QUICK: [&str; 4] = ["intervals", "treap", "entities", "word_count"];
 
 /// What came of the command for a package.
 struct Improved {
