@@ -1,5 +1,6 @@
 //! What `ccscope improve` prints and writes.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
@@ -224,15 +225,28 @@ impl Report<'_> {
             Verdict::NotTried(_) => matches!(it.stage, Stage::Allocator | Stage::Alone),
             _ => false,
         };
+        let is_nothing_kept = self.found.kept.is_none();
         let open = self.found.comparisons.iter().filter(is_open);
-        open.filter_map(|it| match (it.stage, &it.setup) {
-            (Stage::Allocator, _) if self.found.kept.is_none() => Some("the allocator".to_owned()),
-            (Stage::Alone, Setup::With(changes)) => {
-                Some(format!("{} {}", self.noun, changes.first()? + 1))
-            }
-            _ => None,
-        })
-        .collect()
+        let mut names: Vec<String> = open
+            .filter_map(|it| match (it.stage, &it.setup) {
+                // The second time, what gained at first.
+                (Stage::Allocator | Stage::Last, Setup::With(changes))
+                    if is_nothing_kept && changes.is_empty() =>
+                {
+                    Some("the allocator".to_owned())
+                }
+                (Stage::Last, Setup::With(_)) if is_nothing_kept && it.base == Setup::AsIs => {
+                    Some("what gained at first".to_owned())
+                }
+                (Stage::Alone, Setup::With(changes)) => {
+                    Some(format!("{} {}", self.noun, changes.first()? + 1))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut seen = BTreeSet::new();
+        names.retain(|name| seen.insert(name.clone()));
+        names
     }
 
     /// How long a pair of runs takes, as far as it is known.
@@ -463,6 +477,46 @@ pub(super) fn quoted(word: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_gained_once_is_undecided() {
+        let comparison = |stage, base, setup, verdict| Comparison {
+            verdict,
+            ..Comparison::not_tried(stage, base, setup, "")
+        };
+        let with = |changes: &[usize]| Setup::With(changes.to_vec());
+        let of = |comparisons: Vec<Comparison>| {
+            let found = Found {
+                comparisons,
+                ..Found::default()
+            };
+            let report = Report {
+                program: Path::new("p"),
+                command: &[],
+                metric: "wall",
+                is_steady: true,
+                noun: "change",
+                changes: &[],
+                remarks: Vec::new(),
+                found: &found,
+                output: Path::new("p"),
+                has_allocator: true,
+                command_line: None,
+                more: Value::Null,
+            };
+            report.undecided()
+        };
+        use Verdict::{Gains, NoGain, Unclear};
+        let first = |verdict| comparison(Stage::Allocator, Setup::AsIs, with(&[]), verdict);
+        let alone = |verdict| comparison(Stage::Alone, with(&[]), with(&[1]), verdict);
+        let last = |set: &[usize]| comparison(Stage::Last, Setup::AsIs, with(set), Unclear);
+        assert_eq!(of(vec![first(NoGain), alone(NoGain)]), [""; 0]);
+        assert_eq!(of(vec![first(Gains), last(&[])]), ["the allocator"]);
+        let all = of(vec![first(Unclear), alone(Unclear), last(&[])]);
+        assert_eq!(all, ["the allocator", "change 2"]);
+        let all = of(vec![first(Gains), alone(Gains), last(&[1])]);
+        assert_eq!(all, ["what gained at first"]);
+    }
 
     #[test]
     fn words_are_quoted_for_shells() {
