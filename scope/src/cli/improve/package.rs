@@ -182,12 +182,18 @@ pub(in crate::cli) fn run(
         && !args.no_tests
     {
         progress.say(|| Some("the package's tests".to_owned()));
-        if let Err(with) = package.test(&chosen(&kept)) {
-            remarks.push(match package.test(&[]) {
+        if let Err(first) = package.test(&chosen(&kept)) {
+            // Tests and compilers may fail by chance.
+            let as_is = package.test(&[]);
+            let again = as_is.and_then(|()| Ok(package.test(&chosen(&kept))));
+            remarks.push(match again {
                 Err(why) => format!(
                     "The package's tests say nothing, since they fail without a change: {why}."
                 ),
-                Ok(()) => {
+                Ok(Ok(())) => format!(
+                    "The package's tests passed with it the second time; the first time: {first}."
+                ),
+                Ok(Err(with)) => {
                     found.kept = None;
                     format!(
                         "What gains is not offered, since the package's tests fail with it: {with}."
