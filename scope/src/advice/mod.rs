@@ -84,9 +84,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether it is made with `CcMalloc`, so that its gain is what it adds to that.
+    /// Whether it places objects, so that its gain is what it adds to `CcMalloc`, which is offered
+    /// first and places them by size.
     fn needs_allocator(self) -> bool {
-        matches!(self, Kind::Hint | Kind::Morph)
+        matches!(self, Kind::Hint | Kind::Morph | Kind::Group)
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::analyses::misses::misses;
 use crate::analyses::test_profile::{access, profile, window};
 use crate::analyses::waits::{waits, waits_by_site};
-use crate::profile::{Access, Chunk, Edge, Field, Site, Type};
+use crate::profile::{Access, Chunk, Edge, Field, Frame, Site, Type};
 
 /// A machine with caches of 32 KiB, 256 KiB and 2 MiB, and buffers for 64 and 512 pages.
 fn machine() -> Machine {
@@ -330,6 +330,15 @@ fn objects_among_others_get_a_heap() {
     let read = |number| [access(start(number), 0, 0)];
     let mut run = with_windows(boxes("Box<u64>", 8, &[]), windows_of(read));
     run.sites[0].peak_chunks = 1 << 14;
+    // Size classes separate them already.
+    let advice = advise(&run, &machine(), None).expect("there are windows");
+    let group = item(&advice, Kind::Group);
+    assert!(group.beyond_allocator && !group.worth_it, "{group:?}");
+    // A program that has the allocator, and has them so.
+    run.frames.push(Frame {
+        function: "<ccmalloc::CcMalloc as GlobalAlloc>::alloc".to_owned(),
+        ..Frame::default()
+    });
     let advice = advise(&run, &machine(), None).expect("there are windows");
     let group = item(&advice, Kind::Group);
     assert!(
