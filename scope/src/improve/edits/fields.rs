@@ -1,7 +1,9 @@
 //! The fields of a struct in another order, which `#[repr(C)]` keeps.
 //!
 //! Left alone is what has a representation already, and what derives something in which the order
-//! of fields is seen, as a comparison or a serialisation.
+//! of fields is seen, as a comparison or a serialisation. Fields are dropped in their order: what
+//! borrows from another field by `unsafe` code would dangle, so that a package with such code is left
+//! alone, too.
 
 use syn::{Attribute, Fields, Item, ItemStruct, Meta, Visibility};
 
@@ -37,7 +39,10 @@ pub(crate) struct Order {
 }
 
 /// The edit that gives a struct of the package this order.
-pub(super) fn edit(types: &Types<'_>, order: &Order) -> Option<Edit> {
+pub(super) fn edit(sources: &[Source], types: &Types<'_>, order: &Order) -> Option<Edit> {
+    if sources.iter().any(Source::is_unsafe) {
+        return None;
+    }
     let declared = types.declared(&order.of)?;
     let (source, Item::Struct(item)) = (declared.source, declared.item) else {
         return None;
@@ -121,7 +126,7 @@ mod tests {
             of: "Node".to_owned(),
             fields: fields.split(' ').map(str::to_owned).collect(),
         };
-        Some(edit(&Types::of(&sources), &order)?.apply(text))
+        Some(edit(&sources, &Types::of(&sources), &order)?.apply(text))
     }
 
     #[test]
@@ -171,6 +176,7 @@ mod tests {
             "struct Node { a: u8, b: u8, c: u8 }",
             "struct Node(u8, u8);",
             "struct Other { a: u8, b: u8 }",
+            "struct Node { a: u8, b: u8 }\nfn f() { unsafe {} }",
         ] {
             assert_eq!(edited(text, "b a"), None, "{text}");
         }

@@ -55,7 +55,7 @@ pub(crate) fn all(root: &Path, sources: &[Source], orders: &[Order]) -> Vec<(Kin
         (Kind::Maps(library), edits)
     });
     let fields = orders.iter().map(|order| {
-        let edits = fields::edit(&types, order).into_iter().collect();
+        let edits = fields::edit(sources, &types, order).into_iter().collect();
         (Kind::Fields(order.of.clone()), edits)
     });
     let morphs = morph::edits(sources, &types).into_iter();
@@ -195,6 +195,12 @@ impl Source {
     pub(crate) fn parse(path: PathBuf, text: String) -> Option<Source> {
         let syntax = syn::parse_file(&text).ok()?;
         Some(Source { path, text, syntax })
+    }
+
+    /// Whether it has `unsafe` code, which may rely on what an edit changes.
+    fn is_unsafe(&self) -> bool {
+        let tokens: Result<TokenStream, _> = self.parsed().parse();
+        tokens.map_or(true, |tokens| has_word(tokens, "unsafe"))
     }
 
     /// The bytes of a part of it.

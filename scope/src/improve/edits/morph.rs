@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::TokenStream;
 use syn::visit::Visit;
 use syn::{Block, Expr, Item, Local, Pat, Stmt, Visibility};
 
@@ -17,11 +16,7 @@ use super::{Edit, Replacement, Source, has_word, keys, last_word, separator};
 
 /// The edits for each type of nodes of which a structure is built.
 pub(super) fn edits(sources: &[Source], types: &Types<'_>) -> Vec<(String, Vec<Edit>)> {
-    let is_unsafe = |source: &Source| {
-        let tokens: Result<TokenStream, _> = source.parsed().parse();
-        tokens.map_or(true, |tokens| has_word(tokens, "unsafe"))
-    };
-    if sources.iter().any(is_unsafe) {
+    if sources.iter().any(Source::is_unsafe) {
         return Vec::new();
     }
     let nodes = types.names().filter_map(|name| Node::new(types, name));
