@@ -13,6 +13,7 @@
 //! [`gate`] compares two setups: pairs of runs in turns, and an [`interval`] that stays honest
 //! although it is looked at after every few pairs.
 
+mod commands;
 mod dependencies;
 pub(crate) mod edits;
 pub(crate) mod gate;
