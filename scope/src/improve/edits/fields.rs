@@ -2,8 +2,8 @@
 //!
 //! Left alone is what has a representation already, and what derives something in which the order
 //! of fields is seen, as a comparison or a serialisation. Fields are dropped in their order: what
-//! borrows from another field by `unsafe` code would dangle, so that a package with such code is left
-//! alone, too.
+//! borrows from another field by `unsafe` code would dangle, so that a package with such code is
+//! left alone, too.
 
 use syn::{Attribute, Fields, Item, ItemStruct, Meta, Visibility};
 
