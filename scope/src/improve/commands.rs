@@ -1,4 +1,4 @@
-//! Commands of a search, which are cargo's and git's: their options, and what they say if they fail.
+//! Commands of a search, cargo's and git's: their options, and what they say if they fail.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
