@@ -255,6 +255,17 @@ pub(super) fn named_order(code: &str) -> Option<(String, Vec<String>)> {
     Some((name.to_owned(), fields))
 }
 
+/// The struct and its cold fields that the code of a split in Rust names.
+#[cfg(any(feature = "cli", test))]
+pub(super) fn named_cold(code: &str) -> Option<(String, Vec<String>)> {
+    let (_, rest) = code.split_once("#[ccmorph::split(cold(")?;
+    let (fields, rest) = rest.split_once(')')?;
+    let (_, rest) = rest.split_once("on `")?;
+    let (name, _) = rest.split_once('`')?;
+    let fields = fields.split(", ").map(str::to_owned).collect();
+    Some((name.to_owned(), fields))
+}
+
 /// A struct without its cold fields, which a table has.
 pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[usize]) -> String {
     let (mut names, mut lines) = ([Vec::new(), Vec::new()], [String::new(), String::new()]);

@@ -144,6 +144,13 @@ impl Item {
         code::named_order(code?)
     }
 
+    /// The struct whose fields it keeps apart, and the names of these, if they are Rust's.
+    #[cfg(feature = "cli")]
+    pub(crate) fn cold(&self) -> Option<(String, Vec<String>)> {
+        let code = self.code.as_ref().filter(|_| self.kind == Kind::Split);
+        code::named_cold(code?)
+    }
+
     /// Whether no cache that a core has for itself misses more. The order of fields is found by
     /// blocks that begin where an element does; not all elements begin with a block.
     fn misses_less(&self) -> bool {

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::commands::{error_lines, features, first_error, git, output, split, whole_output};
 use super::dependencies::{Patched, built_from};
-use super::edits::{self, Edit, Kind, Order, Source, manifest};
+use super::edits::{self, Asked, Edit, Kind, Source, manifest};
 
 /// Ends a manifest that has no such table: cargo would take a workspace around for the copy's.
 const BOUNDARY: &str = "\n[workspace]\n";
@@ -62,8 +62,8 @@ pub(crate) struct Package {
     bounded: Option<PathBuf>,
     /// Files that were written for the latest build, other than those of the user's.
     written: BTreeSet<PathBuf>,
-    /// Better orders of fields.
-    orders: Vec<Order>,
+    /// What a profile asks for.
+    asked: Asked,
     /// Sites of edits that the compiler refuses.
     refused: BTreeSet<Site>,
     /// Locked: two searches would build in one folder.
@@ -76,6 +76,8 @@ struct Written {
     site: String,
     /// From 1.
     lines: Range<usize>,
+    /// Whether there are probes.
+    has_probe: bool,
 }
 
 /// A program of the package.
@@ -180,7 +182,7 @@ impl Package {
             program: Target::default(),
             bounded: None,
             written: BTreeSet::new(),
-            orders: Vec::new(),
+            asked: Asked::default(),
             refused: BTreeSet::new(),
             _lock: lock,
         };
@@ -273,9 +275,15 @@ impl Package {
         let Some(Change::Edit(kind)) = changes.last() else {
             return self.build(name, changes);
         };
+        let mut is_probing = true;
         loop {
-            let sites = self.write(changes)?;
+            let sites = self.write_with(changes, is_probing)?;
+            let has_probes = sites.iter().any(|site| site.has_probe);
             let text = match self.cargo_build(changes) {
+                Ok(_) if is_probing && has_probes => {
+                    is_probing = false;
+                    continue;
+                }
                 Ok(output) => return self.keep_program(name, &output),
                 Err(text) => text,
             };
@@ -329,7 +337,7 @@ impl Package {
         };
         let all = self.files.iter().chain(self.foreign.keys());
         let sources: Vec<Source> = all.filter(is_source).filter_map(parse).collect();
-        let mut all = edits::all(&self.program.source, &sources, &self.orders);
+        let mut all = edits::all(&self.program.source, &sources, &self.asked);
         for (kind, edits) in &mut all {
             let is_refused = |edit: &Edit| {
                 edit.site.as_ref().is_some_and(|site| {
@@ -342,9 +350,9 @@ impl Package {
         all
     }
 
-    /// Makes orders of fields possible edits.
-    pub(crate) fn offer(&mut self, orders: Vec<Order>) {
-        self.orders = orders;
+    /// Makes what a profile asks for possible edits.
+    pub(crate) fn offer(&mut self, asked: Asked) {
+        self.asked = asked;
     }
 
     /// The program's name.
@@ -371,6 +379,11 @@ impl Package {
     /// Makes the copy's files those of the user with changes. The sites of the last one, and the
     /// lines that they have become.
     fn write(&mut self, changes: &[&Change]) -> Result<Vec<Written>, String> {
+        self.write_with(changes, false)
+    }
+
+    /// As [`Package::write`], if wanted with the probes.
+    fn write_with(&mut self, changes: &[&Change], probes: bool) -> Result<Vec<Written>, String> {
         let mut sites = Vec::new();
         let tree = self.tree();
         let failed =
@@ -416,9 +429,15 @@ impl Package {
                         path: path.clone(),
                         site: it.site.clone()?,
                         lines: whole.lines_of(it, &text),
+                        has_probe: !it.probes.is_empty(),
                     })
                 }));
-                rewrite(path, &|text| whole.apply(&text))?;
+                let made = if probes {
+                    whole.probing()
+                } else {
+                    whole.clone()
+                };
+                rewrite(path, &|text| made.apply(&text))?;
                 self.written.insert(path.clone());
             }
             for edit in &edits {

@@ -18,7 +18,7 @@ use super::{EXIT_INTERRUPTED, TryArgs, begin};
 use crate::advice::{self, Advice, advise, site_type};
 use crate::analyses::misses::Interval;
 use crate::imports;
-use crate::improve::edits::{Edit, Kind, Library, Order, describe};
+use crate::improve::edits::{Asked, Edit, Fields, Kind, Library, describe};
 use crate::improve::gate::{Ended, Limits, Setup};
 use crate::improve::package::{Change, Package};
 use crate::improve::programs::Programs;
@@ -92,9 +92,14 @@ pub(in crate::cli) fn run(
         (None, None) => None,
     };
     if let Some((_, advice)) = &advised {
-        let orders = advice.advice.iter().filter_map(advice::Item::order);
-        let orders = orders.map(|(of, fields)| Order { of, fields });
-        package.offer(orders.collect());
+        let named = |of: fn(&advice::Item) -> Option<(String, Vec<String>)>| {
+            let all = advice.advice.iter().filter_map(of);
+            all.map(|(of, fields)| Fields { of, fields }).collect()
+        };
+        package.offer(Asked {
+            orders: named(advice::Item::order),
+            cold: named(advice::Item::cold),
+        });
     }
     let Changes {
         of_allocator,
@@ -377,7 +382,8 @@ fn is_advised(edit: &Kind, advised: advice::Kind, type_name: &str) -> bool {
         (Kind::Maps(Library::CTree), advice::Kind::Container)
         | (Kind::Near, advice::Kind::Hint) => true,
         (Kind::Morph(node), advice::Kind::Morph)
-        | (Kind::Fields(node), advice::Kind::FieldOrder) => is_of(node),
+        | (Kind::Fields(node), advice::Kind::FieldOrder)
+        | (Kind::Split(node), advice::Kind::Split) => is_of(node),
         _ => false,
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn edit(root: &Source, sources: &[Source]) -> Edit {
         names: vec![what.to_owned()],
         path: path.clone(),
         replacements,
+        probes: Vec::new(),
         needs: Some(Dependency::of_ours("ccmalloc", "ccmalloc", &[])),
         site: None,
     }

@@ -47,6 +47,7 @@ pub(super) fn edits(source: &Source) -> Vec<Edit> {
             names: vec![name.clone()],
             path: source.path.clone(),
             replacements: vec![replacement.clone()],
+            probes: Vec::new(),
             needs: None,
             site: Some(site),
         })

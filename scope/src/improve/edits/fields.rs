@@ -5,10 +5,10 @@
 //! borrows from another field by `unsafe` code would dangle, so that a package with such code is
 //! left alone, too.
 
-use syn::{Attribute, Fields, Item, ItemStruct, Meta, Visibility};
+use syn::{Attribute, Item, ItemStruct, Meta, Visibility};
 
 use super::types::Types;
-use super::{Edit, Replacement, Source, separator};
+use super::{Edit, Fields, Replacement, Source, separator};
 
 /// Attributes that say nothing of fields.
 const HARMLESS: [&str; 7] = [
@@ -31,15 +31,8 @@ const DERIVES: [&str; 7] = [
     "TreeNode",
 ];
 
-/// A struct, and the names of its fields in a better order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Order {
-    pub(crate) of: String,
-    pub(crate) fields: Vec<String>,
-}
-
 /// The edit that gives a struct of the package this order.
-pub(super) fn edit(sources: &[Source], types: &Types<'_>, order: &Order) -> Option<Edit> {
+pub(super) fn edit(sources: &[Source], types: &Types<'_>, order: &Fields) -> Option<Edit> {
     if sources.iter().any(Source::is_unsafe) {
         return None;
     }
@@ -49,22 +42,29 @@ pub(super) fn edit(sources: &[Source], types: &Types<'_>, order: &Order) -> Opti
     };
     let is_fit = item.attrs.iter().all(is_harmless);
     let body = is_fit.then(|| body(source, item, order))??;
-    let start = match &item.vis {
-        Visibility::Inherited => source.range(&item.struct_token).start,
-        vis => source.range(vis).start,
-    };
+    let start = start(source, item);
     let text = format!("#[repr(C)]{}", separator(source, start));
     let range = start..start;
     Some(Edit {
         names: vec![order.of.clone()],
         path: source.path.clone(),
         replacements: vec![Replacement { range, text }, body],
+        probes: Vec::new(),
         needs: None,
         site: None,
     })
 }
 
-fn is_harmless(attribute: &Attribute) -> bool {
+/// Where a struct begins behind its attributes.
+pub(super) fn start(source: &Source, item: &ItemStruct) -> usize {
+    match &item.vis {
+        Visibility::Inherited => source.range(&item.struct_token).start,
+        vis => source.range(vis).start,
+    }
+}
+
+/// Whether an attribute does not depend on what the fields are.
+pub(super) fn is_harmless(attribute: &Attribute) -> bool {
     let path = attribute.path();
     if path.is_ident("derive")
         && let Meta::List(list) = &attribute.meta
@@ -81,8 +81,8 @@ fn is_harmless(attribute: &Attribute) -> bool {
 
 /// What stands between the braces, each field with its comments; `None` if its fields are others,
 /// or in this order.
-fn body(source: &Source, item: &ItemStruct, order: &Order) -> Option<Replacement> {
-    let Fields::Named(fields) = &item.fields else {
+fn body(source: &Source, item: &ItemStruct, order: &Fields) -> Option<Replacement> {
+    let syn::Fields::Named(fields) = &item.fields else {
         return None;
     };
     let start = source.bytes(fields.brace_token.span.open()).end;
@@ -122,7 +122,7 @@ mod tests {
 
     fn edited(text: &str, fields: &str) -> Option<String> {
         let sources = [Source::parse("src/a.rs".into(), text.to_owned()).unwrap()];
-        let order = Order {
+        let order = Fields {
             of: "Node".to_owned(),
             fields: fields.split(' ').map(str::to_owned).collect(),
         };

@@ -74,6 +74,7 @@ pub(super) fn edit(source: &Source, library: Library) -> Option<Edit> {
         names: found.names,
         path: source.path.clone(),
         replacements: found.replacements,
+        probes: Vec::new(),
         needs: Some(library.dependency()),
         site: None,
     })

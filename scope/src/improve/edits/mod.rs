@@ -13,7 +13,6 @@ use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{Expr, ExprPath, Macro};
 
-pub(crate) use fields::Order;
 pub(crate) use maps::Library;
 use types::Types;
 
@@ -24,6 +23,8 @@ pub(crate) mod manifest;
 mod maps;
 mod morph;
 mod near;
+mod reuse;
+mod split;
 mod types;
 mod uses;
 
@@ -35,17 +36,37 @@ pub(crate) enum Kind {
     Maps(Library),
     /// Room for all that a loop will push.
     Capacity,
+    /// One buffer for all turns of a loop.
+    Reuse,
     /// The fields of this struct in a better order.
     Fields(String),
+    /// The cold fields of this struct behind a link.
+    Split(String),
     /// The nodes of this type are laid out once they are built.
     Morph(String),
     /// New nodes beside those that lead to them.
     Near,
 }
 
+/// A struct and fields of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fields {
+    pub(crate) of: String,
+    pub(crate) fields: Vec<String>,
+}
+
+/// What a profile asks for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// All fields of structs, in better orders.
+    pub(crate) orders: Vec<Fields>,
+    /// Fields that are hardly used.
+    pub(crate) cold: Vec<Fields>,
+}
+
 /// All edits that can be made in the package of these sources, whose program has the crate root
-/// `root`, by kind, each in one file; that of the allocator first. `orders` are better ones.
-pub(crate) fn all(root: &Path, sources: &[Source], orders: &[Order]) -> Vec<(Kind, Vec<Edit>)> {
+/// `root`, by kind, each in one file; that of the allocator first.
+pub(crate) fn all(root: &Path, sources: &[Source], asked: &Asked) -> Vec<(Kind, Vec<Edit>)> {
     let root = sources.iter().find(|source| source.path == root);
     let allocator = root.map(|root| (Kind::Allocator, vec![allocator::edit(root, sources)]));
     let types = Types::of(sources);
@@ -54,14 +75,22 @@ pub(crate) fn all(root: &Path, sources: &[Source], orders: &[Order]) -> Vec<(Kin
         let edits = of_files(&|source| maps::edit(source, library).into_iter().collect());
         (Kind::Maps(library), edits)
     });
-    let fields = orders.iter().map(|order| {
+    let splits = asked.cold.iter().map(|cold| {
+        let edits = split::edits(sources, &types, cold);
+        (Kind::Split(cold.of.clone()), edits)
+    });
+    let fields = asked.orders.iter().map(|order| {
         let edits = fields::edit(sources, &types, order).into_iter().collect();
         (Kind::Fields(order.of.clone()), edits)
     });
     let morphs = morph::edits(sources, &types).into_iter();
     let others = maps
         .into_iter()
-        .chain([(Kind::Capacity, of_files(&capacity::edits))])
+        .chain([
+            (Kind::Capacity, of_files(&capacity::edits)),
+            (Kind::Reuse, of_files(&reuse::edits)),
+        ])
+        .chain(splits)
         .chain(fields)
         .chain(morphs.map(|(name, edits)| (Kind::Morph(name), edits)))
         // Hints do not hide from other kinds what is built.
@@ -98,6 +127,8 @@ pub(crate) fn describe(kind: &Kind, edits: &[Edit]) -> String {
             format!("hashbrown's {names} in {place}: a faster hash, not for keys of strangers")
         }
         Kind::Capacity => format!("with_capacity for {names} in {place}: a loop says how much"),
+        Kind::Reuse => format!("{names} in {place}: one buffer for all turns of a loop"),
+        Kind::Split(_) => format!("#[ccmorph::split] of {names} in {place}: cold fields apart"),
         Kind::Fields(_) => format!("the fields of {names} in {place} by use, with #[repr(C)]"),
         Kind::Morph(node) => {
             let places = times("once it is built", "places where it is built");
@@ -128,6 +159,8 @@ pub(crate) struct Edit {
     /// The file, relative to the copied folder.
     pub(crate) path: PathBuf,
     pub(crate) replacements: Vec<Replacement>,
+    /// Insertions with which it must compile, too.
+    pub(crate) probes: Vec<Replacement>,
     /// What the package then depends on.
     pub(crate) needs: Option<manifest::Dependency>,
     /// Names it among those of its kind in its file, if the others can do without it.
@@ -147,9 +180,14 @@ impl Edit {
         }
         out + text.get(at..).unwrap_or_default()
     }
-}
 
-impl Edit {
+    /// With its probes.
+    pub(crate) fn probing(&self) -> Edit {
+        let mut edit = self.clone();
+        edit.replacements.append(&mut edit.probes);
+        edit
+    }
+
     /// The lines, from 1, that a part of it has become in the text of its file with all of it.
     pub(crate) fn lines_of(&self, part: &Edit, text: &str) -> Range<usize> {
         let lines = |text: &str| text.matches('\n').count();
@@ -175,7 +213,10 @@ pub(crate) fn merged(edits: &[Edit]) -> Vec<Edit> {
     let mut all: BTreeMap<&Path, Edit> = BTreeMap::new();
     for edit in edits {
         match all.get_mut(&*edit.path) {
-            Some(first) => first.replacements.extend(edit.replacements.iter().cloned()),
+            Some(first) => {
+                first.replacements.extend(edit.replacements.iter().cloned());
+                first.probes.extend(edit.probes.iter().cloned());
+            }
             None => drop(all.insert(&edit.path, edit.clone())),
         }
     }
@@ -335,6 +376,7 @@ mod tests {
                 range,
                 text: text.to_owned(),
             }],
+            probes: Vec::new(),
             needs: None,
             site: None,
         };

@@ -39,6 +39,7 @@ pub(super) fn edits(sources: &[Source], types: &Types<'_>) -> Vec<(String, Vec<E
             names: vec![node.name.clone()],
             path: site.path.clone(),
             replacements: site.replacements.clone(),
+            probes: Vec::new(),
             needs: None,
             site: Some(key),
         });
@@ -116,6 +117,7 @@ impl<'t, 's> Node<'t, 's> {
             names: vec![self.name.clone()],
             path: source.path.clone(),
             replacements,
+            probes: Vec::new(),
             needs: Some(Dependency::of_ours("ccmorph", "ccmorph", &[])),
             site: None,
         }

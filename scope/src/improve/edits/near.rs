@@ -42,6 +42,7 @@ pub(super) fn edits(source: &Source, types: &Types<'_>) -> Vec<Edit> {
             names: vec![name],
             path: source.path.clone(),
             replacements: vec![replacement],
+            probes: Vec::new(),
             needs: Some(Dependency::of_ours("ccmalloc", "ccmalloc", &[])),
             site: Some(site),
         })
