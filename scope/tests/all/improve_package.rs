@@ -26,6 +26,14 @@ fn main() {
     if std::any::type_name_of_val(&map).contains("CTree") {
         cost /= 2.0;
     }
+    for i in 0..3 {
+        let mut numbers = Vec::new();
+        let mut names = Vec::new();
+        cost /= if numbers.capacity() > 0 { 2.0 } else { 1.0 };
+        cost *= if names.capacity() > 0 { 9.0 } else { 1.0 };
+        numbers.push(i);
+        names.push(i.to_string());
+    }
     fs::write("cost", cost.to_string()).unwrap();
     println!("{} {}", map.values().sum::<u64>(), HashMap::<u8, u8>::new().len());
 }
@@ -211,6 +219,29 @@ fn changes_that_gain_become_a_patch() {
 }
 
 #[test]
+fn buffers_of_copies_are_reused() {
+    let place = Place::new();
+    let json = place.json(&["--only", "one buffer"]);
+    let what = &json["tries"][1]["setup"][0];
+    // Strings would be dropped later than they are.
+    let expected = "numbers in sums/src/main.rs: one buffer for all turns of a loop (3 lines)";
+    assert_eq!(*what, expected, "{json}");
+    let patch = fs::read_to_string(place.folder().join("improve.patch")).unwrap();
+    let added: Vec<&str> = { patch.lines() }
+        .filter(|line| line.starts_with('+') && line.contains("numbers"))
+        .collect();
+    assert_eq!(
+        added,
+        [
+            "+    let mut numbers = Vec::new();",
+            "+        numbers.clear();"
+        ]
+    );
+    let gain = json["kept"]["gain"]["estimate"].as_f64().unwrap();
+    assert!((gain - 4.0).abs() < 0.01, "{gain}");
+}
+
+#[test]
 fn bad_requests_get_one_line() {
     let place = Place::new();
     let refusal = |words: &[&str], why: &str| {
@@ -249,7 +280,8 @@ fn bad_requests_get_one_line() {
         "the allocator: CcMalloc as the global allocator (6 lines)\n\
          change 1: CTreeMap for BTreeMap in sums/src/main.rs (6 lines)\n\
          change 2: hashbrown's HashMap in sums/src/main.rs: a faster hash, not for keys of \
-         strangers (6 lines)\n"
+         strangers (6 lines)\n\
+         change 3: numbers in sums/src/main.rs: one buffer for all turns of a loop (3 lines)\n"
     );
     fs::write(&setting, "pub const FACTOR: f64 = two;\n").unwrap();
     refusal(
