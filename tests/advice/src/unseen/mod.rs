@@ -120,12 +120,12 @@ pub(crate) const PROGRAMS: &[Program] = programs! {
     invoices, 900_000, "articles of baskets in a catalogue",
         [Container("CTreeMap") => container, Container("get_many") => many,
             Idea("HashMap") => idea];
-    walk_sat, 80_000, "local search for an assignment", [Idea("vector") => idea];
+    walk_sat, 60_000, "configurations by local search", [Idea("vector") => idea];
     scene_graph, 60_000, "nodes of a game in an arena with generations",
         [Morph => morph, Idea("vector") => idea];
     path_find, 200_000, "ways over a map by A*",
         [Container("CTreeMap") => container, Idea("vector") => idea];
-    timers, 800_000, "connections of a server with deadlines",
+    timers, 600_000, "connections of a server with deadlines",
         [Container("CTreeSet") => container, Idea("heap") => idea];
     collector, 3_000_000, "heap of an interpreter that is marked and swept",
         [Idea("beside") => idea];

@@ -1,9 +1,12 @@
-//! A local search for an assignment that satisfies clauses.
+//! A configurator: local searches for assignments that satisfy clauses, one for each order.
 
 use fastrand::Rng;
 
 /// The number of a variable from 1 on, negative where it is negated.
 pub(super) type Literal = i32;
+
+const VARIABLES: usize = 500;
+const CLAUSES: usize = 2000;
 
 pub(super) struct Formula {
     pub(super) clauses: Vec<Vec<Literal>>,
@@ -15,8 +18,8 @@ pub(super) fn index(literal: Literal) -> usize {
     2 * literal.unsigned_abs() as usize + usize::from(literal < 0)
 }
 
-pub(super) fn formula(variables: usize) -> Formula {
-    let mut random = Rng::with_seed(105);
+pub(super) fn formula(order: usize) -> Formula {
+    let (mut random, variables) = (Rng::with_seed(order as u64), VARIABLES);
     let mut occurrences = vec![Vec::new(); 2 * variables + 2];
     let clause = |number| {
         let mut literal = |_| {
@@ -26,7 +29,7 @@ pub(super) fn formula(variables: usize) -> Formula {
         };
         (0..3).map(&mut literal).collect()
     };
-    let clauses = (0..7 * variables / 2).map(clause).collect();
+    let clauses = (0..CLAUSES).map(clause).collect();
     Formula {
         clauses,
         occurrences,
@@ -35,11 +38,10 @@ pub(super) fn formula(variables: usize) -> Formula {
 
 /// Flips variables of clauses that do not hold until there are none, or it takes too long.
 pub(super) fn search<'a>(
-    variables: usize,
     clause: impl Fn(usize) -> &'a [Literal],
     clauses_with: impl Fn(Literal) -> &'a [usize],
 ) -> u64 {
-    let mut random = Rng::with_seed(106);
+    let (mut random, variables) = (Rng::with_seed(106), VARIABLES);
     let mut values: Vec<bool> = (0..=variables).map(|_| random.bool()).collect();
     let holds = |literal: Literal, values: &[bool]| {
         values[literal.unsigned_abs() as usize] == (literal > 0)
@@ -48,12 +50,12 @@ pub(super) fn search<'a>(
         let literals = clause(number).iter();
         literals.filter(|&&it| holds(it, &values)).count()
     };
-    let mut satisfied: Vec<usize> = (0..7 * variables / 2).map(true_literals).collect();
+    let mut satisfied: Vec<usize> = (0..CLAUSES).map(true_literals).collect();
     let mut broken: Vec<usize> = (0..satisfied.len())
         .filter(|&it| satisfied[it] == 0)
         .collect();
     let mut flips = 0;
-    while !broken.is_empty() && flips < 20 * variables as u64 {
+    while !broken.is_empty() && flips < 40 * variables as u64 {
         let number = broken.swap_remove(random.usize(..broken.len()));
         if satisfied[number] > 0 {
             continue;
@@ -86,11 +88,17 @@ pub(super) fn search<'a>(
     flips << 32 | broken.len() as u64 ^ ones
 }
 
+pub(super) fn orders(size: usize, solve: impl Fn(Formula) -> u64) -> u64 {
+    (0..size / 100 + 1).fold(0, |sum: u64, order| {
+        sum.rotate_left(7) ^ solve(formula(order))
+    })
+}
+
 pub fn run(size: usize) -> u64 {
-    let formula = formula(size);
-    search(
-        size,
-        |number| &formula.clauses[number],
-        |literal| &formula.occurrences[index(literal)],
-    )
+    orders(size, |formula| {
+        search(
+            |number| &formula.clauses[number],
+            |literal| &formula.occurrences[index(literal)],
+        )
+    })
 }
