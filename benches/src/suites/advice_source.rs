@@ -15,8 +15,8 @@ use super::scope::{Built, ROOT, done};
 use crate::rounds::Rounds;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload};
 
-/// A quick report has these alone: a sorted map, boxes, records, and one where nothing gains.
-const QUICK: [&str; 4] = ["intervals", "treap", "entities", "word_count"];
+/// A quick report has these alone: a sorted map, boxes, records, and a parser.
+const QUICK: [&str; 4] = ["invoices", "bk_tree", "accounts", "calculator"];
 
 /// What came of the command for a package.
 struct Improved {
@@ -132,7 +132,7 @@ fn improved(built: &Built, program: &Program, effort: &Effort) -> Result<Improve
 /// The program as a package.
 fn write(folder: &Path, program: &Program) -> Result<(), Failure> {
     fs::create_dir_all(folder.join("src"))?;
-    let source = format!("tests/advice/src/others/{}/before.rs", program.name);
+    let source = format!("tests/advice/src/unseen/{}/before.rs", program.name);
     fs::copy(Path::new(ROOT).join(source), folder.join("src/program.rs"))?;
     let manifest = "[package]\nname = \"program\"\nedition = \"2024\"\n\n\
          [dependencies]\nfastrand = \"2\"\n\n[workspace]\n";

@@ -33,6 +33,7 @@ mod others;
 mod programs;
 #[cfg(feature = "published")]
 mod published;
+mod unseen;
 
 use ccmorph::Morph;
 use std::fmt;
@@ -40,7 +41,8 @@ use std::process::ExitCode;
 
 /// All programs.
 pub fn all() -> impl Iterator<Item = &'static Program> {
-    programs::PROGRAMS.iter().chain(others::PROGRAMS)
+    let seen = programs::PROGRAMS.iter().chain(others::PROGRAMS);
+    seen.chain(unseen::PROGRAMS)
 }
 
 /// A program, with and without changes.

@@ -1,5 +1,5 @@
-//! Programs that the adviser is not fitted to, each in a folder: as an application programmer
-//! writes it, without a thought of the cache, and with changes.
+//! Programs, each in a folder: as an application programmer writes it, without a thought of the
+//! cache, and with changes. The adviser had not seen them at first, and is fitted to them now.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -130,7 +130,7 @@ use crate::{Change, Program};
 
 /// All of them.
 pub(crate) const PROGRAMS: &[Program] = programs! {
-    Test [before::run] [changed::];
+    Training [before::run] [changed::];
     lru_cache, 600_000, "cache of pages with a list through its slots", [Split => split];
     file_tree, 600_000, "directories of which sums and searches are made",
         [Morph => morph, Idea("vector") => idea];
