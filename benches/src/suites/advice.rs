@@ -22,7 +22,7 @@ use crate::timing::turns;
 use crate::workload::{Comparison, Effort, Failure, Rows, Workload, agree};
 
 /// One access in so many is recorded, so that windows are as many as fit.
-const RATE: &str = "--rate=40";
+pub(super) const RATE: &str = "--rate=40";
 /// Structs of published crates, by what `plain` calls a run that uses many of one.
 const STRUCTS: [&str; 5] = ["KdTree", "NodeData", "Waypoint", "Point", "Item"];
 /// What is worth it, as `ccscope` has it.

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::advice::Program;
+use super::advice::{Program, RATE};
 use super::advice_profiles::held;
 use super::improve::{at_least, ratios, run, seconds};
 use super::scope::{Built, ROOT, done};
@@ -85,6 +85,11 @@ fn improved(built: &Built, program: &Program, effort: &Effort) -> Result<Improve
     let folder = built.scratch.path().join(&program.name);
     write(&folder, program)?;
     let before = binary(&folder, "before")?;
+    // As a user comes from it: splits and orders of fields need a profile.
+    let mut profile = Command::new(built.folder.join("cargo-ccscope"));
+    profile.args(["ccscope", "run", "--quiet", RATE, "--output"]);
+    profile.args(["program.1.ccscope", "--release", "--offline"]);
+    done(profile.current_dir(&folder).stdout(Stdio::null()))?;
     let patch = folder.join("improve.patch");
     let mut command = Command::new(built.folder.join("cargo-ccscope"));
     command.args([
