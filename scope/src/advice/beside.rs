@@ -39,9 +39,12 @@ impl Rewrite for Beside<'_> {
         let first = into.len();
         self.change.places(index, step, into);
         if let Some(start) = self.starts.get(&step.object) {
+            let base = step.address.wrapping_sub(u64::from(step.offset));
             for place in &mut into[first..] {
-                if place.address == step.address {
-                    place.address = start + u64::from(step.offset);
+                // Another order of fields leaves the object where it is.
+                let offset = place.address.wrapping_sub(base);
+                if offset < MAX_BYTES {
+                    place.address = start + offset;
                 }
             }
         }
