@@ -37,8 +37,8 @@ use crate::profile::Profile;
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
 pub const MIN_SPEEDUP: f64 = 1.1;
-/// The low end of what is worth it: a possible loss of a twentieth is less than the clock's noise.
-pub const MIN_LOW: f64 = 0.95;
+/// The low end of what is worth it. What may lose more is not known well enough.
+pub const MIN_LOW: f64 = 0.7;
 /// The most pieces of advice.
 pub const MAX_ITEMS: usize = 10;
 /// Nobody changes a site for which the program waits less than this part of its time.
@@ -87,7 +87,10 @@ impl Kind {
     /// Whether it places objects, so that its gain is what it adds to `CcMalloc`, which is offered
     /// first and places them by size.
     fn needs_allocator(self) -> bool {
-        matches!(self, Kind::Hint | Kind::Morph | Kind::Group)
+        matches!(
+            self,
+            Kind::Hint | Kind::Morph | Kind::FieldOrder | Kind::Split | Kind::Group | Kind::Smaller
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! Smaller objects: without the bytes that nobody touches, or with numbers for links.
 
-use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
+use super::beside::class;
+use super::dense::{APART, NEW_MEMORY, moving, ranks};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
@@ -12,6 +13,10 @@ const MIN_SAVED: u64 = 8;
 /// A link, and a number in its place.
 const LINK_BYTES: u64 = 8;
 const NUMBER_BYTES: u64 = 4;
+
+/// Nanoseconds from a number to the address that it stands for, which the next access waits for:
+/// a multiplication, an addition and the check of the bounds.
+const INDEX_NS: f64 = 1.5;
 
 /// For sites of one size that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
@@ -49,7 +54,7 @@ fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
     let runs = unused(found.histogram.as_ref()?);
     let saved: u64 = runs.iter().map(|run| run.end - run.start).sum();
     let size = found.largest;
-    if saved < MIN_SAVED || chunk(size - saved) == chunk(size) {
+    if saved < MIN_SAVED || class(size - saved) == class(size) {
         return None;
     }
     let of: Option<&Type> = found
@@ -62,7 +67,7 @@ fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
         })
         .collect();
     let name = site_type(context.profile, site).unwrap_or("these chunks");
-    let each = chunk(size - saved);
+    let each = class(size - saved);
     let ranks = ranks(context, &[site]);
     let what = format!(
         "{saved} of {size} bytes of {name} are never touched ({}): leave them out, or keep them \
@@ -106,6 +111,15 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
     let ranks = ranks(context, sites);
     let links = links.to_vec();
     let name = site_type(profile, *sites.first()?).unwrap_or("these nodes");
+    let own = |object: u32| {
+        context
+            .trace
+            .object(object)
+            .is_some_and(|it| sites.contains(&it.site))
+    };
+    let steps = context.trace.steps.iter();
+    let followed = steps.filter(|step| own(step.object) && own(step.target) && !step.write);
+    let followed = followed.count() as f64 * context.trace.scale;
     Some(Candidate {
         kind: Kind::Smaller,
         sites: sites.to_vec(),
@@ -115,7 +129,7 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
             plural(links.len() as u64, "link")
         ),
         code: None,
-        cost_ns: 0.0,
+        cost_ns: INDEX_NS * followed,
         break_even: None,
         wrong_if: "nodes come and go, so that places in the vector have to be reused".to_owned(),
         rewrite: moving(move |step| {

@@ -474,7 +474,11 @@ fn nodes_that_own_vectors_are_laid_out_with_them() {
     let code = morph.code.as_ref().expect("it has code");
     assert!(code.contains("run_any(&mut root)"), "{code}");
     code::tests::assert_compiled(Language::Rust, code);
-    assert!(!item(&advice, Kind::Hint).worth_it, "buffers stay");
+    let hint = item(&advice, Kind::Hint);
+    assert!(
+        hint.speedup.estimate < 0.8 * morph.speedup.estimate,
+        "buffers stay: {hint:?}"
+    );
 }
 
 /// Others may point to them.
