@@ -410,7 +410,7 @@ mod tests {
         )
     }
 
-    /// A tree in a table, by numbers: a key and a link of each node on the way, and at last a value.
+    /// A tree in a table, by numbers: key and link of each node on the way, and at last a value.
     fn search(number: u64, is_sum: bool) -> Vec<Access> {
         let mut accesses = Vec::new();
         let mut node = 0;
