@@ -101,13 +101,17 @@ impl Replayed {
                     start = start.max(pointer);
                     hit = HIT_NS;
                 }
+                let is_own = matches!(it.work, Work::Own { .. }) && room > 0;
                 if step.mispredicted && last_mispredicted != it.step {
                     last_mispredicted = it.step;
-                    start = start.max(last_retired + self.misprediction_ns);
-                    fence = start;
+                    // Other code has other branches.
+                    if !is_own {
+                        start = start.max(last_retired + self.misprediction_ns);
+                        fence = start;
+                    }
                 }
                 if latency > FAR_NS {
-                    let is_own = usize::from(matches!(it.work, Work::Own { .. }) && room > 0);
+                    let is_own = usize::from(is_own);
                     let ends = &mut ends[is_own];
                     let at = missed[is_own] % ends.len();
                     let end = &mut ends[at];
