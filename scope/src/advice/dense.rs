@@ -34,6 +34,18 @@ pub(crate) fn moving<'c>(to: impl Fn(&Step) -> Option<u64> + 'c) -> Box<dyn Rewr
     })
 }
 
+/// Moves each step to the address that `to` has for it, and leaves those with 0.
+pub(crate) fn moved(to: Vec<u64>) -> Box<dyn Rewrite> {
+    Box::new(
+        move |index: usize, step: &Step, into: &mut Vec<PlacedAccess>| {
+            into.push(match to.get(index) {
+                Some(&address) if address > 0 => PlacedAccess::at(address, step),
+                _ => PlacedAccess::unchanged(step),
+            });
+        },
+    )
+}
+
 /// A rank for each object that is accessed, such that neighbours differ by the number of objects
 /// of these sites between them, at least 1. O(n log n).
 pub(crate) fn ranks(context: &Context<'_>, sites: &[u32]) -> HashMap<u32, u64> {

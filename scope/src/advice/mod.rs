@@ -7,16 +7,20 @@
 mod beside;
 mod chunks;
 mod code;
+mod columns;
 mod container;
 mod dense;
 mod fields;
 pub mod fitted;
 mod group;
 mod ideas;
+mod inlined;
+mod packed;
 mod places;
 mod smaller;
 mod split;
 mod typed;
+mod walks;
 
 use std::collections::HashMap;
 
@@ -77,7 +81,7 @@ pub enum Kind {
     Smaller,
     /// Run the program with another allocator; not replayed.
     Allocator,
-    /// Change what no replay has tried.
+    /// Change what no machine can edit. It has a gain if a replay has tried it.
     Idea,
     /// Leave it.
     None,
@@ -87,10 +91,7 @@ impl Kind {
     /// Whether it places objects, so that its gain is what it adds to `CcMalloc`, which is offered
     /// first and places them by size.
     fn needs_allocator(self) -> bool {
-        matches!(
-            self,
-            Kind::Hint | Kind::Morph | Kind::FieldOrder | Kind::Split | Kind::Group | Kind::Smaller
-        )
+        !matches!(self, Kind::Container | Kind::Allocator | Kind::None)
     }
 }
 
@@ -365,8 +366,15 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
     candidates.extend(fields::candidates(&context));
     candidates.extend(split::candidates(&context));
     candidates.extend(smaller::candidates(&context));
+    candidates.extend(columns::candidates(&context));
+    candidates.extend(walks::candidates(&context));
+    candidates.extend(inlined::candidates(&context));
     let mut items: Vec<Item> = candidates.into_iter().map(|it| context.judge(it)).collect();
-    items.retain(|it| it.kind != Kind::FieldOrder || it.misses_less());
+    items.retain(|it| match it.kind {
+        Kind::FieldOrder => it.misses_less(),
+        Kind::Idea => it.worth_it,
+        _ => true,
+    });
     items.sort_by(|a, b| {
         let key = |it: &Item| it.saved_ns.estimate;
         b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))

@@ -404,7 +404,7 @@ fn large_chunks_are_described_and_not_called_right() {
     code::tests::assert_compiled(Language::Rust, &anywhere.code.expect("numbers"));
     let rows = said(|number| number * 24_016);
     assert!(
-        rows.what.contains("24.0 kB from the one before: exchange"),
+        rows.what.contains("174 rows of 24.0 kB each: exchange"),
         "{rows:?}"
     );
 }
@@ -653,3 +653,5 @@ fn damaged_profiles_give_no_panic() {
     run.windows.clear();
     assert_eq!(advise(&run, &machine(), None), None);
 }
+
+mod order;
