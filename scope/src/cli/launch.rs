@@ -384,7 +384,25 @@ impl Recording {
         path: &Path,
         reporter: &Reporter<'_>,
     ) -> Result<String, CliError> {
+        /// So often a capture may be copied while what it says does not fit together.
+        const TRIES: usize = 5;
         check_output(Some(path))?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_snapshot(index, path, reporter) {
+                Err(_) if tries < TRIES => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn try_snapshot(
+        &mut self,
+        index: usize,
+        path: &Path,
+        reporter: &Reporter<'_>,
+    ) -> Result<String, CliError> {
         let (pid, seconds) = (
             self.processes[index].pid,
             self.started.elapsed().as_secs_f64(),

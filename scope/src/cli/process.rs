@@ -299,20 +299,34 @@ fn map(capture: File) -> io::Result<Mapped> {
     Ok((mapped.map_err(io::Error::other)?, data))
 }
 
+/// In which order parts of a capture are copied while a process writes to it: what refers to
+/// others first, so that these are there, and what counts them last.
+const PARTS: [fn(u64) -> bool; 5] = [
+    |at| at >= layout::REGIONS && !(layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| (layout::SITES..layout::REGIONS).contains(&at),
+    |at| (layout::NODES..layout::SITES).contains(&at),
+    |at| (layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| at < layout::NODES,
+];
+
 /// Copies what is not a hole.
 fn copy(capture: &File) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = File::from(rustix::fs::memfd_create("ccscope", flags)?);
     file.set_len(capture.metadata()?.len())?;
     let mut buffer = vec![0; 1 << 20];
-    for Range { start: mut at, end } in data(capture)? {
-        while at < end {
-            let len = buffer
-                .len()
-                .min((end - at).try_into().unwrap_or(usize::MAX));
-            capture.read_exact_at(&mut buffer[..len], at)?;
-            file.write_all_at(&buffer[..len], at)?;
-            at += len as u64;
+    for is_part in PARTS {
+        for Range { start: mut at, end } in
+            data(capture)?.into_iter().filter(|it| is_part(it.start))
+        {
+            while at < end {
+                let len = buffer
+                    .len()
+                    .min((end - at).try_into().unwrap_or(usize::MAX));
+                capture.read_exact_at(&mut buffer[..len], at)?;
+                file.write_all_at(&buffer[..len], at)?;
+                at += len as u64;
+            }
         }
     }
     Ok(file)

@@ -31,6 +31,12 @@ impl Mapping {
         name == "libc.so.6" || name.starts_with("libc-2.")
     }
 
+    /// Whether threads may wait here for a lock of an allocator, or of the runtime.
+    pub(super) fn is_of_allocator(&self) -> bool {
+        let name = self.file_name();
+        name.contains("malloc") || name.contains("libccscope_runtime.so")
+    }
+
     /// Whether the allocator or the dynamic linker may call itself from here.
     pub(super) fn is_of_system(&self) -> bool {
         let name = self.file_name();
