@@ -708,6 +708,13 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         let stop = "Recording stopped before the process ended: no memory was left for it.";
         run.caveats.push(stop.into());
     }
+    if header.late != 0 {
+        let chunks = header.unknown_frees;
+        run.caveats.push(format!(
+            "Recording began while the program ran: what it had allocated before is not known. \
+             Chunks of that which were freed or resized since: {chunks}."
+        ));
+    }
     if header.freed_lost > 0 {
         let chunks = header.freed_lost;
         run.caveats

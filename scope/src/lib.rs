@@ -60,7 +60,7 @@ pub mod views;
 
 #[cfg(feature = "profiles")]
 pub use ccmodel::Error;
-pub use marks::{trace_start, trace_stop};
+pub use marks::{snapshot, trace_start, trace_stop};
 #[cfg(feature = "profiles")]
 pub use profile::Profile;
 pub use profiled::Profiled;

@@ -44,6 +44,10 @@ pub(super) struct Process {
     resident: Vec<Resident>,
     /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
+    /// Whether it was there before the recording.
+    is_attached: bool,
+    /// Snapshots that the program has asked for so far.
+    asked: u64,
 }
 
 impl Process {
@@ -68,6 +72,16 @@ impl Process {
             status: Status::open(pid),
             resident: Vec::new(),
             dead: Spool::new().ok(),
+            is_attached: false,
+            asked: 0,
+        }
+    }
+
+    /// The same of one that was there before.
+    pub(super) fn attached(arrival: Arrival, keep_arguments: bool) -> Process {
+        Process {
+            is_attached: true,
+            ..Process::new(arrival, keep_arguments)
         }
     }
 
@@ -77,6 +91,30 @@ impl Process {
             (Some(header), Some(spool)) => spool.drain(&self.capture, &header),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is the one that was started or attached to: its end is known.
+    pub(super) fn is_main(&self) -> bool {
+        self.is_attached || self.exit != Exit::Unknown
+    }
+
+    /// Whether the program has asked for a snapshot since.
+    pub(super) fn asks_for_snapshot(&mut self) -> bool {
+        let asked = self.header().map_or(0, |header| header.asked);
+        asked > std::mem::replace(&mut self.asked, asked)
+    }
+
+    /// What it is now.
+    pub(super) fn copy(&self) -> io::Result<Process> {
+        Ok(Process {
+            program: self.program.clone(),
+            command: self.command.clone(),
+            capture: copy(&self.capture)?,
+            status: None,
+            resident: self.resident.clone(),
+            dead: self.dead.as_ref().map(Spool::share).transpose()?,
+            ..*self
+        })
     }
 
     /// What the runtime has counted so far; `None` if this is no capture.
@@ -261,20 +299,34 @@ fn map(capture: File) -> io::Result<Mapped> {
     Ok((mapped.map_err(io::Error::other)?, data))
 }
 
+/// In which order parts of a capture are copied while a process writes to it: what refers to
+/// others first, so that these are there, and what counts them last.
+const PARTS: [fn(u64) -> bool; 5] = [
+    |at| at >= layout::REGIONS && !(layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| (layout::SITES..layout::REGIONS).contains(&at),
+    |at| (layout::NODES..layout::SITES).contains(&at),
+    |at| (layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| at < layout::NODES,
+];
+
 /// Copies what is not a hole.
 fn copy(capture: &File) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = File::from(rustix::fs::memfd_create("ccscope", flags)?);
     file.set_len(capture.metadata()?.len())?;
     let mut buffer = vec![0; 1 << 20];
-    for Range { start: mut at, end } in data(capture)? {
-        while at < end {
-            let len = buffer
-                .len()
-                .min((end - at).try_into().unwrap_or(usize::MAX));
-            capture.read_exact_at(&mut buffer[..len], at)?;
-            file.write_all_at(&buffer[..len], at)?;
-            at += len as u64;
+    for is_part in PARTS {
+        for Range { start: mut at, end } in
+            data(capture)?.into_iter().filter(|it| is_part(it.start))
+        {
+            while at < end {
+                let len = buffer
+                    .len()
+                    .min((end - at).try_into().unwrap_or(usize::MAX));
+                capture.read_exact_at(&mut buffer[..len], at)?;
+                file.write_all_at(&buffer[..len], at)?;
+                at += len as u64;
+            }
         }
     }
     Ok(file)
