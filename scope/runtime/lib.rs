@@ -23,13 +23,13 @@
 //!   [`sanitizer`]: the rest of what instrumented programs call. [`programs`] and [`aside`]: which
 //!   programs are left alone.
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
-//!   [`start`]: processes, and the ends of threads.
+//!   [`measures`]: budgets of tests. [`start`]: processes, and the ends of threads.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
 // `modules`, `stack_cache`, `track`, `local`, `clock`, `compact`, `shadow`, `fast_path`,
 // `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`, `chunks`,
 // `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`,
-// `hooks`, `allocators`, `start`.
+// `hooks`, `allocators`, `measures`, `start`.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -61,6 +61,7 @@ mod kernel;
 mod lines;
 mod local;
 mod maps;
+mod measures;
 mod modules;
 #[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]
 mod programs;

@@ -36,6 +36,7 @@ mod export;
 mod flags;
 mod improve;
 mod launch;
+mod leaks;
 mod machine;
 mod process;
 mod program;
@@ -49,6 +50,7 @@ mod show;
 mod signals;
 mod socket;
 mod spool;
+mod stopped;
 mod subcommand;
 mod wrapper;
 
@@ -152,7 +154,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Trace { args } => return Err(subcommand::become_command("trace", &args)),
-        Command::Show(args) => show::run(&args, out)?,
+        Command::Show(args) => return show::run(&args, out, err),
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
         Command::Advise(args) => advise::run(&args, out, err)?,

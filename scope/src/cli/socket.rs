@@ -15,13 +15,27 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::CliError;
-use crate::capture_format::MAGIC;
+use crate::capture_format::{ENDS, MAGIC};
 
 /// A process has sent its capture.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) pid: u32,
     pub(super) capture: File,
+}
+
+/// A process ends, and waits until this is dropped.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) pid: u32,
+    _connection: UnixStream,
+}
+
+/// What a process has sent.
+#[derive(Debug)]
+pub(super) enum Message {
+    Arrival(Arrival),
+    Ending(Ending),
 }
 
 #[derive(Debug)]
@@ -54,13 +68,13 @@ impl Listener {
         lines_of(&self.folder.path().join("said"))
     }
 
-    /// The next process that has come, without waiting for one.
-    pub(super) fn accept(&self) -> Option<Arrival> {
+    /// The next message that has come, without waiting for one.
+    pub(super) fn accept(&self) -> Option<Message> {
         loop {
             let (stream, _) = self.socket.accept().ok()?;
             // Something else that connects is not worth a line.
-            if let Some(arrival) = receive(&stream) {
-                return Some(arrival);
+            if let Some(message) = receive(stream) {
+                return Some(message);
             }
         }
     }
@@ -85,10 +99,11 @@ impl AsFd for Listener {
     }
 }
 
-/// Takes the message of 16 bytes (magic, process, its parent) and one descriptor.
-fn receive(stream: &UnixStream) -> Option<Arrival> {
+/// Takes the message of 16 bytes (magic, process, its parent), and a descriptor with that of an
+/// arrival.
+fn receive(stream: UnixStream) -> Option<Message> {
     // The folder is closed to others; a process of theirs may have got the socket otherwise.
-    if socket_peercred(stream).ok()?.uid != geteuid() {
+    if socket_peercred(&stream).ok()?.uid != geteuid() {
         return None;
     }
     // The runtime sends right after it has connected; a stranger may not.
@@ -98,19 +113,26 @@ fn receive(stream: &UnixStream) -> Option<Arrival> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut message)];
-    let received = recvmsg(stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let received = recvmsg(&stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
     let mut descriptors = control.drain().filter_map(|part| match part {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,
     });
-    let capture: OwnedFd = descriptors.next()?;
+    let capture: Option<OwnedFd> = descriptors.next();
     let (magic, rest) = message.split_first_chunk::<8>()?;
-    let pid = rest.first_chunk::<4>()?;
-    let is_ours = received.bytes == message.len() && u64::from_ne_bytes(*magic) == MAGIC;
-    is_ours.then(|| Arrival {
-        pid: u32::from_ne_bytes(*pid),
-        capture: capture.into(),
-    })
+    let pid = u32::from_ne_bytes(*rest.first_chunk::<4>()?);
+    let is_whole = received.bytes == message.len();
+    match u64::from_ne_bytes(*magic) {
+        MAGIC if is_whole => Some(Message::Arrival(Arrival {
+            pid,
+            capture: capture?.into(),
+        })),
+        ENDS if is_whole => Some(Message::Ending(Ending {
+            pid,
+            _connection: stream,
+        })),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -156,7 +178,9 @@ mod tests {
         drop(UnixStream::connect(listener.path()).unwrap());
         send(&listener, 1, &file);
         send(&listener, MAGIC, &file);
-        let mut arrival = listener.accept().unwrap();
+        let Some(Message::Arrival(mut arrival)) = listener.accept() else {
+            panic!("no arrival");
+        };
         assert_eq!(arrival.pid, 7);
         arrival.capture.rewind().unwrap();
         let mut text = String::new();
