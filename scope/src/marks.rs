@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::profiled::Hook;
+use crate::hook::Hook;
 
 static START: Hook = Hook::new(c"ccscope_trace_start");
 static STOP: Hook = Hook::new(c"ccscope_trace_stop");

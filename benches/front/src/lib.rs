@@ -34,6 +34,7 @@ pub const SUITES: &[(&str, &str)] = &[
     ("trace", "every access by ccscope trace, against other tracers; Linux on x86-64"),
     ("advice", "advice of ccscope against the clock; Linux on x86-64"),
     ("improve", "ccscope improve, rules and the learner against the clock; Linux on x86-64"),
+    ("live", "ccscope on programs that run, and in their tests; Linux on x86-64"),
     ("apps", "applications of published crates; needs --features apps"),
 ];
 
@@ -183,6 +184,7 @@ pub const WORKLOADS: &[Workload] = &[
     workload("improve", "learn_overhead", &[], &[]),
     workload("improve", "improve_geomean",
         &["improve_of", "improve_worst", "improve_others", "improve_memory"], &[]),
+    workload("live", "measure_overhead_ns", &[], &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

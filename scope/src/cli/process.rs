@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::secrets;
 use super::socket::Arrival;
 use super::spool::Spool;
+use crate::capture::leaks::Scan;
 use crate::capture_format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
 
@@ -42,6 +43,8 @@ pub(super) struct Process {
     /// `/proc/PID/status`, kept open: a sample takes one system call.
     status: Option<File>,
     resident: Vec<Resident>,
+    /// What was leaked at its end, if it was looked for, or why nobody could.
+    pub(super) leaks: Option<Result<Scan, String>>,
     /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
     /// Whether it was there before the recording.
@@ -71,6 +74,7 @@ impl Process {
             capture,
             status: Status::open(pid),
             resident: Vec::new(),
+            leaks: None,
             dead: Spool::new().ok(),
             is_attached: false,
             asked: 0,
@@ -333,7 +337,7 @@ fn copy(capture: &File) -> io::Result<File> {
 }
 
 /// The parts of a capture that are no holes.
-fn data(capture: &File) -> io::Result<Vec<Range<u64>>> {
+pub(super) fn data(capture: &File) -> io::Result<Vec<Range<u64>>> {
     let (mut data, mut end) = (Vec::new(), 0);
     loop {
         let start = match rustix::fs::seek(capture, SeekFrom::Data(end)) {
