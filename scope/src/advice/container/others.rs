@@ -55,8 +55,8 @@ fn sites_of(context: &Context<'_>, name: &str) -> Vec<u32> {
 fn ordered(context: &Context<'_>, used: Used) -> Item {
     let noun = if used.is_set { "Set" } else { "Map" };
     let what = format!(
-        "a `BTree{noun}` of std in the place of the {}, too, goes through fewer nodes, and needs \
-         no other package",
+        "std's ordered map, `BTree{noun}`, in the place of the {}, too, goes through fewer nodes, \
+         and needs no other package",
         used.whole
     );
     Item {
