@@ -10,6 +10,7 @@ mod code;
 mod columns;
 mod container;
 mod dense;
+mod elements;
 mod fields;
 pub mod fitted;
 mod group;

@@ -7,8 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::code::{self, Language, Object};
 use super::dense::{APART, NEW_MEMORY, moved, spread};
+use super::elements::{Element, Structure};
 use super::places::FRESH_NS;
-use super::walks::{Element, Structure};
+
 use super::{Candidate, Context, Kind};
 use crate::analyses::replay::trace::NONE;
 use crate::analyses::units::{count, ratio, sum};
