@@ -173,12 +173,8 @@ fn agreed(mut measure: impl FnMut() -> Machine) -> Machine {
         }
         all.push(new);
     }
+    all.sort_by(|a, b| far_ns(a)[0].total_cmp(&far_ns(b)[0]));
     let mut fastest = all.swap_remove(0);
-    for other in all {
-        if far_ns(&other)[0] < far_ns(&fastest)[0] {
-            fastest = other;
-        }
-    }
     fastest.notes.extend(doubt);
     fastest
 }

@@ -24,8 +24,8 @@ use crate::profile::Profile;
 use processor::{AHEAD, CpuModel};
 use trace::{Trace, index_32};
 
-/// The part of a miss's latency that a line's transfer takes. Where accesses go on from line to line,
-/// as prefetchers foresee, that is all that is waited for.
+/// The part of a miss's latency that a line's transfer takes. Where accesses go on from line to
+/// line, as prefetchers foresee, that is all that is waited for.
 const FORESEEN: f64 = 0.04;
 /// Lines that a foreseen access may be away from the last one: elements that are larger than a line
 /// have lines between them that nobody accesses.
