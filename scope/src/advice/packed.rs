@@ -50,7 +50,11 @@ pub(super) fn candidate<'c>(
         return None;
     }
     let nodes = seen.len() as u64;
-    let ranks = spread(seen, alive as f64);
+    let least = { sites.iter() }
+        .filter_map(|&site| profile.sites.get(site as usize))
+        .map(|site| site.smallest)
+        .min();
+    let ranks = spread(seen, alive as f64, least.unwrap_or(0));
     let each = { sites.iter() }.map(|site| elements[site].size()).max()?;
     // Links of a node, in the mean.
     let bytes = owner_of

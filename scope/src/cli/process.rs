@@ -116,6 +116,7 @@ impl Process {
             capture: copy(&self.capture)?,
             status: None,
             resident: self.resident.clone(),
+            leaks: None,
             dead: self.dead.as_ref().map(Spool::share).transpose()?,
             ..*self
         })
