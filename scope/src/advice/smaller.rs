@@ -14,10 +14,6 @@ const MIN_SAVED: u64 = 8;
 const LINK_BYTES: u64 = 8;
 const NUMBER_BYTES: u64 = 4;
 
-/// Nanoseconds from a number to the address that it stands for, which the next access waits for:
-/// a multiplication, an addition and the check of the bounds.
-const INDEX_NS: f64 = 1.5;
-
 /// For sites of one size that the program waits for.
 pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let own: Vec<u32> = context.own_types().into_iter().flatten().collect();
@@ -111,15 +107,6 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
     let ranks = ranks(context, sites);
     let links = links.to_vec();
     let name = site_type(profile, *sites.first()?).unwrap_or("these nodes");
-    let own = |object: u32| {
-        context
-            .trace
-            .object(object)
-            .is_some_and(|it| sites.contains(&it.site))
-    };
-    let steps = context.trace.steps.iter();
-    let followed = steps.filter(|step| own(step.object) && own(step.target) && !step.write);
-    let followed = followed.count() as f64 * context.trace.scale;
     Some(Candidate {
         kind: Kind::Smaller,
         sites: sites.to_vec(),
@@ -129,7 +116,7 @@ fn numbers<'c>(context: &'c Context<'c>, sites: &[u32], links: &[u32]) -> Option
             plural(links.len() as u64, "link")
         ),
         code: None,
-        cost_ns: INDEX_NS * followed,
+        cost_ns: 0.0,
         break_even: None,
         wrong_if: "nodes come and go, so that places in the vector have to be reused".to_owned(),
         rewrite: moving(move |step| {

@@ -207,7 +207,7 @@ pub(crate) struct Replay {
     /// Bits of the size of a line, which is a block of the first cache.
     pub(crate) line_bits: u32,
     /// What a miss of each cache, then of each translation buffer, costs in nanoseconds: the steps
-    /// of the machine's latency. Together they are more gradual than one capacity.
+    /// of the machine's latency.
     steps: Vec<Vec<Step>>,
     /// How many misses the machine can have under way at a time.
     in_flight: usize,
@@ -338,24 +338,11 @@ impl Replay {
         levels.fold(0, |missed, level| missed | 1 << level)
     }
 
-    /// How probable it is that a level does not hold one of so many blocks, each weighted by what
-    /// its miss costs.
+    /// How probable it is that a level does not hold one of so many blocks.
     fn absent(&self, level: usize, blocks: f64) -> f64 {
         let mut levels = self.hierarchy.caches().iter().chain(self.hierarchy.tlbs());
-        let Some(held) = levels.nth(level) else {
-            return 1.0;
-        };
-        let beyond = |capacity: f64| {
-            (1.0 - capacity / (blocks * held.geometry.block_bytes() as f64)).max(0.0)
-        };
-        let steps = self.steps.get(level).map_or(&[][..], Vec::as_slice);
-        match total(steps) {
-            cost if cost > 0.0 => {
-                let of_step = |it: &Step| it.step_ns * beyond(it.capacity_bytes);
-                steps.iter().map(of_step).sum::<f64>() / cost
-            }
-            _ => beyond(held.bytes() as f64),
-        }
+        let held = levels.nth(level).map_or(0.0, |it| it.blocks() as f64);
+        (1.0 - held / blocks).max(0.0)
     }
 
     /// From misses to nanoseconds: the latencies of `accesses` are the parts that are waited for of
@@ -599,26 +586,5 @@ mod tests {
         assert_eq!(foreseen((0..100).map(|it| it * 7919 % 4096 * 16)), 0);
         assert_eq!(foreseen((0..100).map(|it| 1000 + it * 5)), 0);
         assert_eq!(foreseen([8, 9, 8, 9, 8, 9]), 0, "to and fro");
-    }
-
-    /// Blocks of 2 MiB miss a level of which half holds 1 MiB, and the other half 4 MiB.
-    #[test]
-    fn a_level_with_two_steps_is_gradual() {
-        let mut machine = Machine::thesis();
-        let cache = CacheGeometry::new(4096, 64, 16).expect("powers of two");
-        let caches = vec![CacheLevel::lru("L1", cache)];
-        let inclusion = ccmodel::Inclusion::NonInclusive;
-        machine.hierarchy = Hierarchy::new(caches, inclusion, Vec::new()).ok();
-        let mut level = ccmodel::Level::new("L1", LevelKind::Data, 64, 1048576.0, 10.0);
-        level.steps.push(Step {
-            capacity_bytes: 4194304.0,
-            step_ns: 10.0,
-        });
-        machine.levels = vec![level];
-        let replay = Replay::new(&machine).expect("a hierarchy");
-        let absent = |bytes: f64| replay.absent(0, bytes / 64.0);
-        assert!((absent(2097152.0) - 0.25).abs() < 1e-9);
-        assert!((absent(8388608.0) - (0.875 + 0.5) / 2.0).abs() < 1e-9);
-        assert!(absent(1e3) < 1e-9);
     }
 }
