@@ -10,8 +10,8 @@
 //! * [`sys`]: libc and the kernel; [`real`]: functions as they would be without us. [`recording`]:
 //!   whether and what is recorded. [`capture`]: the capture's memory; [`counts`] in it;
 //!   [`modules`]: what is loaded.
-//! * [`local`]: what a thread has of its own; [`stack_cache`]: for call stacks; [`track`]: for
-//!   regions. [`clock`]: time in accesses. [`unwind`]: call stacks.
+//! * [`local`]: what a thread has of its own; [`own_stack`]: where it runs; [`stack_cache`]: for
+//!   call stacks; [`track`]: for regions. [`clock`]: time in accesses. [`unwind`]: call stacks.
 //! * [`shadow`]: address to chunk; [`compact`]: the same while no accesses are looked up.
 //! * [`fast_path`]: what each access runs through; [`callbacks`]: what instrumented programs call.
 //!   [`entries`]: what else accesses change; [`lines`]: those that threads share.
@@ -28,10 +28,10 @@
 //!   begin and end then.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
-// `modules`, `stack_cache`, `track`, `local`, `seats`, `clock`, `compact`, `shadow`, `fast_path`,
-// `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`, `chunks`,
-// `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`,
-// `hooks`, `allocators`, `measures`, `start`, `redirect`, `live`.
+// `modules`, `stack_cache`, `track`, `local`, `own_stack`, `seats`, `clock`, `compact`, `shadow`,
+// `fast_path`, `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`,
+// `chunks`, `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`,
+// `programs`, `hooks`, `allocators`, `measures`, `start`, `redirect`, `live`.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -66,6 +66,7 @@ mod local;
 mod maps;
 mod measures;
 mod modules;
+mod own_stack;
 #[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]
 mod programs;
 mod real;

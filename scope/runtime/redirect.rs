@@ -488,3 +488,42 @@ pub(crate) fn make_indirect(function: *const c_void, name: &CStr) -> bool {
     }
     IS_DONE.load(Ordering::Relaxed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "no library is loaded there")]
+    fn functions_are_found_where_the_dynamic_linker_finds_them() {
+        find_real();
+        for function in &FUNCTIONS {
+            // SAFETY: the name ends with 0.
+            let found = unsafe { sys::dlsym(core::ptr::null_mut(), function.name.as_ptr()) };
+            assert_eq!(function.real(), found.addr() as u64, "{:?}", function.name);
+        }
+        assert!(!are_ours_first());
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "no library is loaded there")]
+    fn words_that_are_bound_are_found() {
+        find_real();
+        let (mut bound, mut of_linker) = (0, 0);
+        each_module(|module| {
+            module.bound(|function, address| {
+                // SAFETY: the word is one of a module that is loaded.
+                bound += u32::from(unsafe { read::<u64>(address) } == function.real());
+            });
+            // SAFETY: it takes no pointers.
+            if module.bias == unsafe { getauxval(7) } {
+                module.variables(|address| {
+                    // SAFETY: as above.
+                    let word = unsafe { read::<u64>(address) };
+                    of_linker += u32::from(FUNCTIONS.iter().any(|it| it.real() == word));
+                });
+            }
+        });
+        assert!(bound >= 4 && of_linker >= 4, "{bound} {of_linker}");
+    }
+}

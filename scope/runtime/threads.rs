@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::capture::{self, BASE, LOCK, header};
 use super::local::{Local, local};
 use super::recording::SEVERAL_THREADS;
-use super::{recording, sys, windows};
+use super::{own_stack, recording, seats, sys, windows};
 use crate::capture_format::{NO_THREAD, NON_OWNER, layout};
 
 type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -111,6 +111,9 @@ pub(crate) unsafe fn give_number(local: *mut Local) {
             forget_recording(local);
         }
         (*local).epoch = recording::epoch();
+        if seats::is_late() && (*local).stack == [0; 2] {
+            (*local).stack = own_stack::find(local);
+        }
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
         let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
         if id > 1 {

@@ -96,7 +96,8 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "show", "report", "advise", "improve", "calibrate",
+            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "show", "report", "advise",
+            "improve", "calibrate",
             "export", "diff", "completions", "man", "cargo",
         ])]
         command: Option<String>,

@@ -10,7 +10,7 @@ use crate::analyses::diff::{Change, Diff, Matched, Metric, SiteChange, Verdict};
 use crate::analyses::scores::Scores;
 use crate::analyses::types::type_name;
 use crate::analyses::units;
-use crate::profile::Profile;
+use crate::profile::{Profile, Site};
 use crate::views::text::{Table, line};
 use crate::views::{Options, site_place};
 
@@ -27,6 +27,7 @@ pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> Str
         table.row(row.into(), None, None);
     }
     table.print(&mut out, width, options.colour);
+    print_grown(&mut out, old, new, diff, options);
     for (title, sites) in by_verdict(diff) {
         if sites.is_empty() {
             continue;
@@ -54,6 +55,65 @@ pub fn text(old: &Profile, new: &Profile, diff: &Diff, options: &Options) -> Str
     line(&mut out, "", None);
     line(&mut out, &as_before(diff), None);
     out
+}
+
+/// Of two snapshots of one run: the sites with more bytes alive than before, and how many chunks
+/// these are.
+fn print_grown(out: &mut String, old: &Profile, new: &Profile, diff: &Diff, options: &Options) {
+    let grown = grown(old, new, diff);
+    if grown.is_empty() {
+        return;
+    }
+    line(out, "", None);
+    let mut table = Table::new(&[
+        "grown",
+        ">bytes alive",
+        ">before",
+        ">chunks alive",
+        ">before",
+    ]);
+    for &(before, site) in grown.iter().take(options.rows) {
+        let index = site.new.unwrap_or_default();
+        let now = &new.sites[index];
+        let (bytes, chunks) = before.map_or((0, 0), |site| (site.end_usable, site.end_chunks));
+        let cells = [
+            format!("#{index}"),
+            units::bytes(now.end_usable),
+            units::bytes(bytes),
+            units::count(now.end_chunks),
+            units::count(chunks),
+        ];
+        table.row(cells.into(), Some(place(old, new, site, options)), None);
+    }
+    table.print(out, options.width.clamp(60, 240), options.colour);
+    if grown.len() > options.rows {
+        let (shown, all) = (options.rows, units::count(grown.len() as u64));
+        line(out, &format!("{shown} of {all} shown"), None);
+    }
+}
+
+/// Sites of one run that have more bytes alive than before, those that have grown most first, each
+/// with what it was.
+fn grown<'p>(
+    old: &'p Profile,
+    new: &'p Profile,
+    diff: &'p Diff,
+) -> Vec<(Option<&'p Site>, &'p SiteChange)> {
+    let run = |profile: &Profile| (profile.run.pid, profile.run.started_ns);
+    if run(old) != run(new) || old.run.started_ns == 0 || old.run.end == new.run.end {
+        return Vec::new();
+    }
+    let more = |site: &'p SiteChange| {
+        let before = site.old.map(|index| &old.sites[index]);
+        let bytes = before.map_or(0, |site| site.end_usable);
+        let more = new.sites[site.new?].end_usable.checked_sub(bytes)?;
+        (more > 0).then_some((more, before, site))
+    };
+    let mut grown: Vec<_> = diff.sites.iter().filter_map(more).collect();
+    grown.sort_by_key(|(more, ..)| u64::MAX - more);
+    { grown.into_iter() }
+        .map(|(_, before, site)| (before, site))
+        .collect()
 }
 
 /// Name, old value, new value and change of what both profiles know.

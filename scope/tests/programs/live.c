@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char line[64];
@@ -26,8 +27,31 @@ __attribute__((noinline)) static void *leak(size_t size) {
 
 static void *kept[1000];
 
-/* 1000 chunks before, of which 300 are freed and 100 grow after; 500 chunks after. */
-static int exact(void) {
+/* Calls that are bound after somebody has attached, and those of a library that is loaded then. */
+static int bound_late(const char *library) {
+    void *(*found)(size_t) = (void *(*)(size_t))dlsym(RTLD_DEFAULT, "malloc");
+    void *loaded = dlopen(library, RTLD_NOW);
+    void *(*make)(void) = loaded ? (void *(*)(void))dlsym(loaded, "make") : 0;
+    if (!found || !make) return 1;
+    for (int i = 0; i < 10; i++) found(77);
+    for (int i = 0; i < 20; i++) make();
+    return 0;
+}
+
+/* Whether a child process works: it is not recorded. */
+static int forks(void) {
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 1000; i++) free(malloc(i));
+        free(kept[999]);
+        _exit(0);
+    }
+    return child < 0 || waitpid(child, &status, 0) != child || status != 0;
+}
+
+/* 1000 chunks before, of which 300 are freed and 100 grow after; 830 chunks after, and 50. */
+static int exact(const char *library) {
     for (int i = 0; i < 1000; i++) kept[i] = leak(40);
     errno = 77;
     wait_for_line("ready");
@@ -36,6 +60,8 @@ static int exact(void) {
     for (int i = 300; i < 400; i++) kept[i] = realloc(kept[i], 4000);
     for (int i = 0; i < 500; i++) free(strdup("a text of 24 characters"));
     for (int i = 0; i < 250; i++) leak(123);
+    if (library && bound_late(library)) return 1;
+    if (forks()) return 1;
     wait_for_line("first");
     for (int i = 0; i < 50; i++) leak(123);
     wait_for_line("second");
@@ -106,7 +132,7 @@ static int alone(void) {
 
 int main(int count, char **words) {
     if (count < 2) return 2;
-    if (strcmp(words[1], "exact") == 0) return exact();
+    if (strcmp(words[1], "exact") == 0) return exact(count > 2 ? words[2] : 0);
     if (strcmp(words[1], "busy") == 0) return busy();
     if (strcmp(words[1], "alone") == 0) return alone();
     return 2;

@@ -6,8 +6,9 @@
 //! anything, so a thread whose stack has one is left alone.
 //!
 //! The thread runs on a stack of its own meanwhile, since that of a coroutine may be short. The
-//! function returns to nowhere, at which the thread stops. Then all registers, the mask of signals and `errno` are as they were, and what was interrupted goes
-//! on: a system call begins anew, as after a signal without a handler.
+//! function returns to nowhere, at which the thread stops. Then all registers, the mask of signals
+//! and `errno` are as they were, and what was interrupted goes on: a system call begins anew, as
+//! after a signal without a handler.
 
 use std::fs;
 use std::io;
@@ -17,14 +18,12 @@ use libc::user_regs_struct;
 
 use super::super::{CliError, fail};
 use super::memory::{Mapping, Memory};
-use super::ptrace::{Stop, Traced};
+use super::ptrace::{LONG, Stop, Traced};
 
 /// So long a thread is waited for that can call functions.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// So long a thread may take to stop, or to come to `malloc`.
 const SHORT: Duration = Duration::from_millis(20);
-/// So long a function may take. What can be done then is only to say so.
-const LONG: Duration = Duration::from_secs(10);
 const STACK: u64 = 512 << 10;
 /// Words of the stack in which the frame of a signal is looked for.
 const SEARCHED: usize = 8 << 10;
@@ -177,12 +176,12 @@ impl<'p> Injector<'p> {
         }
         traced.set_debug_register(7, which)?;
         let found = self.run_to_entry(&mut traced, until, signal_return);
-        // Only of a thread that is stopped.
+        // Only of a thread that is stopped. One that keeps them would end by them.
         let is_stopped = match found {
             Ok(Some(_)) => true,
             _ => {
                 traced.interrupt()?;
-                traced.wait(Instant::now() + SHORT)?.is_some()
+                traced.wait(Instant::now() + LONG)?.is_some()
             }
         };
         if is_stopped {
@@ -200,8 +199,9 @@ impl<'p> Injector<'p> {
         loop {
             traced.go_on()?;
             match traced.wait(until)? {
-                Some(Stop::Signal(libc::SIGTRAP)) => {}
-                // A signal of its own is delivered when the thread is left.
+                Some(Stop::Signal(libc::SIGTRAP)) => traced.drop_signal(),
+                // One of its own, which it gets.
+                Some(Stop::Signal(_)) => continue,
                 _ => return Ok(None),
             }
             let since = Instant::now();
@@ -329,10 +329,6 @@ fn status_line(pid: u32, tid: u32, name: &str) -> Option<String> {
 
 const NO_RETURN: &str = "it does not come back from a function";
 
-fn unexpected(signal: i32) -> io::Error {
-    io::Error::other(format!("signal {signal} came while it called a function"))
-}
-
 /// A stopped thread that calls functions.
 #[derive(Debug)]
 pub(super) struct Caller<'p> {
@@ -448,19 +444,26 @@ impl<'p> Caller<'p> {
         }
     }
 
+    /// The thread does not get a signal that comes of what it was made to do.
+    fn unexpected(&mut self, signal: i32) -> io::Error {
+        self.traced.drop_signal();
+        io::Error::other(format!("signal {signal} came while it called a function"))
+    }
+
     /// Lets a function run until it returns to nowhere; what it has returned.
     fn run_to_fault(&mut self, top: u64) -> io::Result<u64> {
         loop {
             self.traced.go_on()?;
             match self.traced.wait(Instant::now() + LONG)? {
                 Some(Stop::Signal(libc::SIGSEGV)) => {
+                    self.traced.drop_signal();
                     let registers = self.traced.registers()?;
                     return match (registers.rip, registers.rsp) {
                         (0, sp) if sp == top => Ok(registers.rax),
-                        _ => Err(unexpected(libc::SIGSEGV)),
+                        _ => Err(self.unexpected(libc::SIGSEGV)),
                     };
                 }
-                Some(Stop::Signal(signal)) => return Err(unexpected(signal)),
+                Some(Stop::Signal(signal)) => return Err(self.unexpected(signal)),
                 Some(_) => {}
                 None => return Err(io::Error::other(NO_RETURN)),
             }
@@ -474,7 +477,7 @@ impl<'p> Caller<'p> {
             match self.traced.wait(Instant::now() + LONG)? {
                 Some(Stop::Call) => return Ok(()),
                 Some(Stop::Asked) => {}
-                Some(Stop::Signal(signal)) => return Err(unexpected(signal)),
+                Some(Stop::Signal(signal)) => return Err(self.unexpected(signal)),
                 None => return Err(io::Error::other(NO_RETURN)),
             }
         }

@@ -172,9 +172,7 @@ pub(super) fn detach(pid: u32) -> Result<Duration, CliError> {
 
 fn reason(result: i64) -> &'static str {
     match result {
-        live::ALREADY => {
-            "is attached to already, or was when a thread of it left `malloc` by a jump"
-        }
+        live::ALREADY => "is attached to already: `ccscope detach` first",
         live::NOT_LATE => "has the runtime from its start: start it by `ccscope run`",
         live::NO_ALLOCATOR => "has no `malloc` and `free` that other libraries are linked to",
         live::NOT_ATTACHED => "is not attached to",

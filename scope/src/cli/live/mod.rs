@@ -67,9 +67,9 @@ pub(super) struct DetachArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
-The program runs on meanwhile. `ccscope diff` of two snapshots shows what has grown. The command that
-records, `ccscope run` or `attach`, also takes a snapshot when it gets the signal USR1, and when
-a program that it has started calls `ccscope_snapshot()`, in Rust `ccscope::snapshot()`.")]
+The program runs on meanwhile. `ccscope diff` of two snapshots shows what has grown. The command
+that records, `ccscope run` or `attach`, also takes a snapshot when it gets the signal USR1, and
+when a program that it has started calls `ccscope_snapshot()`, in Rust `ccscope::snapshot()`.")]
 pub(super) struct SnapshotArgs {
     /// The process; not needed if one program is recorded
     #[arg(value_name = "PID")]

@@ -10,11 +10,16 @@ const XSTATE: usize = 0x202;
 const GETSIGMASK: u32 = 0x420a;
 const SETSIGMASK: u32 = 0x420b;
 
+/// So long a thread may take to stop, on a machine that is busy.
+pub(super) const LONG: Duration = Duration::from_secs(10);
+
 /// A thread that this process traces. Dropped, it runs on.
 #[derive(Debug)]
 pub(super) struct Traced {
     tid: pid_t,
     is_gone: bool,
+    /// The signal that the thread has stopped for, which it gets when it runs on.
+    signal: c_int,
 }
 
 /// Why a traced thread has stopped.
@@ -40,12 +45,14 @@ impl Traced {
     pub(super) fn new(tid: u32) -> io::Result<Traced> {
         let tid = pid_t::try_from(tid).map_err(io::Error::other)?;
         let options = libc::PTRACE_O_TRACESYSGOOD as usize;
-        let traced = Traced { tid, is_gone: true };
-        traced.request(libc::PTRACE_SEIZE, 0, options)?;
-        Ok(Traced {
+        let mut traced = Traced {
             tid,
-            is_gone: false,
-        })
+            is_gone: true,
+            signal: 0,
+        };
+        traced.request(libc::PTRACE_SEIZE, 0, options)?;
+        traced.is_gone = false;
+        Ok(traced)
     }
 
     /// A request whose arguments are numbers.
@@ -59,14 +66,24 @@ impl Traced {
         self.request(libc::PTRACE_INTERRUPT, 0, 0).map(drop)
     }
 
+    /// Keeps the signal that has come last from the thread.
+    pub(super) fn drop_signal(&mut self) {
+        self.signal = 0;
+    }
+
     /// Lets the thread run on.
-    pub(super) fn go_on(&self) -> io::Result<()> {
-        self.request(libc::PTRACE_CONT, 0, 0).map(drop)
+    pub(super) fn go_on(&mut self) -> io::Result<()> {
+        self.request_with_signal(libc::PTRACE_CONT)
+    }
+
+    fn request_with_signal(&mut self, what: u32) -> io::Result<()> {
+        let signal = usize::try_from(std::mem::take(&mut self.signal)).unwrap_or(0);
+        self.request(what, 0, signal).map(drop)
     }
 
     /// Lets the thread run on until the next system call begins or ends.
-    pub(super) fn to_next_call(&self) -> io::Result<()> {
-        self.request(libc::PTRACE_SYSCALL, 0, 0).map(drop)
+    pub(super) fn to_next_call(&mut self) -> io::Result<()> {
+        self.request_with_signal(libc::PTRACE_SYSCALL)
     }
 
     /// Waits until the thread has stopped; `None` if it has not by `until`.
@@ -85,7 +102,10 @@ impl Traced {
                 let signal = libc::WSTOPSIG(status);
                 return Ok(Some(match status >> 16 {
                     0 if signal == libc::SIGTRAP | 0x80 => Stop::Call,
-                    0 => Stop::Signal(signal),
+                    0 => {
+                        self.signal = signal;
+                        Stop::Signal(signal)
+                    }
                     _ => Stop::Asked,
                 }));
             }
@@ -165,14 +185,13 @@ impl Traced {
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        if self.is_gone || self.request(libc::PTRACE_DETACH, 0, 0).is_ok() {
+        if self.is_gone || self.request_with_signal(libc::PTRACE_DETACH).is_ok() {
             return;
         }
         // Only a thread that has stopped can be left.
-        let until = Instant::now() + Duration::from_millis(100);
-        if self.interrupt().is_ok() && matches!(self.wait(until), Ok(Some(_))) {
+        if self.interrupt().is_ok() && matches!(self.wait(Instant::now() + LONG), Ok(Some(_))) {
             // Nothing can be done if that fails: the thread has ended.
-            drop(self.request(libc::PTRACE_DETACH, 0, 0));
+            drop(self.request_with_signal(libc::PTRACE_DETACH));
         }
     }
 }
