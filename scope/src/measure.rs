@@ -134,7 +134,6 @@ fn is_allocator(measure: &Measure) -> bool {
         return true;
     }
     let layout = Layout::new::<u64>();
-    #[expect(clippy::disallowed_methods, reason = "a call that is not left out")]
     // SAFETY: the layout is not empty, and the block is freed once, with its layout.
     unsafe {
         let block = black_box(std::alloc::alloc(layout));

@@ -1,4 +1,5 @@
-//! Which chunks nothing leads to when the process ends: a conservative scan, as LeakSanitizer does.
+//! Which chunks nothing leads to when the process ends: a conservative scan, as that of
+//! `LeakSanitizer`.
 //!
 //! A word that is an address within a chunk leads to it, wherever it stands: in a variable of the
 //! program, on a stack, in a register, or in a chunk that something leads to. What remains is
@@ -238,6 +239,7 @@ impl<'m> Window<'m> {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "one range is meant")]
 mod tests {
     use super::*;
 

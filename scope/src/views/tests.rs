@@ -5,7 +5,7 @@ use super::terminal::{edges, regions, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
 use crate::analyses::diff::diff;
 use crate::analyses::test_profile::{self, access, group, profile, window};
-use crate::profile::{Footprint, Profile};
+use crate::profile::{Exceeded, Footprint, Leaks, Link, Profile, SiteCount};
 
 /// The hand-made profile with windows, on a machine that does not depend on where tests run.
 fn run() -> Profile {
@@ -370,10 +370,24 @@ pub(super) fn assert_documented(all: &Value, chapter: &str) -> usize {
 #[test]
 fn json_has_the_documented_keys() {
     let mut run = run();
+    run.exceeded = vec![Exceeded {
+        place: "tests/it.rs:3:5".to_owned(),
+        sites: vec![SiteCount {
+            site: 0,
+            allocations: 1,
+            bytes: 8,
+        }],
+    }];
+    run.leaks = vec![Leaks::default()];
+    run.links = vec![Link {
+        from: None,
+        to: 0,
+        pointers: 1,
+    }];
     run.regions = test_profile::regions();
     (run.mappings, run.pages) = test_profile::pages();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(assert_documented(&all, "JSON"), 28);
+    assert_eq!(assert_documented(&all, "JSON"), 32);
     assert_eq!(all["mappings"][4]["loads"], 1130);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");

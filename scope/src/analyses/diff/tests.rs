@@ -1,5 +1,6 @@
 use super::*;
 use crate::analyses::test_profile::profile;
+use crate::profile::Leaks;
 
 fn changed(change: impl FnOnce(&mut Profile)) -> Profile {
     let mut run = profile();
@@ -151,8 +152,9 @@ fn gates_bound_changes() {
     assert!(error.contains("instrumented"), "{error}");
     for (text, why) in [
         ("peak", "METRIC>+CHANGE"),
-        ("peak>5%", "has a sign"),
-        ("peak>-5%", "has a sign"),
+        ("peak>5%", "> goes with +"),
+        ("peak>-5%", "> goes with +"),
+        ("peak>-5", "> goes with +"),
         ("peak>+x", "number"),
         ("peak>+nan", "number"),
         ("seconds>+1", "metrics are peak"),
@@ -162,6 +164,27 @@ fn gates_bound_changes() {
         let error = gates(text).unwrap_err();
         assert!(error.contains(why), "{text:?}: {error}");
     }
+    let value: Gate = "leaked>0".parse().unwrap();
+    assert_eq!(value.to_string(), "leaked>0");
+    let only = [value];
+    let error = breaches(&old, &old, &only).unwrap_err();
+    assert!(error.contains("--leaks"), "{error}");
+    let leaks = |bytes| {
+        changed(|run| {
+            run.leaks = vec![Leaks {
+                bytes,
+                ..Leaks::default()
+            }];
+        })
+    };
+    assert_eq!(exceeded(&leaks(0), &only), Ok(Vec::new()));
+    let failed = vec!["leaked>0: 7 B".to_owned()];
+    assert_eq!(exceeded(&leaks(7), &only), Ok(failed.clone()));
+    assert_eq!(breaches(&old, &leaks(7), &only), Ok(failed));
+    let small = "peak<9000000000".parse().unwrap();
+    assert_eq!(exceeded(&old, &[small]).unwrap().len(), 1);
+    let change = "peak>+0".parse().unwrap();
+    assert!(exceeded(&old, &[change]).is_err());
     let gate: Gate = "site:src/a.rs:useful-lifetime<-5%".parse().unwrap();
     assert_eq!(gate.to_string(), "site:src/a.rs:useful-lifetime<-5%");
     let text = r#"peak>+1%,site:"Map<K, V>::insert":bytes>+0,site:"a":end>+0"#;
