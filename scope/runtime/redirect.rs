@@ -333,6 +333,9 @@ impl<'i> Module<'i> {
 
 /// Runs `work` for each module but this library, in the order in which symbols are looked up.
 fn each_module(mut work: impl FnMut(&Module<'_>)) {
+    /// # Safety
+    ///
+    /// `info` is the dynamic linker's, and `work` an `F` that nobody else uses meanwhile.
     unsafe extern "C" fn call<F: FnMut(&Module<'_>)>(
         info: *const Info,
         _: usize,
@@ -462,7 +465,11 @@ unsafe fn exchange(from: fn(&Function) -> u64, to: fn(&Function) -> u64) -> u64 
 /// giving its own. Returns whether it does.
 pub(crate) fn make_indirect(function: *const c_void, name: &CStr) -> bool {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    // This library is left out of `each_module`.
+    /// This library is left out of `each_module`.
+    ///
+    /// # Safety
+    ///
+    /// `info` is the dynamic linker's, and `data` what is passed below.
     unsafe extern "C" fn find(info: *const Info, _: usize, data: *mut c_void) -> c_int {
         const INDIRECT: u64 = 10;
         // SAFETY: `info` is the dynamic linker's, and `data` what is passed below. Nobody else

@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn what_roots_lead_to_is_no_leak() {
         let roots = Roots {
-            ranges: vec![64..80],
+            ranges: [64..80].to_vec(),
             registers: vec![0x1068],
             ..Roots::default()
         };
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn the_allocator_s_variables_and_the_linker_s_chunks() {
         let roots = Roots {
-            exact: vec![64..88],
+            exact: [64..88].to_vec(),
             held_sites: HashSet::from([3]),
             ..Roots::default()
         };
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn memory_that_cannot_be_read_leads_nowhere() {
         let roots = Roots {
-            ranges: vec![0..u64::MAX],
+            ranges: [0..u64::MAX].to_vec(),
             ..Roots::default()
         };
         assert_eq!(leaked(&run(&[[0, 0]], &roots, &[0x1000])), [(1, 1, 0)]);

@@ -167,7 +167,7 @@ fn what_is_allocated_since_is_counted_exactly() {
     assert!(shown.contains("grown") && shown.contains("leak"), "{shown}");
     detach(&pid);
     assert!(tool.wait().unwrap().success());
-    let all = Profile::open(&path("all")).unwrap();
+    let all = Profile::open(path("all")).unwrap();
     assert_eq!(site(&all, 123).allocations, 300);
     // Once more, now that the runtime is there.
     let Some((mut tool, _)) = attach(&pid, &path("again"), &["--no-stacks"]) else {

@@ -92,13 +92,14 @@ pub(in crate::cli) fn run(
         (None, None) => None,
     };
     if let Some((_, advice)) = &advised {
-        let named = |of: fn(&advice::Item) -> Option<(String, Vec<String>)>| {
-            let all = advice.advice.iter().filter_map(of);
-            all.map(|(of, fields)| Fields { of, fields }).collect()
-        };
+        let items = || advice.advice.iter();
+        let fields = |(of, fields)| Fields { of, fields };
         package.offer(Asked {
-            orders: named(advice::Item::order),
-            cold: named(advice::Item::cold),
+            orders: items()
+                .filter_map(advice::Item::order)
+                .map(fields)
+                .collect(),
+            cold: items().filter_map(advice::Item::cold).map(fields).collect(),
         });
     }
     let Changes {
