@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(found, [Some(libc::malloc as *const () as u64), None]);
         assert!(libc.is_of_system() && libc.contains(libc.start));
         assert_eq!(memory.text(c"a text".as_ptr().addr() as u64), "a text");
-        assert_eq!(memory.words(8, 4), []);
+        assert!(memory.words(8, 4).is_empty());
     }
 
     #[test]
