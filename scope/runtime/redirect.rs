@@ -335,13 +335,13 @@ impl<'i> Module<'i> {
 fn each_module(mut work: impl FnMut(&Module<'_>)) {
     /// # Safety
     ///
-    /// `info` is the dynamic linker's, and `work` an `F` that nobody else uses meanwhile.
+    /// `info` is of `dl_iterate_phdr`, and `work` points to an `F` that nobody else uses.
     unsafe extern "C" fn call<F: FnMut(&Module<'_>)>(
         info: *const Info,
         _: usize,
         work: *mut c_void,
     ) -> c_int {
-        // SAFETY: `info` is the dynamic linker's, and `work` the closure that was passed to it.
+        // SAFETY: `info` is the dynamic linker's, and `work` a closure of this type (`# Safety`).
         unsafe {
             let own = (&raw const FUNCTIONS).addr() as u64;
             if let Some(module) = Module::new(&*info)
@@ -416,10 +416,9 @@ unsafe fn exchange(from: fn(&Function) -> u64, to: fn(&Function) -> u64) -> u64 
     let mut failed = 0;
     let known = || FUNCTIONS.iter().filter(|function| function.real() != 0);
     each_module(|module| {
-        // The lock is held, so what `exchange` stores is the module's word, which may hold one or
-        // the other address of the same function.
         let mut put = |address, value| {
-            // SAFETY: as said.
+            // SAFETY: the lock is held (`# Safety`), and the word is one of the module's, which may
+            // hold the one or the other address of a function.
             failed += u64::from(!unsafe { module.store(address, value) });
         };
         for function in known() {
@@ -427,7 +426,7 @@ unsafe fn exchange(from: fn(&Function) -> u64, to: fn(&Function) -> u64) -> u64 
             module.defined(function.name, |symbol| {
                 // SAFETY: the symbol is the module's, which is loaded.
                 let place = unsafe { &raw mut (*symbol).value };
-                // SAFETY: as above.
+                // SAFETY: the place is a word of that symbol.
                 if unsafe { place.read_volatile() } == value {
                     put(place.addr() as u64, to(function).wrapping_sub(module.bias));
                 }
@@ -469,11 +468,11 @@ pub(crate) fn make_indirect(function: *const c_void, name: &CStr) -> bool {
     ///
     /// # Safety
     ///
-    /// `info` is the dynamic linker's, and `data` what is passed below.
+    /// `info` is of `dl_iterate_phdr`, and `data` points to an address and a name.
     unsafe extern "C" fn find(info: *const Info, _: usize, data: *mut c_void) -> c_int {
         const INDIRECT: u64 = 10;
-        // SAFETY: `info` is the dynamic linker's, and `data` what is passed below. Nobody else
-        // changes the library's own pages once it is loaded.
+        // SAFETY: `info` is the dynamic linker's, and `data` an address and a name (`# Safety`).
+        // Nobody else changes the library's own pages once it is loaded.
         unsafe {
             let (function, name) = *data.cast::<(u64, &CStr)>();
             let Some(module) = Module::new(&*info).filter(|it| it.contains(function)) else {
@@ -525,7 +524,7 @@ mod tests {
             // SAFETY: it takes no pointers.
             if module.bias == unsafe { getauxval(7) } {
                 module.variables(|address| {
-                    // SAFETY: as above.
+                    // SAFETY: the word is one of the variables of a module that is loaded.
                     let word = unsafe { read::<u64>(address) };
                     of_linker += u32::from(FUNCTIONS.iter().any(|it| it.real() == word));
                 });

@@ -90,7 +90,7 @@ pub(super) fn run(
         .map(|word| word.to_string_lossy().into_owned());
     recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
     let mut reporter = Reporter::new(&args.record, built, &program, recording.pid);
-    recording.record(&mut reporter, err)?;
+    recording.record(&mut reporter, err);
     let status = recording.end()?;
     signals::obey();
     let said = recording.listener.said();
@@ -271,11 +271,7 @@ impl Recording {
 
     /// Waits for the program's end while it takes captures and samples. Returns whether it has
     /// ended: a process that was there before may run on.
-    pub(super) fn record(
-        &mut self,
-        reporter: &mut Reporter<'_>,
-        err: &mut dyn Write,
-    ) -> Result<bool, CliError> {
+    pub(super) fn record(&mut self, reporter: &mut Reporter<'_>, err: &mut dyn Write) -> bool {
         let mut next = Instant::now();
         let longest = if self.full {
             FULL_INTERVAL
@@ -287,7 +283,7 @@ impl Recording {
                 break true;
             }
             self.accept();
-            self.take_snapshots(reporter, err)?;
+            self.take_snapshots(reporter, err);
             let is_asked = self.end_asked.is_some() || signals::is_interrupted();
             if self.child.is_none() && is_asked {
                 break false;
@@ -316,7 +312,7 @@ impl Recording {
         };
         self.progress.end();
         reporter.seconds = self.started.elapsed().as_secs_f64();
-        Ok(has_ended)
+        has_ended
     }
 
     /// The command that waits for the end of a process's recording.
@@ -325,11 +321,7 @@ impl Recording {
     }
 
     /// Takes the snapshots that commands, signals and programs have asked for.
-    fn take_snapshots(
-        &mut self,
-        reporter: &mut Reporter<'_>,
-        err: &mut dyn Write,
-    ) -> Result<(), CliError> {
+    fn take_snapshots(&mut self, reporter: &mut Reporter<'_>, err: &mut dyn Write) {
         for request in std::mem::take(&mut self.requests) {
             let pid = if request.pid == 0 {
                 self.pid
@@ -371,11 +363,10 @@ impl Recording {
             self.snapshots += 1;
             let path = reporter.path_of_snapshot(&self.processes[index], self.snapshots);
             match self.snapshot(index, &path, reporter) {
-                Ok(line) => writeln!(err, "ccscope: {line}")?,
-                Err(error) => writeln!(err, "ccscope: no snapshot: {error}")?,
+                Ok(line) => drop(writeln!(err, "ccscope: {line}")),
+                Err(error) => drop(writeln!(err, "ccscope: no snapshot: {error}")),
             }
         }
-        Ok(())
     }
 
     /// Writes a profile of this moment, while chunks that die are taken.

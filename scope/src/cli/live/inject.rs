@@ -473,7 +473,7 @@ impl<'p> Caller<'p> {
     /// Lets the thread run until a system call begins or ends.
     fn step(&mut self) -> io::Result<()> {
         loop {
-            self.traced.run_to_next_call()?;
+            self.traced.run_to_call()?;
             match self.traced.wait(Instant::now() + LONG)? {
                 Some(Stop::Call) => return Ok(()),
                 Some(Stop::Asked) => {}

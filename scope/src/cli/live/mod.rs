@@ -7,8 +7,9 @@ mod ptrace;
 mod target;
 
 use std::env;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args as ClapArgs;
 
@@ -107,33 +108,42 @@ pub(super) fn attach(args: &AttachArgs, err: &mut dyn Write) -> Result<(), CliEr
     // A process whose thread is stopped is not to be left so.
     signals::outlive();
     let (capture, stopped) = load::attach(pid, &options)?;
-    let say = |err: &mut dyn Write, what: &str, time: std::time::Duration| match args.verbose {
-        true => writeln!(
-            err,
-            "ccscope: {what}: a thread of process {pid} was stopped for {:.1} ms",
-            time.as_secs_f64() * 1e3
-        ),
-        false => Ok(()),
+    // That nobody reads this is no reason to leave the process as it is now.
+    let say = |err: &mut dyn Write, what: &str, time: Duration| {
+        if args.verbose {
+            let ms = time.as_secs_f64() * 1e3;
+            drop(writeln!(
+                err,
+                "ccscope: {what}: a thread of process {pid} was stopped for {ms:.1} ms"
+            ));
+        }
     };
-    say(err, "attached", stopped)?;
+    say(err, "attached", stopped);
     if !args.quiet {
-        writeln!(
+        drop(writeln!(
             err,
             "ccscope: process {pid} is recorded; `ccscope detach {pid}` ends that"
-        )?;
+        ));
     }
     let mut recording = Recording::of(Arrival { pid, capture }, &record)?;
     let mut reporter = Reporter::new(&record, None, &program, pid);
-    let recorded = recording.record(&mut reporter, err);
-    if !matches!(recorded, Ok(true)) {
+    let has_ended = recording.record(&mut reporter, err);
+    if !has_ended {
         match load::detach(pid) {
-            Ok(stopped) => say(err, "detached", stopped)?,
+            Ok(stopped) => say(err, "detached", stopped),
             // Its profile is whole all the same.
-            Err(error) => writeln!(err, "ccscope: {error}")?,
+            Err(error) => drop(writeln!(err, "ccscope: {error}")),
         }
     }
     let request = recording.end_asked();
-    let finished = recorded.and_then(|_| reporter.finish(recording.processes, err));
+    let finished = reporter.finish(recording.processes, err);
+    let is_unread = |error: &CliError| {
+        { error.downcast_ref() }.is_some_and(|it: &io::Error| it.kind() == ErrorKind::BrokenPipe)
+    };
+    let finished = match finished {
+        Err(error) if is_unread(&error) => Ok(()),
+        finished => finished,
+    };
     if let Some(request) = request {
         request.answer(match &finished {
             Ok(()) => Ok(format!("process {pid} is no longer recorded")),

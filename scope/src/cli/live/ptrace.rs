@@ -82,7 +82,7 @@ impl Traced {
     }
 
     /// Lets the thread run on until the next system call begins or ends.
-    pub(super) fn run_to_next_call(&mut self) -> io::Result<()> {
+    pub(super) fn run_to_call(&mut self) -> io::Result<()> {
         self.request_with_signal(libc::PTRACE_SYSCALL)
     }
 
