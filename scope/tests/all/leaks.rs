@@ -1,4 +1,4 @@
-//! Leaks are those that LeakSanitizer finds.
+//! Leaks are those that `LeakSanitizer` finds.
 
 use ccscope::profile::{Leaks, Profile};
 use ccscope::views::terminal::{self, Options};
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::programs::{CCSCOPE, Run, command, compile, is_installed, succeed, text};
 
-/// Chunks and bytes, as they are known where LeakSanitizer is not there; by number.
+/// Chunks and bytes, as they are known where `LeakSanitizer` is not there; by number.
 const C: [(u64, u64); 24] = [
     (0, 0),
     (1, 24),
@@ -43,7 +43,7 @@ fn of_profile(profile: &Profile) -> (u64, u64) {
     (all.all_chunks(), all.all_bytes())
 }
 
-/// What LeakSanitizer says at the end: `SUMMARY: LeakSanitizer: 24 byte(s) leaked in 1
+/// What `LeakSanitizer` says at the end: `SUMMARY: LeakSanitizer: 24 byte(s) leaked in 1
 /// allocation(s).`
 fn of_sanitizer(program: &std::path::Path, number: usize) -> Option<(u64, u64)> {
     let mut command = command(program);
