@@ -7,11 +7,13 @@
 mod edges;
 mod exceeded;
 mod heap;
+#[cfg(feature = "cli")]
 pub(crate) mod leaks;
 mod lines;
 mod regions;
 mod windows;
 
+#[cfg(feature = "cli")]
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,6 +24,7 @@ use crate::profile::{self, Profile, Resident, Run, Totals};
 use crate::symbols::{self, Symbols};
 use crate::types::Types;
 use heap::Heap;
+#[cfg(feature = "cli")]
 use leaks::Scan;
 
 /// Frames of a stack that are kept, from the innermost on.
@@ -101,6 +104,7 @@ pub struct Renumbering {
 
 impl Renumbering {
     /// Puts what a scan at the end of the process has found into its profile.
+    #[cfg(feature = "cli")]
     pub(crate) fn add_leaks(&self, scan: &Scan, profile: &mut Profile) {
         let mut all = profile::Leaks::default();
         let sites = scan.sites.iter().filter_map(|(site, sums)| {

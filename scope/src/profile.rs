@@ -75,6 +75,7 @@ impl Leaks {
         self.chunks.saturating_add(self.indirect_chunks)
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) fn add(&mut self, other: &Leaks) {
         self.chunks = self.chunks.saturating_add(other.chunks);
         self.bytes = self.bytes.saturating_add(other.bytes);

@@ -42,10 +42,13 @@ impl View<'_> {
 
     /// By line of the program, those with most allocations first.
     fn lines_of(&self, of: &Exceeded) -> Vec<Line> {
-        let mut lines: BTreeMap<Option<u32>, Line> = BTreeMap::new();
+        let mut lines: BTreeMap<Option<(&str, u32)>, Line> = BTreeMap::new();
         for it in &of.sites {
             let site = it.site as usize;
-            let line = lines.entry(self.profile.sites[site].place).or_default();
+            let place = self.profile.sites[site].place;
+            let frame = place.and_then(|it| self.profile.frames.get(it as usize));
+            let key = frame.map(|it| (&*it.file, it.line));
+            let line = lines.entry(key).or_default();
             line.sites.push(site);
             line.allocations = line.allocations.saturating_add(it.allocations);
             line.bytes = line.bytes.saturating_add(it.bytes);
