@@ -12,8 +12,8 @@ COLUMNS = 100
 # budgets of tests, a scan for leaks, retained bytes. `tests` has the programs of `tests/advice`, with
 # several changes each; the adviser is fitted to most, and 25 that it has not seen judge it. `benches`
 # measures these, and packages.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 70000, "trace": 14800,
-            "inside": 3900, "ccmalloc": 21050, "benches": 17100, "ccmorph": 12400,
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 72500, "trace": 14800,
+            "inside": 3900, "ccmalloc": 21050, "benches": 17200, "ccmorph": 12400,
             "examples": 2400, "tests": 11900}
 
 files = subprocess.check_output(["git", "ls-files", "*.rs"], text=True).split()

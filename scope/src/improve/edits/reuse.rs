@@ -276,7 +276,8 @@ mod tests {
             let old =
                 format!("fn f() {{\n    g();\n    'a: for i in 0..n {{ {old} h(&v); }}\n}}\n");
             let new = format!(
-                "fn f() {{\n    g();\n    {declared}\n    'a: for i in 0..n {{ {filled} h(&v); }}\n}}\n"
+                "fn f() {{\n    g();\n    {declared}\n    'a: for i in 0..n {{ {filled} h(&v); }}\n\
+                 }}\n"
             );
             assert_eq!(edited(&old), new);
         }

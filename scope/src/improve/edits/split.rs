@@ -245,7 +245,10 @@ impl<T> Node<T> {
     }
 }
 fn main() {
-    let all = vec![Node { key: 1, name: f(), notes: Vec::new() }, g(m::Node::<u8> { key: 2, ..x() })];
+    let all = vec![
+        Node { key: 1, name: f(), notes: Vec::new() },
+        g(m::Node::<u8> { key: 2, ..x() }),
+    ];
 }
 ";
         assert_eq!(edited(text), None);
