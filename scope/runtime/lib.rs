@@ -24,8 +24,8 @@
 //!   programs are left alone.
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
 //!   [`measures`]: budgets of tests. [`start`]: processes, and the ends of threads. [`seats`]: who
-//!   is within these functions. [`redirect`]: calls of a process that runs. [`live`]: recordings that
-//!   begin and end then.
+//!   is within these functions. [`redirect`]: calls of a process that runs. [`live`]: recordings
+//!   that begin and end then.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
 // `modules`, `stack_cache`, `track`, `local`, `own_stack`, `seats`, `clock`, `compact`, `shadow`,
