@@ -80,6 +80,8 @@ fn compile_libraries(version: &str) {
             "--crate-type=cdylib",
             "-Clink-arg=-nostartfiles",
             "-Clink-arg=-Wl,-z,now,-z,nodelete,--no-undefined",
+            // By `ccscope attach` it comes behind the libraries whose functions it takes over.
+            "-Clink-arg=-Wl,-Bsymbolic-functions",
             "-Clink-arg=-Wl,-soname,libccscope_runtime.so",
             "-Clink-arg=-lc",
             "-Cdebuginfo=1",

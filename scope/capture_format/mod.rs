@@ -17,7 +17,7 @@ pub mod accesses;
 /// First word of a capture.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
 /// Changes with every change of this module.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Names the Unix socket on which the tool takes captures. A runtime that does not find it
 /// does nothing.
@@ -168,6 +168,24 @@ pub mod state {
     pub const STOPPED: u64 = 3;
 }
 
+/// What `ccscope_attach` and `ccscope_detach` return when they fail.
+pub mod live {
+    /// The process is recorded.
+    pub const ALREADY: i64 = -1;
+    /// The library was there from the start.
+    pub const NOT_LATE: i64 = -2;
+    pub const NO_ALLOCATOR: i64 = -3;
+    /// The dynamic linker cannot be locked.
+    pub const NO_LOCK: i64 = -4;
+    pub const NOT_ATTACHED: i64 = -5;
+    /// A thread does not leave a function that is taken over; the capture stays.
+    pub const OCCUPIED: i64 = -6;
+    /// There is no memory file, it may not be so long, or there are no addresses for it.
+    pub const NO_FILE: i64 = -7;
+    pub const TOO_LONG: i64 = -8;
+    pub const NO_ADDRESSES: i64 = -9;
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Header {
@@ -228,6 +246,10 @@ pub struct Header {
     pub untracked: u64,
     /// Bytes of names of spans.
     pub names_used: u64,
+    /// 1 if recording began while the process ran.
+    pub late: u64,
+    /// Snapshots that the program has asked for.
+    pub asked: u64,
 }
 
 /// `Region::kind`

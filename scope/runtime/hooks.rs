@@ -15,7 +15,7 @@ use super::real::{Real, early};
 use super::stack_cache::{MAX_FRAMES, StackCache};
 use super::sums::{Allocation, Detached};
 use super::unwind::{SharedFrames, Stack};
-use super::{modules, recording, regions, sys, threads, unwind};
+use super::{modules, recording, regions, seats, sys, threads, unwind};
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -34,6 +34,15 @@ macro_rules! real {
             };
             let tells = library(&real_usable_size::REAL) == library(&real_malloc::REAL);
             TRUSTS_USABLE_SIZE.store(tells, Ordering::Relaxed);
+        }
+        /// Sets the function of this name, if it is one of these, for a library that came late.
+        pub(crate) fn set_real(name: &core::ffi::CStr, address: u64) {
+            let found = core::ptr::with_exposed_provenance_mut(address as usize);
+            for real in [$(&$constant::REAL),*] {
+                if real.name == name {
+                    real.address.store(found, Ordering::Release);
+                }
+            }
         }
         $(
         /// The function that would have been called without us.
@@ -86,8 +95,8 @@ fn enter() -> Option<*mut Local> {
             return None;
         }
         (*local).busy = true;
-        if recording::active() {
-            if (*local).thread == 0 {
+        if seats::take(local) {
+            if (*local).epoch != recording::epoch() {
                 threads::give_number(local);
             }
             return Some(local);
@@ -99,6 +108,7 @@ fn enter() -> Option<*mut Local> {
 
 #[inline(always)]
 fn leave(local: *mut Local) {
+    seats::give(local);
     // SAFETY: the block is this thread's.
     unsafe { (*local).busy = false }
 }

@@ -23,13 +23,14 @@
 //!   [`sanitizer`]: the rest of what instrumented programs call. [`programs`] and [`aside`]: which
 //!   programs are left alone.
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
-//!   [`start`]: processes, and the ends of threads.
+//!   [`start`]: processes, and the ends of threads. [`seats`]: who is within these functions.
+//!   [`redirect`]: calls of a process that runs. [`live`]: recordings that begin and end then.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
-// `modules`, `stack_cache`, `track`, `local`, `clock`, `compact`, `shadow`, `fast_path`,
+// `modules`, `stack_cache`, `track`, `local`, `seats`, `clock`, `compact`, `shadow`, `fast_path`,
 // `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`, `chunks`,
 // `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`,
-// `hooks`, `allocators`, `start`.
+// `hooks`, `allocators`, `start`, `redirect`, `live`.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -59,6 +60,7 @@ mod groups;
 mod hooks;
 mod kernel;
 mod lines;
+mod live;
 mod local;
 mod maps;
 mod modules;
@@ -66,8 +68,10 @@ mod modules;
 mod programs;
 mod real;
 mod recording;
+mod redirect;
 mod regions;
 mod sanitizer;
+mod seats;
 mod shadow;
 mod slow_path;
 mod stack_cache;

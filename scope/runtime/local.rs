@@ -54,6 +54,8 @@ pub(crate) struct Local {
     /// Where the thread's stack is, from its address to its end; zeros if it is not known. Written
     /// once, before the thread runs code of the program.
     pub(crate) stack: [u64; 2],
+    /// The [recording](super::recording::EPOCH) that `thread` is a number of; 0 before the first.
+    pub(crate) epoch: u32,
 }
 
 // With `LD_AUDIT`, or many libraries with variables of threads, the dynamic linker has little room

@@ -8,7 +8,7 @@ use super::sys;
 
 /// A function of another library, looked up at its first call.
 pub(crate) struct Real {
-    name: &'static core::ffi::CStr,
+    pub(crate) name: &'static core::ffi::CStr,
     /// Whether to look behind this library, or everywhere.
     next: bool,
     pub(crate) address: AtomicPtr<c_void>,

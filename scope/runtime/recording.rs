@@ -1,7 +1,7 @@
 //! Whether this process is recorded, and what of it: what all other modules ask.
 
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use super::sys;
 use crate::capture_format::Options;
@@ -15,6 +15,8 @@ pub(crate) static STATE: Page = Page(AtomicU8::new(0));
 static OPTIONS: Chosen = Chosen(UnsafeCell::new(Options::DEFAULT));
 /// Without the tool: whether the table of pages could not be mapped.
 pub(crate) static NO_TABLE: AtomicBool = AtomicBool::new(false);
+/// Which recording of the process this is: after `ccscope detach` there may be another.
+pub(crate) static EPOCH: AtomicU32 = AtomicU32::new(1);
 /// Whether a second thread has been started: counts that are nobody's own are then atomic.
 pub(crate) static SEVERAL_THREADS: AtomicBool = AtomicBool::new(false);
 
@@ -43,11 +45,23 @@ pub(crate) fn active() -> bool {
     }
 }
 
+/// The same, for who has begun, and in one order with who ends it.
+pub(crate) fn is_recorded() -> bool {
+    STATE.0.load(Ordering::SeqCst) == 3
+}
+
+/// Which recording this is.
+#[inline(always)]
+pub(crate) fn epoch() -> u32 {
+    EPOCH.load(Ordering::Relaxed)
+}
+
 /// What is recorded.
 #[inline(always)]
 pub(crate) fn options() -> &'static Options {
-    // SAFETY: written by the first thread before `STATE` says that anything is recorded, and in a
-    // child of `fork`, which has one thread: never while another reads it.
+    // SAFETY: written by the first thread before `STATE` says that anything is recorded, in a
+    // child of `fork`, which has one thread, and by `attach`, before which all threads have left
+    // what the last recording was: never while another reads it.
     unsafe { &*OPTIONS.0.get() }
 }
 

@@ -3,14 +3,15 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::capture::{self, BASE, header};
+use super::capture::{self, BASE, LOCK, header};
 use super::local::local;
-use super::recording::{NO_TABLE, Page, SEVERAL_THREADS, STATE, active, options_mut};
+use super::recording::{EPOCH, NO_TABLE, Page, SEVERAL_THREADS, STATE, active, options_mut};
 use super::{
-    call_tree, chunks, clock, copies, hooks, modules, regions, sys, threads, unwind, windows,
+    call_tree, chunks, clock, copies, hooks, modules, recording, regions, seats, sys, threads,
+    unwind, windows,
 };
 use crate::capture_format::{
-    MAGIC, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, state,
+    MAGIC, OPTIONS_VARIABLE, Options, SOCKET_VARIABLE, VERSION, layout, live, state,
 };
 
 /// Whether this process or the one that it was forked from has begun.
@@ -47,6 +48,12 @@ fn first() -> bool {
     {
         return STATE.0.load(Ordering::Acquire) == 3;
     }
+    if seats::is_late() {
+        // A child of `fork`: `ccscope attach` is for one process.
+        seats::forget();
+        STATE.0.store(2, Ordering::Release);
+        return false;
+    }
     if BEGUN.load(Ordering::Relaxed) {
         // SAFETY: this is a child of `fork`, and has one thread.
         return unsafe { begin_child() };
@@ -55,7 +62,8 @@ fn first() -> bool {
     unwind::leave_out_own();
     let socket = sys::variable(SOCKET_VARIABLE);
     let begun = !socket.is_null() && {
-        read_options();
+        // SAFETY: nothing is recorded yet. Nobody changes the environment while the process begins.
+        unsafe { read_options(sys::variable(OPTIONS_VARIABLE)) };
         begin(socket, false)
     };
     if begun {
@@ -67,20 +75,73 @@ fn first() -> bool {
     STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
     copies::begin();
     if begun {
-        BEGUN.store(true, Ordering::Relaxed);
-        // SAFETY: the handlers are functions of this library, which is never unloaded.
-        unsafe {
-            sys::__register_atfork(None, None, Some(in_child), core::ptr::null());
-            let mut key = 0;
-            if sys::pthread_key_create(&raw mut key, Some(thread_ends)) == 0 {
-                threads::KEY.store(key, Ordering::Relaxed);
-            }
-            let page = (&raw const STATE).cast_mut().cast();
-            let cleared = sys::madvise(page, size_of::<Page>(), sys::MADV_WIPEONFORK) == 0;
-            CLEARED.store(cleared, Ordering::Relaxed);
-        }
+        register();
     }
     begun
+}
+
+/// Once: for what becomes of the process and of its threads.
+fn register() {
+    if BEGUN.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // SAFETY: the handlers are functions of this library, which is never unloaded.
+    unsafe {
+        sys::__register_atfork(None, None, Some(in_child), core::ptr::null());
+        let mut key = 0;
+        if sys::pthread_key_create(&raw mut key, Some(thread_ends)) == 0 {
+            threads::KEY.store(key, Ordering::Relaxed);
+        }
+        let page = (&raw const STATE).cast_mut().cast();
+        let cleared = sys::madvise(page, size_of::<Page>(), sys::MADV_WIPEONFORK) == 0;
+        CLEARED.store(cleared, Ordering::Relaxed);
+    }
+}
+
+/// Whether the capture of a library that came late is mapped.
+static HAS_CAPTURE: AtomicBool = AtomicBool::new(false);
+
+/// Begins a recording in a process that runs; the descriptor of its capture, or one of [`live`].
+///
+/// # Safety
+///
+/// `options` ends with 0. Nothing is recorded until this has returned, the library has come late,
+/// and no other thread calls this or [`end_late`].
+pub(crate) unsafe fn begin_late(options: *const c_char) -> i64 {
+    // SAFETY: nothing is recorded (`# Safety`), so nobody reads the options. Without the tool no
+    // page is looked up but by instrumented code, which a library that came late does not meet.
+    unsafe {
+        *options_mut() = Options::DEFAULT;
+        read_options(options);
+        if !NO_TABLE.swap(true, Ordering::Relaxed) {
+            sys::unmap(BASE + layout::PAGES, layout::GRANULES - layout::PAGES);
+        }
+    }
+    let file = match make_capture(false) {
+        Ok(file) => file,
+        Err(problem) => return problem.code(),
+    };
+    HAS_CAPTURE.store(true, Ordering::Relaxed);
+    SEVERAL_THREADS.store(true, Ordering::Relaxed);
+    LOCK.will_be_shared();
+    threads::forget_shards();
+    windows::forget();
+    #[cfg(not(test))]
+    unwind::leave_out_own();
+    unwind::report_again(modules::note);
+    // SAFETY: the capture is mapped, and nobody else writes to it yet.
+    unsafe { (*header()).late = 1 };
+    EPOCH.fetch_add(1, Ordering::Relaxed);
+    register();
+    file.into()
+}
+
+/// Takes the capture away that [`begin_late`] has made.
+pub(crate) fn end_late() {
+    if HAS_CAPTURE.swap(false, Ordering::Relaxed) {
+        // SAFETY: nothing is recorded, and no thread has a seat, so nobody uses the capture.
+        unsafe { sys::unmap(BASE, layout::END) };
+    }
 }
 
 /// Begins a capture that no tool gets.
@@ -126,14 +187,16 @@ fn map_nothing(over: bool) {
     NO_TABLE.store(!mapped, Ordering::Relaxed);
 }
 
-fn read_options() {
-    let text = sys::variable(OPTIONS_VARIABLE);
+/// # Safety
+///
+/// `text` is null or ends with 0, and nobody changes it. Nothing is recorded.
+unsafe fn read_options(text: *const c_char) {
     if text.is_null() {
         return;
     }
-    // SAFETY: the text ends with 0, and nobody changes the environment while the process begins.
+    // SAFETY: the text ends with 0, and nobody changes it (`# Safety`).
     let text = unsafe { core::ffi::CStr::from_ptr(text) }.to_bytes();
-    // SAFETY: nothing is recorded yet.
+    // SAFETY: nothing is recorded (`# Safety`), so nobody reads the options.
     let options = unsafe { &mut *options_mut() };
     for (name, value) in inside::options::each(text, b',') {
         let value = inside::options::decimal(value);
@@ -150,38 +213,80 @@ fn read_options() {
     }
 }
 
-/// Makes the capture, maps it and hands it to the tool.
+/// Why there is no capture.
+enum Problem {
+    NoFile,
+    TooLong,
+    NoAddresses,
+}
+
+impl Problem {
+    fn code(&self) -> i64 {
+        match self {
+            Problem::NoFile => live::NO_FILE,
+            Problem::TooLong => live::TOO_LONG,
+            Problem::NoAddresses => live::NO_ADDRESSES,
+        }
+    }
+
+    fn line(&self) -> &'static [u8] {
+        match self {
+            Problem::NoFile => {
+                b"no memory file for the capture: the program runs without being recorded"
+            }
+            Problem::TooLong => {
+                b"files of 1.3 TiB must be allowed (see `ulimit -f`): nothing is recorded"
+            }
+            Problem::NoAddresses => {
+                b"1.3 TiB of address space are needed (see `ulimit -v`): nothing is recorded"
+            }
+        }
+    }
+}
+
+/// Makes the capture and hands it to the tool.
 ///
 /// A child process says nothing: its standard error may be anything by then.
 fn begin(socket: *const c_char, is_child: bool) -> bool {
-    let say = |line| {
-        if !is_child {
-            sys::say(line);
+    match make_capture(is_child) {
+        // SAFETY: the capture is mapped, and the descriptor is ours.
+        Ok(file) => unsafe {
+            let sent = send(socket, file);
+            sys::close(file);
+            // Without a word: the tool is gone, and the program goes on as without it.
+            sent
+        },
+        Err(problem) => {
+            if !is_child {
+                sys::say(problem.line());
+            }
+            false
         }
-    };
+    }
+}
+
+/// Makes the capture and maps it, over that of a parent process if there is one; its descriptor.
+fn make_capture(over: bool) -> Result<c_int, Problem> {
     // SAFETY: the name ends with 0.
     let file = unsafe { sys::memfd_create(c"ccscope".as_ptr(), sys::MFD_CLOEXEC_SEALABLE) };
     if file < 0 {
-        say(b"no memory file for the capture: the program runs without being recorded");
-        return false;
+        return Err(Problem::NoFile);
     }
     let flags = sys::MAP_SHARED | sys::MAP_NORESERVE;
     let protection = sys::PROT_READ_WRITE;
     // SAFETY: the descriptor is ours.
-    let is_long = unsafe { sys::lengthen(u64::from(file.unsigned_abs()), layout::END) };
-    let problem: &[u8] = if !is_long {
-        b"files of 1.3 TiB must be allowed (see `ulimit -f`): nothing is recorded"
+    let problem = if !unsafe { sys::lengthen(u64::from(file.unsigned_abs()), layout::END) } {
+        Some(Problem::TooLong)
     // SAFETY: nobody else uses these addresses. A capture of the parent process is replaced.
-    } else if !unsafe { sys::map_at(BASE, layout::END, protection, flags, file, is_child) } {
-        b"1.3 TiB of address space are needed (see `ulimit -v`): nothing is recorded"
+    } else if !unsafe { sys::map_at(BASE, layout::END, protection, flags, file, over) } {
+        Some(Problem::NoAddresses)
     } else {
-        b""
+        None
     };
-    if !problem.is_empty() {
-        say(problem);
+    if let Some(problem) = problem {
         // SAFETY: the descriptor is ours.
         unsafe { sys::close(file) };
-        return false;
+        return Err(problem);
     }
     let (ns, tsc) = sys::clocks();
     // SAFETY: the capture is mapped and new; no other thread uses it yet.
@@ -198,11 +303,8 @@ fn begin(socket: *const c_char, is_child: bool) -> bool {
         (*header).chunks = 1;
         chunks::forget();
         (*header).magic = MAGIC;
-        let sent = send(socket, file);
-        sys::close(file);
-        // Without a word: the tool is gone, and the program goes on as without it.
-        sent
     }
+    Ok(file)
 }
 
 /// Sends the capture's descriptor to the tool.
@@ -269,6 +371,10 @@ unsafe extern "C" fn in_child() {
         STATE.0.store(0, Ordering::Relaxed);
     }
     active();
+    // SAFETY: the block is this thread's.
+    if seats::is_late() && !unsafe { (*local()).busy } {
+        end_late();
+    }
 }
 
 /// `_Fork`, which calls no handlers of `fork`.
@@ -294,8 +400,6 @@ unsafe fn begin_child() -> bool {
     // SAFETY: the child has one thread, this one.
     unsafe {
         let busy = core::mem::replace(&mut (*local).busy, true);
-        (*local).window = core::ptr::null_mut();
-        (*local).stacks = core::ptr::null_mut();
         windows::forget();
         threads::forget();
         SEVERAL_THREADS.store(false, Ordering::Relaxed);
@@ -309,14 +413,8 @@ unsafe fn begin_child() -> bool {
             map_nothing(true);
         }
         // A handler that forked returns into the fast path, which may be about to count in its
-        // shard.
-        ((*local).thread, (*local).mark) = (0, 0);
-        (*local).pausing = 0;
-        (*local).now = 0;
-        (*local).limit = 0;
-        (*local).synced = 0;
-        (*local).other = [0; 2];
-        (*local).last_allocated = 0;
+        // shard: that stays.
+        threads::forget_recording(local);
         STATE.0.store(if begun { 3 } else { 2 }, Ordering::Release);
         (*local).busy = busy;
         begun
@@ -334,7 +432,10 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
     let local = local();
     // SAFETY: the block is this thread's.
     unsafe {
-        if active() && (*local).thread != 0 {
+        if (*local).thread == 0 || !seats::take(local) {
+            return;
+        }
+        if (*local).epoch == recording::epoch() {
             // What a handler accesses must not begin what is ended here, and what it allocates must
             // not wait for the lock.
             (*local).pausing = u64::MAX;
@@ -355,6 +456,7 @@ pub(crate) unsafe extern "C" fn thread_ends(block: *mut c_void) {
                 sys::pthread_setspecific(threads::KEY.load(Ordering::Relaxed), block);
             }
         }
+        seats::give(local);
     }
 }
 
@@ -369,8 +471,11 @@ extern "C" fn at_end() {
     let local = local();
     // SAFETY: the block is this thread's, and the capture is mapped.
     unsafe {
-        if STATE.0.load(Ordering::Acquire) == 3 && (*local).thread != 0 {
-            clock::sync(local);
+        if (*local).thread != 0 && seats::take(local) {
+            if (*local).epoch == recording::epoch() {
+                clock::sync(local);
+            }
+            seats::give(local);
         }
     }
 }

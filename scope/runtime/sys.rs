@@ -3,11 +3,12 @@
 use core::ffi::{c_char, c_int, c_void};
 
 pub(crate) use inside::sys::{
-    AF_UNIX, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PROT_READ, Symbol,
-    UnixAddress, dladdr, lengthen, restore_signals, system_call, thread_stack,
+    AF_UNIX, MAP_ANONYMOUS, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PROT_EXEC,
+    PROT_READ, PROT_WRITE, Symbol, UnixAddress, dladdr, lengthen, restore_signals, system_call,
+    thread_stack,
 };
 
-pub(crate) const PROT_READ_WRITE: u64 = PROT_READ | inside::sys::PROT_WRITE;
+pub(crate) const PROT_READ_WRITE: u64 = PROT_READ | PROT_WRITE;
 pub(crate) const MADV_DONTDUMP: c_int = 16;
 pub(crate) const MADV_WIPEONFORK: c_int = 18;
 /// Closed by `exec`, and the tool may forbid changes once the process has ended.
@@ -134,6 +135,28 @@ pub(crate) unsafe fn map_at(
             true
         }
     }
+}
+
+/// Takes memory away.
+///
+/// # Safety
+///
+/// Nobody uses it any more.
+pub(crate) unsafe fn unmap(address: u64, len: u64) {
+    const MUNMAP: u64 = 11;
+    // SAFETY: nobody uses the memory (`# Safety`).
+    unsafe { system_call(MUNMAP, [address, len, 0, 0, 0, 0]) };
+}
+
+/// Sets the rights of memory; whether that is allowed.
+///
+/// # Safety
+///
+/// Who uses the memory does so as the new rights let.
+pub(crate) unsafe fn protect(address: u64, len: u64, protection: u64) -> bool {
+    const MPROTECT: u64 = 10;
+    // SAFETY: the memory is used as the rights let (`# Safety`).
+    unsafe { system_call(MPROTECT, [address, len, protection, 0, 0, 0]) == 0 }
 }
 
 /// Writes one line to standard error.

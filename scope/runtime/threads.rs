@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::capture::{self, BASE, LOCK, header};
 use super::local::{Local, local};
 use super::recording::SEVERAL_THREADS;
-use super::{sys, windows};
+use super::{recording, sys, windows};
 use crate::capture_format::{NO_THREAD, NON_OWNER, layout};
 
 type Function = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -55,6 +55,11 @@ pub(crate) fn take_back(prepared: *mut c_void) {
 /// For a child of `fork`, in which no thread is about to begin and none has a shard.
 pub(crate) fn forget() {
     TAKEN.store(0, Ordering::Relaxed);
+    forget_shards();
+}
+
+/// For a new recording: no thread has a shard of its capture.
+pub(crate) fn forget_shards() {
     SHARDS.store(1, Ordering::Relaxed);
 }
 
@@ -102,6 +107,10 @@ pub(crate) unsafe fn give_number(local: *mut Local) {
     // SAFETY: `local` is this thread's (`# Safety`), which no other thread uses, and the
     // capture, of which all else here is, stays mapped.
     unsafe {
+        if (*local).epoch != 0 {
+            forget_recording(local);
+        }
+        (*local).epoch = recording::epoch();
         let threads = AtomicU64::from_ptr(&raw mut (*header()).threads);
         let id = threads.fetch_add(1, Ordering::Relaxed) + 1;
         if id > 1 {
@@ -132,6 +141,27 @@ pub(crate) unsafe fn give_number(local: *mut Local) {
         if key != u32::MAX {
             sys::pthread_setspecific(key, local.cast::<c_void>());
         }
+    }
+}
+
+/// Forgets what the thread had of a recording that has ended, or is its parent process's.
+///
+/// # Safety
+///
+/// `local` is the calling thread's.
+pub(crate) unsafe fn forget_recording(local: *mut Local) {
+    // SAFETY: `local` is the calling thread's (`# Safety`), so nobody else uses the block.
+    unsafe {
+        (*local).window = core::ptr::null_mut();
+        (*local).stacks = core::ptr::null_mut();
+        ((*local).thread, (*local).mark) = (0, 0);
+        (*local).epoch = 0;
+        (*local).pausing = 0;
+        (*local).now = 0;
+        (*local).limit = 0;
+        (*local).synced = 0;
+        (*local).other = [0; 2];
+        (*local).last_allocated = 0;
     }
 }
 

@@ -10,6 +10,7 @@ use super::calibrate::CalibrateArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::improve::ImproveArgs;
+use super::live::{AttachArgs, DetachArgs, SnapshotArgs};
 
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
@@ -23,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   cargo ccscope run --release -- ARGS      build with instrumentation, run, show where memory went
   ccscope run ./program ARGS               any program as it is: allocations and lifetimes
   CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
+  ccscope attach 1234                      a program that runs
   ccscope show program.1234.ccscope        open a profile again
   ccscope report program.1234.ccscope      write a page for a browser
   ccscope advise program.1234.ccscope      say what to change, and what it gains
@@ -57,6 +59,12 @@ pub(super) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Record a program that runs
+    Attach(AttachArgs),
+    /// End the recording of a program that was attached to
+    Detach(DetachArgs),
+    /// Write a profile of a program that is recorded, while it runs on
+    Snapshot(SnapshotArgs),
     /// Show a profile
     Show(ShowArgs),
     /// Write a profile as one page for a browser, which works without network and server
@@ -88,7 +96,7 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "show", "report", "advise", "improve", "calibrate",
+            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "show", "report", "advise", "improve", "calibrate",
             "export", "diff", "completions", "man", "cargo",
         ])]
         command: Option<String>,

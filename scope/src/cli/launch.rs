@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use ccmodel::Topology;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
 use super::args::{RecordArgs, RunArgs};
@@ -20,7 +21,7 @@ use super::built::Built;
 use super::process::Process;
 use super::program::{self, Program};
 use super::progress::Progress;
-use super::socket::Listener;
+use super::socket::{Arrival, Ask, Listener, Message, Request};
 use super::spool::Spool;
 use super::{CliError, fail, report, runtime, secrets, show, signals, usage};
 use crate::capture_format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
@@ -31,6 +32,8 @@ use crate::views::text::escape;
 
 /// With `--full` the ring of dead chunks is emptied so often.
 const FULL_INTERVAL: Duration = Duration::from_millis(2);
+/// Commands and programs that ask for a snapshot wait for so long.
+const LISTEN_INTERVAL: Duration = Duration::from_millis(50);
 /// Between samples of resident memory. Each takes a tenth of a millisecond of a processor, with the
 /// tool's waking up for it: 0.5 %.
 const FIRST_INTERVAL: Duration = Duration::from_millis(20);
@@ -86,8 +89,10 @@ pub(super) fn run(
         .iter()
         .map(|word| word.to_string_lossy().into_owned());
     recording.words = secrets::hide(&words.collect::<Vec<_>>(), args.record.keep_arguments);
-    let mut reporter = Reporter::new(&args.record, built, &program, recording.child.id());
-    let status = recording.record(&mut reporter, err)?;
+    let mut reporter = Reporter::new(&args.record, built, &program, recording.pid);
+    recording.record(&mut reporter, err)?;
+    let status = recording.end()?;
+    signals::obey();
     let said = recording.listener.said();
     for line in &said {
         drop(writeln!(err, "ccscope: {line}"));
@@ -155,7 +160,14 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 #[derive(Debug)]
 pub(super) struct Recording {
     listener: Listener,
-    child: Child,
+    /// `None` if the process was there before.
+    child: Option<Child>,
+    pid: u32,
+    /// Commands that ask for something.
+    requests: Vec<Request>,
+    /// The one that asked for the end, of a process that runs on.
+    end_asked: Option<Request>,
+    snapshots: usize,
     /// What the child was started as: it may have ended before it can be asked.
     words: Vec<String>,
     end: OwnedFd,
@@ -208,17 +220,44 @@ impl Recording {
                 ..files
             },
         );
-        let end = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let end = end.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
-        let Some(Ok(end)) = end else {
-            return fail(
-                "this kernel has no pidfd_open: Linux 5.3 is the oldest that is supported",
-            );
+        let pid = child.id();
+        Recording::new(listener, pid, Some(child), record)
+    }
+
+    /// A recording of a process that runs, whose capture this is.
+    pub(super) fn of(arrival: Arrival, record: &RecordArgs) -> Result<Recording, CliError> {
+        signals::outlive();
+        let mut recording = Recording::new(Listener::new()?, arrival.pid, None, record)?;
+        let process = Process::attached(arrival, record.keep_arguments);
+        recording.processes.push(process);
+        Ok(recording)
+    }
+
+    fn new(
+        listener: Listener,
+        pid: u32,
+        child: Option<Child>,
+        record: &RecordArgs,
+    ) -> Result<Recording, CliError> {
+        signals::listen();
+        let end = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let end = match end.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            Some(Ok(end)) => end,
+            Some(Err(Errno::SRCH)) | None => return fail(format!("process {pid} has ended")),
+            Some(Err(_)) => {
+                return fail(
+                    "this kernel has no pidfd_open: Linux 5.3 is the oldest that is supported",
+                );
+            }
         };
         let (started, progress) = (Instant::now(), Progress::new(record.quiet));
         Ok(Recording {
             listener,
             child,
+            pid,
+            requests: Vec::new(),
+            end_asked: None,
+            snapshots: 0,
             words: Vec::new(),
             end,
             started,
@@ -229,20 +268,29 @@ impl Recording {
         })
     }
 
-    /// Waits for the program's end while it takes captures and samples.
-    fn record(
+    /// Waits for the program's end while it takes captures and samples. Returns whether it has
+    /// ended: a process that was there before may run on.
+    pub(super) fn record(
         &mut self,
         reporter: &mut Reporter<'_>,
         err: &mut dyn Write,
-    ) -> Result<ExitStatus, CliError> {
+    ) -> Result<bool, CliError> {
         let mut next = Instant::now();
         let longest = if self.full {
             FULL_INTERVAL
         } else {
-            Duration::MAX
+            LISTEN_INTERVAL
         };
-        while !self.wait(next.saturating_duration_since(Instant::now()).min(longest)) {
+        let has_ended = loop {
+            if self.wait(next.saturating_duration_since(Instant::now()).min(longest)) {
+                break true;
+            }
             self.accept();
+            self.take_snapshots(reporter, err)?;
+            let is_asked = self.end_asked.is_some() || signals::is_interrupted();
+            if self.child.is_none() && is_asked {
+                break false;
+            }
             for process in &mut self.processes {
                 // What is lost is told by the capture.
                 drop(process.drain());
@@ -252,7 +300,7 @@ impl Recording {
                 let main = self
                     .processes
                     .iter()
-                    .rfind(|process| process.pid == self.child.id());
+                    .rfind(|process| process.pid == self.pid);
                 if let Some(main) = main {
                     self.progress.show(main);
                 }
@@ -264,24 +312,116 @@ impl Recording {
                 self.processes = running;
                 drop(reporter.report(ended, err));
             }
-        }
+        };
         self.progress.end();
-        let status = self.end()?;
         reporter.seconds = self.started.elapsed().as_secs_f64();
-        signals::obey();
-        Ok(status)
+        Ok(has_ended)
+    }
+
+    /// The command that waits for the end of a process's recording.
+    pub(super) fn end_asked(&mut self) -> Option<Request> {
+        self.end_asked.take()
+    }
+
+    /// Takes the snapshots that commands, signals and programs have asked for.
+    fn take_snapshots(
+        &mut self,
+        reporter: &mut Reporter<'_>,
+        err: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        for request in std::mem::take(&mut self.requests) {
+            let pid = if request.pid == 0 {
+                self.pid
+            } else {
+                request.pid
+            };
+            // One that is not answered knows that the process is another's.
+            let found = self
+                .processes
+                .iter()
+                .rposition(|process| process.pid == pid);
+            match (found, &request.ask) {
+                (None, _) => {}
+                (Some(_), Ask::Who) => request.answer(Ok(pid.to_string())),
+                (Some(index), Ask::Snapshot(path)) => {
+                    let path = path.clone();
+                    let made = self.snapshot(index, &path, reporter);
+                    request.answer(made.map_err(|error| error.to_string()));
+                }
+                (Some(_), Ask::End) if self.child.is_none() => self.end_asked = Some(request),
+                (Some(_), Ask::End) => {
+                    let why =
+                        format!("process {pid} was started by `ccscope run`, which ends with it");
+                    request.answer(Err(why));
+                }
+            }
+        }
+        let mut indices: Vec<usize> = (0..self.processes.len())
+            .filter(|&index| self.processes[index].asks_for_snapshot())
+            .collect();
+        if signals::asks_for_snapshot() {
+            let main = self
+                .processes
+                .iter()
+                .rposition(|process| process.pid == self.pid);
+            indices.extend(main.filter(|index| !indices.contains(index)));
+        }
+        for index in indices {
+            self.snapshots += 1;
+            let path = reporter.path_of_snapshot(&self.processes[index], self.snapshots);
+            match self.snapshot(index, &path, reporter) {
+                Ok(line) => writeln!(err, "ccscope: {line}")?,
+                Err(error) => writeln!(err, "ccscope: no snapshot: {error}")?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a profile of this moment, while chunks that die are taken.
+    fn snapshot(
+        &mut self,
+        index: usize,
+        path: &Path,
+        reporter: &Reporter<'_>,
+    ) -> Result<String, CliError> {
+        check_output(Some(path))?;
+        let (pid, seconds) = (
+            self.processes[index].pid,
+            self.started.elapsed().as_secs_f64(),
+        );
+        drop(self.processes[index].drain());
+        let copy = self.processes[index].copy();
+        let copy = copy.map_err(|error| format!("the capture cannot be copied: {error}"))?;
+        let maker = reporter.maker();
+        let is_main = pid == self.pid;
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| {
+                let seconds = is_main.then_some(seconds);
+                maker.write(copy, seconds, path, &mut Symbols::default())
+            });
+            while !made.is_finished() {
+                for process in &mut self.processes {
+                    drop(process.drain());
+                }
+                std::thread::sleep(FULL_INTERVAL);
+            }
+            made.join()
+                .unwrap_or_else(|_| fail("the profile could not be made"))
+        })?;
+        Ok(format!("snapshot of process {pid} in {}", path.display()))
     }
 
     /// The exit status of the program; takes the captures that have come until then.
     pub(super) fn end(&mut self) -> Result<ExitStatus, CliError> {
-        let status = self.child.wait();
+        let child = self.child.as_mut().expect("the program was started here");
+        let status = child.wait();
         let status = status.map_err(|error| format!("cannot wait for the program: {error}"))?;
         self.accept();
         // If it has replaced itself by `exec`, the last one has ended like this.
         let main = self
             .processes
             .iter_mut()
-            .rfind(|process| process.pid == self.child.id());
+            .rfind(|process| process.pid == self.pid);
         if let Some(main) = main {
             main.exit = match status.signal() {
                 Some(signal) => Exit::Signal(signal),
@@ -302,12 +442,19 @@ impl Recording {
     }
 
     fn accept(&mut self) {
-        while let Some(arrival) = self.listener.accept() {
+        while let Some(message) = self.listener.accept() {
+            let arrival = match message {
+                Message::Arrival(arrival) => arrival,
+                Message::Request(request) => {
+                    self.requests.push(request);
+                    continue;
+                }
+            };
             let mut process = Process::new(arrival, self.keep_arguments);
             // After an `exec` they are those of another program.
             let is_first = { self.processes.iter() }.all(|other| other.pid != process.pid);
             let is_known = !is_first && process.executable().is_some();
-            if process.pid == self.child.id() && process.command.is_empty() && !is_known {
+            if process.pid == self.pid && process.command.is_empty() && !is_known {
                 process.command.clone_from(&self.words);
             }
             self.processes.push(process);
@@ -332,11 +479,11 @@ pub(super) fn preload_before(first: OsString, existing: Option<OsString>) -> OsS
 
 /// Makes profiles of processes and says so.
 #[derive(Debug)]
-struct Reporter<'a> {
+pub(super) struct Reporter<'a> {
     record: &'a RecordArgs,
     built: Option<Built>,
     program: &'a Program,
-    /// Process that was started.
+    /// Process that was started, or attached to.
     main: u32,
     seconds: f64,
     symbols: Symbols,
@@ -357,7 +504,12 @@ struct Other {
 }
 
 impl<'a> Reporter<'a> {
-    fn new(record: &'a RecordArgs, built: Option<Built>, program: &'a Program, main: u32) -> Self {
+    pub(super) fn new(
+        record: &'a RecordArgs,
+        built: Option<Built>,
+        program: &'a Program,
+        main: u32,
+    ) -> Self {
         Reporter {
             record,
             built,
@@ -373,8 +525,12 @@ impl<'a> Reporter<'a> {
     }
 
     /// Reports the processes that are left, and the first one's end last.
-    fn finish(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
-        let is_main = |process: &Process| process.exit != Exit::Unknown;
+    pub(super) fn finish(
+        &mut self,
+        processes: Vec<Process>,
+        err: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let is_main = |process: &Process| process.is_main();
         let (main, others): (Vec<_>, _) = processes.into_iter().partition(is_main);
         let has_come = !main.is_empty();
         self.report(others, err)?;
@@ -407,7 +563,7 @@ impl<'a> Reporter<'a> {
 
     fn report(&mut self, processes: Vec<Process>, err: &mut dyn Write) -> Result<(), CliError> {
         for process in processes {
-            let is_main = process.exit != Exit::Unknown;
+            let is_main = process.is_main();
             let (pid, name) = (process.pid, process.name());
             let total = process.header().map(|header| header.total);
             let total = total.filter(|total| total.allocations > 0);
@@ -474,61 +630,15 @@ impl<'a> Reporter<'a> {
         is_main: bool,
         err: &mut dyn Write,
     ) -> Result<(Profile, PathBuf), CliError> {
-        let Some(header) = process.header() else {
+        if process.header().is_none() {
             return fail("it ended before the runtime was ready");
-        };
+        }
         let path = self.path_for(&process, is_main, err)?;
-        let name = process.name();
-        let mut caveats = Vec::new();
-        let mapped = header.mapped_peak;
-        if is_main
-            && self.program.facts.may_have_allocator
-            && mapped > header.total.peak_usable.saturating_add(UNSEEN_BYTES)
-        {
-            caveats.push(format!(
-                "{} MB were mapped and not by an allocator that is seen: if the program has a \
-                 `#[global_allocator]`, wrap it in `ccscope::Profiled`",
-                mapped / 1_000_000
-            ));
-        }
-        let run = Run {
-            caveats,
-            tool: env!("CARGO_PKG_VERSION").to_owned(),
-            parent: self.main,
-            machine: Topology::this().cpu_name.value,
-            started_ns: header.start_ns,
-            seconds: match is_main {
-                true => self.seconds,
-                false => header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9,
-            },
-            window_rate: self.record.rate,
-            ..Run::default()
-        };
-        let finished = process.finish(run);
-        let ((capture, data), run, resident, dead) =
-            finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
-        let (mut profile, numbers) =
-            crate::capture::profile_and_numbers(&capture, &data, run, resident, &mut self.symbols)?;
-        self.name_compiler(&mut profile, is_main);
-        if lacks_lines(&profile, &name) {
-            profile.run.caveats.push(format!(
-                "{name} has no debug information, so that its sites have no lines: set `debug = \
-                 \"line-tables-only\"` in Cargo.toml, or `-g` for C"
-            ));
-        }
-        let mut failed = None;
-        let dead = dead
-            .map(Spool::read)
-            .transpose()
-            .map_err(|error| error.to_string())?;
-        let dead = dead.into_iter().flatten();
-        let dead = dead.map_while(|dead| dead.map_err(|error| failed = Some(error)).ok());
-        profile.save_with(dead.filter_map(|dead| numbers.chunk(&dead)), &path)?;
-        if let Some(error) = failed {
-            return fail(format!(
-                "the chunks that were freed cannot be read back: {error}"
-            ));
-        }
+        let seconds = is_main.then_some(self.seconds);
+        let mut symbols = std::mem::take(&mut self.symbols);
+        let made = self.maker().write(process, seconds, &path, &mut symbols);
+        self.symbols = symbols;
+        let profile = made?;
         self.paths.push(path.clone());
         if self.record.page {
             let output = report::beside(&path);
@@ -537,28 +647,30 @@ impl<'a> Reporter<'a> {
         Ok((profile, path))
     }
 
-    /// Says whether loads and stores were seen, and by which compiler's code.
-    fn name_compiler(&self, profile: &mut Profile, is_main: bool) {
-        let (facts, total) = (&self.program.facts, &profile.total);
-        let counts = [
-            total.heap_reads,
-            total.heap_writes,
-            total.other_reads,
-            total.other_writes,
-        ];
-        // What chunks that are alive have counted is in none of the capture's sums.
-        profile.run.accesses = is_main && facts.is_instrumented || counts.iter().any(|&n| n > 0);
-        if !profile.run.accesses {
-            return;
+    /// What writes profiles, for another thread.
+    fn maker(&self) -> Maker<'_> {
+        Maker {
+            record: self.record,
+            built: self.built.as_ref(),
+            program: self.program,
+            main: self.main,
         }
-        (profile.run.compiler, profile.run.flags) = match &self.built {
-            Some(built) => (built.compiler.clone(), built.flags.clone()),
-            // The first may be that of the C library's part.
-            None => (
-                facts.compilers.last().cloned().unwrap_or_default(),
-                Vec::new(),
-            ),
+    }
+
+    /// Where a snapshot goes that nobody has named.
+    fn path_of_snapshot(&self, process: &Process, number: usize) -> PathBuf {
+        let asked = self
+            .record
+            .output
+            .as_deref()
+            .filter(|path| !is_stream(path));
+        let stem = match asked {
+            Some(path) if process.pid == self.main => path.with_extension(""),
+            _ => PathBuf::from(format!("{}.{}", process.name(), process.pid)),
         };
+        let mut path = stem.into_os_string();
+        path.push(format!(".{number}.ccscope"));
+        path.into()
     }
 
     fn path_for(
@@ -596,6 +708,104 @@ impl<'a> Reporter<'a> {
             number += 1;
         }
         Ok(path)
+    }
+}
+
+/// Writes profiles of processes.
+#[derive(Clone, Copy, Debug)]
+struct Maker<'a> {
+    record: &'a RecordArgs,
+    built: Option<&'a Built>,
+    program: &'a Program,
+    main: u32,
+}
+
+impl Maker<'_> {
+    /// Writes the profile of `process` to `path`; of the first one, after so many `seconds`.
+    fn write(
+        &self,
+        process: Process,
+        seconds: Option<f64>,
+        path: &Path,
+        symbols: &mut Symbols,
+    ) -> Result<Profile, CliError> {
+        let is_main = seconds.is_some();
+        let Some(header) = process.header() else {
+            return fail("it ended before the runtime was ready");
+        };
+        let name = process.name();
+        let mut caveats = Vec::new();
+        let mapped = header.mapped_peak;
+        if is_main
+            && self.program.facts.may_have_allocator
+            && mapped > header.total.peak_usable.saturating_add(UNSEEN_BYTES)
+        {
+            caveats.push(format!(
+                "{} MB were mapped and not by an allocator that is seen: if the program has a \
+                 `#[global_allocator]`, wrap it in `ccscope::Profiled`",
+                mapped / 1_000_000
+            ));
+        }
+        let run = Run {
+            caveats,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            parent: self.main,
+            machine: Topology::this().cpu_name.value,
+            started_ns: header.start_ns,
+            seconds: seconds
+                .unwrap_or_else(|| header.last_ns.saturating_sub(header.start_ns) as f64 / 1e9),
+            window_rate: self.record.rate,
+            ..Run::default()
+        };
+        let finished = process.finish(run);
+        let ((capture, data), run, resident, dead) =
+            finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
+        let (mut profile, numbers) =
+            crate::capture::profile_and_numbers(&capture, &data, run, resident, symbols)?;
+        self.name_compiler(&mut profile, is_main);
+        if lacks_lines(&profile, &name) {
+            profile.run.caveats.push(format!(
+                "{name} has no debug information, so that its sites have no lines: set `debug = \
+                 \"line-tables-only\"` in Cargo.toml, or `-g` for C"
+            ));
+        }
+        let mut failed = None;
+        let dead = { dead.as_ref().map(Spool::read) }
+            .transpose()
+            .map_err(|error| error.to_string())?;
+        let dead = dead.into_iter().flatten();
+        let dead = dead.map_while(|dead| dead.map_err(|error| failed = Some(error)).ok());
+        profile.save_with(dead.filter_map(|dead| numbers.chunk(&dead)), path)?;
+        match failed {
+            Some(error) => fail(format!(
+                "the chunks that were freed cannot be read back: {error}"
+            )),
+            None => Ok(profile),
+        }
+    }
+
+    /// Says whether loads and stores were seen, and by which compiler's code.
+    fn name_compiler(&self, profile: &mut Profile, is_main: bool) {
+        let (facts, total) = (&self.program.facts, &profile.total);
+        let counts = [
+            total.heap_reads,
+            total.heap_writes,
+            total.other_reads,
+            total.other_writes,
+        ];
+        // What chunks that are alive have counted is in none of the capture's sums.
+        profile.run.accesses = is_main && facts.is_instrumented || counts.iter().any(|&n| n > 0);
+        if !profile.run.accesses {
+            return;
+        }
+        (profile.run.compiler, profile.run.flags) = match &self.built {
+            Some(built) => (built.compiler.clone(), built.flags.clone()),
+            // The first may be that of the C library's part.
+            None => (
+                facts.compilers.last().cloned().unwrap_or_default(),
+                Vec::new(),
+            ),
+        };
     }
 }
 

@@ -36,6 +36,7 @@ mod export;
 mod flags;
 mod improve;
 mod launch;
+mod live;
 mod machine;
 mod process;
 mod program;
@@ -152,6 +153,9 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Cc { args } => return Err(cc::become_compiler(cc::Language::C, &args, err)),
         Command::Cxx { args } => return Err(cc::become_compiler(cc::Language::Cxx, &args, err)),
         Command::Trace { args } => return Err(subcommand::become_command("trace", &args)),
+        Command::Attach(args) => live::attach(&args, err)?,
+        Command::Detach(args) => live::detach(&args, err)?,
+        Command::Snapshot(args) => live::snapshot(&args, err)?,
         Command::Show(args) => show::run(&args, out)?,
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),

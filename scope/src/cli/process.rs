@@ -44,6 +44,10 @@ pub(super) struct Process {
     resident: Vec<Resident>,
     /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
+    /// Whether it was there before the recording.
+    is_attached: bool,
+    /// Snapshots that the program has asked for so far.
+    asked: u64,
 }
 
 impl Process {
@@ -68,6 +72,16 @@ impl Process {
             status: Status::open(pid),
             resident: Vec::new(),
             dead: Spool::new().ok(),
+            is_attached: false,
+            asked: 0,
+        }
+    }
+
+    /// The same of one that was there before.
+    pub(super) fn attached(arrival: Arrival, keep_arguments: bool) -> Process {
+        Process {
+            is_attached: true,
+            ..Process::new(arrival, keep_arguments)
         }
     }
 
@@ -77,6 +91,30 @@ impl Process {
             (Some(header), Some(spool)) => spool.drain(&self.capture, &header),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is the one that was started or attached to: its end is known.
+    pub(super) fn is_main(&self) -> bool {
+        self.is_attached || self.exit != Exit::Unknown
+    }
+
+    /// Whether the program has asked for a snapshot since.
+    pub(super) fn asks_for_snapshot(&mut self) -> bool {
+        let asked = self.header().map_or(0, |header| header.asked);
+        asked > std::mem::replace(&mut self.asked, asked)
+    }
+
+    /// What it is now.
+    pub(super) fn copy(&self) -> io::Result<Process> {
+        Ok(Process {
+            program: self.program.clone(),
+            command: self.command.clone(),
+            capture: copy(&self.capture)?,
+            status: None,
+            resident: self.resident.clone(),
+            dead: self.dead.as_ref().map(Spool::share).transpose()?,
+            ..*self
+        })
     }
 
     /// What the runtime has counted so far; `None` if this is no capture.

@@ -112,7 +112,7 @@ fn check_file(path: &Path) -> Result<Option<String>, CliError> {
         .then(|| format!("{shown} is setuid or setgid: the loader keeps the runtime out of it")))
 }
 
-fn check_elf(path: &Path, facts: &Facts) -> Result<Option<String>, CliError> {
+pub(super) fn check_elf(path: &Path, facts: &Facts) -> Result<Option<String>, CliError> {
     let shown = path.display();
     let why = match facts.interpreter.as_deref() {
         _ if !facts.is_x86_64 => "is for another processor; only x86-64 is supported",

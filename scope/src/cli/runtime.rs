@@ -15,7 +15,8 @@ use tempfile::Builder;
 
 use super::{CliError, fail};
 
-const RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
+pub(super) const RUNTIME: &[u8] =
+    include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
 const NAME: &str = "libccscope_runtime.so";
 /// The fast path, which is linked into programs.
 const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_fast_path.rlib"));
@@ -215,6 +216,13 @@ pub(super) fn wrapping() -> Vec<String> {
             ]
         })
         .collect()
+}
+
+/// Where an exported function of the runtime is, from its first byte on.
+pub(super) fn address_of(name: &str) -> Option<u64> {
+    let library = object::File::parse(RUNTIME).ok()?;
+    let mut symbols = library.dynamic_symbols();
+    symbols.find_map(|symbol| (symbol.name() == Ok(name)).then(|| symbol.address()))
 }
 
 /// Writes a file that others see whole or not at all, and the folders above it.

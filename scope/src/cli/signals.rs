@@ -47,6 +47,24 @@ pub(super) fn is_interrupted() -> bool {
     IS_INTERRUPTED.load(Ordering::SeqCst)
 }
 
+static ASKS_FOR_SNAPSHOT: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn ask_for_snapshot(_: c_int) {
+    ASKS_FOR_SNAPSHOT.store(true, Ordering::SeqCst);
+}
+
+/// Takes `SIGUSR1` for a wish for a snapshot from now on.
+pub(super) fn listen() {
+    let handler = ask_for_snapshot as extern "C" fn(c_int) as *const ();
+    // SAFETY: the handler has the signature that `signal` asks for, and stores to an atomic.
+    unsafe { libc::signal(libc::SIGUSR1, handler.addr()) };
+}
+
+/// Whether such a signal has come since this was asked last.
+pub(super) fn asks_for_snapshot() -> bool {
+    ASKS_FOR_SNAPSHOT.swap(false, Ordering::SeqCst)
+}
+
 /// Keeps this process alive when it is interrupted. Programs that are started later have the
 /// default actions again, since `exec` resets handlers.
 pub fn outlive() {

@@ -1,9 +1,13 @@
-//! The socket on which runtimes hand over their captures.
+//! The socket on which runtimes hand over their captures, and other commands ask for something.
 
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
-use std::io::IoSliceMut;
+use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -17,12 +21,103 @@ use tempfile::TempDir;
 use super::CliError;
 use crate::capture_format::MAGIC;
 
+/// First word of what another command asks.
+const ASKS: u64 = u64::from_le_bytes(*b"ccscope?");
+
+/// What came.
+#[derive(Debug)]
+pub(super) enum Message {
+    Arrival(Arrival),
+    Request(Request),
+}
+
+/// What another command asks of the one that records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Which process this is about.
+    Who,
+    /// A profile of this moment, written to a path.
+    Snapshot(PathBuf),
+    /// The end of an attached recording.
+    End,
+}
+
+impl Ask {
+    fn kind(&self) -> u32 {
+        match self {
+            Ask::Who => 0,
+            Ask::Snapshot(_) => 1,
+            Ask::End => 2,
+        }
+    }
+}
+
+/// A command that waits for its answer.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// 0 stands for the first process.
+    pub(super) pid: u32,
+    pub(super) ask: Ask,
+    stream: UnixStream,
+}
+
+impl Request {
+    /// Answers: with what was done, or why it was not.
+    pub(super) fn answer(mut self, result: Result<String, String>) {
+        let (first, text) = match result {
+            Ok(text) => (b'+', text),
+            Err(text) => (b'-', text),
+        };
+        // The command may have been interrupted.
+        drop(self.stream.write_all(&[&[first], text.as_bytes()].concat()));
+    }
+}
+
+/// Asks each command of this user that records about the process `pid`; 0 stands for the first of
+/// each. Answers are what was done, or why it was not.
+pub(super) fn ask(pid: u32, ask: &Ask) -> Vec<Result<String, String>> {
+    let folders = fs::read_dir(env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    folders
+        .filter(|folder| is_ours(&folder.file_name()))
+        .filter_map(|folder| ask_one(&folder.path().join("socket"), pid, ask))
+        .collect()
+}
+
+/// `None` if it knows nothing of the process.
+fn ask_one(path: &Path, pid: u32, ask: &Ask) -> Option<Result<String, String>> {
+    let mut stream = UnixStream::connect(path).ok()?;
+    if socket_peercred(&stream).ok()?.uid != geteuid() {
+        return None;
+    }
+    let target = match ask {
+        Ask::Snapshot(path) => path.as_os_str().as_encoded_bytes(),
+        Ask::Who | Ask::End => &[],
+    };
+    let mut message = ASKS.to_ne_bytes().to_vec();
+    message.extend([pid.to_ne_bytes(), ask.kind().to_ne_bytes()].concat());
+    stream.write_all(&message).ok()?;
+    stream.write_all(target).ok()?;
+    stream.shutdown(Shutdown::Write).ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let (first, text) = answer.split_first()?;
+    let text = String::from_utf8_lossy(text).into_owned();
+    Some(if *first == b'+' { Ok(text) } else { Err(text) })
+}
+
 /// A process has sent its capture.
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) pid: u32,
     pub(super) capture: File,
 }
+
+/// Of the names of the folders that sockets are in.
+const PREFIX: &str = "ccscope";
 
 #[derive(Debug)]
 pub(super) struct Listener {
@@ -35,7 +130,7 @@ impl Listener {
         let open = || {
             let mine = Permissions::from_mode(0o700);
             let folder = tempfile::Builder::new()
-                .prefix("ccscope")
+                .prefix(PREFIX)
                 .permissions(mine)
                 .tempdir()?;
             let socket = UnixListener::bind(folder.path().join("socket"))?;
@@ -54,13 +149,13 @@ impl Listener {
         lines_of(&self.folder.path().join("said"))
     }
 
-    /// The next process that has come, without waiting for one.
-    pub(super) fn accept(&self) -> Option<Arrival> {
+    /// The next process or request that has come, without waiting for one.
+    pub(super) fn accept(&self) -> Option<Message> {
         loop {
             let (stream, _) = self.socket.accept().ok()?;
             // Something else that connects is not worth a line.
-            if let Some(arrival) = receive(&stream) {
-                return Some(arrival);
+            if let Some(message) = receive(stream) {
+                return Some(message);
             }
         }
     }
@@ -85,10 +180,11 @@ impl AsFd for Listener {
     }
 }
 
-/// Takes the message of 16 bytes (magic, process, its parent) and one descriptor.
-fn receive(stream: &UnixStream) -> Option<Arrival> {
+/// Takes the message of 16 bytes (magic, process, its parent) and one descriptor; or a request
+/// (magic, process, what), and its path.
+fn receive(mut stream: UnixStream) -> Option<Message> {
     // The folder is closed to others; a process of theirs may have got the socket otherwise.
-    if socket_peercred(stream).ok()?.uid != geteuid() {
+    if socket_peercred(&stream).ok()?.uid != geteuid() {
         return None;
     }
     // The runtime sends right after it has connected; a stranger may not.
@@ -98,24 +194,45 @@ fn receive(stream: &UnixStream) -> Option<Arrival> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut parts = [IoSliceMut::new(&mut message)];
-    let received = recvmsg(stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
+    let received = recvmsg(&stream, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC).ok()?;
     let mut descriptors = control.drain().filter_map(|part| match part {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,
     });
-    let capture: OwnedFd = descriptors.next()?;
+    let capture: Option<OwnedFd> = descriptors.next();
+    if received.bytes != message.len() {
+        return None;
+    }
     let (magic, rest) = message.split_first_chunk::<8>()?;
-    let pid = rest.first_chunk::<4>()?;
-    let is_ours = received.bytes == message.len() && u64::from_ne_bytes(*magic) == MAGIC;
-    is_ours.then(|| Arrival {
-        pid: u32::from_ne_bytes(*pid),
-        capture: capture.into(),
-    })
+    let (pid, what) = rest.split_first_chunk::<4>()?;
+    let pid = u32::from_ne_bytes(*pid);
+    match (u64::from_ne_bytes(*magic), capture) {
+        (MAGIC, Some(capture)) => Some(Message::Arrival(Arrival {
+            pid,
+            capture: capture.into(),
+        })),
+        (ASKS, None) => {
+            let ask = match u32::from_ne_bytes(*what.first_chunk()?) {
+                0 => Ask::Who,
+                1 => Ask::Snapshot(path(&mut stream)?),
+                2 => Ask::End,
+                _ => return None,
+            };
+            Some(Message::Request(Request { pid, ask, stream }))
+        }
+        _ => None,
+    }
+}
+
+fn path(stream: &mut UnixStream) -> Option<PathBuf> {
+    let mut bytes = Vec::new();
+    stream.take(4096).read_to_end(&mut bytes).ok()?;
+    Some(PathBuf::from(OsString::from_vec(bytes)))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{IoSlice, Read, Seek, Write};
+    use std::io::{IoSlice, Seek};
 
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -140,6 +257,28 @@ mod tests {
     }
 
     #[test]
+    fn requests_are_answered() {
+        let listener = Listener::new().unwrap();
+        let path = listener.path();
+        let wanted = Ask::Snapshot("/a folder/file".into());
+        let asked = wanted.clone();
+        let asks = std::thread::spawn(move || ask_one(&path, 7, &asked));
+        let request = loop {
+            if let Some(Message::Request(request)) = listener.accept() {
+                break request;
+            }
+        };
+        assert_eq!((request.pid, &request.ask), (7, &wanted));
+        request.answer(Err("why".to_owned()));
+        assert_eq!(asks.join().unwrap(), Some(Err("why".to_owned())));
+        // One that is not answered knows nothing.
+        let path = listener.path();
+        let asks = std::thread::spawn(move || ask_one(&path, 7, &Ask::Who));
+        while listener.accept().is_none() {}
+        assert_eq!(asks.join().unwrap(), None);
+    }
+
+    #[test]
     fn captures_arrive_and_strangers_are_ignored() {
         let listener = Listener::new().unwrap();
         let mode = listener
@@ -156,7 +295,9 @@ mod tests {
         drop(UnixStream::connect(listener.path()).unwrap());
         send(&listener, 1, &file);
         send(&listener, MAGIC, &file);
-        let mut arrival = listener.accept().unwrap();
+        let Some(Message::Arrival(mut arrival)) = listener.accept() else {
+            panic!("no capture came");
+        };
         assert_eq!(arrival.pid, 7);
         arrival.capture.rewind().unwrap();
         let mut text = String::new();

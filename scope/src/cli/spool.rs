@@ -2,7 +2,7 @@
 //! name, so that a program may have more of them than memory holds.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 
 use crate::capture_format::{self, FreedChunk, Header, layout};
@@ -15,6 +15,8 @@ const BYTES: u64 = size_of::<FreedChunk>() as u64;
 pub(super) struct Spool {
     file: File,
     taken: u64,
+    /// Of a copy: how much of the file it has. No chunks are added to it.
+    end: Option<u64>,
 }
 
 impl Spool {
@@ -22,11 +24,15 @@ impl Spool {
         Ok(Spool {
             file: tempfile::tempfile()?,
             taken: 0,
+            end: None,
         })
     }
 
     /// Empties the ring of `capture`.
     pub(super) fn drain(&mut self, capture: &File, header: &Header) -> io::Result<()> {
+        if self.end.is_some() {
+            return Ok(());
+        }
         // A capture with a wrong count ends in an error, not in a long loop.
         if header.freed_put.wrapping_sub(self.taken) > layout::FREED_LEN {
             return Err(io::Error::other("the ring of freed chunks is damaged"));
@@ -49,20 +55,54 @@ impl Spool {
         Ok(())
     }
 
-    /// All chunks in the order of their death.
-    pub(super) fn read(mut self) -> io::Result<Chunks> {
-        self.file.rewind()?;
+    /// The same chunks so far, for a copy.
+    pub(super) fn share(&self) -> io::Result<Spool> {
+        Ok(Spool {
+            file: self.file.try_clone()?,
+            taken: self.taken,
+            end: Some(self.file.metadata()?.len()),
+        })
+    }
+
+    /// All chunks so far, in the order of their death.
+    pub(super) fn read(&self) -> io::Result<Chunks> {
+        let file = Part {
+            file: self.file.try_clone()?,
+            at: 0,
+            end: match self.end {
+                Some(end) => end,
+                None => self.file.metadata()?.len(),
+            },
+        };
         Ok(Chunks {
-            file: BufReader::new(self.file),
+            file: BufReader::new(file),
             batch: Vec::new(),
             next: 0,
         })
     }
 }
 
+/// What a file had at a moment, while more is written to it.
+#[derive(Debug)]
+struct Part {
+    file: File,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Part {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end - self.at).unwrap_or(usize::MAX);
+        let len = into.len().min(left);
+        let read = self.file.read_at(&mut into[..len], self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Chunks {
-    file: BufReader<File>,
+    file: BufReader<Part>,
     batch: Vec<u8>,
     next: u64,
 }
