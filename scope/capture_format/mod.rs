@@ -16,6 +16,9 @@ pub mod accesses;
 
 /// First word of a capture.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
+/// First word of what a process that ends says to the tool, instead of [`MAGIC`]: it waits until
+/// the tool closes the connection.
+pub const ENDS: u64 = u64::from_le_bytes(*b"ccscope\x02");
 /// Changes with every change of this module.
 pub const VERSION: u32 = 3;
 
@@ -35,6 +38,9 @@ pub mod layout {
     /// Cache lines that several threads write: [`Line`](super::Line)s.
     pub const LINES: u64 = 8 << 20;
     pub const MAX_LINES: u64 = 4096;
+    /// Measures that a test was not content with: [`Exceeded`](super::Exceeded)s.
+    pub const EXCEEDED: u64 = 12 << 20;
+    pub const MAX_EXCEEDED: u64 = 256;
     pub const THREADS: u64 = 16 << 20;
     pub const MAX_THREADS: u64 = 1 << 15;
     pub const NODES: u64 = GIB;
@@ -115,6 +121,7 @@ plain!(
     Window,
     FreedChunk,
     Line,
+    Exceeded,
     u64
 );
 
@@ -143,6 +150,8 @@ pub struct Options {
     pub regions: u64,
     /// `all_memory`: regions touch stacks and global variables, too.
     pub all_memory: bool,
+    /// `leaks`: wait at the end until the tool has looked for leaks.
+    pub leaks: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,
 }
@@ -155,6 +164,7 @@ impl Options {
         full: false,
         regions: 0,
         all_memory: false,
+        leaks: false,
         rate: 1000,
     };
 }
@@ -250,6 +260,8 @@ pub struct Header {
     pub late: u64,
     /// Snapshots that the program has asked for.
     pub asked: u64,
+    /// Entries of the table of [`Exceeded`].
+    pub exceeded: u64,
 }
 
 /// `Region::kind`
@@ -603,6 +615,16 @@ pub struct Line {
     pub words: [u64; 8],
 }
 
+/// What `ccscope::measure` has counted when a test panicked.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Exceeded {
+    /// File, line and column of the call; ends at the first 0.
+    pub place: [u8; 128],
+    /// A site and one, its allocations and bytes; 0 where none is.
+    pub sites: [[u64; 3]; 16],
+}
+
 /// Chunks of a site that were allocated close together: each less than the threshold after
 /// the one before. The threshold was never more than a thousandth of the run so far, so groups
 /// of any larger threshold are unions of these (S. Byma and J. Larus, 2018, 4.1.1).
@@ -694,7 +716,10 @@ const _: () = {
             && size_of::<Node>() == 16
             && size_of::<Window>() == 64
             && size_of::<Line>() == 128
-            && layout::LINES + layout::MAX_LINES * size_of::<Line>() as u64 <= layout::THREADS
+            && size_of::<Exceeded>() == 512
+            && layout::LINES + layout::MAX_LINES * size_of::<Line>() as u64 <= layout::EXCEEDED
+            && layout::EXCEEDED + layout::MAX_EXCEEDED * size_of::<Exceeded>() as u64
+                <= layout::THREADS
             && size_of::<Region>() == 17 * 8 + 48 * 4 + 8 * region::STEPS + 8
             && size_of::<Open>() == 13 * 8
     );

@@ -28,6 +28,7 @@ const KINDS = {
   capacity: ["Capacity beyond the length", "Every vector of the site has room that none uses."],
   churn: ["Allocated and freed by the million", "The allocator takes much of the time."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
+  leaked: ["Leaked", "Nothing led to the chunks any more when the program ended."],
   "large-future": ["Large future", "Each holds the memory of its largest local all its life."],
   "false-sharing": [
     "False sharing",

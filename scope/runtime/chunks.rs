@@ -103,7 +103,7 @@ pub(crate) unsafe fn allocated(
             of_thread.live += new.usable;
             of_thread.peak = of_thread.peak.max(of_thread.live);
             of_thread.curve.peak = of_thread.curve.peak.max(of_thread.live);
-            (*local).last_allocated = time;
+            ((*local).last_allocated, (*local).last_site) = (time, id);
             let is_same = |old: &Detached| old.chunk.size() == new.size;
             (*site(id)).same_size += u64::from(from.as_ref().is_some_and(is_same));
             groups::join(site(id), time);

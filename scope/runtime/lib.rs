@@ -23,14 +23,15 @@
 //!   [`sanitizer`]: the rest of what instrumented programs call. [`programs`] and [`aside`]: which
 //!   programs are left alone.
 //! * [`hooks`]: functions of libc that are taken over; [`allocators`]: those of other allocators.
-//!   [`start`]: processes, and the ends of threads. [`seats`]: who is within these functions.
-//!   [`redirect`]: calls of a process that runs. [`live`]: recordings that begin and end then.
+//!   [`measures`]: budgets of tests. [`start`]: processes, and the ends of threads. [`seats`]: who is
+//!   within these functions. [`redirect`]: calls of a process that runs. [`live`]: recordings that
+//!   begin and end then.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
 // `modules`, `stack_cache`, `track`, `local`, `seats`, `clock`, `compact`, `shadow`, `fast_path`,
 // `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`, `chunks`,
 // `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`, `programs`,
-// `hooks`, `allocators`, `start`, `redirect`, `live`.
+// `hooks`, `allocators`, `measures`, `start`, `redirect`, `live`.
 
 #![cfg_attr(not(test), no_std)]
 #![allow(
@@ -63,6 +64,7 @@ mod lines;
 mod live;
 mod local;
 mod maps;
+mod measures;
 mod modules;
 #[cfg_attr(test, expect(dead_code, reason = "its functions are assembly"))]
 mod programs;

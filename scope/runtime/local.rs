@@ -39,8 +39,9 @@ pub(crate) struct Local {
     pub(crate) endings: u8,
     /// Accesses outside the heap, not yet added to the capture: reads, then writes.
     pub(crate) other: [u64; 2],
-    /// Time at which this thread allocated last.
+    /// Time at which this thread allocated last, and where.
     pub(crate) last_allocated: u64,
+    pub(crate) last_site: u32,
     /// The window under way, or null.
     pub(crate) window: *mut Window,
     /// Accesses until the next window, after the limit.

@@ -452,10 +452,8 @@ unsafe fn exchange(from: fn(&Function) -> u64, to: fn(&Function) -> u64) -> u64 
                 });
             }
         });
-        for _ in 0..100 {
-            // SAFETY: it takes no arguments.
-            unsafe { sys::sched_yield() };
-        }
+        // Far longer than to bind a word takes. Who yields to others may wait for long.
+        (0..10_000).for_each(|_| core::hint::spin_loop());
     }
     failed
 }

@@ -207,6 +207,7 @@ unsafe fn read_options(text: *const c_char) {
             b"full" => options.full = value != 0,
             b"regions" => options.regions = value,
             b"all_memory" => options.all_memory = value != 0,
+            b"leaks" => options.leaks = value != 0,
             b"rate" => options.rate = value.min(1 << 40),
             _ => sys::say(b"an option of the tool is unknown to the runtime"),
         }
@@ -313,21 +314,10 @@ fn make_capture(over: bool) -> Result<c_int, Problem> {
 ///
 /// The capture is mapped.
 unsafe fn send(path: *const c_char, file: c_int) -> bool {
-    let mut address = sys::UnixAddress {
-        family: sys::AF_UNIX,
-        path: [0; 108],
-    };
     // SAFETY: `path` ends with 0; the message's parts live until it is sent.
     unsafe {
-        let mut len = 0;
-        while *path.add(len) != 0 && len < 107 {
-            address.path[len] = path.add(len).cast::<u8>().read();
-            len += 1;
-        }
-        let connection = sys::socket(sys::AF_UNIX.into(), sys::SOCK_STREAM_CLOEXEC, 0);
-        let address_len = (2 + len + 1) as u32;
-        if connection < 0 || sys::connect(connection, &raw const address, address_len) != 0 {
-            sys::close(connection);
+        let connection = connect(path);
+        if connection < 0 {
             return false;
         }
         let header = header();
@@ -358,6 +348,33 @@ unsafe fn send(path: *const c_char, file: c_int) -> bool {
         let sent = sys::sendmsg(connection, &raw const message, sys::MSG_NOSIGNAL) == 16;
         sys::close(connection);
         sent
+    }
+}
+
+/// A connection to the tool; negative without.
+///
+/// # Safety
+///
+/// `path` ends with 0.
+unsafe fn connect(path: *const c_char) -> c_int {
+    let mut address = sys::UnixAddress {
+        family: sys::AF_UNIX,
+        path: [0; 108],
+    };
+    // SAFETY: `path` ends with 0 (`# Safety`); the address lives until the call has ended.
+    unsafe {
+        let mut len = 0;
+        while *path.add(len) != 0 && len < 107 {
+            address.path[len] = path.add(len).cast::<u8>().read();
+            len += 1;
+        }
+        let connection = sys::socket(sys::AF_UNIX.into(), sys::SOCK_STREAM_CLOEXEC, 0);
+        let address_len = (2 + len + 1) as u32;
+        if connection < 0 || sys::connect(connection, &raw const address, address_len) != 0 {
+            sys::close(connection);
+            return -1;
+        }
+        connection
     }
 }
 
@@ -471,11 +488,53 @@ extern "C" fn at_end() {
     let local = local();
     // SAFETY: the block is this thread's, and the capture is mapped.
     unsafe {
+        if STATE.0.load(Ordering::Acquire) != 3 {
+            return;
+        }
         if (*local).thread != 0 && seats::take(local) {
             if (*local).epoch == recording::epoch() {
                 clock::sync(local);
             }
             seats::give(local);
         }
+        if super::recording::options().leaks {
+            await_leaks();
+        }
+    }
+}
+
+/// Has the tool look for leaks: its answer is that it closes the connection.
+#[cfg(not(test))]
+fn await_leaks() {
+    let path = sys::variable(SOCKET_VARIABLE);
+    if path.is_null() {
+        return;
+    }
+    // SAFETY: `path` ends with 0; the kernel reads the words and writes into the last.
+    unsafe {
+        let connection = connect(path);
+        if connection < 0 {
+            return;
+        }
+        let mut words = [crate::capture_format::ENDS, u64::from((*header()).pid)];
+        let part = sys::IoVec {
+            base: words.as_ptr().cast(),
+            len: 16,
+        };
+        let message = sys::Message {
+            name: core::ptr::null(),
+            name_len: 0,
+            parts: &raw const part,
+            parts_len: 1,
+            control: core::ptr::null(),
+            control_len: 0,
+            flags: 0,
+        };
+        if sys::sendmsg(connection, &raw const message, sys::MSG_NOSIGNAL) == 16 {
+            let into = (&raw mut words[1]) as u64;
+            let arguments = [u64::from(connection.unsigned_abs()), into, 8, 0, 0, 0];
+            while sys::system_call(sys::SYS_READ, arguments) == sys::INTERRUPTED {}
+        }
+        sys::close(connection);
     }
 }

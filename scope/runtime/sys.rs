@@ -20,6 +20,9 @@ pub(crate) const MSG_NOSIGNAL: c_int = 0x4000;
 pub(crate) const RTLD_NEXT: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 pub(crate) const CLOCK_REALTIME: c_int = 0;
 pub(crate) const SYS_WRITE: i64 = 1;
+pub(crate) const SYS_READ: u64 = 0;
+/// What a call gives that a signal has interrupted.
+pub(crate) const INTERRUPTED: i64 = -4;
 pub(crate) const SYS_NANOSLEEP: u64 = 35;
 pub(crate) const SYS_MEMBARRIER: u64 = 324;
 /// Its arguments: lets [`MEMBARRIER_INTERRUPT`] be used.

@@ -5,11 +5,14 @@
 //! two stores, so an entry that was being written is left out.
 
 mod edges;
+mod exceeded;
 mod heap;
+pub(crate) mod leaks;
 mod lines;
 mod regions;
 mod windows;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -19,6 +22,7 @@ use crate::profile::{self, Profile, Resident, Run, Totals};
 use crate::symbols::{self, Symbols};
 use crate::types::Types;
 use heap::Heap;
+use leaks::Scan;
 
 /// Frames of a stack that are kept, from the innermost on.
 const MAX_DEPTH: usize = 1 << 14;
@@ -96,6 +100,39 @@ pub struct Renumbering {
 }
 
 impl Renumbering {
+    /// Puts what a scan at the end of the process has found into its profile.
+    pub(crate) fn add_leaks(&self, scan: &Scan, profile: &mut Profile) {
+        let mut all = profile::Leaks::default();
+        let sites = scan.sites.iter().filter_map(|(site, sums)| {
+            let leaks = profile::Leaks {
+                site: Some(*self.sites.get(site)?),
+                chunks: sums.direct[0],
+                bytes: sums.direct[1],
+                indirect_chunks: sums.indirect[0],
+                indirect_bytes: sums.indirect[1],
+            };
+            all.add(&leaks);
+            Some(leaks)
+        });
+        profile.leaks = sites.collect();
+        profile.leaks.insert(0, all);
+        profile
+            .leaks
+            .sort_by_key(|it| (it.site.is_some(), Reverse(it.all_bytes()), it.site));
+        let links = scan.links.iter().filter_map(|(&(from, to), &pointers)| {
+            let from = match from {
+                Some(site) => Some(*self.sites.get(&site)?),
+                None => None,
+            };
+            Some(profile::Link {
+                from,
+                to: *self.sites.get(&to)?,
+                pointers,
+            })
+        });
+        profile.links = links.collect();
+    }
+
     /// A chunk that was freed; `None` if its site is not in the profile.
     #[must_use]
     pub fn chunk(&self, dead: &capture_format::FreedChunk) -> Option<profile::Chunk> {
@@ -194,6 +231,9 @@ pub fn profile_and_numbers(
         chunks,
         windows,
         lines: lines::read(capture, &site_of)?,
+        exceeded: exceeded::read(capture, &header, &site_of)?,
+        leaks: Vec::new(),
+        links: Vec::new(),
     };
     Ok((
         profile,
@@ -707,6 +747,13 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
     if header.state == capture_format::state::STOPPED {
         let stop = "Recording stopped before the process ended: no memory was left for it.";
         run.caveats.push(stop.into());
+    }
+    if header.late != 0 {
+        let chunks = header.unknown_frees;
+        run.caveats.push(format!(
+            "Recording began while the program ran: what it had allocated before is not known. \
+             Chunks of that which were freed or resized since: {chunks}."
+        ));
     }
     if header.freed_lost > 0 {
         let chunks = header.freed_lost;

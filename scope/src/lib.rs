@@ -14,9 +14,9 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `capture_format`, `profile`, `profiled`, `marks`, `regions`, `runtime`,
-// `symbols`, `types`, `capture`, `store`, `analyses`, `advice`, `views`, `improve`, `exports`,
-// `imports`, `cli`.
+// Modules, lowest first: `capture_format`, `profile`, `hook`, `counts`, `profiled`, `spawned`,
+// `measure`, `marks`, `regions`, `runtime`, `symbols`, `types`, `capture`, `store`, `analyses`,
+// `advice`, `views`, `improve`, `exports`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;
@@ -30,13 +30,16 @@ pub mod capture;
 pub mod capture_format;
 #[cfg(feature = "cli")]
 pub mod cli;
+mod counts;
 #[cfg(feature = "profiles")]
 pub mod exports;
+mod hook;
 #[cfg(feature = "profiles")]
 pub mod imports;
 #[cfg(feature = "cli")]
 mod improve;
 mod marks;
+mod measure;
 #[cfg(feature = "profiles")]
 #[expect(missing_docs, reason = "fields say what they are")]
 pub mod profile;
@@ -49,6 +52,8 @@ mod regions;
 )]
 #[path = "../runtime/lib.rs"]
 mod runtime;
+#[doc(hidden)]
+pub mod spawned;
 #[cfg(feature = "profiles")]
 pub mod store;
 #[cfg(feature = "profiles")]
@@ -60,7 +65,8 @@ pub mod views;
 
 #[cfg(feature = "profiles")]
 pub use ccmodel::Error;
-pub use marks::{trace_start, trace_stop};
+pub use marks::{snapshot, trace_start, trace_stop};
+pub use measure::{Heap, measure, measure_with_threads};
 #[cfg(feature = "profiles")]
 pub use profile::Profile;
 pub use profiled::Profiled;

@@ -40,6 +40,74 @@ pub struct Profile {
     pub windows: Vec<Window>,
     /// Cache lines that threads write in different places, those written most first.
     pub lines: Vec<SharedLine>,
+    /// Measures of `ccscope::measure` that tests were not content with.
+    pub exceeded: Vec<Exceeded>,
+    /// What nothing led to when the process ended: sums, then sites, those with most bytes first;
+    /// empty if nobody has looked.
+    pub leaks: Vec<Leaks>,
+    /// Pointers that were found in memory when leaks were looked for.
+    pub links: Vec<Link>,
+}
+
+/// Chunks that were alive at the end and that the program could not reach any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaks {
+    /// Index of the site; `None` for the sums over all.
+    pub site: Option<u32>,
+    /// Those that nothing leads to. Bytes are those asked for.
+    pub chunks: u64,
+    pub bytes: u64,
+    /// Those that only leaked chunks lead to.
+    pub indirect_chunks: u64,
+    pub indirect_bytes: u64,
+}
+
+impl Leaks {
+    /// Direct and indirect bytes.
+    #[must_use]
+    pub fn all_bytes(&self) -> u64 {
+        self.bytes.saturating_add(self.indirect_bytes)
+    }
+
+    /// Direct and indirect chunks.
+    #[must_use]
+    pub fn all_chunks(&self) -> u64 {
+        self.chunks.saturating_add(self.indirect_chunks)
+    }
+
+    pub(crate) fn add(&mut self, other: &Leaks) {
+        self.chunks = self.chunks.saturating_add(other.chunks);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.indirect_chunks = self.indirect_chunks.saturating_add(other.indirect_chunks);
+        self.indirect_bytes = self.indirect_bytes.saturating_add(other.indirect_bytes);
+    }
+}
+
+/// Words in chunks of one site that are addresses within chunks of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// Index of a site; `None` for variables, stacks and registers.
+    pub from: Option<u32>,
+    pub to: u32,
+    pub pointers: u64,
+}
+
+/// What was allocated in a call of `ccscope::measure` before the test panicked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exceeded {
+    /// File, line and column of the call.
+    pub place: String,
+    /// By site, at most 16, in the order of their first allocations.
+    pub sites: Vec<SiteCount>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteCount {
+    /// Index of the site.
+    pub site: u32,
+    /// With reallocations.
+    pub allocations: u64,
+    pub bytes: u64,
 }
 
 /// A cache line that threads write in turn, in different places.

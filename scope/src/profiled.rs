@@ -1,6 +1,8 @@
 use std::alloc::{GlobalAlloc, Layout};
-use std::ffi::{CStr, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
+use std::ffi::c_void;
+
+use crate::counts::{self, Duty};
+use crate::hook::Hook;
 
 /// A global allocator that `ccscope` can see.
 ///
@@ -19,7 +21,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 /// ```
 ///
 /// Outside of the tool this costs one comparison per call. The system's allocator, mimalloc and
-/// jemalloc need no wrapper.
+/// jemalloc need no wrapper for the tool, but any allocator needs it for
+/// [`measure`](crate::measure()).
 #[derive(Debug, Default)]
 pub struct Profiled<A>(A);
 
@@ -38,54 +41,16 @@ impl<A> Profiled<A> {
 /// Work that a function of the runtime calls back, and what to call it with.
 type Work = unsafe extern "C" fn(context: *mut c_void) -> *mut c_void;
 
-/// A function of the runtime, if the process has one.
-pub(crate) struct Hook {
-    name: &'static CStr,
-    address: AtomicPtr<c_void>,
-}
-
-/// 0 before the first call, 1 without the runtime, 2 with it.
-static STATE: AtomicU8 = AtomicU8::new(0);
 static ALLOCATE: Hook = Hook::new(c"ccscope_allocate");
 static FREE: Hook = Hook::new(c"ccscope_free");
 static REALLOCATE: Hook = Hook::new(c"ccscope_reallocate");
+static SITE: Hook = Hook::new(c"ccscope_site");
 
-impl Hook {
-    pub(crate) const fn new(name: &'static CStr) -> Self {
-        Self {
-            name,
-            address: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    // In the caller, as all of the profiler's own work is: it is no region.
-    #[inline(always)]
-    pub(crate) fn find(&self) -> bool {
-        // SAFETY: the name ends with 0.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) };
-        self.address.store(found, Ordering::Release);
-        !found.is_null()
-    }
-
-    #[inline(always)]
-    pub(crate) fn address(&self) -> *mut c_void {
-        self.address.load(Ordering::Acquire)
-    }
-}
-
-#[inline]
-fn is_profiled() -> bool {
-    match STATE.load(Ordering::Acquire) {
-        0 => look(),
-        state => state == 2,
-    }
-}
-
-#[cold]
-fn look() -> bool {
-    let found = [&ALLOCATE, &FREE, &REALLOCATE].into_iter().all(Hook::find);
-    STATE.store(if found { 2 } else { 1 }, Ordering::Release);
-    found
+fn has_tool() -> bool {
+    counts::has_tool(|| {
+        let hooks = [&ALLOCATE, &FREE, &REALLOCATE, &SITE];
+        hooks.into_iter().all(Hook::find)
+    })
 }
 
 /// Calls `work`, a closure that is called once and does not unwind, through C.
@@ -103,18 +68,94 @@ fn with<F: FnMut() -> *mut u8>(work: &mut F) -> (Work, *mut c_void) {
 }
 
 impl<A: GlobalAlloc> Profiled<A> {
+    /// Allocates by `work`, and tells those who ask.
+    ///
     /// # Safety
     ///
-    /// `work` allocates `size` bytes, and the hooks are found ([`is_profiled`]).
+    /// `work` allocates `size` bytes.
     #[cold]
+    #[inline(never)]
     unsafe fn allocate(&self, size: usize, mut work: impl FnMut() -> *mut u8) -> *mut u8 {
         type Function = unsafe extern "C" fn(usize, Work, *mut c_void) -> *mut c_void;
-        #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
-        // SAFETY: the runtime's function of this name, which `look` has found (`# Safety`).
-        let function = unsafe { std::mem::transmute::<*mut c_void, Function>(ALLOCATE.address()) };
+        let new = if has_tool() {
+            let (call, context) = with(&mut work);
+            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+            // SAFETY: the runtime's function of this name, which `has_tool` has found; `context`
+            // lives until the call ends.
+            unsafe {
+                let function = std::mem::transmute::<*mut c_void, Function>(ALLOCATE.address());
+                let new = function(size, call, context).cast();
+                counts::at_site(size, site);
+                new
+            }
+        } else {
+            work()
+        };
+        counts::allocated(new, size);
+        new
+    }
+
+    /// # Safety
+    ///
+    /// As for `GlobalAlloc::dealloc`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn free(&self, old: *mut u8, layout: Layout) {
+        type Function = unsafe extern "C" fn(*mut c_void, Work, *mut c_void);
+        counts::freed(layout.size());
+        let mut work = || {
+            // SAFETY: the caller gives up `old`, of this layout (`# Safety`).
+            unsafe { self.0.dealloc(old, layout) };
+            std::ptr::null_mut()
+        };
+        if !has_tool() {
+            work();
+            return;
+        }
         let (call, context) = with(&mut work);
-        // SAFETY: `context` lives until the call ends.
-        unsafe { function(size, call, context).cast() }
+        #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+        // SAFETY: the runtime's function of this name, which `has_tool` has found; `context` lives
+        // until the call ends, and frees `old`.
+        unsafe {
+            let function = std::mem::transmute::<*mut c_void, Function>(FREE.address());
+            function(old.cast(), call, context);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `GlobalAlloc::realloc`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn resize(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        type Function = unsafe extern "C" fn(*mut c_void, usize, Work, *mut c_void) -> *mut c_void;
+        // SAFETY: `old` is of this layout, and nobody else uses it (`# Safety`).
+        let mut work = || unsafe { self.0.realloc(old, layout, size) };
+        let new = if has_tool() {
+            let (call, context) = with(&mut work);
+            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+            // SAFETY: as in `free`; `context` resizes `old`.
+            unsafe {
+                let function = std::mem::transmute::<*mut c_void, Function>(REALLOCATE.address());
+                let new = function(old.cast(), size, call, context).cast();
+                counts::at_site(size.saturating_sub(layout.size()), site);
+                new
+            }
+        } else {
+            work()
+        };
+        counts::reallocated(new, layout.size(), size);
+        new
+    }
+}
+
+/// Where this thread has allocated last, as the runtime numbers sites.
+fn site() -> u32 {
+    type Function = unsafe extern "C" fn() -> u32;
+    #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
+    // SAFETY: the runtime's function of this name, which `has_tool` has found before it is asked.
+    unsafe {
+        std::mem::transmute::<*mut c_void, Function>(SITE.address())()
     }
 }
 
@@ -124,10 +165,15 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the layout is not empty (the caller's promise); its size is what is allocated.
         unsafe {
-            if is_profiled() {
-                return self.allocate(layout.size(), || self.0.alloc(layout));
+            match counts::duty() {
+                Duty::None => self.0.alloc(layout),
+                Duty::Count => {
+                    let new = self.0.alloc(layout);
+                    counts::allocated(new, layout.size());
+                    new
+                }
+                Duty::Tell => self.allocate(layout.size(), || self.0.alloc(layout)),
             }
-            self.0.alloc(layout)
         }
     }
 
@@ -135,45 +181,46 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the layout is not empty (the caller's promise); its size is what is allocated.
         unsafe {
-            if is_profiled() {
-                return self.allocate(layout.size(), || self.0.alloc_zeroed(layout));
+            match counts::duty() {
+                Duty::None => self.0.alloc_zeroed(layout),
+                Duty::Count => {
+                    let new = self.0.alloc_zeroed(layout);
+                    counts::allocated(new, layout.size());
+                    new
+                }
+                Duty::Tell => self.allocate(layout.size(), || self.0.alloc_zeroed(layout)),
             }
-            self.0.alloc_zeroed(layout)
         }
     }
 
     #[inline]
     unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
-        type Function = unsafe extern "C" fn(*mut c_void, Work, *mut c_void);
-        // SAFETY: the caller gives up `old`, of this layout; the hook is found, and of this type.
+        // SAFETY: the caller gives up `old`, of this layout.
         unsafe {
-            if !is_profiled() {
-                return self.0.dealloc(old, layout);
+            match counts::duty() {
+                Duty::None => self.0.dealloc(old, layout),
+                Duty::Count => {
+                    counts::freed(layout.size());
+                    self.0.dealloc(old, layout);
+                }
+                Duty::Tell => self.free(old, layout),
             }
-            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
-            let function = std::mem::transmute::<*mut c_void, Function>(FREE.address());
-            let mut work = || {
-                self.0.dealloc(old, layout);
-                std::ptr::null_mut()
-            };
-            let (call, context) = with(&mut work);
-            function(old.cast(), call, context);
         }
     }
 
     #[inline]
     unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        type Function = unsafe extern "C" fn(*mut c_void, usize, Work, *mut c_void) -> *mut c_void;
-        // SAFETY: `old` is of this layout (the caller's promise); the hook is found, of this type.
+        // SAFETY: `old` is of this layout, and nobody else uses it (the caller's promise).
         unsafe {
-            if !is_profiled() {
-                return self.0.realloc(old, layout, size);
+            match counts::duty() {
+                Duty::None => self.0.realloc(old, layout, size),
+                Duty::Count => {
+                    let new = self.0.realloc(old, layout, size);
+                    counts::reallocated(new, layout.size(), size);
+                    new
+                }
+                Duty::Tell => self.resize(old, layout, size),
             }
-            #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
-            let function = std::mem::transmute::<*mut c_void, Function>(REALLOCATE.address());
-            let mut work = || self.0.realloc(old, layout, size);
-            let (call, context) = with(&mut work);
-            function(old.cast(), size, call, context).cast()
         }
     }
 }

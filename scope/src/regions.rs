@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::profiled::Hook;
+use crate::hook::Hook;
 
 /// 0 before the first call, 1 without the runtime, 2 with it.
 static STATE: AtomicU8 = AtomicU8::new(0);
@@ -135,7 +135,7 @@ mod layer {
     use tracing_subscriber::layer::Context;
     use tracing_subscriber::registry::LookupSpan;
 
-    use crate::profiled::Hook;
+    use crate::hook::Hook;
 
     /// The runtime's functions.
     struct Functions {

@@ -402,11 +402,21 @@ fn allocator(frame: &Frame) -> &str {
 }
 
 /// How many of the innermost frames are of a `#[global_allocator]`, which may be the user's own:
-/// up to the function by which the compiler hands calls on to it.
-pub(crate) fn in_allocator<'f>(mut frames: impl Iterator<Item = &'f Frame>) -> usize {
+/// up to the function by which the compiler hands calls on to it. A wrapper that this function has
+/// jumped to stands for it.
+pub(crate) fn in_allocator<'f>(frames: impl Iterator<Item = &'f Frame>) -> usize {
     let handed_on = |name: &str| name.starts_with("__r") && ALLOCATORS.contains(&name);
-    let last = frames.position(|frame| handed_on(allocator(frame)));
-    last.map_or(0, |last| last + 1)
+    let is_wrapper = |frame: &Frame| frame.function.contains("ccscope::profiled::Profiled<");
+    let mut skipped = 0;
+    for (at, frame) in frames.enumerate() {
+        if handed_on(allocator(frame)) {
+            return at + 1;
+        }
+        if is_wrapper(frame) {
+            skipped = at + 1;
+        }
+    }
+    skipped
 }
 
 /// Whether the frame is of the library of C.

@@ -30,9 +30,11 @@ pub const SUITES: &[(&str, &str)] = &[
     ("olden", "the Olden programs over allocators and placements"),
     ("scaling", "two threads, and structures of growing size"),
     ("scope", "programs under ccscope, against the same without; Linux on x86-64"),
+    ("live", "programs that ccscope attaches to while they run; Linux on x86-64"),
     ("trace", "every access by ccscope trace, against other tracers; Linux on x86-64"),
     ("advice", "advice of ccscope against the clock; Linux on x86-64"),
     ("improve", "ccscope improve, rules and the learner against the clock; Linux on x86-64"),
+    ("live", "ccscope on programs that run, and in their tests; Linux on x86-64"),
     ("apps", "applications of published crates; needs --features apps"),
 ];
 
@@ -163,6 +165,8 @@ pub const WORKLOADS: &[Workload] = &[
         &["scope_page_open_1e7", "scope_page_frame", "scope_page_bytes_per_site"]),
     workload("scope", "scope_diff_1e5_sites", &[], &["scope_diff_1e5_sites"]),
     workload("scope", "scope_export_parquet_mb_s", &[], &["scope_export_parquet_mb_s"]),
+    workload("live", "live_attach",
+        &["live_attach_of", "live_attach_geomean", "live_attach_pause_ms"], &[]),
     workload("trace", "trace_ns_per_access_vs_lackey", &[], &[]),
     workload("trace", "trace_vs_madt", &[], &[]),
     workload("trace", "trace_hot_ns_vs_fault", &[], &[]),
@@ -180,6 +184,7 @@ pub const WORKLOADS: &[Workload] = &[
     workload("improve", "learn_overhead", &[], &[]),
     workload("improve", "improve_geomean",
         &["improve_of", "improve_worst", "improve_others", "improve_memory"], &[]),
+    workload("live", "measure_overhead_ns", &[], &[]),
     workload("apps", "app_1", &[], &[]),
     workload("apps", "app_2", &[], &[]),
     workload("apps", "app_3", &[], &[]),

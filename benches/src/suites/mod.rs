@@ -9,6 +9,8 @@ mod ccmalloc;
 mod ccmorph;
 mod ctree;
 mod improve;
+mod live;
+mod live_measure;
 pub mod olden;
 mod predictions;
 /// The one of the tests of `ccscope`.
@@ -95,6 +97,8 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_others" => scope_others::programs,
         "scope_javac" | "scope_node" => scope_others::jitted,
         "scope_hello" => scope_others::hello,
+        "live_attach" => live::attached,
+        "measure_overhead_ns" => live_measure::overhead,
         "regions" => scope_regions::programs,
         "scope_page_open_1e7" => scope_page::page_of_1e7,
         "scope_diff_1e5_sites" => scope_views::diff_sites,

@@ -125,3 +125,36 @@ fn what_drowned_in_noise_is_said() {
     assert_eq!(geometries, [(16, 6), (256, 8)]);
     assert_eq!(with_tlbs(caches.clone(), None), caches);
 }
+
+/// A measurement in which memory takes so many nanoseconds.
+fn with_memory(ns: f64) -> Machine {
+    let mut machine = Machine::thesis();
+    machine.levels = vec![Level::new("L1", LevelKind::Data, 64, 32768.0, ns)];
+    machine
+}
+
+/// What is agreed on, of these measurements.
+fn agreed_of(all: &[f64]) -> Machine {
+    let mut rest = all.iter();
+    agreed(|| with_memory(*rest.next().expect("no more are needed")))
+}
+
+#[test]
+fn measurements_that_agree_are_believed() {
+    for (all, ns) in [
+        (&[100.0, 110.0][..], 110.0),
+        (&[250.0, 110.0, 100.0], 100.0),
+    ] {
+        assert_eq!(agreed_of(all), with_memory(ns));
+    }
+}
+
+#[test]
+fn contradictions_are_said_and_the_fastest_is_taken() {
+    let found = agreed_of(&[300.0, 100.0, 200.0]);
+    assert_eq!(found.levels, with_memory(100.0).levels);
+    let [note] = &found.notes[..] else {
+        panic!("{:?}", found.notes);
+    };
+    assert!(note.contains("took 100 ns, and then 200 ns"), "{note}");
+}

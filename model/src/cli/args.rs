@@ -65,7 +65,7 @@ pub(super) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CalibrateArgs {
-    /// Take five seconds instead of twenty
+    /// Take ten seconds instead of forty
     #[arg(long)]
     pub(super) quick: bool,
     /// Write the machine file here, for `predict --machine FILE`

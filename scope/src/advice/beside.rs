@@ -15,7 +15,7 @@ use crate::analyses::units::ratio;
 use crate::profile::Profile;
 
 /// Larger objects have cache lines of their own under any allocator.
-const MAX_BYTES: u32 = 1024;
+const MAX_BYTES: u64 = 1024;
 /// What is kept free below the classes for what a change places.
 const FIRST: u64 = 4;
 
@@ -39,9 +39,12 @@ impl Rewrite for Beside<'_> {
         let first = into.len();
         self.change.places(index, step, into);
         if let Some(start) = self.starts.get(&step.object) {
+            let base = step.address.wrapping_sub(u64::from(step.offset));
             for place in &mut into[first..] {
-                if place.address == step.address {
-                    place.address = start + u64::from(step.offset);
+                // Another order of fields leaves the object where it is.
+                let offset = place.address.wrapping_sub(base);
+                if offset < MAX_BYTES {
+                    place.address = start + offset;
                 }
             }
         }
@@ -56,7 +59,7 @@ pub(super) fn has_it(profile: &Profile) -> bool {
 }
 
 /// What `CcMalloc` rounds a size up to: granules of 8 bytes, then four classes to each doubling.
-fn class(bytes: u32) -> u32 {
+pub(super) fn class(bytes: u64) -> u64 {
     match bytes {
         0..=64 => bytes.max(1).next_multiple_of(8),
         _ => bytes.next_multiple_of((1 << (bytes - 1).ilog2()) / 4),
@@ -66,10 +69,10 @@ fn class(bytes: u32) -> u32 {
 /// O(n log n) in the objects.
 pub(super) fn starts(profile: &Profile, trace: &Trace, chunks: &Chunks) -> HashMap<u32, u64> {
     // By class, what was seen; and by site, how much of that is of which class.
-    let mut seen: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
-    let mut of_site: HashMap<u32, (u64, BTreeMap<u32, u64>)> = HashMap::new();
+    let mut seen: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
+    let mut of_site: HashMap<u32, (u64, BTreeMap<u64, u64>)> = HashMap::new();
     for (index, object) in (0..NONE).zip(&trace.objects) {
-        let bytes = chunks.bytes(index);
+        let bytes = u64::from(chunks.bytes(index));
         if object.accesses > 0 && (1..=MAX_BYTES).contains(&bytes) {
             let class = class(bytes);
             seen.entry(class).or_default().push((object.base, index));
@@ -78,7 +81,7 @@ pub(super) fn starts(profile: &Profile, trace: &Trace, chunks: &Chunks) -> HashM
             *classes.entry(class).or_default() += 1;
         }
     }
-    let alive = |class: u32| {
+    let alive = |class: u64| {
         let of_class = of_site.iter().filter_map(|(&site, (all, classes))| {
             let alive = profile.sites.get(site as usize)?.peak_chunks;
             Some(ratio(*classes.get(&class)?, *all) * alive as f64)
@@ -87,8 +90,9 @@ pub(super) fn starts(profile: &Profile, trace: &Trace, chunks: &Chunks) -> HashM
     };
     let mut starts = HashMap::new();
     for (place, (bytes, objects)) in (FIRST..).zip(seen) {
-        let ranks = spread(objects, alive(bytes));
-        let start = |rank: u64| NEW_MEMORY + place * APART + rank * u64::from(bytes);
+        let least = objects.iter().map(|&(_, index)| chunks.bytes(index)).min();
+        let ranks = spread(objects, alive(bytes), u64::from(least.unwrap_or(0)));
+        let start = |rank: u64| NEW_MEMORY + place * APART + rank * bytes;
         starts.extend(ranks.into_iter().map(|(index, rank)| (index, start(rank))));
     }
     starts

@@ -290,6 +290,13 @@ pub(super) fn split(language: Language, name: &str, fields: &[Field], cold: &[us
     text("ccmorph", &[]) + &text("split", &words)
 }
 
+/// A pointer, and copies of fields of what it leads to.
+pub(super) fn beside(pointer: &str, fields: &[&Field]) -> String {
+    let line = |field: &&Field| format!("    {}\n", member(Rust, field));
+    let fields: String = fields.iter().map(line).collect();
+    text("beside", &[("FIELDS", &fields), ("POINTER", pointer)])
+}
+
 /// The name of a struct of C without its keyword.
 fn tag(name: &str) -> &str {
     name.strip_prefix("struct ").unwrap_or(name)

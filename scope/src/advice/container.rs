@@ -4,38 +4,45 @@
 //! lookups in the trace; the links that they follow say where in the order of keys they end.
 //! [`nodes`] says which lines the same lookup reads in another map.
 //!
-//! Accesses that belong to no lookup, such as a walk through the map, stay where they are. Whether
-//! the next key depends on what was found cannot be seen in accesses: lookups are taken to be
+//! [`walks`] finds what goes from entry to entry. Other accesses stay where they are. Whether the
+//! next key depends on what was found cannot be seen in accesses: lookups are taken to be
 //! independent.
 
+mod boxes;
+mod chains;
 mod descents;
 mod nodes;
 mod others;
 mod own;
+mod walks;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ccmodel::Machine;
 use descents::{CAPACITY, Descents, Layout, Links, Part};
 use nodes::{Entries, Keys, Kind as Tree, Tree as Map};
 pub(super) use others::ideas;
+use walks::Walks;
 
 use super::code::text;
 use super::dense::NEW_MEMORY;
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::replay::trace::{Step, Trace};
 use crate::analyses::replay::{PlacedAccess, Rewrite, Work, narrow};
-use crate::analyses::units::{self, rounded};
+use crate::analyses::units::{self, ratio, rounded};
 use crate::types::parts;
 
 /// Fewer lookups in the windows show nothing.
 const MIN_LOOKUPS: usize = 16;
+/// Fewer entries that walks read show nothing.
+const MIN_WALKED: u32 = 1024;
 /// Lookups follow each other at once in this part at least, if a batch could make them.
 const CONSECUTIVE: f64 = 0.5;
 /// A map is finished if so many of the lookups come after the last change.
 const FINISHED: f64 = 0.5;
+/// With so many of them, what it is built from can be collected into a frozen map at once.
+const AT_ONCE: f64 = 0.95;
 /// Nanoseconds for an entry that goes from a `BTreeMap` into a frozen map: 19 for 2^14 entries, 72
 /// from 2^20 on (a virtual Zen 5, 23 November 2026).
 const FREEZE_NS: f64 = 72.0;
@@ -69,8 +76,12 @@ pub(super) fn candidates<'c>(context: &'c Context<'c>) -> Vec<Candidate<'c>> {
     let used = names
         .into_iter()
         .filter_map(|name| Used::new(context, name));
-    let used = used.chain(own::trees(context));
-    used.flat_map(|used| used.candidates(context)).collect()
+    let trees = own::trees(context);
+    let known: Vec<u32> = trees.iter().flat_map(|it| it.sites.clone()).collect();
+    let lists = chains::lists(context, &known);
+    let used = used.chain(trees).chain(lists);
+    let maps = used.flat_map(|used| used.candidates(context));
+    maps.chain(boxes::candidates(context)).collect()
 }
 
 /// Sites with at least [`MIN_PART`] of the accesses. A search in caches waits for branches, not for
@@ -100,6 +111,9 @@ struct Used {
     descents: Descents,
     /// Entries of each map.
     count: f64,
+    /// Whether lookups are known to be of one key, not of the next one.
+    is_exact: bool,
+    walks: Walks,
 }
 
 impl Used {
@@ -149,19 +163,23 @@ impl Used {
         if entries.key == 0 || !is_sane {
             return None;
         }
-        let descents = Descents::find(context.trace, &layout, [&sites, &inner], fan_out);
+        let mut descents = Descents::find(context.trace, &layout, [&sites, &inner], fan_out);
+        let walks = Walks::find(context.trace, &layout, &sites, &mut descents);
         let maps = descents.roots.len().max(1) as f64;
         let count = (nodes * (fan_out - 1.0) / maps).clamp(1.0, MAX_COUNT);
         let noun = if is_set { "Set" } else { "Map" };
-        (descents.list.len() >= MIN_LOOKUPS).then(|| Used {
+        let is_used = descents.list.len() >= MIN_LOOKUPS || walks.entries >= MIN_WALKED;
+        is_used.then(|| Used {
             is_set,
             whole: format!("`{name}` of {} entries", units::count(rounded(count))),
             instead_of: format!("std::collections::BTree{noun}"),
             sites,
             entries,
             layout,
+            is_exact: 2 * descents.ranges < descents.list.len(),
             descents,
             count,
+            walks,
         })
     }
 
@@ -177,7 +195,7 @@ impl Used {
             cost_ns: 0.0,
             break_even: None,
             wrong_if: wrong_if.to_owned(),
-            rewrite: Box::new(Elsewhere::new(Rc::clone(&used), new, context.machine)),
+            rewrite: Box::new(Elsewhere::new(Rc::clone(&used), new, context)),
         };
         let package = text("ctree", &[]);
         let import = format!(
@@ -193,7 +211,7 @@ impl Used {
              are expensive to compare",
             New::default(),
         )];
-        if used.descents.consecutive() >= CONSECUTIVE {
+        if used.is_exact && used.descents.consecutive() >= CONSECUTIVE {
             let call = match used.is_set {
                 true => "let mut found = [false; 64];\nset.contains_many(&keys, &mut found);",
                 false => "let mut found = [None; 64];\nmap.get_many(&keys, &mut found);",
@@ -213,10 +231,11 @@ impl Used {
             ));
         }
         let from = used.descents.last_write.map_or(0, |last| last + 1);
-        let lookups = || used.descents.reading();
-        let later = lookups().filter(|it| it.steps.start as usize >= from);
+        let lookups = used.descents.reading().count();
+        let later = { used.descents.reading() }.filter(|it| it.steps.start as usize >= from);
+        let later = ratio(later.count() as u64, lookups as u64);
         let is_std = matches!(used.layout.links, Links::Behind(_));
-        if is_std && later.count() as f64 >= FINISHED * lookups().count().max(1) as f64 {
+        if is_std && later >= FINISHED {
             let frozen = New {
                 kind: Tree::Frozen,
                 from,
@@ -225,7 +244,12 @@ impl Used {
             let maps = used.descents.roots.len() as f64;
             let name = if used.is_set { "set" } else { "map" };
             found.push(Candidate {
-                cost_ns: FREEZE_NS * used.count * maps,
+                // What builds the one may as well build the other.
+                cost_ns: if later < AT_ONCE {
+                    FREEZE_NS * used.count * maps
+                } else {
+                    0.0
+                },
                 break_even: Some(format!(
                     "once for each {name} that is built; see that it is looked up as often as it \
                      has entries"
@@ -311,16 +335,23 @@ struct Elsewhere {
     tree: Map,
     /// Nanoseconds of a node of a branch-free search.
     node_ns: f64,
+    /// Nanoseconds of an access of the program.
+    access_ns: f64,
+    /// The leaf that a walk is at.
+    walked: u64,
 }
 
 impl Elsewhere {
-    fn new(used: Rc<Used>, new: New, machine: &Machine) -> Elsewhere {
-        let tree = Map::new(used.entries, new.kind, used.count);
+    fn new(used: Rc<Used>, new: New, context: &Context<'_>) -> Elsewhere {
+        let is_mixed = new.kind == Tree::Changing && !used.walks.are_in_row();
+        let tree = Map::new(used.entries, new.kind, used.count, is_mixed);
         Elsewhere {
             used,
             new,
             tree,
-            node_ns: machine.search.branch_free_node_ns.min(MAX_NODE_NS),
+            node_ns: { context.machine.search.branch_free_node_ns }.min(MAX_NODE_NS),
+            access_ns: context.models[0].access_ns,
+            walked: 0,
         }
     }
 
@@ -353,9 +384,41 @@ impl Elsewhere {
         } else {
             self.tree.header(lookup.rank)
         };
+        // No branch of a batch depends on where a search ends.
+        let work = match self.new.is_batch && !lookup.is_changing {
+            true => Work::Own {
+                ns: narrow(self.access_ns),
+                accesses: 1,
+            },
+            false => Work::Usual,
+        };
         PlacedAccess {
             after: true,
+            work,
             ..PlacedAccess::at(self.base(lookup.root) + address, step)
+        }
+    }
+
+    /// Where a walk's step goes. Only the first one in a leaf has to find the leaf.
+    fn walk(&mut self, entry: u32, step: &Step) -> PlacedAccess {
+        let Layout { keys, values, .. } = &self.used.layout;
+        let entries = self.used.entries;
+        let (rank, root) = self.used.walks.rank(entry, self.used.count);
+        let leaf = self.base(root) + self.tree.leaf(rank);
+        let is_next = std::mem::replace(&mut self.walked, leaf) != leaf;
+        let within = |from: u32, each: u64| u64::from(step.offset - from) % each.max(1);
+        let address = if values.contains(&step.offset) {
+            self.tree.value(rank, 0) + within(values.start, entries.value)
+        } else if keys.contains(&step.offset) {
+            self.tree.key(rank, 0) + within(keys.start, entries.key)
+        } else if is_next {
+            self.tree.header(rank)
+        } else {
+            return PlacedAccess::nowhere();
+        };
+        PlacedAccess {
+            after: is_next,
+            ..PlacedAccess::at(self.base(root) + address, step)
         }
     }
 }
@@ -367,11 +430,13 @@ impl Rewrite for Elsewhere {
             _ if index < self.new.from => into.push(PlacedAccess::unchanged(step)),
             Part::Other => into.push(PlacedAccess::unchanged(step)),
             Part::Search => into.push(PlacedAccess::nowhere()),
+            Part::Gone => {}
             Part::Key => into.push(PlacedAccess {
                 after: true,
                 ..PlacedAccess::unchanged(step)
             }),
             Part::End(number) => into.push(self.end(number, step)),
+            Part::Walk(entry) => into.push(self.walk(entry, step)),
             Part::Arrival(number) => {
                 let lookup = &self.used.descents.list[number as usize];
                 let base = self.base(lookup.root);

@@ -1,15 +1,16 @@
 //! What no replay has tried: another allocator, and the order within large chunks.
 
-use std::collections::HashMap;
-
 use ccmodel::Layout;
 
 use super::beside;
 use super::code::{self, Language, Object};
-use super::{Confidence, Context, Item, Kind, site_type};
+use super::dense::{NEW_MEMORY, moving};
+use super::{Confidence, Context, Item, Kind, MIN_SPEEDUP, site_type};
 use crate::analyses::findings::CALL_EVENTS;
 use crate::analyses::misses::Interval;
-use crate::analyses::replay::trace::NONE;
+use crate::analyses::replay::PROBABLE;
+use crate::analyses::replay::processor::compare;
+use crate::analyses::replay::trace::{NONE, Step};
 use crate::analyses::units::{bytes, count, percent, ratio, sum};
 
 /// Sites without advice that are spoken of.
@@ -25,8 +26,6 @@ const MIN_ALLOCATIONS: u64 = 10_000;
 /// Less waiting for small objects, and less time in the allocator, is not worth the try.
 const MIN_PART: f64 = 0.05;
 const LINE: u64 = 64;
-/// Hardware fetches ahead by shorter jumps.
-const FAR: u64 = 2048;
 /// An access pattern is that of a site if so many of its accesses have it.
 const MOST: f64 = 0.5;
 
@@ -117,18 +116,12 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
     let of_type = of_type.and_then(|id| profile.types.get(id as usize));
     let has_fields = of_type.is_some_and(|of| !of.fields.is_empty());
     let boxed = { name.strip_prefix("Vec<") }.filter(|it| is_rust && it.starts_with("Box<"));
-    let pattern = Pattern::new(context, site);
     let (mut kind, mut code) = (Kind::Idea, None);
-    let what = match pattern.jump {
-        Some(jump) => format!(
-            "most of its accesses are {} from the one before: exchange the loops so that the \
-             inner one stays within a chunk, or lay out side by side what is used one after the \
-             other",
-            bytes(jump)
-        ),
-        None if largest >= LARGE => {
+    let what = match largest {
+        LARGE.. => {
+            let near = near(context, site);
             let mut next = String::new();
-            if is_rust && has_fields && name.starts_with("Vec<") && pattern.near < MOST {
+            if is_rust && has_fields && name.starts_with("Vec<") && near < MOST {
                 code = Some(code::text("ccmorph", &[]) + &code::text("morph of a slice", &[]));
                 next += "; if elements hold numbers of others, number them in the order of use";
             }
@@ -136,14 +129,23 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
                 "chunks of up to {}, {} of whose accesses stay within {LINE} bytes of the one \
                  before: no other order in them was tried{next}",
                 bytes(largest),
-                percent(pattern.near)
+                percent(near)
             )
         }
-        None if ratio(led as u64, own().count() as u64) < DEPENDENT => {
-            kind = Kind::None;
-            "its loads do not wait for each other: the processor overlaps them".to_owned()
-        }
-        None => {
+        _ if ratio(led as u64, own().count() as u64) < DEPENDENT => match best(context, site) {
+            gain if gain < MIN_SPEEDUP => {
+                kind = Kind::None;
+                format!(
+                    "even if all its accesses hit the first cache, the program would be {gain:.2} \
+                     times as fast: the processor overlaps them"
+                )
+            }
+            gain => format!(
+                "other places of its objects were not tried; in the first cache, they would let \
+                 the program be {gain:.1} times as fast"
+            ),
+        },
+        _ => {
             let object = boxed
                 .and_then(|it| it.strip_suffix('>'))
                 .map(Object::in_rust);
@@ -159,38 +161,27 @@ fn reason(context: &Context<'_>, site: u32) -> Item {
     Item { code, ..of_site }
 }
 
-/// How a site's accesses follow each other, those to one address left out.
-struct Pattern {
-    /// The part that goes to the line of the access before, or to one beside it.
-    near: f64,
-    /// What most accesses are apart, if it is one large number.
-    jump: Option<u64>,
+/// What the program would gain if all accesses to a site hit the first cache.
+fn best(context: &Context<'_>, site: u32) -> f64 {
+    let trace = context.trace;
+    let at = |step: &Step| (trace.site(step) == site).then_some(NEW_MEMORY);
+    let after = context.replay.run(trace, &mut *moving(at));
+    let left = compare(trace, context.before, &after, context.models).left[PROBABLE];
+    1.0 / left.max(f64::MIN_POSITIVE)
 }
 
-impl Pattern {
-    fn new(context: &Context<'_>, site: u32) -> Pattern {
-        let (trace, mut all, mut near) = (context.trace, 0, 0);
-        let mut jumps: HashMap<i64, u64> = HashMap::new();
-        for window in trace.windows() {
-            let steps = trace.steps[window].iter();
-            let addresses: Vec<u64> = steps
-                .filter(|step| trace.site(step) == site)
-                .map(|step| step.address)
-                .collect();
-            for pair in addresses.windows(2).filter(|pair| pair[0] != pair[1]) {
-                let jump = pair[1].wrapping_sub(pair[0]).cast_signed();
-                all += 1;
-                near += u64::from(jump.unsigned_abs() <= LINE);
-                if jump.unsigned_abs() >= FAR {
-                    *jumps.entry(jump).or_default() += 1;
-                }
-            }
-        }
-        let most = jumps.into_iter().max_by_key(|&(jump, times)| (times, jump));
-        let most = most.filter(|&(_, times)| ratio(times, all) >= MOST);
-        Pattern {
-            near: ratio(near, all),
-            jump: most.map(|(jump, _)| jump.unsigned_abs()),
+/// The part of a site's accesses that goes to the line of the one before, or to one beside it;
+/// those to one address left out.
+fn near(context: &Context<'_>, site: u32) -> f64 {
+    let (trace, mut all, mut near) = (context.trace, 0, 0);
+    for window in trace.windows() {
+        let own = trace.steps[window].iter();
+        let own = own.filter(|step| trace.site(step) == site);
+        let addresses: Vec<u64> = own.map(|step| step.address).collect();
+        for pair in addresses.windows(2).filter(|pair| pair[0] != pair[1]) {
+            all += 1;
+            near += u64::from(pair[1].abs_diff(pair[0]) <= LINE);
         }
     }
+    ratio(near, all)
 }

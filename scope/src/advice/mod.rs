@@ -7,16 +7,21 @@
 mod beside;
 mod chunks;
 mod code;
+mod columns;
 mod container;
 mod dense;
+mod elements;
 mod fields;
 pub mod fitted;
 mod group;
 mod ideas;
+mod inlined;
+mod packed;
 mod places;
 mod smaller;
 mod split;
 mod typed;
+mod walks;
 
 use std::collections::HashMap;
 
@@ -37,8 +42,8 @@ use crate::profile::Profile;
 
 /// A program that gets faster by less is not worth the change: the clock would hardly see it.
 pub const MIN_SPEEDUP: f64 = 1.1;
-/// The low end of what is worth it: a possible loss of a twentieth is less than the clock's noise.
-pub const MIN_LOW: f64 = 0.95;
+/// The low end of what is worth it. What may lose more is not known well enough.
+pub const MIN_LOW: f64 = 0.7;
 /// The most pieces of advice.
 pub const MAX_ITEMS: usize = 10;
 /// Nobody changes a site for which the program waits less than this part of its time.
@@ -77,7 +82,7 @@ pub enum Kind {
     Smaller,
     /// Run the program with another allocator; not replayed.
     Allocator,
-    /// Change what no replay has tried.
+    /// Change what no machine can edit. It has a gain if a replay has tried it.
     Idea,
     /// Leave it.
     None,
@@ -87,7 +92,7 @@ impl Kind {
     /// Whether it places objects, so that its gain is what it adds to `CcMalloc`, which is offered
     /// first and places them by size.
     fn needs_allocator(self) -> bool {
-        matches!(self, Kind::Hint | Kind::Morph | Kind::Group)
+        !matches!(self, Kind::Container | Kind::Allocator | Kind::None)
     }
 }
 
@@ -362,8 +367,15 @@ pub fn advise(profile: &Profile, machine: &Machine, seconds: Option<f64>) -> Opt
     candidates.extend(fields::candidates(&context));
     candidates.extend(split::candidates(&context));
     candidates.extend(smaller::candidates(&context));
+    candidates.extend(columns::candidates(&context));
+    candidates.extend(walks::candidates(&context));
+    candidates.extend(inlined::candidates(&context));
     let mut items: Vec<Item> = candidates.into_iter().map(|it| context.judge(it)).collect();
-    items.retain(|it| it.kind != Kind::FieldOrder || it.misses_less());
+    items.retain(|it| match it.kind {
+        Kind::FieldOrder => it.misses_less(),
+        Kind::Idea => it.worth_it,
+        _ => true,
+    });
     items.sort_by(|a, b| {
         let key = |it: &Item| it.saved_ns.estimate;
         b.worth_it.cmp(&a.worth_it).then(key(b).total_cmp(&key(a)))

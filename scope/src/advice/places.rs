@@ -34,9 +34,9 @@ const HINT_WAITS: f64 = 0.8;
 /// Another policy or layout than the usual one must leave less than this part of its time.
 const CLEARLY: f64 = 0.9;
 /// Links are settled while no larger part of their accesses writes them.
-const WRITTEN: f64 = 0.05;
+pub(super) const WRITTEN: f64 = 0.05;
 /// Nanoseconds for a byte of new memory from the system (a virtual EPYC, 23 November 2026).
-const FRESH_NS: f64 = 0.6;
+pub(super) const FRESH_NS: f64 = 0.6;
 /// A structure is finished when this part of its nodes is allocated.
 const FINISHED: f64 = 0.95;
 /// No hint where a larger part of the nodes is allocated before those that lead to them: nothing is
@@ -583,10 +583,10 @@ pub(super) fn hint_ns(context: &Context<'_>, bytes: u64) -> f64 {
     HINT_NS + HINT_WAITS * latency
 }
 
-/// The first step after the structure is finished, if the windows show any.
-fn finished(context: &Context<'_>, structure: &Linked) -> Option<usize> {
+/// The first step after the structure of these sites is finished, if the windows show any.
+pub(super) fn finished(context: &Context<'_>, sites: &[u32]) -> Option<usize> {
     let mut groups: Vec<(u64, u64)> = Vec::new();
-    for &site in &structure.sites {
+    for &site in sites {
         let site = context.profile.sites.get(site as usize)?;
         match site.groups.is_empty() {
             true => groups.push((site.last_time, site.allocations)),
@@ -626,7 +626,7 @@ fn morph<'c>(
     structure: &Linked,
     forest: &Forest,
 ) -> Option<Candidate<'c>> {
-    let from = finished(context, structure)?.max(settled(context, structure)?);
+    let from = finished(context, &structure.sites)?.max(settled(context, structure)?);
     let object = Object::new(context, &nodes_or_buffers(structure));
     let is_rebuilt = !forest.bytes.is_empty() && object.language != Language::Rust
         || structure

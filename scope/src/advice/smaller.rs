@@ -1,6 +1,7 @@
 //! Smaller objects: without the bytes that nobody touches, or with numbers for links.
 
-use super::dense::{APART, NEW_MEMORY, chunk, moving, ranks};
+use super::beside::class;
+use super::dense::{APART, NEW_MEMORY, moving, ranks};
 use super::{Candidate, Context, Kind, site_type};
 use crate::analyses::structures::structures;
 use crate::analyses::types::field_at;
@@ -49,7 +50,7 @@ fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
     let runs = unused(found.histogram.as_ref()?);
     let saved: u64 = runs.iter().map(|run| run.end - run.start).sum();
     let size = found.largest;
-    if saved < MIN_SAVED || chunk(size - saved) == chunk(size) {
+    if saved < MIN_SAVED || class(size - saved) == class(size) {
         return None;
     }
     let of: Option<&Type> = found
@@ -62,7 +63,7 @@ fn untouched<'c>(context: &'c Context<'c>, site: u32) -> Option<Candidate<'c>> {
         })
         .collect();
     let name = site_type(context.profile, site).unwrap_or("these chunks");
-    let each = chunk(size - saved);
+    let each = class(size - saved);
     let ranks = ranks(context, &[site]);
     let what = format!(
         "{saved} of {size} bytes of {name} are never touched ({}): leave them out, or keep them \

@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use super::beside::class;
 use super::code::{self, Language};
-use super::dense::{APART, NEW_MEMORY, chunk, ranks};
+use super::dense::{APART, NEW_MEMORY, ranks};
 use super::typed::{Typed, structs};
 use super::{Candidate, Context, Kind};
 use crate::analyses::fields::{Extent, Layout};
@@ -161,7 +162,7 @@ fn element(
     let (start, number) = match ranks {
         Some(ranks) => {
             let rank = *ranks.get(&step.object)?;
-            (NEW_MEMORY + rank * chunk(hot_bytes), rank)
+            (NEW_MEMORY + rank * class(hot_bytes), rank)
         }
         None => {
             let chunk_start = typed.chunk_start(step);

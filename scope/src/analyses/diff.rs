@@ -6,12 +6,13 @@ mod matching;
 use ccmodel::Machine;
 use serde::Serialize;
 
+use crate::analyses::leaks;
 use crate::analyses::scores::{Options, Scores, global, scores};
 use crate::analyses::units::{bytes, short_count, sum};
 use crate::analyses::waits::waits_by_site;
 use crate::profile::{Profile, Site};
 
-pub use gates::{Gate, breaches, gates};
+pub use gates::{Bound, Gate, breaches, exceeded, gates};
 pub use matching::{Matched, SIMILAR};
 
 use matching::{Pair, pairs};
@@ -33,6 +34,8 @@ pub enum Metric {
     Allocations,
     /// Usable bytes that were alive at the end.
     End,
+    /// Bytes that nothing led to at the end, or leaked chunks alone.
+    Leaked,
     /// Chunks that were freed before their thread allocated another.
     Temporary,
     /// Bytes between their last access and their free, in the mean over the run.
@@ -49,12 +52,13 @@ pub enum Metric {
 
 impl Metric {
     /// All, with the names that gates use.
-    pub const NAMES: [(&'static str, Metric); 11] = [
+    pub const NAMES: [(&'static str, Metric); 12] = [
         ("peak", Metric::Peak),
         ("bytes", Metric::Bytes),
         ("requested", Metric::Requested),
         ("allocations", Metric::Allocations),
         ("end", Metric::End),
+        ("leaked", Metric::Leaked),
         ("temporary", Metric::Temporary),
         ("drag", Metric::Drag),
         ("accesses", Metric::Accesses),
@@ -76,9 +80,12 @@ impl Metric {
         let sign = if value < 0.0 { "-" } else { "" };
         let whole = crate::analyses::units::rounded(value.abs());
         let text = match self {
-            Metric::Peak | Metric::Bytes | Metric::Requested | Metric::End | Metric::Drag => {
-                bytes(whole)
-            }
+            Metric::Peak
+            | Metric::Bytes
+            | Metric::Requested
+            | Metric::End
+            | Metric::Leaked
+            | Metric::Drag => bytes(whole),
             Metric::Allocations | Metric::Temporary | Metric::Accesses => short_count(whole),
             _ => format!("{:.3}", value.abs()),
         };
@@ -206,6 +213,7 @@ impl Side<'_> {
             Metric::Requested => Some(total.requested as f64),
             Metric::Allocations => Some(total.allocations as f64),
             Metric::End => Some(total.end_usable as f64),
+            Metric::Leaked => leaks::total(self.profile).map(|it| it.all_bytes() as f64),
             Metric::Temporary => Some(sum(sites.iter().map(|it| it.temporary)) as f64),
             Metric::Drag => accesses.then(|| sites.iter().map(|it| self.mean_drag(it)).sum()),
             Metric::Accesses => {
@@ -223,6 +231,11 @@ impl Side<'_> {
             let known = || sites.iter().filter_map(|&site| score(&self.scores[site]));
             let count = known().count();
             return (count > 0).then(|| known().sum::<f64>() / count as f64);
+        }
+        if metric == Metric::Leaked {
+            let leaked = sites.iter().map(|&site| leaks::of_site(self.profile, site));
+            let all = leaked.map(|it| it.map(|it| it.all_bytes() as f64));
+            return all.sum::<Option<f64>>().map(f64::abs);
         }
         let is_known =
             self.profile.run.accesses || !matches!(metric, Metric::Drag | Metric::Accesses);

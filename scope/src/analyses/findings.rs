@@ -7,6 +7,7 @@
 //! |---|---|
 //! | never touched, never read, never written | the process's memory |
 //! | partly used, reserved, capacity, large futures | the process's memory |
+//! | leaked | the process's memory; reported however few |
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, churn, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
@@ -22,6 +23,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::analyses::leaks::of_site;
 use crate::analyses::scores::GROWTH_STEPS;
 use crate::analyses::units::{bytes, count, percent, plural, ratio, rounded, seconds, sum};
 use crate::profile::{Profile, SharedLine, Site};
@@ -124,6 +126,8 @@ pub enum Kind {
     SameSize,
     /// Boxes of futures of which one local or argument is most.
     LargeFuture,
+    /// Chunks that nothing leads to at the end.
+    Leaked,
     /// Cache lines that several threads write in different places.
     FalseSharing,
     /// A data structure whose nodes the program waits for; the views add these findings.
@@ -199,7 +203,8 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
         at_site.extend(search.large_future(site));
         let at_site = at_site
             .into_iter()
-            .filter(|it| it.weight() >= options.min_share);
+            .filter(|it| it.weight() >= options.min_share)
+            .chain(search.leaked(index));
         found.extend(at_site.map(|it| Finding { site: index, ..it }));
     }
     let shared = false_sharing(profile).into_iter();
@@ -253,6 +258,23 @@ impl Search<'_> {
             sentence,
             amount: Amount::Bytes(bytes),
             share: ratio(bytes, self.memory).min(1.0),
+        })
+    }
+
+    /// What nothing leads to.
+    fn leaked(&self, site: usize) -> Option<Finding> {
+        let it = of_site(self.profile, site).filter(|it| it.all_chunks() > 0)?;
+        let (chunks, size) = (plural(it.all_chunks(), "chunk"), bytes(it.all_bytes()));
+        let advice = match it.chunks {
+            0 => "they go with the leaked ones that lead to them",
+            _ => "nothing leads to them at the end",
+        };
+        Some(Finding {
+            site,
+            kind: Kind::Leaked,
+            sentence: format!("{chunks} leaked, {size}: {advice}"),
+            amount: Amount::Bytes(it.all_bytes()),
+            share: ratio(it.all_bytes(), self.memory).min(1.0),
         })
     }
 

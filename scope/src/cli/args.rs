@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, FromArgMatches, ValueEnum};
 
+use crate::analyses::diff::{Gate, gates};
 use crate::views::{Filter, Sort, Threshold};
 
 /// A script or a build starts many that nobody asks about.
@@ -30,6 +31,9 @@ pub(super) struct RecordArgs {
     /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
+    /// At the end of each process look for what nothing leads to: `ccscope show --leaks`
+    #[arg(long, conflicts_with_all = ["counters_only", "regions"])]
+    pub(super) leaks: bool,
     /// Record what each function and span touches instead of where memory is allocated; with
     /// `=spans`, of spans only
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true)]
@@ -89,6 +93,7 @@ impl RecordArgs {
             ("--no-stacks", self.no_stacks),
             ("--counters-only", self.counters_only),
             ("--full", self.full),
+            ("--leaks", self.leaks),
             ("--regions", self.regions == Some(Regions::All)),
             ("--regions=spans", self.regions == Some(Regions::Spans)),
             ("--levels", self.levels),
@@ -153,8 +158,8 @@ pub(super) struct ShowArgs {
     /// type=String, thread=2 or time=0.5..1.5 (seconds)
     #[arg(long, value_name = "KIND=VALUE")]
     pub(super) filter: Vec<Filter>,
-    /// Order of sites: saving, peak, bytes, allocations, severity, lifetime, usage,
-    /// useful-lifetime, drag, accesses or misses
+    /// Order of sites: saving, peak, bytes, end, leaked, retained, allocations, severity, lifetime,
+    /// usage, useful-lifetime, drag, accesses or misses
     #[arg(long, value_name = "KEY", default_value = "saving")]
     pub(super) sort: Sort,
     /// Change a parameter of the scores, group or short, or of what is reported, share, bytes,
@@ -164,6 +169,10 @@ pub(super) struct ShowArgs {
     /// Rows of a table
     #[arg(long, value_name = "N", default_value = "20")]
     pub(super) rows: usize,
+    /// Exit with 1 if the profile has more than these gates allow, as 'leaked>0' or
+    /// 'peak>1000000,site:src/index.rs:end>0'; metrics are those of `ccscope diff`
+    #[arg(long, value_name = "GATES", value_parser = gates)]
+    pub(super) fail_on: Vec<Vec<Gate>>,
     /// Show the source lines of this site, by its number in the table
     #[arg(long, value_name = "SITE", value_parser = site, conflicts_with = "View")]
     pub(super) source: Option<usize>,
@@ -220,6 +229,9 @@ pub(super) struct View {
     /// Which sites' chunks point to which
     #[arg(long)]
     pub(super) edges: bool,
+    /// What is alive at the end, and after `run --leaks` which of it nothing leads to
+    #[arg(long)]
+    pub(super) leaks: bool,
     /// Footprints of functions and spans
     #[arg(long)]
     pub(super) regions: bool,

@@ -14,7 +14,7 @@ pub(super) struct CalibrateArgs {
     /// Write the machine file here, instead of where `ccscope advise` looks for it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Measure for some five seconds instead of twenty
+    /// Measure for some ten seconds instead of forty
     #[arg(long)]
     quick: bool,
 }
@@ -30,6 +30,9 @@ pub(super) fn run(args: &CalibrateArgs, out: &mut dyn Write) -> Result<(), CliEr
         quick: args.quick,
         progress: None,
     });
+    for note in &machine.notes {
+        writeln!(out, "note: {note}")?;
+    }
     let text = machine.to_json();
     let shown = path.display();
     let written = match args.output {

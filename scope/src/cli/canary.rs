@@ -91,6 +91,7 @@ impl Canary<'_> {
             page: false,
             keep_arguments: false,
             full: false,
+            leaks: false,
             regions: None,
             levels: false,
             all_memory: false,

@@ -16,10 +16,10 @@ type Gates = Vec<Gate>;
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "\
 A gate is METRIC>+CHANGE or METRIC<-CHANGE; a change is a number or, with %, a part of the old
-value. METRIC is peak, bytes, requested, allocations, end, temporary, drag, accesses, lifetime,
-usage or useful-lifetime. `site:PLACE:` before it takes only the sites of a file or function, with
-PLACE in double quotes if it has a comma. The exit status is 1 if a gate fails, with a line for each
-on standard error.
+value. METRIC>NUMBER and METRIC<NUMBER are on the new value alone. METRIC is peak, bytes, requested,
+allocations, end, leaked, temporary, drag, accesses, lifetime, usage or useful-lifetime.
+`site:PLACE:` before it takes only the sites of a file or function, with PLACE in double quotes if
+it has a comma. The exit status is 1 if a gate fails, with a line for each on standard error.
 
 Examples:
   ccscope diff main.ccscope new.ccscope -o page.html

@@ -21,9 +21,9 @@ use super::built::Built;
 use super::process::Process;
 use super::program::{self, Program};
 use super::progress::Progress;
-use super::socket::{Arrival, Ask, Listener, Message, Request};
+use super::socket::{Arrival, Ask, Ending, Listener, Message, Request};
 use super::spool::Spool;
-use super::{CliError, fail, report, runtime, secrets, show, signals, usage};
+use super::{CliError, fail, leaks, report, runtime, secrets, show, signals, usage};
 use crate::capture_format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::store::is_stream;
@@ -190,13 +190,14 @@ impl Recording {
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},accesses={},full={},regions={},all_memory={},rate={}",
+            "stacks={},sites={},accesses={},full={},regions={},all_memory={},leaks={},rate={}",
             u8::from(!record.no_stacks),
             u8::from(!record.counters_only && record.regions.is_none()),
             u8::from(instrumented),
             u8::from(record.full),
             u8::from(record.regions.is_some()) + u8::from(record.levels),
             u8::from(record.all_memory),
+            u8::from(record.leaks),
             record.rate
         );
         command
@@ -384,7 +385,25 @@ impl Recording {
         path: &Path,
         reporter: &Reporter<'_>,
     ) -> Result<String, CliError> {
+        /// So often a capture may be copied while what it says does not fit together.
+        const TRIES: usize = 5;
         check_output(Some(path))?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.try_snapshot(index, path, reporter) {
+                Err(_) if tries < TRIES => {}
+                made => return made,
+            }
+        }
+    }
+
+    fn try_snapshot(
+        &mut self,
+        index: usize,
+        path: &Path,
+        reporter: &Reporter<'_>,
+    ) -> Result<String, CliError> {
         let (pid, seconds) = (
             self.processes[index].pid,
             self.started.elapsed().as_secs_f64(),
@@ -449,6 +468,10 @@ impl Recording {
                     self.requests.push(request);
                     continue;
                 }
+                Message::Ending(ending) => {
+                    self.look_for_leaks(&ending);
+                    continue;
+                }
             };
             let mut process = Process::new(arrival, self.keep_arguments);
             // After an `exec` they are those of another program.
@@ -458,6 +481,14 @@ impl Recording {
                 process.command.clone_from(&self.words);
             }
             self.processes.push(process);
+        }
+    }
+
+    /// In a process that ends, which waits until `ending` is dropped.
+    fn look_for_leaks(&mut self, ending: &Ending) {
+        let process = self.processes.iter_mut().rfind(|it| it.pid == ending.pid);
+        if let Some(process) = process {
+            process.leaks = Some(leaks::leaks(process).map_err(|error| error.to_string()));
         }
     }
 }
@@ -724,7 +755,7 @@ impl Maker<'_> {
     /// Writes the profile of `process` to `path`; of the first one, after so many `seconds`.
     fn write(
         &self,
-        process: Process,
+        mut process: Process,
         seconds: Option<f64>,
         path: &Path,
         symbols: &mut Symbols,
@@ -735,6 +766,19 @@ impl Maker<'_> {
         };
         let name = process.name();
         let mut caveats = Vec::new();
+        let scan = match process.leaks.take() {
+            Some(Ok(scan)) => Some(scan),
+            Some(Err(error)) => {
+                caveats.push(format!("Leaks are not known: {error}."));
+                None
+            }
+            None if self.record.leaks => {
+                caveats
+                    .push("Leaks are not known: the process has not ended by `exit`.".to_owned());
+                None
+            }
+            None => None,
+        };
         let mapped = header.mapped_peak;
         if is_main
             && self.program.facts.may_have_allocator
@@ -762,6 +806,9 @@ impl Maker<'_> {
             finished.map_err(|error| format!("its capture cannot be mapped: {error}"))?;
         let (mut profile, numbers) =
             crate::capture::profile_and_numbers(&capture, &data, run, resident, symbols)?;
+        if let Some(scan) = &scan {
+            numbers.add_leaks(scan, &mut profile);
+        }
         self.name_compiler(&mut profile, is_main);
         if lacks_lines(&profile, &name) {
             profile.run.caveats.push(format!(

@@ -36,6 +36,7 @@ mod export;
 mod flags;
 mod improve;
 mod launch;
+mod leaks;
 mod live;
 mod machine;
 mod process;
@@ -50,6 +51,7 @@ mod show;
 mod signals;
 mod socket;
 mod spool;
+mod stopped;
 mod subcommand;
 mod wrapper;
 
@@ -156,7 +158,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Attach(args) => live::attach(&args, err)?,
         Command::Detach(args) => live::detach(&args, err)?,
         Command::Snapshot(args) => live::snapshot(&args, err)?,
-        Command::Show(args) => show::run(&args, out)?,
+        Command::Show(args) => return show::run(&args, out, err),
         Command::Report(args) => report::run(&args, out)?,
         Command::Diff(args) => return diff::run(&args, out, err),
         Command::Advise(args) => advise::run(&args, out, err)?,

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::secrets;
 use super::socket::Arrival;
 use super::spool::Spool;
+use crate::capture::leaks::Scan;
 use crate::capture_format::{self, Header, MAGIC, Module, layout};
 use crate::profile::{Exit, Resident, Run};
 
@@ -42,6 +43,8 @@ pub(super) struct Process {
     /// `/proc/PID/status`, kept open: a sample takes one system call.
     status: Option<File>,
     resident: Vec<Resident>,
+    /// What was leaked at its end, if it was looked for, or why nobody could.
+    pub(super) leaks: Option<Result<Scan, String>>,
     /// Freed chunks; `None` if there is no room for them on the disk.
     dead: Option<Spool>,
     /// Whether it was there before the recording.
@@ -71,6 +74,7 @@ impl Process {
             capture,
             status: Status::open(pid),
             resident: Vec::new(),
+            leaks: None,
             dead: Spool::new().ok(),
             is_attached: false,
             asked: 0,
@@ -112,6 +116,7 @@ impl Process {
             capture: copy(&self.capture)?,
             status: None,
             resident: self.resident.clone(),
+            leaks: None,
             dead: self.dead.as_ref().map(Spool::share).transpose()?,
             ..*self
         })
@@ -299,27 +304,41 @@ fn map(capture: File) -> io::Result<Mapped> {
     Ok((mapped.map_err(io::Error::other)?, data))
 }
 
+/// In which order parts of a capture are copied while a process writes to it: what refers to
+/// others first, so that these are there, and what counts them last.
+const PARTS: [fn(u64) -> bool; 5] = [
+    |at| at >= layout::REGIONS && !(layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| (layout::SITES..layout::REGIONS).contains(&at),
+    |at| (layout::NODES..layout::SITES).contains(&at),
+    |at| (layout::HEAP..layout::HEAP_END).contains(&at),
+    |at| at < layout::NODES,
+];
+
 /// Copies what is not a hole.
 fn copy(capture: &File) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let file = File::from(rustix::fs::memfd_create("ccscope", flags)?);
     file.set_len(capture.metadata()?.len())?;
     let mut buffer = vec![0; 1 << 20];
-    for Range { start: mut at, end } in data(capture)? {
-        while at < end {
-            let len = buffer
-                .len()
-                .min((end - at).try_into().unwrap_or(usize::MAX));
-            capture.read_exact_at(&mut buffer[..len], at)?;
-            file.write_all_at(&buffer[..len], at)?;
-            at += len as u64;
+    for is_part in PARTS {
+        for Range { start: mut at, end } in
+            data(capture)?.into_iter().filter(|it| is_part(it.start))
+        {
+            while at < end {
+                let len = buffer
+                    .len()
+                    .min((end - at).try_into().unwrap_or(usize::MAX));
+                capture.read_exact_at(&mut buffer[..len], at)?;
+                file.write_all_at(&buffer[..len], at)?;
+                at += len as u64;
+            }
         }
     }
     Ok(file)
 }
 
 /// The parts of a capture that are no holes.
-fn data(capture: &File) -> io::Result<Vec<Range<u64>>> {
+pub(super) fn data(capture: &File) -> io::Result<Vec<Range<u64>>> {
     let (mut data, mut end) = (Vec::new(), 0);
     loop {
         let start = match rustix::fs::seek(capture, SeekFrom::Data(end)) {

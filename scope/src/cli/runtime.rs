@@ -17,7 +17,7 @@ use super::{CliError, fail};
 
 pub(super) const RUNTIME: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_runtime.so"));
-const NAME: &str = "libccscope_runtime.so";
+pub(super) const NAME: &str = "libccscope_runtime.so";
 /// The fast path, which is linked into programs.
 const HOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libccscope_fast_path.rlib"));
 const FAST_PATH_NAME: &str = "libccscope_fast_path.a";

@@ -9,14 +9,19 @@ use std::path::{Path, PathBuf};
 use rustix::termios::tcgetwinsize;
 
 use super::args::ShowArgs;
-use super::{CliError, fail, machine};
+use super::{CliError, fail, machine, usage};
+use crate::analyses::diff::exceeded;
 use crate::imports;
 use crate::improve::rules::Learned;
 use crate::improve::sites;
 use crate::profile::Profile;
 use crate::views::{Options, json, terminal};
 
-pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
+pub(super) fn run(
+    args: &ShowArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<u8, CliError> {
     let screen = options_for(stdout());
     let given = args.machine.as_deref().map(machine::read).transpose()?;
     let mut options = Options {
@@ -36,7 +41,15 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
     let profile = imports::open(&args.profile)?;
     options.rules = rules(args.rules.as_deref(), &profile)?;
     let view = &args.view;
-    let of_sites = view.sites || view.types || view.threads || view.edges || args.source.is_some();
+    let gates = args.fail_on.concat();
+    let breaches = exceeded(&profile, &gates).or_else(usage)?;
+    let of_sites = !gates.is_empty()
+        || view.leaks
+        || view.sites
+        || view.types
+        || view.threads
+        || view.edges
+        || args.source.is_some();
     if of_sites || !args.filter.is_empty() || args.sort != Options::default().sort {
         needs_sites(&args.profile, &profile)?;
     }
@@ -49,11 +62,17 @@ pub(super) fn run(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> 
         (view, _) if view.types => terminal::types(&profile, &options),
         (view, _) if view.threads => terminal::threads(&profile, &options),
         (view, _) if view.edges => terminal::edges(&profile, &options),
+        (view, _) if view.leaks => terminal::leaks(&profile, &options),
         (view, _) if view.regions => terminal::regions(&profile, &options),
         (view, _) if view.json => json::to_json(&profile, &options),
         _ => terminal::summary(&profile, &options),
     };
-    Ok(out.write_all(text.as_bytes())?)
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    for breach in &breaches {
+        writeln!(err, "ccscope: gate {breach}")?;
+    }
+    Ok(u8::from(!breaches.is_empty()))
 }
 
 /// What a file of rules says of the sites of a profile.

@@ -19,7 +19,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use super::CliError;
-use crate::capture_format::MAGIC;
+use crate::capture_format::{ENDS, MAGIC};
 
 /// First word of what another command asks.
 const ASKS: u64 = u64::from_le_bytes(*b"ccscope?");
@@ -28,6 +28,7 @@ const ASKS: u64 = u64::from_le_bytes(*b"ccscope?");
 #[derive(Debug)]
 pub(super) enum Message {
     Arrival(Arrival),
+    Ending(Ending),
     Request(Request),
 }
 
@@ -119,6 +120,13 @@ pub(super) struct Arrival {
 /// Of the names of the folders that sockets are in.
 const PREFIX: &str = "ccscope";
 
+/// A process ends, and waits until this is dropped.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) pid: u32,
+    _connection: UnixStream,
+}
+
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: UnixListener,
@@ -180,8 +188,8 @@ impl AsFd for Listener {
     }
 }
 
-/// Takes the message of 16 bytes (magic, process, its parent) and one descriptor; or a request
-/// (magic, process, what), and its path.
+/// Takes the message of 16 bytes (magic, process, its parent), with a descriptor if it is that of
+/// an arrival; or a request (magic, process, what), and its path.
 fn receive(mut stream: UnixStream) -> Option<Message> {
     // The folder is closed to others; a process of theirs may have got the socket otherwise.
     if socket_peercred(&stream).ok()?.uid != geteuid() {
@@ -210,6 +218,10 @@ fn receive(mut stream: UnixStream) -> Option<Message> {
         (MAGIC, Some(capture)) => Some(Message::Arrival(Arrival {
             pid,
             capture: capture.into(),
+        })),
+        (ENDS, None) => Some(Message::Ending(Ending {
+            pid,
+            _connection: stream,
         })),
         (ASKS, None) => {
             let ask = match u32::from_ne_bytes(*what.first_chunk()?) {

@@ -33,6 +33,16 @@ pub(super) fn profile(profile: &Profile) -> Result<(), &'static str> {
     if !edges.all(|edge| there(edge.from) && there(edge.to)) {
         return Err("an edge is of a site that is not there");
     }
+    let measured = profile.exceeded.iter().flat_map(|it| &it.sites);
+    let linked = profile
+        .links
+        .iter()
+        .flat_map(|it| it.from.into_iter().chain([it.to]));
+    let leaked = profile.leaks.iter().filter_map(|it| it.site);
+    let mut sites = { measured.map(|it| it.site) }.chain(leaked).chain(linked);
+    if !sites.all(there) {
+        return Err("a measure, a leak or a link is of a site that is not there");
+    }
     let mut places = profile.lines.iter().flat_map(|line| line.places);
     match places.all(|(site, _)| there(site)) {
         true => Ok(()),

@@ -129,6 +129,9 @@ impl<R: Read + Seek> Reader<R> {
             mappings: self.all(Kind::MAPPINGS)?,
             pages: self.pages()?,
             lines: self.all(Kind::LINES)?,
+            exceeded: self.all(Kind::EXCEEDED)?,
+            leaks: self.all(Kind::LEAKS)?,
+            links: self.all(Kind::LINKS)?,
             ..Profile::default()
         };
         check::profile(&profile).map_err(damaged)?;

@@ -38,6 +38,9 @@ impl Kind {
     pub(super) const MAPPINGS: Kind = Kind(13);
     pub(super) const PAGES: Kind = Kind(14);
     pub(super) const LINES: Kind = Kind(15);
+    pub(super) const EXCEEDED: Kind = Kind(16);
+    pub(super) const LEAKS: Kind = Kind(17);
+    pub(super) const LINKS: Kind = Kind(18);
     /// The last section; its number of items is the number of sections before.
     pub(super) const END: Kind = Kind(u32::MAX);
 }

@@ -97,6 +97,9 @@ fn write_with(
     });
     sections.items(Kind::PAGES, pages)?;
     sections.items(Kind::LINES, &profile.lines)?;
+    sections.items(Kind::EXCEEDED, &profile.exceeded)?;
+    sections.items(Kind::LEAKS, &profile.leaks)?;
+    sections.items(Kind::LINKS, &profile.links)?;
     let parts = profile.windows.iter().flat_map(|window| {
         // A burst without accesses has a part, too.
         let rest = window

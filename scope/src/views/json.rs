@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::analyses::curves::{gap_at_peak, phases};
 use crate::analyses::findings::Finding;
+use crate::analyses::leaks::{of_site, total};
 use crate::analyses::pages::{MappingUse, by_mapping};
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
@@ -53,6 +54,9 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "threads": profile.threads.iter().map(thread).collect::<Vec<Value>>(),
         "edges": value(&profile.edges),
         "regions": value(&profile.regions),
+        "exceeded": value(&profile.exceeded),
+        "leaks": value(&total(profile)),
+        "links": value(&profile.links),
         "mappings": by_mapping(profile).iter().map(mapping).collect::<Vec<Value>>(),
         "curve": curve(&profile.curve),
         "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
@@ -128,6 +132,8 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
         "severity": results.scores[id].severity(),
         "inferences": value(&results.inferences[id]),
         "curve": curve(&it.curve),
+        "leaks": value(&of_site(profile, id)),
+        "retained": results.retained.as_ref().map(|all| all[id].bytes),
     });
     if let (Value::Object(object), Value::Object(counts)) = (&mut object, counts) {
         let left_out = ["stack", "place", "type_id", "groups", "curve"];

@@ -21,13 +21,14 @@ use unicode_width::UnicodeWidthStr;
 use crate::analyses::findings::{Amount, Finding, Kind, findings};
 use crate::analyses::misses::{Misses, misses};
 use crate::analyses::replay::ReplayedWindows;
+use crate::analyses::retained::{Retained, retained};
 use crate::analyses::scores::{Inferences, Scores, inferences, scores};
 use crate::analyses::structures::together;
 use crate::analyses::types::type_name;
 use crate::analyses::units::rounded;
 use crate::analyses::waits::{Waiting, Waits, waits};
 use crate::analyses::{findings as finding, scores as score};
-use crate::profile::{Frame, Group, Profile, Site};
+use crate::profile::{Frame, Group, Leaks, Profile, Site};
 use crate::symbols::library_frame;
 
 /// Columns of the line of one's own beside that of a package.
@@ -97,6 +98,12 @@ pub enum Sort {
     Peak,
     /// Usable bytes in the whole run.
     Bytes,
+    /// Usable bytes alive at the end.
+    End,
+    /// Bytes that were leaked.
+    Leaked,
+    /// Bytes at the peak that the site keeps alive.
+    Retained,
     /// Chunks.
     Allocations,
     /// The geometric mean of the scores, the worst first.
@@ -116,10 +123,13 @@ pub enum Sort {
 }
 
 impl Sort {
-    const NAMES: [(&'static str, Sort); 11] = [
+    const NAMES: [(&'static str, Sort); 14] = [
         ("saving", Sort::Saving),
         ("peak", Sort::Peak),
         ("bytes", Sort::Bytes),
+        ("end", Sort::End),
+        ("leaked", Sort::Leaked),
+        ("retained", Sort::Retained),
         ("allocations", Sort::Allocations),
         ("severity", Sort::Severity),
         ("lifetime", Sort::Lifetime),
@@ -329,6 +339,8 @@ pub(crate) struct Results {
     pub(crate) findings: Vec<Finding>,
     pub(crate) misses: Option<Misses>,
     pub(crate) waits: Waits,
+    /// By site, if pointers were seen.
+    pub(crate) retained: Option<Vec<Retained>>,
     /// Indices of the sites that the filters admit, in order.
     pub(crate) shown: Vec<usize>,
     /// Whether the filters admit a site.
@@ -380,6 +392,7 @@ impl Results {
             inferences: inferences(profile, &scores),
             misses: windows.and_then(|it| misses(profile, &it)),
             waits,
+            retained: retained(profile),
             scores,
             findings,
             together: together(profile),
@@ -426,6 +439,16 @@ impl Results {
             }
             Sort::Peak => sites(|site| site.at_peak_usable as f64),
             Sort::Bytes => sites(|site| site.usable as f64),
+            Sort::End => sites(|site| site.end_usable as f64),
+            Sort::Leaked => {
+                let leaks = profile.leaks.iter();
+                let of = |it: &Leaks| Some((it.site? as usize, it.all_bytes() as f64));
+                largest(&mut leaks.filter_map(of))
+            }
+            Sort::Retained => {
+                let retained = self.retained.iter().flatten().enumerate();
+                largest(&mut retained.map(|(site, it)| (site, it.bytes as f64)))
+            }
             Sort::Allocations => sites(|site| site.allocations as f64),
             Sort::Drag => sites(|site| site.drag),
             Sort::Accesses => sites(|site| site.reads as f64 + site.writes as f64),

@@ -15,10 +15,13 @@ use crate::views::text::{Table, bars, escape, fit, fit_middle, line, named_place
 use crate::views::{Results, site_place};
 
 pub use crate::views::{Filter, Options, Sort};
+pub use leaks::leaks;
 pub use regions::regions;
 pub(in crate::views) use regions::{region_finding, region_name};
 pub use site::source;
 
+mod exceeded;
+mod leaks;
 mod pages;
 mod regions;
 mod site;
@@ -468,6 +471,7 @@ pub fn summary(profile: &Profile, options: &Options) -> String {
         return view.out;
     }
     view.totals();
+    view.exceeded();
     view.untouched();
     view.curves();
     if !profile.regions.is_empty() {

@@ -2,6 +2,7 @@
 //! is told to wrap what is seen.
 
 use ccscope::Profile;
+use ccscope::views::terminal::{self, Options};
 use tempfile::TempDir;
 
 use super::programs::{cargo_run, cargo_run_with, compile};
@@ -42,4 +43,23 @@ fn mimalloc_and_jemalloc_are_seen() {
 #[test]
 fn an_allocator_in_rust_is_seen_when_it_is_wrapped() {
     are_seen(&cargo_run("profiled").profile, 4321);
+}
+
+#[test]
+fn a_measure_that_failed_names_its_sites() {
+    let program = cargo_run("measured");
+    let [it] = &program.profile.exceeded[..] else {
+        panic!("{:?}", program.profile.exceeded);
+    };
+    assert!(it.place.contains("measured.rs:18:"), "{}", it.place);
+    let counts = it.sites.iter().map(|it| it.allocations);
+    assert_eq!(counts.sum::<u64>(), 4);
+    let text = terminal::summary(&program.profile, &Options::default());
+    let lines: Vec<&str> = text.lines().collect();
+    let at = lines
+        .iter()
+        .position(|line| line.starts_with("over budget"));
+    let next = lines[at.unwrap() + 1];
+    assert!(next.contains("4 allocations, 107 B, #"), "{text}");
+    assert!(next.contains("measured.rs:13 measured::"), "{text}");
 }

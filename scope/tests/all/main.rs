@@ -16,6 +16,8 @@ mod hostile;
 mod improve;
 mod improve_package;
 mod lackey;
+mod leaks;
+mod live;
 mod memory;
 mod misses;
 mod page;

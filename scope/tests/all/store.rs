@@ -3,8 +3,9 @@
 use std::io::Cursor;
 
 use ccscope::profile::{
-    Access, Chunk, Edge, Exit, Field, Frame, Group, Histogram, Mapping, PageUse, Point, Profile,
-    Region, RegionKind, Resident, Run, SharedLine, Site, Thread, Totals, Type, Window,
+    Access, Chunk, Edge, Exceeded, Exit, Field, Frame, Group, Histogram, Leaks, Link, Mapping,
+    PageUse, Point, Profile, Region, RegionKind, Resident, Run, SharedLine, Site, SiteCount,
+    Thread, Totals, Type, Window,
 };
 use ccscope::store::{self, Reader};
 use quickcheck::{Arbitrary, Gen, QuickCheck};
@@ -199,6 +200,16 @@ impl Arbitrary for AnyProfile {
             mappings,
             pages,
             lines,
+            exceeded: some(g, 3, |g| Exceeded {
+                place: text(g),
+                sites: Vec::new(),
+            }),
+            leaks: some(g, 3, |g| Leaks {
+                bytes: number(g),
+                chunks: number(g),
+                ..Leaks::default()
+            }),
+            links: Vec::new(),
             run: Run {
                 tool: text(g),
                 command: Vec::arbitrary(g),
@@ -361,6 +372,29 @@ fn small() -> Profile {
             is_traced: true,
         }],
         pages: vec![page(1, 0), page(1, 63), page(3, 2)],
+        exceeded: vec![Exceeded {
+            place: "tests/it.rs:3:5".into(),
+            sites: vec![SiteCount {
+                site: 0,
+                allocations: 1,
+                bytes: 16,
+            }],
+        }],
+        leaks: vec![
+            Leaks::default(),
+            Leaks {
+                site: Some(0),
+                chunks: 1,
+                bytes: 16,
+                indirect_chunks: 0,
+                indirect_bytes: 0,
+            },
+        ],
+        links: vec![Link {
+            from: None,
+            to: 0,
+            pointers: 1,
+        }],
         lines: vec![SharedLine {
             address: 64,
             turns: 1,

@@ -39,7 +39,11 @@ fn gates_do_not_flap() {
     let words = ["c++", "-O1", "-g", "-o", "program", SOURCE];
     succeed(folder, CCSCOPE, &words);
     let profiled = || {
-        succeed(folder, CCSCOPE, &["run", "-qo", "p", "./program"]);
+        succeed(
+            folder,
+            CCSCOPE,
+            &["run", "--leaks", "-qo", "p", "./program"],
+        );
         Profile::open(folder.join("p")).unwrap()
     };
     let first = profiled();
@@ -119,7 +123,7 @@ fn the_guide_to_gates_is_right() {
         assert!(guide.contains(&format!("`{name}`")), "{name}");
     }
     let examples: Vec<&str> = guide.split("--fail-on '").skip(1).collect();
-    assert_eq!(examples.len(), 2);
+    assert_eq!(examples.len(), 3);
     for gate in examples
         .iter()
         .flat_map(|it| it.split('\'').next().unwrap().split(','))

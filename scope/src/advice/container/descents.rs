@@ -79,6 +79,23 @@ pub(super) struct Descent {
     pub(super) rank: f64,
 }
 
+impl Descent {
+    /// One whose way is not known.
+    pub(super) fn unseen(root: u32, steps: Range<u32>, is_changing: bool, rank: f64) -> Descent {
+        Descent {
+            root,
+            path: Vec::new(),
+            last: root,
+            slot: 0,
+            arrival: steps.start,
+            steps,
+            is_changing,
+            is_search: true,
+            rank,
+        }
+    }
+}
+
 /// What a step belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -92,6 +109,10 @@ pub(super) enum Part {
     End(u32),
     /// What the last key leads to.
     Key,
+    /// What would not happen any more, nor what the program does for it.
+    Gone,
+    /// A walk: number of the entry that it is at.
+    Walk(u32),
 }
 
 /// The lookups of a trace.
@@ -103,68 +124,151 @@ pub(super) struct Descents {
     pub(super) parts: Vec<Part>,
     /// Distinct roots.
     pub(super) roots: Vec<u32>,
+    /// Of them, so many search for the ends of ranges.
+    pub(super) ranges: usize,
     /// The last step that writes to a node.
     pub(super) last_write: Option<usize>,
 }
 
 /// One that is under way.
 struct Open {
-    descent: Descent,
-    /// Steps on nodes, and of those the first on the last node.
-    steps: Vec<u32>,
-    at_last: usize,
-    /// Whether something else than keys was accessed in the last node, at which of `steps`.
-    searched: Option<usize>,
+    root: u32,
+    /// The search, and in a range a second one for its other end.
+    branches: Vec<Branch>,
+    /// Steps on nodes, each with the index of its branch.
+    steps: Vec<(u32, usize)>,
+    /// The first step, and that behind the last one.
+    range: Range<u32>,
+    is_changing: bool,
+    is_search: bool,
     /// Steps on what keys lead to, and the loads of these keys.
     behind: Vec<(u32, u32)>,
+}
+
+/// The way down to one leaf.
+#[derive(Clone)]
+struct Branch {
+    /// See [`Descent`].
+    path: Vec<(u32, u32)>,
+    last: u32,
+    slot: u32,
+    arrival: u32,
+    /// At which of the steps it has come to its last node, and accessed something else than keys
+    /// there.
+    at_last: usize,
+    searched: Option<usize>,
+    /// Keys that were read of the last node: an end without a bound reads none.
+    keys: usize,
 }
 
 impl Open {
     fn new(index: usize, object: u32) -> Open {
         let index = index_32(index);
-        Open {
-            descent: Descent {
-                root: object,
-                path: Vec::new(),
-                last: object,
-                slot: 0,
-                steps: index..index,
-                arrival: index,
-                is_changing: false,
-                is_search: true,
-                rank: 0.0,
-            },
-            steps: Vec::new(),
+        let branch = Branch {
+            path: Vec::new(),
+            last: object,
+            slot: 0,
+            arrival: index,
             at_last: 0,
             searched: None,
+            keys: 0,
+        };
+        Open {
+            root: object,
+            branches: vec![branch],
+            steps: Vec::new(),
+            range: index..index,
+            is_changing: false,
+            is_search: true,
             behind: Vec::new(),
         }
     }
 
-    /// A step on the last node.
-    fn step(&mut self, index: usize, step: &Step, layout: &Layout) {
+    /// The branch that is at a node.
+    fn at(&self, object: u32) -> Option<usize> {
+        self.branches.iter().position(|it| it.last == object)
+    }
+
+    /// A step on the last node of a branch.
+    fn step(&mut self, index: usize, step: &Step, branch: usize, layout: &Layout) {
         let is_key = layout.keys.contains(&step.offset);
         let is_search = !step.write && !layout.is_value(step.offset);
+        let at = self.steps.len();
+        let it = &mut self.branches[branch];
+        it.keys += usize::from(is_key);
         match is_search {
-            true if is_key && self.searched.is_none() => {
-                self.descent.slot = (step.offset - layout.keys.start) / layout.key.max(1);
+            true if is_key && it.searched.is_none() => {
+                it.slot = (step.offset - layout.keys.start) / layout.key.max(1);
             }
             true => {}
             false => {
-                self.searched.get_or_insert(self.steps.len());
+                it.searched.get_or_insert(at);
             }
         }
-        self.descent.is_changing |= step.write;
-        self.steps.push(index_32(index));
-        self.descent.steps.end = index_32(index) + 1;
+        self.is_changing |= step.write;
+        self.steps.push((index_32(index), branch));
+        self.range.end = index_32(index) + 1;
     }
 
-    /// Goes on to a child.
-    fn follow(&mut self, at: u32, link: u32, child: u32) {
-        self.descent.is_search &= self.searched.is_none();
-        self.descent.path.push((self.descent.last, link));
-        (self.descent.last, self.descent.slot, self.descent.arrival) = (child, 0, at);
-        (self.at_last, self.searched) = (self.steps.len(), None);
+    /// Goes on to a child by the link of `load`, if it is one of a branch: which one goes on?
+    fn follow(&mut self, at: usize, load: &Step, child: u32, layout: &Layout) -> Option<usize> {
+        let link = layout.link(load.offset)?;
+        let branch = match self.at(load.object) {
+            Some(branch) => branch,
+            None => self.fork(load.object, link, layout)?,
+        };
+        let steps = self.steps.len();
+        let it = &mut self.branches[branch];
+        self.is_search &= it.searched.is_none();
+        it.path.push((it.last, link));
+        (it.last, it.slot, it.arrival) = (child, 0, index_32(at));
+        (it.at_last, it.searched, it.keys) = (steps, None, 0);
+        Some(branch)
+    }
+
+    /// Whether the way to the other end of a range would begin by a link of this node.
+    fn forks(&self, node: u32, link: u32, layout: &Layout) -> bool {
+        let of_path = self.branches[0].path.iter().find(|it| it.0 == node);
+        self.branches.len() == 1 && !layout.is_own() && of_path.is_some_and(|it| it.1 != link)
+    }
+
+    /// Another branch, which is at a node that the first one has left.
+    fn fork(&mut self, node: u32, link: u32, layout: &Layout) -> Option<usize> {
+        if !self.forks(node, link, layout) {
+            return None;
+        }
+        let mut branch = self.branches[0].clone();
+        let at = branch.path.iter().position(|it| it.0 == node)?;
+        branch.path.truncate(at);
+        branch.last = node;
+        (branch.searched, branch.keys) = (None, 0);
+        self.branches.push(branch);
+        Some(1)
+    }
+
+    /// The branch whose end was searched for.
+    fn main(&self) -> usize {
+        let keys = |at: usize| self.branches.get(at).map_or(0, |it| it.keys);
+        usize::from(keys(1) > keys(0))
+    }
+
+    fn path(&self) -> &[(u32, u32)] {
+        &self.branches[self.main()].path
+    }
+
+    fn descent(&self, rank: f64) -> Descent {
+        let it = &self.branches[self.main()];
+        Descent {
+            root: self.root,
+            path: it.path.clone(),
+            last: it.last,
+            slot: it.slot,
+            steps: self.range.clone(),
+            arrival: it.arrival,
+            is_changing: self.is_changing,
+            is_search: self.is_search,
+            rank,
+        }
     }
 }
 
@@ -218,47 +322,53 @@ impl Descents {
                     found.last_write = Some(index);
                 }
                 let from = from.filter(|load| is_node(load.object) && load.object != step.object);
-                match &mut open {
-                    Some(open) if open.descent.last == step.object => {}
-                    Some(open) if followed(open, from, layout).is_some() && !step.write => {
-                        let link = followed(open, from, layout).unwrap_or_default();
-                        parents.insert(step.object, open.descent.last);
-                        open.follow(index_32(index), link, step.object);
+                let reads = from.filter(|_| !step.write);
+                let branch = open.as_mut().and_then(|open| {
+                    let mut follow = |open: &mut Open| {
+                        let load = reads?;
+                        let branch = open.follow(index, load, step.object, layout)?;
+                        parents.insert(step.object, load.object);
+                        Some(branch)
+                    };
+                    let link = layout.link(step.offset).filter(|_| !step.write);
+                    let is_fork = link.is_some_and(|it| open.forks(step.object, it, layout));
+                    let at = open.at(step.object).or_else(|| is_fork.then_some(0));
+                    at.or_else(|| follow(open))
+                });
+                if branch.is_none() {
+                    // Else up, to the side, or to tell children who their parent is.
+                    // What was a child is no root later on; the other way round, it may be.
+                    let begins = from.is_none()
+                        && is_inner(step.object)
+                        && !step.write
+                        && !parents.contains_key(&step.object);
+                    if begins && open.is_some() {
+                        roots.insert(step.object);
                     }
-                    _ => {
-                        // Else up, to the side, or to tell children who their parent is.
-                        // What was a child is no root later on; the other way round, it may be.
-                        let begins = from.is_none()
-                            && is_inner(step.object)
-                            && !step.write
-                            && !parents.contains_key(&step.object);
-                        if begins && open.is_some() {
-                            roots.insert(step.object);
-                        }
-                        closed.extend(open.take());
-                        open = begins.then(|| Open::new(index, step.object));
-                    }
+                    closed.extend(open.take());
+                    open = begins.then(|| Open::new(index, step.object));
                 }
                 if let Some(open) = &mut open {
-                    open.step(index, step, layout);
+                    open.step(index, step, branch.unwrap_or(0), layout);
                 }
             }
             closed.extend(open.take());
         }
         // One that a window begins within does not begin with a root, nor one after a way up.
-        closed.retain(|open| roots.contains(&open.descent.root));
+        closed.retain(|open| roots.contains(&open.root));
         let fans = Fans::new(&closed, fan_out, layout.is_own());
-        for mut open in closed {
-            open.descent.rank = fans.rank(&open.descent, is_inner(open.descent.last));
+        for open in closed {
+            let mut descent = open.descent(0.0);
+            descent.rank = fans.rank(&descent, is_inner(descent.last));
             // A map that grows gets a root above its root: it had a part of its entries before.
             let higher = if layout.is_own() { 0 } else { MAX_HEIGHT };
             for _ in 0..higher {
-                if let Some(&above) = parents.get(&open.descent.root) {
-                    open.descent.root = above;
-                    open.descent.rank /= fan_out;
+                if let Some(&above) = parents.get(&descent.root) {
+                    descent.root = above;
+                    descent.rank /= fan_out;
                 }
             }
-            found.add(open);
+            found.add(&open, descent);
         }
         let roots: HashSet<u32> = found.list.iter().map(|it| it.root).collect();
         found.roots = roots.into_iter().collect();
@@ -266,16 +376,18 @@ impl Descents {
         found
     }
 
-    fn add(&mut self, open: Open) {
+    fn add(&mut self, open: &Open, descent: Descent) {
         let number = index_32(self.list.len());
-        let searched = open.searched.unwrap_or(open.steps.len());
-        for (at, &step) in open.steps.iter().enumerate() {
-            self.parts[step as usize] = match at >= open.at_last.max(searched) {
+        let number_of_main = open.main();
+        let main = &open.branches[number_of_main];
+        let end = main.at_last.max(main.searched.unwrap_or(open.steps.len()));
+        for (at, &(step, branch)) in open.steps.iter().enumerate() {
+            self.parts[step as usize] = match at >= end && branch == number_of_main {
                 true => Part::End(number),
                 false => Part::Search,
             };
         }
-        self.parts[open.descent.arrival as usize] = Part::Arrival(number);
+        self.parts[descent.arrival as usize] = Part::Arrival(number);
         let last_key = open.behind.last().map(|&(_, key)| key);
         for &(step, key) in &open.behind {
             self.parts[step as usize] = match Some(key) == last_key {
@@ -283,7 +395,8 @@ impl Descents {
                 false => Part::Search,
             };
         }
-        self.list.push(open.descent);
+        self.ranges += usize::from(open.branches.len() > 1);
+        self.list.push(descent);
     }
 
     /// Those that change nothing.
@@ -302,12 +415,6 @@ impl Descents {
     }
 }
 
-/// The link of its last node that a lookup follows.
-fn followed(open: &Open, from: Option<&Step>, layout: &Layout) -> Option<u32> {
-    let load = from.filter(|load| load.object == open.descent.last)?;
-    layout.link(load.offset)
-}
-
 /// How many children nodes have.
 struct Fans {
     /// In trees of the program's own, by node: how many nodes lookups have ended at below each
@@ -321,7 +428,7 @@ struct Fans {
 impl Fans {
     fn new(descents: &[Open], usual: f64, is_own: bool) -> Fans {
         let mut seen: HashMap<u32, (u32, u32)> = HashMap::new();
-        for &(node, link) in descents.iter().flat_map(|open| &open.descent.path) {
+        for &(node, link) in descents.iter().flat_map(Open::path) {
             let (visits, last) = seen.entry(node).or_default();
             *visits += 1;
             *last = link.max(*last);
@@ -329,8 +436,9 @@ impl Fans {
         let below = is_own.then(|| {
             let mut below: HashMap<u32, [u32; 2]> = HashMap::new();
             let mut ends = HashSet::new();
-            let new = { descents.iter() }.filter(|open| ends.insert(open.descent.last));
-            for &(node, link) in new.flat_map(|open| &open.descent.path) {
+            let new =
+                { descents.iter() }.filter(|open| ends.insert(open.branches[open.main()].last));
+            for &(node, link) in new.flat_map(Open::path) {
                 below.entry(node).or_default()[(link as usize).min(1)] += 1;
             }
             below

@@ -103,6 +103,8 @@ struct Level {
     bytes: u64,
     /// Children or entries of a node.
     each: f64,
+    /// Whether the next one lies anywhere.
+    is_mixed: bool,
 }
 
 /// A node, and which of its children or entries.
@@ -115,11 +117,20 @@ struct Spot {
 impl Level {
     fn spot(&self, rank: f64) -> Spot {
         let place = rank * self.nodes;
+        let number = match self.is_mixed {
+            true => mixed(floor(place)) % floor(self.nodes).max(1),
+            false => floor(place),
+        };
         Spot {
-            node: self.at + floor(place) * self.bytes,
+            node: self.at + number * self.bytes,
             slot: floor(place.fract() * self.each),
         }
     }
+}
+
+/// A number for another one, in no order.
+fn mixed(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
 }
 
 /// What is not negative, without its fraction.
@@ -149,8 +160,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// With so many entries. O(levels).
-    pub(super) fn new(entries: Entries, kind: Kind, count: f64) -> Tree {
+    /// With so many entries; `is_mixed`: the leaves lie in no order. O(levels).
+    pub(super) fn new(entries: Entries, kind: Kind, count: f64, is_mixed: bool) -> Tree {
         let shape = Shape::of(entries);
         let integers = entries.keys == Keys::Integers;
         let [inner, leaf, inner_bytes, leaf_bytes] = match kind {
@@ -178,6 +189,7 @@ impl Tree {
             nodes: leaves,
             bytes: rounded(leaf_bytes),
             each: count / leaves,
+            is_mixed,
         }];
         while levels[0].nodes > 1.0 {
             let below = levels[0].nodes;
@@ -187,6 +199,7 @@ impl Tree {
                 nodes,
                 bytes: rounded(inner_bytes),
                 each: below / nodes,
+                is_mixed: false,
             };
             levels.insert(0, level);
         }
@@ -332,6 +345,11 @@ impl Tree {
         }
     }
 
+    /// Address of the leaf.
+    pub(super) fn leaf(&self, rank: f64) -> u64 {
+        self.entry(rank, 0).0
+    }
+
     /// Address of the header of the leaf.
     pub(super) fn header(&self, rank: f64) -> u64 {
         self.entry(rank, 0).0 + self.shape.header_at
@@ -408,7 +426,7 @@ mod tests {
 
     #[test]
     fn lookups_read_a_node_of_each_level() {
-        let tree = Tree::new(NUMBERS, Kind::Changing, 100_000.0);
+        let tree = Tree::new(NUMBERS, Kind::Changing, 100_000.0, false);
         let waits = tree.lookup(0.5, false);
         // 4273 leaves, 177 nodes, 8, a root. Eight lines of each: lanes, and links or values.
         let lines: Vec<usize> = waits.iter().map(Vec::len).collect();
@@ -426,7 +444,7 @@ mod tests {
 
     #[test]
     fn frozen_nodes_have_two_lines() {
-        let tree = Tree::new(NUMBERS, Kind::Frozen, 100_000.0);
+        let tree = Tree::new(NUMBERS, Kind::Frozen, 100_000.0, false);
         let lines: Vec<usize> = tree.lookup(0.5, false).iter().map(Vec::len).collect();
         // 6250 leaves, 189 nodes, 6, a root; and the values with the leaf.
         assert_eq!(lines, [2, 2, 2, 4]);
@@ -435,7 +453,7 @@ mod tests {
             key: 24,
             value: 8,
         };
-        let tree = Tree::new(text, Kind::Frozen, 100_000.0);
+        let tree = Tree::new(text, Kind::Frozen, 100_000.0, false);
         let waits = tree.lookup(0.25, false);
         assert_eq!(waits[waits.len() - 1].len(), 2);
         assert_eq!(tree.key(0.25, 1), tree.key(0.25, 0) + 24);

@@ -1,10 +1,11 @@
 //! Containers that no replay has tried: where std's are used for what others are made for.
 
 use super::descents::Descent;
-use super::{Used, accessed_sites};
+use super::{Used, accessed_sites, boxes, chains};
 use crate::advice::code::Language;
 use crate::advice::ideas::idea;
 use crate::advice::{Context, Item, Kind, site_type};
+use crate::analyses::structures::{Shape, structures};
 use crate::analyses::units::{bytes, count, ratio};
 use crate::types::parts;
 
@@ -14,7 +15,8 @@ const SMALL: u64 = 1024;
 /// Of the calls of a queue, at least this part takes the first entry.
 const POPS: f64 = 0.25;
 
-/// A sorted vector for each small table, keys beside the boxes of a heap, a heap for a queue.
+/// A sorted vector for each small table, keys beside the boxes of heaps, a heap for a queue, a map
+/// for a list.
 pub(in crate::advice) fn ideas(context: &Context<'_>) -> Vec<Item> {
     let mut names: Vec<&str> = Vec::new();
     let sites = accessed_sites(context.trace).into_iter();
@@ -31,11 +33,16 @@ pub(in crate::advice) fn ideas(context: &Context<'_>) -> Vec<Item> {
                 small_tables(context, name, [key, value]).or_else(|| queue(context, name))
             }
             ("BTreeSet", _) => queue(context, name),
-            ("BinaryHeap", [of]) if is_boxed(of) => Some(boxes(context, name)),
             _ => None,
         }
     };
-    names.into_iter().filter_map(of_name).collect()
+    let named = names.into_iter().filter_map(of_name);
+    let mut trees = structures(context.profile);
+    trees.retain(|it| matches!(it.shape, Shape::Tree | Shape::TreeWithParents));
+    let trees: Vec<u32> = trees.into_iter().flat_map(|it| it.sites).collect();
+    let lists = chains::lists(context, &trees).into_iter();
+    let lists = lists.map(|used| ordered(context, used));
+    named.chain(boxes::ideas(context)).chain(lists).collect()
 }
 
 fn sites_of(context: &Context<'_>, name: &str) -> Vec<u32> {
@@ -44,9 +51,22 @@ fn sites_of(context: &Context<'_>, name: &str) -> Vec<u32> {
     all.filter(is_it).collect()
 }
 
-fn is_boxed(element: &str) -> bool {
-    let inner = { element.split_once("Reverse<") }.map_or(element, |(_, inner)| inner);
-    inner.starts_with("Box<") || inner.starts_with("alloc::boxed::Box<")
+/// A list that is searched: without another package, too.
+fn ordered(context: &Context<'_>, used: Used) -> Item {
+    let noun = if used.is_set { "Set" } else { "Map" };
+    let what = format!(
+        "std's ordered map, `BTree{noun}`, in the place of the {}, too, goes through fewer nodes, \
+         and needs no other package",
+        used.whole
+    );
+    Item {
+        code: Some(format!(
+            "use std::collections::BTree{noun}; // for {}",
+            used.instead_of
+        )),
+        wrong_if: "keys are not what orders the list".to_owned(),
+        ..idea(context, Kind::Idea, used.sites, what)
+    }
 }
 
 /// Tables that nodes own, each of a few entries.
@@ -80,18 +100,6 @@ fn small_tables(context: &Context<'_>, name: &str, [key, value]: [&str; 2]) -> O
         wrong_if: "some of the tables have many entries".to_owned(),
         ..idea(context, Kind::Idea, sites, what)
     })
-}
-
-/// A heap that compares what lies behind pointers.
-fn boxes(context: &Context<'_>, name: &str) -> Item {
-    let what =
-        format!("each comparison in the `{name}` waits for two boxes: keep the key beside the box");
-    let code = "heap.push((node.key, node)); // the box second: keys are compared first";
-    Item {
-        code: Some(code.to_owned()),
-        wrong_if: "keys are large, or change while the heap holds them".to_owned(),
-        ..idea(context, Kind::Idea, sites_of(context, name), what)
-    }
 }
 
 /// A map or set of which the first entry is taken again and again.

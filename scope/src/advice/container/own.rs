@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::descents::{Descents, Layout, Links, Part};
 use super::nodes::Entries;
+use super::walks::Walks;
 use super::{MAX_BYTES, MIN_LOOKUPS, MIN_PART, Used, keys_of};
 use crate::advice::code::Language;
 use crate::advice::{Context, site_type};
@@ -101,6 +102,8 @@ fn tree(context: &Context<'_>, structure: &Structure) -> Option<Used> {
         entries,
         layout,
         count: nodes.max(1.0),
+        is_exact: true,
+        walks: Walks::default(),
         descents,
     })
 }

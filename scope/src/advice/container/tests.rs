@@ -1,5 +1,7 @@
 //! A map of three levels, looked up by hand.
 
+use ccmodel::Machine;
+
 use super::*;
 use crate::advice::chunks::Chunks;
 use crate::advice::code::{Language, tests::assert_compiled};
@@ -17,7 +19,7 @@ const INNER: u32 = 0;
 const TEXT: u32 = 2;
 const FAN: u64 = 8;
 
-fn read(base: u64, site: u32, offset: u32) -> Access {
+pub(super) fn read(base: u64, site: u32, offset: u32) -> Access {
     Access {
         address: base + u64::from(offset),
         size: 8,
@@ -60,7 +62,7 @@ fn lookup(leaf: u64, slot: u32) -> Vec<Access> {
 }
 
 /// A run with these windows. Its map has many more nodes than the windows show.
-fn run(windows: Vec<Vec<Access>>) -> Profile {
+pub(super) fn run(windows: Vec<Vec<Access>>) -> Profile {
     let mut run = profile();
     run.types.truncate(1);
     let field = |name: &str, offset, size| Field {
@@ -90,7 +92,7 @@ fn machine() -> Machine {
 }
 
 /// Passes candidates of a run on.
-fn with_candidates(run: &Profile, judge: impl FnOnce(&Context<'_>, Vec<Candidate<'_>>)) {
+pub(super) fn with_candidates(run: &Profile, judge: impl FnOnce(&Context<'_>, Vec<Candidate<'_>>)) {
     let (trace, machine) = (Trace::new(run), machine());
     let replay = Replay::new(&machine).unwrap();
     let before = replay.run(&trace, &mut unchanged);
@@ -172,6 +174,50 @@ fn what_begins_within_or_goes_up_is_no_lookup() {
     assert_eq!(found.last_write, Some(last));
     assert_eq!(found.parts[0], Part::Other);
     assert_eq!(found.parts[last], Part::Other);
+}
+
+/// A range from or to a key goes down on two ways at once, of which one reads no keys.
+fn range(leaf: u64, slot: u32, is_upper: bool) -> Vec<Access> {
+    let search = lookup(leaf, slot);
+    // Each of both nodes has a length, keys and a link.
+    let first = usize::try_from(leaf / FAN + 3).unwrap();
+    let second = first + usize::try_from(leaf % FAN + 3).unwrap();
+    let end = if is_upper { 0 } else { FAN - 1 };
+    let link = |node: u64, number: u64, pointer: u64, target: u32| Access {
+        pointer,
+        target,
+        ..read(node, INNER, 192 + 8 * u32::try_from(number).unwrap())
+    };
+    let inner = child(1, end);
+    let spine = [
+        vec![link(ROOT, end, inner, INNER), read(inner, INNER, 186)],
+        vec![
+            link(inner, end, child(2, end * FAN + end), LEAF),
+            read(child(2, end * FAN + end), LEAF, 186),
+        ],
+    ];
+    let parts = [&search[..first], &search[first..second], &search[second..]];
+    match is_upper {
+        true => [parts[0], &spine[0], parts[1], &spine[1], parts[2]].concat(),
+        false => [parts[0], parts[1], &spine[0], parts[2], &spine[1]].concat(),
+    }
+}
+
+#[test]
+fn a_range_is_a_lookup_of_the_end_that_has_a_key() {
+    for is_upper in [false, true] {
+        let inside = || leaves().filter(|leaf| (8..56).contains(leaf));
+        let lookups = inside().flat_map(|leaf| range(leaf, 3, is_upper));
+        let found = descents(&run(vec![lookups.collect()]));
+        assert_eq!(found.list.len(), 48);
+        for (lookup, leaf) in found.list.iter().zip(inside()) {
+            let rank = (leaf as f64 + 0.5) / 64.0;
+            assert!((lookup.rank - rank).abs() < 1e-6, "{lookup:?}, {leaf}");
+            assert_eq!((lookup.slot, lookup.path.len()), (3, 2));
+        }
+        let other = found.parts.iter().filter(|&&part| part == Part::Other);
+        assert_eq!(other.count(), 0, "{is_upper}");
+    }
 }
 
 #[test]
@@ -301,7 +347,7 @@ fn comparisons_of_texts_are_added() {
 }
 
 #[test]
-fn small_tables_heaps_of_boxes_and_queues_are_seen() {
+fn small_tables_and_queues_are_seen() {
     let named = |name: &str, windows: Vec<Vec<Access>>| {
         let mut run = run(windows);
         run.types[0].name = name.to_owned();
@@ -326,10 +372,6 @@ fn small_tables_heaps_of_boxes_and_queues_are_seen() {
         (site.peak_chunks, site.peak_usable) = (10_000, 1_000_000);
     }
     said(&tables, "sorted vector");
-    said(
-        &named("BinaryHeap<Box<Task>>", vec![lookups()]),
-        "beside the box",
-    );
     let pop = || {
         let mut accesses = lookup(0, 0);
         accesses.push(Access {

@@ -10,7 +10,8 @@ use super::{Metric, Side};
 use crate::analyses::scores::{Options, scores};
 use crate::profile::{Profile, Site};
 
-/// A bound on a change; as text, `[site:PLACE:]METRIC>+5%`, `<-0.05` and the like.
+/// A bound on a change; as text, `[site:PLACE:]METRIC>+5%`, `<-0.05` and the like; or on the new
+/// value alone, without a sign: `leaked>0`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
     /// Ends the path of a site's file, or is a part of its function's name; the whole process
@@ -18,10 +19,23 @@ pub struct Gate {
     pub place: Option<String>,
     /// What is bounded.
     pub metric: Metric,
-    /// The change that is allowed: negative for a number that must not fall by more.
-    pub change: f64,
-    /// Whether the change is a part of the old value.
-    pub is_part: bool,
+    /// Whether the value must not be above the bound, or not below it.
+    pub is_above: bool,
+    /// The change that is allowed: negative for a number that must not fall by more. Or the value.
+    pub bound: f64,
+    /// What the bound is of.
+    pub of: Bound,
+}
+
+/// What a gate's number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The difference of new and old value.
+    Change,
+    /// The same, as a part of the old value.
+    Part,
+    /// The new value itself.
+    Value,
 }
 
 /// Gates separated by commas. A comma between double quotes is a part of a place, as in
@@ -47,18 +61,18 @@ impl FromStr for Gate {
         let at = text.rfind(['>', '<']).ok_or_else(|| {
             wrong("write METRIC>+CHANGE or METRIC<-CHANGE, as peak>+5% or usage<-0.05")
         })?;
-        let (what, bound) = (text[..at].trim(), text[at + 1..].trim());
-        let sign = if text[at..].starts_with('>') {
-            '+'
-        } else {
-            '-'
-        };
-        let Some(number) = bound.strip_prefix(sign) else {
-            return Err(wrong("a change has a sign: > goes with +, < with -"));
-        };
-        let (number, is_part) = match number.strip_suffix('%') {
-            Some(number) => (number, true),
-            None => (number, false),
+        let (what, number) = (text[..at].trim(), text[at + 1..].trim());
+        let is_above = text[at..].starts_with('>');
+        let sign = if is_above { '+' } else { '-' };
+        let (number, of) = match number.strip_prefix(sign) {
+            None if number.starts_with(['+', '-']) || number.ends_with('%') => {
+                return Err(wrong("> goes with +, < with -, and only changes have a %"));
+            }
+            None => (number, Bound::Value),
+            Some(change) => match change.strip_suffix('%') {
+                Some(part) => (part, Bound::Part),
+                None => (change, Bound::Change),
+            },
         };
         let number = { number.parse().ok() }
             .filter(|number: &f64| number.is_finite() && *number >= 0.0)
@@ -80,12 +94,17 @@ impl FromStr for Gate {
             let names: Vec<&str> = Metric::NAMES.iter().map(|&(name, _)| name).collect();
             return Err(wrong(&format!("metrics are {}", names.join(", "))));
         };
-        let size = if is_part { number / 100.0 } else { number };
+        let size = match of {
+            Bound::Part => number / 100.0,
+            _ => number,
+        };
+        let is_fall = !is_above && of != Bound::Value;
         Ok(Gate {
             place,
             metric,
-            change: if sign == '+' { size } else { -size },
-            is_part,
+            is_above,
+            bound: if is_fall { -size } else { size },
+            of,
         })
     }
 }
@@ -96,14 +115,24 @@ impl fmt::Display for Gate {
             let quote = if place.contains(',') { "\"" } else { "" };
             write!(f, "site:{quote}{place}{quote}:")?;
         }
-        let is_above = !self.change.is_sign_negative();
-        let sign = if is_above { ">" } else { "<" };
-        let (number, unit) = if self.is_part {
-            (self.change * 100.0, "%")
-        } else {
-            (self.change, "")
-        };
-        write!(f, "{}{sign}{number:+}{unit}", self.metric.name())
+        let (name, sign) = (self.metric.name(), if self.is_above { ">" } else { "<" });
+        match self.of {
+            Bound::Value => write!(f, "{name}{sign}{}", self.bound),
+            Bound::Change => write!(f, "{name}{sign}{:+}", self.bound),
+            Bound::Part => write!(f, "{name}{sign}{:+}%", self.bound * 100.0),
+        }
+    }
+}
+
+/// The gates that a profile fails by itself.
+///
+/// # Errors
+///
+/// As for [`breaches`], and if a gate is on a change.
+pub fn exceeded(profile: &Profile, gates: &[Gate]) -> Result<Vec<String>, String> {
+    match gates.iter().find(|gate| gate.of != Bound::Value) {
+        Some(gate) => Err(format!("{gate}: it takes two profiles: `ccscope diff`")),
+        None => breaches(profile, profile, gates),
     }
 }
 
@@ -133,34 +162,43 @@ pub fn breaches(old: &Profile, new: &Profile, gates: &[Gate]) -> Result<Vec<Stri
             Some(sites) => sides[side].of_sites(gate.metric, sites),
         });
         let is_alone = sites.iter().flatten().any(Vec::is_empty);
+        let before = if gate.of == Bound::Value {
+            after
+        } else {
+            before
+        };
         let (Some(before), Some(after)) = (before, after) else {
             if is_alone {
                 // Scores of sites that are new, or gone, cannot be compared.
                 continue;
             }
-            return Err(format!(
-                "{gate}: a profile does not know it; is the program instrumented?"
-            ));
+            let why = match gate.metric {
+                Metric::Leaked => "was it made by `ccscope run --leaks`?",
+                _ => "is the program instrumented?",
+            };
+            return Err(format!("{gate}: a profile does not know it; {why}"));
         };
         let change = after - before;
         if !change.is_finite() {
             let [before, after] = [before, after].map(|it| gate.metric.text(it));
             return Err(format!("{gate}: {before} -> {after} is no number"));
         }
-        let bound = if gate.is_part {
-            gate.change * before
-        } else {
-            gate.change
+        let (value, bound) = match gate.of {
+            Bound::Value => (after, gate.bound),
+            Bound::Change => (change, gate.bound),
+            Bound::Part => (change, gate.bound * before),
         };
-        let is_above = !gate.change.is_sign_negative();
-        if (is_above && change > bound) || (!is_above && change < bound) {
+        if (gate.is_above && value > bound) || (!gate.is_above && value < bound) {
             let part = 100.0 * change / before;
             let part = match part.is_finite() {
                 true => format!(", {part:+.1} %"),
                 false => String::new(),
             };
             let [before, after] = [before, after].map(|it| gate.metric.text(it));
-            breaches.push(format!("{gate}: {before} -> {after}{part}"));
+            breaches.push(match gate.of {
+                Bound::Value => format!("{gate}: {after}"),
+                _ => format!("{gate}: {before} -> {after}{part}"),
+            });
         }
     }
     Ok(breaches)

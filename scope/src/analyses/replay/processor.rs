@@ -13,26 +13,23 @@ use crate::analyses::misses::student;
 
 /// Accesses that a processor holds at a time: some four hundred instructions.
 pub(super) const AHEAD: usize = 96;
-// Half or double of the next five changes no verdict on the 37 programs of `tests/advice`, and by
-// what factor predictions are off only as said, from 1.47 (geometric mean; a virtual EPYC, 28
-// November 2026).
-/// A load from the first cache, for those that wait for it, in nanoseconds. Even 0: off by 1.48.
+/// A load from the first cache, for those that wait for it, in nanoseconds.
 const HIT_NS: f64 = 1.2;
-/// Shorter misses are not limited in number. Half: off by 1.50. Where no miss is limited, one
-/// verdict becomes wrong, another right, and it is 1.50, too.
+/// Shorter misses are not limited in number.
 const FAR_NS: f64 = 10.0;
-/// Nanoseconds for an access that hits: of the fastest code, of most, of code that computes much
-/// between accesses, and of programs that do something else. Double of the third: off by 1.44. The
-/// second only matters without `--seconds`: off by 1.41 or, with double, 1.43.
+/// Nanoseconds for an access that hits: of the fastest code, and of most.
 const FASTEST_NS: f64 = 0.25;
 const USUAL_NS: f64 = 0.7;
-const BUSY_NS: f64 = 1.0;
-const SLOWEST_NS: f64 = 1e5;
+/// A program that takes `f` times as long as the usual processor would, or `1 / f` times, is one
+/// whose misses cost so many times as much, as a power of `f`, but at most that.
+const OF_MISSES: f64 = 0.5;
+const MOST_OF_MISSES: f64 = 2.0;
+/// The logarithms between which a processor's pace is searched, and halvings of that range.
+const PACES: [f64; 2] = [-9.0, 12.0];
+const HALVINGS: u32 = 22;
 /// What code that searches takes for each access, all in caches: 1.7 in lookups in a `BTreeMap` of
 /// 2^14 entries (a virtual Zen 5, 23 November 2026).
 pub(super) const SEARCH_NS: f64 = 1.7;
-/// Steps of a fit.
-const STEPS: u32 = 1 << 10;
 /// Lines that may be on their way; those with the same low bits count as one.
 const ARRIVING: usize = 256;
 
@@ -86,9 +83,15 @@ impl Replayed {
                         continue;
                     }
                 };
+                let latency = f64::from(it.latency[which]) * cpu.of_misses;
+                let (transfer, latency) = match it.is_foreseen {
+                    true => (latency, 0.0),
+                    false => (0.0, latency),
+                };
                 // In order, as soon as there is room; one that waits does not hold up the next.
                 count += room;
-                started = (started + work_ns).max(retired[count % AHEAD]).max(fence);
+                started += work_ns + transfer;
+                started = started.max(retired[count % AHEAD]).max(fence);
                 let mut start = started;
                 if it.after {
                     start = start.max(before);
@@ -98,14 +101,17 @@ impl Replayed {
                     start = start.max(pointer);
                     hit = HIT_NS;
                 }
+                let is_own = matches!(it.work, Work::Own { .. }) && room > 0;
                 if step.mispredicted && last_mispredicted != it.step {
                     last_mispredicted = it.step;
-                    start = start.max(last_retired + self.misprediction_ns);
-                    fence = start;
+                    // Other code has other branches.
+                    if !is_own {
+                        start = start.max(last_retired + self.misprediction_ns);
+                        fence = start;
+                    }
                 }
-                let latency = f64::from(it.latency[which]) * cpu.of_misses;
                 if latency > FAR_NS {
-                    let is_own = usize::from(matches!(it.work, Work::Own { .. }) && room > 0);
+                    let is_own = usize::from(is_own);
                     let ends = &mut ends[is_own];
                     let at = missed[is_own] % ends.len();
                     let end = &mut ends[at];
@@ -207,53 +213,64 @@ impl CpuModel {
     /// Two models with which the windows take their part of a run of `ns` nanoseconds: a probable
     /// one and one with the least waiting.
     ///
-    /// If even the fastest processor would need longer, misses cost less than the machine says.
-    /// Where the program takes longer, it does more between accesses, which is the second model; or
-    /// it waits for addresses that it computes, so that fewer misses overlap. The first takes
-    /// [`BUSY_NS`] for each access, and only what then is left for the former.
+    /// Why a program takes longer than the usual processor would, or less long, does not show: it
+    /// does more between accesses, or its misses cost more, or it waits for addresses that it
+    /// computes, so that fewer misses overlap. The probable model has some of each. In the other
+    /// one, misses cost what the machine says, and the rest is work.
     pub(crate) fn fit(replay: &Replay, trace: &Trace, before: &Replayed, ns: f64) -> [CpuModel; 2] {
-        let total = |cpu: &CpuModel| {
+        let is_faster = |cpu: &CpuModel| {
             let windows = before.window_ns(trace, *cpu, PROBABLE);
-            windows.iter().sum::<f64>() * trace.scale
-        };
-        // The first of some models, ever slower, that is slow enough.
-        let first = |models: Vec<CpuModel>| {
-            let at = models.partition_point(|cpu| total(cpu) < ns);
-            models[at.min(models.len() - 1)]
+            windows.iter().sum::<f64>() * trace.scale < ns
         };
         let usual = CpuModel::usual(replay);
-        let steps = |from: f64, to: f64| {
-            (0..=STEPS).map(move |step| from * (to / from).powf(f64::from(step) / f64::from(STEPS)))
-        };
-        let slower = |from: CpuModel, to: f64| -> Vec<CpuModel> {
-            let of = |access_ns| CpuModel { access_ns, ..from };
-            steps(from.access_ns, to).map(of).collect()
-        };
+        let probable = slowed(is_faster, |pace| CpuModel {
+            access_ns: (usual.access_ns * pace).max(FASTEST_NS),
+            of_misses: pace.powf(OF_MISSES).min(MOST_OF_MISSES),
+            in_flight: super::in_flight(usual.in_flight as f64 / pace.max(1.0)),
+        });
         let fastest = CpuModel {
             access_ns: FASTEST_NS,
             ..usual
         };
-        if total(&fastest) >= ns {
-            let of = |of_misses| CpuModel {
-                of_misses,
-                ..fastest
-            };
-            let cpu = first(steps(1e-3, 1.0).map(of).collect());
-            return [cpu; 2];
+        if !is_faster(&fastest) {
+            return [probable; 2];
         }
-        let least = first(slower(fastest, SLOWEST_NS));
-        if least.access_ns <= BUSY_NS {
-            return [least; 2];
-        }
-        let busy = CpuModel {
-            access_ns: BUSY_NS,
+        let least = slowed(is_faster, |pace| CpuModel {
+            access_ns: (usual.access_ns * pace).max(FASTEST_NS),
             ..usual
-        };
-        let fewer = |in_flight| CpuModel { in_flight, ..busy };
-        let mut probable = first((1..=usual.in_flight).rev().map(fewer).collect());
-        if probable.in_flight == 1 {
-            probable = first(slower(probable, SLOWEST_NS));
-        }
+        });
         [probable, least]
+    }
+}
+
+/// The first of models, ever slower, that is not faster than the program.
+fn slowed(is_faster: impl Fn(&CpuModel) -> bool, of: impl Fn(f64) -> CpuModel) -> CpuModel {
+    let [mut low, mut high] = PACES;
+    for _ in 0..HALVINGS {
+        let middle = f64::midpoint(low, high);
+        match is_faster(&of(middle.exp())) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    of(high.exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_found() {
+        let of = |access_ns| CpuModel {
+            access_ns,
+            of_misses: 1.0,
+            in_flight: 1,
+        };
+        let found = slowed(|cpu| cpu.access_ns < 3.0, of);
+        assert!((3.0..3.001).contains(&found.access_ns), "{found:?}");
+        // What is faster or slower than any model ends at one of them.
+        let ends = [false, true].map(|is| slowed(|_| is, of).access_ns);
+        assert!(ends[0] < 1e-3 && ends[1] > 1e5, "{ends:?}");
     }
 }

@@ -6,8 +6,7 @@
 //! anything, so a thread whose stack has one is left alone.
 //!
 //! The thread runs on a stack of its own meanwhile, since that of a coroutine may be short. The
-//! function returns to an instruction that calls the kernel, at which the thread is stopped. Then
-//! all registers, the mask of signals and `errno` are as they were, and what was interrupted goes
+//! function returns to nowhere, at which the thread stops. Then all registers, the mask of signals and `errno` are as they were, and what was interrupted goes
 //! on: a system call begins anew, as after a signal without a handler.
 
 use std::fs;
@@ -55,8 +54,9 @@ impl<'p> Injector<'p> {
         let Some(gate) = self.in_libc(&CALL) else {
             return fail("no system call is found in its libc");
         };
+        let may_fault = !has_signal(self.pid, self.pid, "SigIgn:", libc::SIGSEGV);
         let (traced, registers, since) = self.stop()?;
-        let mut caller = Caller::new(traced, registers, gate, self.memory)
+        let mut caller = Caller::new(traced, registers, gate, may_fault, self.memory)
             .map_err(|error| gone(self.pid, &error))?;
         let result = caller
             .begin(self.errno)
@@ -131,12 +131,26 @@ impl<'p> Injector<'p> {
         let is_same = registers.orig_rax == call.number
             && registers.rip == call.at
             && is_interrupted(registers.rax);
-        let has_handler = self.has_handler(registers.rsp, signal_return);
-        Ok((is_same && !has_handler).then_some((traced, registers, since)))
+        let is_free = is_same && !self.is_within(&registers, signal_return);
+        Ok(is_free.then_some((traced, registers, since)))
+    }
+
+    /// Whether the thread is in a handler of a signal, which may have interrupted anything, or in
+    /// an allocator, which may wait for a lock of its own.
+    fn is_within(&self, registers: &user_regs_struct, signal_return: Option<u64>) -> bool {
+        const CALLERS: usize = 64;
+        let mut callers = self.memory.words(registers.rsp, CALLERS);
+        callers.push(registers.rip);
+        let mut code = self
+            .maps
+            .iter()
+            .filter(|it| it.is_executable && it.is_of_allocator());
+        code.any(|part| callers.iter().any(|&address| part.contains(address)))
+            || self.is_in_handler(registers.rsp, signal_return)
     }
 
     /// Whether the stack has the frame of a signal.
-    fn has_handler(&self, sp: u64, signal_return: Option<u64>) -> bool {
+    fn is_in_handler(&self, sp: u64, signal_return: Option<u64>) -> bool {
         let stack = self.memory.words(sp, SEARCHED);
         signal_return.is_some_and(|address| stack.contains(&address))
     }
@@ -197,7 +211,7 @@ impl<'p> Injector<'p> {
                 !{ self.maps.iter() }.any(|it| it.contains(caller) && it.is_of_system());
             if self.entries.contains(&registers.rip)
                 && is_outside
-                && !self.has_handler(registers.rsp, signal_return)
+                && !self.is_in_handler(registers.rsp, signal_return)
             {
                 return Ok(Some((registers, since)));
             }
@@ -292,24 +306,31 @@ fn is_interrupted(result: u64) -> bool {
     matches!(result.cast_signed(), -4 | -516..=-512)
 }
 
-/// Whether a thread can be stopped by the signal of debuggers: were that blocked or ignored, the
-/// kernel would end that.
+/// Whether a thread runs and can be stopped by the signal of debuggers: were that blocked or
+/// ignored, the kernel would end that.
 fn may_trap(pid: u32, tid: u32) -> bool {
-    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")) else {
-        return false;
-    };
-    let value = |name| {
-        text.lines()
-            .find_map(|line| line.strip_prefix(name))
-            .map(str::trim)
-    };
-    let has_trap = |name| {
-        let set = value(name).and_then(|it| u64::from_str_radix(it, 16).ok());
-        set.is_none_or(|set| set & 1 << (libc::SIGTRAP - 1) != 0)
-    };
-    value("State:").is_some_and(|it| it.starts_with('R'))
-        && !has_trap("SigBlk:")
-        && !has_trap("SigIgn:")
+    let traps = |name| has_signal(pid, tid, name, libc::SIGTRAP);
+    let state = status_line(pid, tid, "State:");
+    state.is_some_and(|it| it.starts_with('R')) && !traps("SigBlk:") && !traps("SigIgn:")
+}
+
+/// Whether a set of signals of a thread has this one, or cannot be read.
+fn has_signal(pid: u32, tid: u32, name: &str, signal: i32) -> bool {
+    let line = status_line(pid, tid, name);
+    let set = line.and_then(|line| u64::from_str_radix(&line, 16).ok());
+    set.is_none_or(|set| set & 1 << (signal - 1) != 0)
+}
+
+fn status_line(pid: u32, tid: u32, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().to_owned())
+}
+
+const NO_RETURN: &str = "it does not come back from a function";
+
+fn unexpected(signal: i32) -> io::Error {
+    io::Error::other(format!("signal {signal} came while it called a function"))
 }
 
 /// A stopped thread that calls functions.
@@ -326,6 +347,9 @@ pub(super) struct Caller<'p> {
     stack: u64,
     /// Where `errno` is, and what it was.
     errno: Option<(u64, [u8; 4])>,
+    /// Whether functions may return to nowhere, which takes one stop instead of two for each call
+    /// of the kernel. Were that signal ignored, the kernel would end that.
+    may_fault: bool,
     /// Bytes of the stack in use for what functions are passed.
     used: u64,
 }
@@ -335,11 +359,13 @@ impl<'p> Caller<'p> {
         traced: Traced,
         registers: user_regs_struct,
         gate: u64,
+        may_fault: bool,
         memory: &'p Memory,
     ) -> io::Result<Caller<'p>> {
         Ok(Caller {
             wide: traced.wide_registers()?,
-            blocked: traced.block(u64::MAX)?,
+            blocked: traced.block(!(1 << (libc::SIGSEGV - 1)))?,
+            may_fault,
             traced,
             memory,
             registers,
@@ -398,12 +424,16 @@ impl<'p> Caller<'p> {
         const DIRECTION: u64 = 0x400;
         let mut registers = self.registers;
         let top = self.stack + STACK - 64;
-        self.memory.write(top - 8, &self.gate.to_le_bytes())?;
+        let end = if self.may_fault { 0 } else { self.gate };
+        self.memory.write(top - 8, &end.to_le_bytes())?;
         (registers.rdi, registers.rsi) = (words[0], words[1]);
         (registers.rax, registers.orig_rax) = (0, u64::MAX);
         (registers.rip, registers.rsp, registers.rbp) = (function, top - 8, 0);
         registers.eflags &= !DIRECTION;
         self.traced.set_registers(&registers)?;
+        if self.may_fault {
+            return self.run_to_fault(top);
+        }
         loop {
             self.step()?;
             let mut registers = self.traced.registers()?;
@@ -418,6 +448,25 @@ impl<'p> Caller<'p> {
         }
     }
 
+    /// Lets a function run until it returns to nowhere; what it has returned.
+    fn run_to_fault(&mut self, top: u64) -> io::Result<u64> {
+        loop {
+            self.traced.go_on()?;
+            match self.traced.wait(Instant::now() + LONG)? {
+                Some(Stop::Signal(libc::SIGSEGV)) => {
+                    let registers = self.traced.registers()?;
+                    return match (registers.rip, registers.rsp) {
+                        (0, sp) if sp == top => Ok(registers.rax),
+                        _ => Err(unexpected(libc::SIGSEGV)),
+                    };
+                }
+                Some(Stop::Signal(signal)) => return Err(unexpected(signal)),
+                Some(_) => {}
+                None => return Err(io::Error::other(NO_RETURN)),
+            }
+        }
+    }
+
     /// Lets the thread run until a system call begins or ends.
     fn step(&mut self) -> io::Result<()> {
         loop {
@@ -425,12 +474,8 @@ impl<'p> Caller<'p> {
             match self.traced.wait(Instant::now() + LONG)? {
                 Some(Stop::Call) => return Ok(()),
                 Some(Stop::Asked) => {}
-                Some(Stop::Signal(signal)) => {
-                    return Err(io::Error::other(format!(
-                        "signal {signal} came while it loaded the runtime"
-                    )));
-                }
-                None => return Err(io::Error::other("it does not come back from a function")),
+                Some(Stop::Signal(signal)) => return Err(unexpected(signal)),
+                None => return Err(io::Error::other(NO_RETURN)),
             }
         }
     }

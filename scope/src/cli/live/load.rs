@@ -89,13 +89,16 @@ fn with_thread<R>(
     injector.with_thread(|caller| work(caller, [libc.open, libc.error]))
 }
 
-/// The address of a function of the runtime, if that is in the process.
-fn function(pid: u32, library: &Library, name: &str) -> io::Result<Option<u64>> {
+/// Where the runtime is in the process, if it is there.
+fn base(pid: u32, library: &Library) -> io::Result<Option<u64>> {
     let maps = mappings(pid)?;
-    let base = maps
-        .iter()
-        .find(|it| it.offset == 0 && it.path.contains(&library.hash));
-    Ok(base.and_then(|it| Some(it.start + runtime::address_of(name)?)))
+    let first = { maps.iter() }.find(|it| it.offset == 0 && it.path.contains(&library.hash));
+    Ok(first.map(|it| it.start))
+}
+
+/// Where a function of the runtime is, from its base on.
+fn offset_of(name: &str) -> Result<u64, CliError> {
+    Ok(runtime::address_of(name).ok_or("the runtime does not fit this tool")?)
 }
 
 /// The runtime as a file.
@@ -119,19 +122,17 @@ impl Library {
 /// Begins a recording: its capture, and for how long a thread was stopped.
 pub(super) fn attach(pid: u32, options: &str) -> Result<(File, Duration), CliError> {
     let library = Library::new()?;
+    let of_process = |error: io::Error| gone(pid, &error);
+    let (offset, base) = (
+        offset_of("ccscope_attach")?,
+        base(pid, &library).map_err(of_process)?,
+    );
     with_thread(pid, |caller, [open, error]| {
-        let of_process = |error: io::Error| gone(pid, &error);
-        if function(pid, &library, "ccscope_attach")
-            .map_err(of_process)?
-            .is_none()
-        {
-            load(pid, caller, &library, open, error)?;
-        }
-        let Some(begin) = function(pid, &library, "ccscope_attach").map_err(of_process)? else {
-            return fail(format!(
-                "process {pid}: the runtime is not where it was loaded"
-            ));
+        let base = match base {
+            Some(base) => base,
+            None => load(pid, caller, &library, open, error)?,
         };
+        let begin = base.wrapping_add(offset);
         let text = caller
             .put(format!("{options}\0").as_bytes())
             .map_err(of_process)?;
@@ -156,9 +157,10 @@ pub(super) fn attach(pid: u32, options: &str) -> Result<(File, Duration), CliErr
 pub(super) fn detach(pid: u32) -> Result<Duration, CliError> {
     let library = Library::new()?;
     let of_process = |error: io::Error| gone(pid, &error);
-    let Some(end) = function(pid, &library, "ccscope_detach").map_err(of_process)? else {
+    let Some(base) = base(pid, &library).map_err(of_process)? else {
         return fail(format!("process {pid} is not attached to"));
     };
+    let end = base.wrapping_add(offset_of("ccscope_detach")?);
     let ((), pause) = with_thread(pid, |caller, _| {
         match caller.call(end, [0; 2]).map_err(of_process)?.cast_signed() {
             0 | live::OCCUPIED => Ok(()),
@@ -184,19 +186,20 @@ fn reason(result: i64) -> &'static str {
 }
 
 /// Loads the runtime, from its file or, if the process does not see that, from its own memory.
+/// Returns where it is.
 fn load(
     pid: u32,
     caller: &mut Caller<'_>,
     library: &Library,
     open: u64,
     error: u64,
-) -> Result<(), CliError> {
+) -> Result<u64, CliError> {
     let of_process = |error: io::Error| gone(pid, &error);
     let (path, own) = if shares_files(pid) {
         (library.path.clone(), None)
     } else {
         let name = caller
-            .put(format!("{}\0", library.hash).as_bytes())
+            .put(format!("libccscope_runtime.so-{}\0", library.hash).as_bytes())
             .map_err(of_process)?;
         let words = [name, 0, 0, 0, 0, 0];
         let file = caller
@@ -226,5 +229,6 @@ fn load(
         };
         return fail(format!("process {pid} cannot load the runtime: {why}"));
     }
-    Ok(())
+    // What `dlopen` gives begins with what is added to addresses of the file.
+    caller.memory().word(handle).map_err(of_process)
 }

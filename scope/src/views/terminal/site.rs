@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{View, range, score};
 use crate::analyses::curves::gap_at_peak;
 use crate::analyses::findings::seconds_per_event;
+use crate::analyses::leaks::of_site;
 use crate::analyses::misses::Interval;
 use crate::analyses::scores::Pattern;
 use crate::analyses::units::{
@@ -14,6 +15,8 @@ use crate::profile::{Profile, Site};
 use crate::views::text::{Table, escape};
 use crate::views::{Options, stack};
 
+/// Sites that are named of those that another keeps alive.
+const KEPT_SITES: usize = 8;
 /// Lines of source before and after the place of a site.
 const AROUND: usize = 3;
 /// A file of source that is larger is none.
@@ -81,6 +84,35 @@ impl View<'_> {
             self.line("");
             self.table(&table);
         }
+    }
+
+    /// What of the site is leaked, and what it keeps alive besides.
+    fn kept(&mut self, index: usize) {
+        if let Some(it) = of_site(self.profile, index).filter(|it| it.all_chunks() > 0) {
+            let leaked = plural(it.all_chunks(), "chunk");
+            let text = format!("{} in {leaked}", bytes(it.all_bytes()));
+            self.labelled("leaked", &text);
+        }
+        let Some(all) = &self.results.retained else {
+            return;
+        };
+        let it = &all[index];
+        if it.sites.is_empty() {
+            return;
+        }
+        let named: Vec<String> = { it.sites.iter().take(KEPT_SITES) }
+            .map(|site| format!("#{site}"))
+            .collect();
+        let more = match it.sites.len().saturating_sub(KEPT_SITES) {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        let text = format!(
+            "{} at the program's peak, with {}{more}, to which only it leads",
+            bytes(it.bytes),
+            named.join(", ")
+        );
+        self.labelled("keeps alive", &text);
     }
 
     fn numbers(&mut self, index: usize, site: &Site) {
@@ -153,6 +185,7 @@ impl View<'_> {
                 self.labelled("not seen", text);
             }
         }
+        self.kept(index);
         if let Some(rule) = self.options.rules.get(&index) {
             self.labelled("rule", &escape(rule));
         }
