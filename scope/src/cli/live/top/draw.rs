@@ -74,7 +74,10 @@ fn head_text(state: &State, look: &Look) -> Text<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let title = escape(&look.title);
     if !state.has_picture() {
-        let lines = [Line::styled(title, bold), Line::raw("reading symbols…")];
+        let lines = [
+            Line::styled(title, bold),
+            Line::raw("reading the capture and symbols…"),
+        ];
         return Text::from_iter(lines);
     }
     let total = &state.picture.profile.total;

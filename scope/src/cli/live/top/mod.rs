@@ -104,7 +104,8 @@ fn watch(
     let mut pictures = Pictures::begin(capture, started)?;
     let mut is_drawn = false;
     while !signals::is_interrupted() {
-        if !is_drawn {
+        // The age of the picture, at least, is another.
+        if !is_drawn || started.elapsed() > look.now + INTERVAL {
             look.now = started.elapsed();
             let mut last_line = 0;
             terminal.draw(|frame| last_line = draw(frame, &state, &look))?;
@@ -122,8 +123,6 @@ fn watch(
             is_drawn = false;
         }
         if pictures.is_due() {
-            // The age of the picture, at least, is another.
-            is_drawn = false;
             let end = end_of(pid, attached);
             pictures.ask(end.is_none() && !state.is_paused)?;
             if end.is_some() {

@@ -170,7 +170,10 @@ fn the_selected_site_stays_so() {
 #[test]
 fn a_screen_has_numbers_places_and_the_age_of_the_picture() {
     let empty = screen(&mut State::new(Sort::Live), 80, 0);
-    assert_eq!(empty[..2], ["server\\u{1b} (12)", "reading symbols…"]);
+    assert_eq!(
+        empty[..2],
+        ["server\\u{1b} (12)", "reading the capture and symbols…"]
+    );
     let mut state = state();
     let lines = screen(&mut state, 100, 3);
     assert_eq!(
