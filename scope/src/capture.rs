@@ -248,6 +248,51 @@ pub fn profile_and_numbers(
     ))
 }
 
+/// What [`profile_and_numbers`] says of the process and its sites, without types, accesses and
+/// single chunks; and the numbers of the sites in the capture, which they keep.
+///
+/// # Errors
+///
+/// As for [`profile()`].
+#[cfg(feature = "cli")]
+pub(crate) fn sites_and_numbers(
+    capture: &[u8],
+    data: &[Range<u64>],
+    run: Run,
+    symbols: &mut Symbols,
+) -> Result<(Profile, Vec<u32>), Error> {
+    let header = header(capture)?;
+    let capture = Source {
+        bytes: capture,
+        data,
+    };
+    let clock = Clock::new(&header);
+    let mut heap = Heap::new(capture, &header)?;
+    let (mut sites, site_of) = sites(capture, &header, &mut heap, clock)?;
+    let threads = Renumbered::new();
+    chunks(capture, &header, &mut heap, &mut sites, &site_of, &threads)?;
+    let mut sites: Vec<profile::Site> = sites.into_iter().map(|site| site.folded).collect();
+    let mut numbers = vec![0; sites.len()];
+    let mut stacks = Stacks::new(capture, &header, symbols)?;
+    for (raw, new) in &site_of {
+        let node = entry::<capture_format::Site>(capture, layout::SITES, u64::from(*raw))?.node;
+        let site = &mut sites[*new as usize];
+        site.stack = stacks.of(node)?;
+        site.place = symbols::place(&site.stack, &stacks.frames);
+        numbers[*new as usize] = *raw;
+    }
+    let total = totals(&header, &sites);
+    let profile = Profile {
+        run: complete(run, &header, 0, &total),
+        curve: heap.curve(header.total.curve, clock, level(&header.total))?,
+        total,
+        frames: stacks.frames,
+        sites,
+        ..Profile::default()
+    };
+    Ok((profile, numbers))
+}
+
 fn damaged(what: &str) -> Error {
     Error::new(format!("the capture is damaged: {what}"))
 }

@@ -10,7 +10,7 @@ use super::calibrate::CalibrateArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::improve::ImproveArgs;
-use super::live::{AttachArgs, DetachArgs, SnapshotArgs};
+use super::live::{AttachArgs, DetachArgs, SnapshotArgs, TopArgs};
 
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
@@ -25,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   ccscope run ./program ARGS               any program as it is: allocations and lifetimes
   CC='ccscope cc' ./configure && make      C with instrumentation, to be started by `ccscope run`
   ccscope attach 1234                      a program that runs
+  ccscope top 1234                         the same, watched in the terminal
   ccscope show program.1234.ccscope        open a profile again
   ccscope report program.1234.ccscope      write a page for a browser
   ccscope advise program.1234.ccscope      say what to change, and what it gains
@@ -65,6 +66,8 @@ pub(super) enum Command {
     Detach(DetachArgs),
     /// Write a profile of a program that is recorded, while it runs on
     Snapshot(SnapshotArgs),
+    /// Watch the allocation sites of a program that runs
+    Top(TopArgs),
     /// Show a profile
     Show(ShowArgs),
     /// Write a profile as one page for a browser, which works without network and server
@@ -96,9 +99,8 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "show", "report", "advise",
-            "improve", "calibrate",
-            "export", "diff", "completions", "man", "cargo",
+            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "top", "show", "report",
+            "advise", "improve", "calibrate", "export", "diff", "completions", "man", "cargo",
         ])]
         command: Option<String>,
     },

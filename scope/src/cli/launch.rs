@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -340,6 +340,11 @@ impl Recording {
                     let path = path.clone();
                     let made = self.snapshot(index, &path, reporter);
                     request.answer(made.map_err(|error| error.to_string()));
+                }
+                (Some(index), Ask::Capture) => {
+                    let capture = self.processes[index].capture().as_raw_fd();
+                    let name = format!("/proc/{}/fd/{capture}", std::process::id());
+                    request.answer(Ok(name));
                 }
                 (Some(_), Ask::End) if self.child.is_none() => self.end_asked = Some(request),
                 (Some(_), Ask::End) => {

@@ -283,7 +283,7 @@ pub(super) fn nanoseconds_now() -> u64 {
 pub(super) type Mapped = (Mmap, Vec<Range<u64>>);
 
 /// Maps a capture that nobody can change any more. Where a process still writes to it, a copy.
-fn map(capture: File) -> io::Result<Mapped> {
+pub(super) fn map(capture: File) -> io::Result<Mapped> {
     let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW;
     let file = match rustix::fs::fcntl_add_seals(&capture, seals) {
         Ok(()) => capture,

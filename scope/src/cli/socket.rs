@@ -41,6 +41,8 @@ pub(super) enum Ask {
     Snapshot(PathBuf),
     /// The end of an attached recording.
     End,
+    /// The name of a file that is the capture, to be opened while it is recorded.
+    Capture,
 }
 
 impl Ask {
@@ -49,6 +51,7 @@ impl Ask {
             Ask::Who => 0,
             Ask::Snapshot(_) => 1,
             Ask::End => 2,
+            Ask::Capture => 3,
         }
     }
 }
@@ -96,7 +99,7 @@ fn ask_one(path: &Path, pid: u32, ask: &Ask) -> Option<Result<String, String>> {
     }
     let target = match ask {
         Ask::Snapshot(path) => path.as_os_str().as_encoded_bytes(),
-        Ask::Who | Ask::End => &[],
+        Ask::Who | Ask::End | Ask::Capture => &[],
     };
     let mut message = ASKS.to_ne_bytes().to_vec();
     message.extend([pid.to_ne_bytes(), ask.kind().to_ne_bytes()].concat());
@@ -228,6 +231,7 @@ fn receive(mut stream: UnixStream) -> Option<Message> {
                 0 => Ask::Who,
                 1 => Ask::Snapshot(path(&mut stream)?),
                 2 => Ask::End,
+                3 => Ask::Capture,
                 _ => return None,
             };
             Some(Message::Request(Request { pid, ask, stream }))

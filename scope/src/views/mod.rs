@@ -299,7 +299,12 @@ impl FromStr for Threshold {
 /// Where a site is: its own line and function, and before it the line of the package that
 /// allocates, if that is another. Both lines are kept at the cost of folders and functions if they
 /// take more than `columns`.
-fn site_place(profile: &Profile, site: usize, options: &Options, columns: usize) -> String {
+pub(crate) fn site_place(
+    profile: &Profile,
+    site: usize,
+    options: &Options,
+    columns: usize,
+) -> String {
     let site = &profile.sites[site];
     let frame = { site.place }.and_then(|place| profile.frames.get(usize::try_from(place).ok()?));
     let Some(own) = frame.or_else(|| stack(profile, site).next()) else {

@@ -30,6 +30,7 @@ mod shown;
 mod skipped;
 mod store;
 mod tools;
+mod top;
 mod types;
 mod unmodified;
 mod valgrind;

@@ -1,10 +1,11 @@
-//! `ccscope attach`, `detach` and `snapshot`: profiles of programs that run.
+//! `ccscope attach`, `detach`, `snapshot` and `top`: profiles of programs that run.
 
 mod inject;
 mod load;
 mod memory;
 mod ptrace;
 mod target;
+mod top;
 
 use std::env;
 use std::io::{self, ErrorKind, Write};
@@ -79,6 +80,8 @@ pub(super) struct SnapshotArgs {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
+
+pub(super) use top::{TopArgs, run as top};
 
 /// Records a process until its end, or until somebody asks for the end of the recording.
 pub(super) fn attach(args: &AttachArgs, err: &mut dyn Write) -> Result<(), CliError> {
@@ -176,7 +179,7 @@ pub(super) fn snapshot(args: &SnapshotArgs, err: &mut dyn Write) -> Result<(), C
     check_output(Some(&args.output))?;
     let pid = match args.pid {
         Some(pid) => pid,
-        None => the_only_one()?,
+        None => target::the_only_one()?,
     };
     // The other command may be in another folder.
     let path = env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
@@ -192,19 +195,4 @@ pub(super) fn snapshot(args: &SnapshotArgs, err: &mut dyn Write) -> Result<(), C
         }
     }
     Ok(())
-}
-
-fn the_only_one() -> Result<u32, CliError> {
-    let recorded: Vec<String> = ask(0, &Ask::Who)
-        .into_iter()
-        .filter_map(Result::ok)
-        .collect();
-    match recorded.as_slice() {
-        [] => fail("no program is recorded: start one by `ccscope run`, or `ccscope attach PID`"),
-        [pid] => Ok(pid.parse()?),
-        several => fail(format!(
-            "several programs are recorded: {}",
-            several.join(", ")
-        )),
-    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::elf::{self, Kind};
 use super::super::program::{self, Program};
+use super::super::socket::{Ask, ask};
 use super::super::{CliError, fail};
 
 /// The program of a process that can be attached to.
@@ -88,6 +89,22 @@ pub(super) fn program(pid: u32, despite_seccomp: bool) -> Result<Program, CliErr
         facts,
         aside: None,
     })
+}
+
+/// The process of the one command that records.
+pub(super) fn the_only_one() -> Result<u32, CliError> {
+    let recorded: Vec<String> = ask(0, &Ask::Who)
+        .into_iter()
+        .filter_map(Result::ok)
+        .collect();
+    match recorded.as_slice() {
+        [] => fail("no program is recorded: start one by `ccscope run`, or `ccscope attach PID`"),
+        [pid] => Ok(pid.parse()?),
+        several => fail(format!(
+            "several programs are recorded: {}",
+            several.join(", ")
+        )),
+    }
 }
 
 /// Whether two processes see the same files.
