@@ -26,6 +26,10 @@ macro_rules! real {
             $($constant::REAL.address();)*
             super::copies::find_all();
             super::programs::find_all();
+            compare_libraries();
+        }
+        /// Finds out whether sizes can be asked for; after functions have been found.
+        pub(crate) fn compare_libraries() {
             // SAFETY: `dladdr` fills in what it finds.
             let library = |function: &Real| unsafe {
                 let mut symbol = core::mem::zeroed::<sys::Symbol>();

@@ -62,6 +62,10 @@ static FUNCTIONS: [Function; 14] = [
     Function::new(c"dlclose", hooks::dlclose as *const c_void),
 ];
 
+/// Not taken over. The allocator that has a chunk is asked for its size; behind this library there
+/// is only libc when it is loaded late.
+static USABLE_SIZE: Function = Function::new(c"malloc_usable_size", core::ptr::null());
+
 /// `struct dl_phdr_info`, as far as it is used.
 #[repr(C)]
 struct Info {
@@ -361,8 +365,9 @@ fn each_module(mut work: impl FnMut(&Module<'_>)) {
 
 /// Finds the functions that are called without us, once: the first of each name.
 pub(crate) fn find_real() {
+    let all = || FUNCTIONS.iter().chain([&USABLE_SIZE]);
     each_module(|module| {
-        for function in FUNCTIONS.iter().filter(|function| function.real() == 0) {
+        for function in all().filter(|function| function.real() == 0) {
             module.defined(function.name, |symbol| {
                 // SAFETY: the symbol is the module's, which is loaded.
                 let value = unsafe { (*symbol).value };
@@ -372,9 +377,10 @@ pub(crate) fn find_real() {
             });
         }
     });
-    for function in &FUNCTIONS {
+    for function in all() {
         hooks::set_real(function.name, function.real());
     }
+    hooks::compare_libraries();
 }
 
 /// Has all calls arrive here. Returns how many words could not be written.

@@ -474,7 +474,8 @@ fn nodes_that_own_vectors_are_laid_out_with_them() {
     let code = morph.code.as_ref().expect("it has code");
     assert!(code.contains("run_any(&mut root)"), "{code}");
     code::tests::assert_compiled(Language::Rust, code);
-    assert!(!item(&advice, Kind::Hint).worth_it, "buffers stay");
+    let gain = |kind: Kind| item(&advice, kind).speedup.estimate;
+    assert!(gain(Kind::Hint) < 0.8 * gain(Kind::Morph), "buffers stay");
 }
 
 /// Others may point to them.

@@ -262,8 +262,8 @@ fn main() {
             .replace("self.name", "self.cold.name")
             .replace("self.notes", "self.cold.notes")
             .replace(
-                "[Node { key: 1, name: f(), notes: Vec::new() }",
-                "[Node::from(NodeFields { key: 1, name: f(), notes: Vec::new() })",
+                "Node { key: 1, name: f(), notes: Vec::new() }",
+                "Node::from(NodeFields { key: 1, name: f(), notes: Vec::new() })",
             )
             .replace(
                 "m::Node::<u8> { key: 2, name: f(), notes: a..notes }",

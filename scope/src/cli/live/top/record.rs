@@ -94,10 +94,10 @@ fn record(pid: u32, despite_seccomp: bool, sends: &Sender<File>) -> Result<(), C
         }
     };
     let mut reporter = Reporter::new(&record, None, &program, pid);
-    let recorded = recording.record(&mut reporter, &mut io::sink());
-    let detached = match recorded {
-        Ok(true) => Ok(()),
-        _ => load::detach(pid).map(drop),
+    let has_ended = recording.record(&mut reporter, &mut io::sink());
+    let detached = match has_ended {
+        true => Ok(()),
+        false => load::detach(pid).map(drop),
     };
     if let Some(request) = recording.end_asked() {
         request.answer(match &detached {
@@ -105,5 +105,5 @@ fn record(pid: u32, despite_seccomp: bool, sends: &Sender<File>) -> Result<(), C
             Err(error) => Err(error.to_string()),
         });
     }
-    recorded.and(detached)
+    detached
 }
