@@ -168,7 +168,7 @@ fn a_process_that_does_not_exit_has_no_leaks() {
     let profile = run.profile();
     assert_eq!(profile.leaks, []);
     let caveats = profile.run.caveats.join(" ");
-    assert!(caveats.contains("did not end by `exit`"), "{caveats}");
+    assert!(caveats.contains("has not ended by `exit`"), "{caveats}");
     succeed(command(CCSCOPE).args(["run", "-q", "--leaks", "-o"]).args([
         run.folder.path().join("true.ccscope").to_str().unwrap(),
         "true",
