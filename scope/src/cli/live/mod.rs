@@ -122,13 +122,20 @@ pub(super) fn attach(args: &AttachArgs, err: &mut dyn Write) -> Result<(), CliEr
         }
     };
     say(err, "attached", stopped);
+    let mut recording = match Recording::of(Arrival { pid, capture }, &record) {
+        Ok(recording) => recording,
+        Err(error) => {
+            load::detach(pid)?;
+            return Err(error);
+        }
+    };
+    // From here on other commands find this one.
     if !args.quiet {
         drop(writeln!(
             err,
             "ccscope: process {pid} is recorded; `ccscope detach {pid}` ends that"
         ));
     }
-    let mut recording = Recording::of(Arrival { pid, capture }, &record)?;
     let mut reporter = Reporter::new(&record, None, &program, pid);
     let has_ended = recording.record(&mut reporter, err);
     if !has_ended {
