@@ -3,10 +3,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <regex.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -130,10 +132,32 @@ static int alone(void) {
     return 0;
 }
 
+/* Waits by a call that fails when a signal comes. */
+static int waits(void) {
+    struct epoll_event event = {.events = EPOLLIN};
+    int events = epoll_create1(0);
+    if (epoll_ctl(events, EPOLL_CTL_ADD, 0, &event) != 0) return 1;
+    write(1, "ready\n", 6);
+    return epoll_wait(events, &event, 1, -1) != 1;
+}
+
+/* Chunks that only libc asks for. */
+static int within(void) {
+    signal(SIGTERM, end);
+    write(1, "ready\n", 6);
+    while (!is_over) {
+        regex_t found;
+        if (regcomp(&found, "a", 0) == 0) regfree(&found);
+    }
+    return 0;
+}
+
 int main(int count, char **words) {
     if (count < 2) return 2;
     if (strcmp(words[1], "exact") == 0) return exact(count > 2 ? words[2] : 0);
     if (strcmp(words[1], "busy") == 0) return busy();
     if (strcmp(words[1], "alone") == 0) return alone();
+    if (strcmp(words[1], "waits") == 0) return waits();
+    if (strcmp(words[1], "within") == 0) return within();
     return 2;
 }

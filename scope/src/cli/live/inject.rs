@@ -18,7 +18,7 @@ use libc::user_regs_struct;
 
 use super::super::{CliError, fail};
 use super::memory::{Mapping, Memory};
-use super::ptrace::{LONG, Stop, Traced};
+use super::ptrace::{LONG, Stop, Traced, has_signal, status_line};
 
 /// So long a thread is waited for that can call functions.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -53,7 +53,7 @@ impl<'p> Injector<'p> {
         let Some(gate) = self.in_libc(&CALL) else {
             return fail("no system call is found in its libc");
         };
-        let may_fault = !has_signal(self.pid, self.pid, "SigIgn:", libc::SIGSEGV);
+        let may_fault = !has_signal(self.pid, "SigIgn:", libc::SIGSEGV);
         let (traced, registers, since) = self.stop()?;
         let mut caller = Caller::new(traced, registers, gate, may_fault, self.memory)
             .map_err(|error| gone(self.pid, &error))?;
@@ -148,10 +148,21 @@ impl<'p> Injector<'p> {
             || self.is_in_handler(registers.rsp, signal_return)
     }
 
-    /// Whether the stack has the frame of a signal.
+    /// Whether the stack has the frame of a signal: where its handler returns to, and what has been
+    /// interrupted. The former alone may be left of a handler that has returned.
     fn is_in_handler(&self, sp: u64, signal_return: Option<u64>) -> bool {
+        /// In words, of a frame as the kernel writes it: `uc_flags`, and the segment of the code.
+        const FLAGS: usize = 1;
+        const SEGMENTS: usize = 24;
+        const MAX_FLAGS: u64 = 7;
+        const USER_CODE: u64 = 0x33;
         let stack = self.memory.words(sp, SEARCHED);
-        signal_return.is_some_and(|address| stack.contains(&address))
+        let mut frames = stack.windows(SEGMENTS + 1);
+        frames.any(|frame| {
+            Some(frame[0]) == signal_return
+                && frame[FLAGS] <= MAX_FLAGS
+                && frame[SEGMENTS] & 0xffff == USER_CODE
+        })
     }
 
     /// Stops a thread that runs, when it calls `malloc` or the like next, from outside libc.
@@ -160,7 +171,7 @@ impl<'p> Injector<'p> {
         tid: u32,
         signal_return: Option<u64>,
     ) -> io::Result<Option<(Traced, user_regs_struct, Instant)>> {
-        if self.entries.is_empty() || !may_trap(self.pid, tid) {
+        if self.entries.is_empty() || !may_trap(tid) {
             return Ok(None);
         }
         let mut traced = Traced::new(tid)?;
@@ -176,17 +187,8 @@ impl<'p> Injector<'p> {
         }
         traced.set_debug_register(7, which)?;
         let found = self.run_to_entry(&mut traced, until, signal_return);
-        // Only of a thread that is stopped. One that keeps them would end by them.
-        let is_stopped = match found {
-            Ok(Some(_)) => true,
-            _ => {
-                traced.interrupt()?;
-                traced.wait(Instant::now() + LONG)?.is_some()
-            }
-        };
-        if is_stopped {
-            traced.set_debug_register(7, 0)?;
-        }
+        // A thread that keeps them would end by them.
+        traced.clear_debug_registers()?;
         Ok(found?.map(|(registers, since)| (traced, registers, since)))
     }
 
@@ -199,7 +201,7 @@ impl<'p> Injector<'p> {
         loop {
             traced.go_on()?;
             match traced.wait(until)? {
-                Some(Stop::Signal(libc::SIGTRAP)) => traced.drop_signal(),
+                Some(Stop::Trap) => {}
                 // One of its own, which it gets.
                 Some(Stop::Signal(_)) => continue,
                 _ => return Ok(None),
@@ -308,23 +310,10 @@ fn is_interrupted(result: u64) -> bool {
 
 /// Whether a thread runs and can be stopped by the signal of debuggers: were that blocked or
 /// ignored, the kernel would end that.
-fn may_trap(pid: u32, tid: u32) -> bool {
-    let traps = |name| has_signal(pid, tid, name, libc::SIGTRAP);
-    let state = status_line(pid, tid, "State:");
+fn may_trap(tid: u32) -> bool {
+    let traps = |name| has_signal(tid, name, libc::SIGTRAP);
+    let state = status_line(tid, "State:");
     state.is_some_and(|it| it.starts_with('R')) && !traps("SigBlk:") && !traps("SigIgn:")
-}
-
-/// Whether a set of signals of a thread has this one, or cannot be read.
-fn has_signal(pid: u32, tid: u32, name: &str, signal: i32) -> bool {
-    let line = status_line(pid, tid, name);
-    let set = line.and_then(|line| u64::from_str_radix(&line, 16).ok());
-    set.is_none_or(|set| set & 1 << (signal - 1) != 0)
-}
-
-fn status_line(pid: u32, tid: u32, name: &str) -> Option<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(line.trim().to_owned())
 }
 
 const NO_RETURN: &str = "it does not come back from a function";
@@ -476,7 +465,7 @@ impl<'p> Caller<'p> {
             self.traced.run_to_call()?;
             match self.traced.wait(Instant::now() + LONG)? {
                 Some(Stop::Call) => return Ok(()),
-                Some(Stop::Asked) => {}
+                Some(Stop::Asked | Stop::Trap) => {}
                 Some(Stop::Signal(signal)) => return Err(self.unexpected(signal)),
                 None => return Err(io::Error::other(NO_RETURN)),
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::super::{CliError, fail, runtime};
 use super::inject::{Caller, Injector, gone, not_allowed};
 use super::memory::{Mapping, Memory, mappings};
-use super::target::shares_files;
+use super::target::reads_our_files;
 use crate::capture_format::live;
 
 /// Where the functions of libc are that a thread is made to call.
@@ -178,12 +178,15 @@ fn reason(result: i64) -> &'static str {
         live::NOT_ATTACHED => "is not attached to",
         live::NO_FILE => "cannot have a memory file for the capture",
         live::TOO_LONG => "must be allowed files of 1.3 TiB (see `ulimit -f`)",
-        live::NO_ADDRESSES => "needs 1.3 TiB of address space (see `ulimit -v`)",
+        live::NO_ADDRESSES => {
+            "uses addresses that the recording must have, or has no 1.3 TiB left (`ulimit -v`): \
+             start it by `ccscope run`"
+        }
         _ => "has a dynamic linker that is not supported",
     }
 }
 
-/// Loads the runtime, from its file or, if the process does not see that, from its own memory.
+/// Loads the runtime, from its file or, if the process cannot read that, from its own memory.
 /// Returns where it is.
 fn load(
     pid: u32,
@@ -193,7 +196,7 @@ fn load(
     error: u64,
 ) -> Result<u64, CliError> {
     let of_process = |error: io::Error| gone(pid, &error);
-    let (path, own) = if shares_files(pid) {
+    let (path, own) = if reads_our_files(pid) {
         (library.path.clone(), None)
     } else {
         let name = caller

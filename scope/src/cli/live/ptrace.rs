@@ -1,5 +1,7 @@
 //! One thread of another process, stopped by `ptrace`: the calls of the kernel that this takes.
 
+use std::fmt::Display;
+use std::fs;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,7 @@ pub(super) const LONG: Duration = Duration::from_secs(10);
 pub(super) struct Traced {
     tid: pid_t,
     is_gone: bool,
+    is_stopped: bool,
     /// The signal that the thread has stopped for, which it gets when it runs on.
     signal: c_int,
 }
@@ -29,6 +32,8 @@ pub(super) enum Stop {
     Call,
     /// It was asked to, or its process is stopped by a signal.
     Asked,
+    /// A debug register holds its address. The thread never gets that signal, which would end it.
+    Trap,
     /// A signal comes.
     Signal(c_int),
 }
@@ -48,6 +53,7 @@ impl Traced {
         let mut traced = Traced {
             tid,
             is_gone: true,
+            is_stopped: false,
             signal: 0,
         };
         traced.request(libc::PTRACE_SEIZE, 0, options)?;
@@ -78,7 +84,9 @@ impl Traced {
 
     fn request_with_signal(&mut self, what: u32) -> io::Result<()> {
         let signal = usize::try_from(std::mem::take(&mut self.signal)).unwrap_or(0);
-        self.request(what, 0, signal).map(drop)
+        self.request(what, 0, signal)?;
+        self.is_stopped = false;
+        Ok(())
     }
 
     /// Lets the thread run on until the next system call begins or ends.
@@ -99,14 +107,21 @@ impl Traced {
                     self.is_gone = true;
                     return Err(io::ErrorKind::NotFound.into());
                 }
+                self.is_stopped = true;
                 let signal = libc::WSTOPSIG(status);
                 return Ok(Some(match status >> 16 {
                     0 if signal == libc::SIGTRAP | 0x80 => Stop::Call,
+                    0 if signal == libc::SIGTRAP && self.is_at_debug_register()? => Stop::Trap,
                     0 => {
                         self.signal = signal;
                         Stop::Signal(signal)
                     }
-                    _ => Stop::Asked,
+                    event => {
+                        if event == libc::PTRACE_EVENT_STOP && signal == libc::SIGTRAP {
+                            self.keep_call()?;
+                        }
+                        Stop::Asked
+                    }
                 }));
             }
             if Instant::now() > until {
@@ -117,13 +132,57 @@ impl Traced {
         }
     }
 
+    /// Has a call begin anew that fails with `EINTR` only since the thread was stopped. Most calls
+    /// are made so that they do; these are not. A handler of a signal that runs meanwhile still has
+    /// it fail.
+    fn keep_call(&self) -> io::Result<()> {
+        /// The kernel's `ERESTARTNOHAND`.
+        const UNLESS_HANDLED: i64 = -514;
+        const CALLS: [c_long; 11] = [
+            libc::SYS_accept,
+            libc::SYS_accept4,
+            libc::SYS_epoll_pwait,
+            libc::SYS_epoll_pwait2,
+            libc::SYS_epoll_wait,
+            libc::SYS_io_getevents,
+            libc::SYS_io_uring_enter,
+            libc::SYS_recvfrom,
+            libc::SYS_recvmsg,
+            libc::SYS_rt_sigtimedwait,
+            libc::SYS_semtimedop,
+        ];
+        let mut registers = self.registers()?;
+        if registers.rax.cast_signed() == -i64::from(libc::EINTR)
+            && CALLS.contains(&registers.orig_rax.cast_signed())
+        {
+            registers.rax = UNLESS_HANDLED.cast_unsigned();
+            self.set_registers(&registers)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the signal that the thread has stopped for comes of a debug register.
+    fn is_at_debug_register(&self) -> io::Result<bool> {
+        // SAFETY: that is what the kernel answers.
+        let info: libc::siginfo_t = unsafe { self.get(libc::PTRACE_GETSIGINFO)? };
+        Ok(info.si_code == libc::TRAP_HWBKPT)
+    }
+
     pub(super) fn registers(&self) -> io::Result<user_regs_struct> {
-        let mut registers = std::mem::MaybeUninit::<user_regs_struct>::uninit();
-        let (none, into) = (std::ptr::null_mut::<c_void>(), registers.as_mut_ptr());
-        // SAFETY: the kernel writes all of the registers, unless it fails.
+        // SAFETY: that is what the kernel answers.
+        unsafe { self.get(libc::PTRACE_GETREGS) }
+    }
+
+    /// # Safety
+    ///
+    /// The kernel answers this request with a whole `T`.
+    unsafe fn get<T>(&self, what: u32) -> io::Result<T> {
+        let mut found = std::mem::MaybeUninit::<T>::uninit();
+        let (none, into) = (std::ptr::null_mut::<c_void>(), found.as_mut_ptr());
+        // SAFETY: it is written, unless the request fails (`# Safety`).
         unsafe {
-            errno(libc::ptrace(libc::PTRACE_GETREGS, self.tid, none, into))?;
-            Ok(registers.assume_init())
+            errno(libc::ptrace(what, self.tid, none, into))?;
+            Ok(found.assume_init())
         }
     }
 
@@ -175,6 +234,33 @@ impl Traced {
         Ok(before)
     }
 
+    /// Has no debug register hold an address any more, and takes a signal away that one has sent
+    /// already: it may still be on its way while the thread stops for another reason. Waits for
+    /// however long it takes until the thread has stopped, which it then has.
+    pub(super) fn clear_debug_registers(&mut self) -> io::Result<()> {
+        loop {
+            while !self.stop()? {}
+            self.set_debug_register(7, 0)?;
+            let has = |name| has_signal(self.tid, name, libc::SIGTRAP);
+            if !has("SigPnd:") || has("SigBlk:") {
+                return Ok(());
+            }
+            self.go_on()?;
+            // Not asked to: that would come before the signal.
+            self.wait(Instant::now() + LONG)?;
+        }
+    }
+
+    /// Stops the thread, unless it has; whether it has within [`LONG`]. One that sleeps in the
+    /// kernel stops when it leaves that.
+    fn stop(&mut self) -> io::Result<bool> {
+        if !self.is_stopped {
+            self.interrupt()?;
+            self.wait(Instant::now() + LONG)?;
+        }
+        Ok(self.is_stopped)
+    }
+
     /// Sets a register for debuggers: from 0 to 3 an address at which to stop, 7 which of them.
     pub(super) fn set_debug_register(&self, index: usize, value: u64) -> io::Result<()> {
         let at = std::mem::offset_of!(libc::user, u_debugreg) + index * 8;
@@ -185,13 +271,24 @@ impl Traced {
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        if self.is_gone || self.request_with_signal(libc::PTRACE_DETACH).is_ok() {
-            return;
-        }
         // Only a thread that has stopped can be left.
-        if self.interrupt().is_ok() && matches!(self.wait(Instant::now() + LONG), Ok(Some(_))) {
+        if !self.is_gone && matches!(self.stop(), Ok(true)) {
             // Nothing can be done if that fails: the thread has ended.
             drop(self.request_with_signal(libc::PTRACE_DETACH));
         }
     }
+}
+
+/// Whether a set of signals of a thread has this one, or cannot be read.
+pub(super) fn has_signal(tid: impl Display, name: &str, signal: c_int) -> bool {
+    let line = status_line(tid, name);
+    let set = line.and_then(|line| u64::from_str_radix(&line, 16).ok());
+    set.is_none_or(|set| set & 1 << (signal - 1) != 0)
+}
+
+/// What the kernel says of a thread under this name.
+pub(super) fn status_line(tid: impl Display, name: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().to_owned())
 }

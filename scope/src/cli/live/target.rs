@@ -107,15 +107,16 @@ pub(super) fn the_only_one() -> Result<u32, CliError> {
     }
 }
 
-/// Whether two processes see the same files.
-pub(super) fn shares_files(pid: u32) -> bool {
+/// Whether the process can read the files of this user: another one may not enter the folder.
+pub(super) fn reads_our_files(pid: u32) -> bool {
+    let owner = |pid: &str| Some(fs::metadata(format!("/proc/{pid}")).ok()?.uid());
     let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
     let root = |pid: &str| {
         let root = fs::metadata(format!("/proc/{pid}/root/")).ok()?;
         Some((root.dev(), root.ino()))
     };
     let pid = pid.to_string();
-    space(&pid) == space("self") && root(&pid) == root("self")
+    owner(&pid) == owner("self") && space(&pid) == space("self") && root(&pid) == root("self")
 }
 
 #[cfg(test)]
@@ -127,7 +128,7 @@ mod tests {
         let error = |pid| program(pid, false).unwrap_err().to_string();
         assert_eq!(error(u32::MAX), format!("there is no process {}", u32::MAX));
         let own = std::process::id();
-        assert!(shares_files(own));
+        assert!(reads_our_files(own));
         let thread = fs::read_dir("/proc/self/task").unwrap();
         let ids = thread.map(|it| {
             it.unwrap()
