@@ -22,7 +22,11 @@ const HEADER: u64 = 8;
 
 /// What an object of so many bytes takes in an ordinary heap.
 pub(crate) fn chunk(bytes: u64) -> u64 {
-    (bytes + HEADER).next_multiple_of(GRANULE).max(2 * GRANULE)
+    let whole = bytes
+        .saturating_add(HEADER)
+        .checked_next_multiple_of(GRANULE);
+    // A damaged profile must not end the tool.
+    whole.unwrap_or(u64::MAX).max(2 * GRANULE)
 }
 
 /// Moves accesses to the addresses that `to` gives, and leaves the others.
@@ -96,6 +100,14 @@ pub(crate) fn spread(mut seen: Vec<(u64, u32)>, alive: f64, least: u64) -> HashM
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chunk_has_a_header() {
+        let chunks = [(0, 32), (24, 32), (25, 48), (u64::MAX, u64::MAX)];
+        for (bytes, expected) in chunks {
+            assert_eq!(chunk(bytes), expected);
+        }
+    }
 
     /// A thousand objects of 56 bytes lie one behind the other, of which two windows show ten each.
     #[test]

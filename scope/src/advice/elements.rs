@@ -1,6 +1,6 @@
 //! Structures of chunks that lead to each other, by boxes or by buffers, and their elements.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use super::Context;
@@ -43,15 +43,15 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// `None` for what has no place in the vector.
-    fn new(context: &Context<'_>, site: u32) -> Option<Element> {
+    /// `None` for what has no place in the vector. `leading`: see [`leading`].
+    fn new(context: &Context<'_>, leading: &HashSet<u32>, site: u32) -> Option<Element> {
         let found = context.profile.sites.get(site as usize)?;
         let of = type_of(context, found);
         let name = type_name(context.profile, found.type_id).unwrap_or_default();
         let is_buffer = name.starts_with("Vec<") || name.contains("<[");
         let narrow = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let size = of.and_then(|of| of.size).filter(|_| is_buffer).map(narrow);
-        let has_parts = of.is_some_and(|of| !of.fields.is_empty()) || leads_on(context, site);
+        let has_parts = of.is_some_and(|of| !of.fields.is_empty()) || leading.contains(&site);
         let bytes = match size {
             Some(size) if has_parts && size <= MAX_NODE => Some(size),
             None if has_parts && found.smallest == found.largest => Some(narrow(found.largest)),
@@ -113,9 +113,11 @@ pub(super) fn type_of<'p>(context: &Context<'p>, site: &Site) -> Option<&'p Type
     context.profile.types.get(site.type_id? as usize)
 }
 
-fn leads_on(context: &Context<'_>, site: u32) -> bool {
-    let mut edges = context.profile.edges.iter();
-    edges.any(|edge| edge.from == site && edge.loads >= MIN_LOADS)
+/// Sites whose chunks lead on.
+fn leading(context: &Context<'_>) -> HashSet<u32> {
+    let edges = context.profile.edges.iter();
+    let edges = edges.filter(|edge| edge.loads >= MIN_LOADS);
+    edges.map(|edge| edge.from).collect()
 }
 
 /// Sites whose chunks lead to each other, and those of one type: the ones that the windows show.
@@ -126,7 +128,9 @@ pub(super) fn structures(context: &Context<'_>) -> Vec<Vec<u32>> {
         .filter(|object| object.accesses > 0)
         .map(|object| object.site)
         .collect();
-    let is_part = |site: &u32| accessed.contains(site) && Element::new(context, *site).is_some();
+    let leading = leading(context);
+    let is_element = |&site: &u32| Element::new(context, &leading, site).is_some();
+    let is_part = |site: &u32| accessed.contains(site) && is_element(site);
     let parts: BTreeSet<u32> = sites.filter(is_part).collect();
     let mut joined: BTreeMap<u32, Vec<u32>> = parts.iter().map(|&site| (site, vec![])).collect();
     let mut join = |a: u32, b: u32| {
@@ -175,10 +179,12 @@ impl Structure {
         let waiting = context.waiting_sites();
         let (waited, others): (Vec<u32>, Vec<u32>) =
             sites.iter().partition(|site| waiting.contains(site));
+        let leading = leading(context);
         let mut elements: HashMap<u32, Element> = { sites.iter() }
-            .filter_map(|&site| Some((site, Element::new(context, site)?)))
+            .filter_map(|&site| Some((site, Element::new(context, &leading, site)?)))
             .collect();
-        for edge in { context.profile.edges.iter() }.filter(|it| sites.contains(&it.to)) {
+        let own: HashSet<u32> = sites.iter().copied().collect();
+        for edge in { context.profile.edges.iter() }.filter(|it| own.contains(&it.to)) {
             let offset = element_offset(context.profile, edge.from, edge.offset);
             if let Some(element) = elements.get_mut(&edge.from) {
                 element.links.insert(offset);

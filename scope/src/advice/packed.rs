@@ -70,7 +70,7 @@ pub(super) fn candidate<'c>(
         let start = match owner_of.get(&step.object) {
             Some(owner) => ranks
                 .get(owner)
-                .map(|rank| APART + rank * links + u64::from(step.offset) / 2),
+                .map(|rank| APART + rank.wrapping_mul(links) % APART + u64::from(step.offset) / 2),
             None if element.is_node() => { ranks.get(&step.object) }
                 .map(|rank| rank * u64::from(each) + u64::from(element.packed(step.offset))),
             None => None,

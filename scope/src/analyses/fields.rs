@@ -52,12 +52,12 @@ impl Affinities {
         }
         let all = accesses.len().max(1) as f64;
         let mut edges: BTreeMap<(usize, usize), f64> = BTreeMap::new();
-        for ((instance, ..), counts) in intervals(accesses, interval) {
+        for (instance, counts) in intervals(&uses(accesses, interval)) {
             let weight = instances
                 .get(&instance)
                 .map_or(0.0, |&own| own as f64 / all);
-            for (&first, &a) in &counts {
-                for (&second, &b) in counts.range(first + 1..) {
+            for (at, &(first, a)) in counts.iter().enumerate() {
+                for &(second, b) in &counts[at + 1..] {
                     *edges.entry((first, second)).or_default() += weight * a.min(b) as f64;
                 }
             }
@@ -75,25 +75,25 @@ impl Affinities {
     }
 }
 
-/// Accesses to each field, by instance, object and interval.
-fn intervals(
-    accesses: &[FieldAccess],
-    interval: u64,
-) -> BTreeMap<(u32, u64, u64), BTreeMap<usize, u64>> {
-    let mut counts: BTreeMap<(u32, u64, u64), BTreeMap<usize, u64>> = BTreeMap::new();
-    for access in accesses {
-        let key = (
-            access.instance,
-            access.object,
-            access.time / interval.max(1),
-        );
-        *counts
-            .entry(key)
-            .or_default()
-            .entry(access.field)
-            .or_default() += 1;
-    }
-    counts
+/// An instance, an object, an interval, and a field.
+type Use = (u32, u64, u64, usize);
+
+/// The accesses in the order of instances, objects, intervals and fields.
+fn uses(accesses: &[FieldAccess], interval: u64) -> Vec<Use> {
+    let of = |it: &FieldAccess| (it.instance, it.object, it.time / interval.max(1), it.field);
+    let mut uses: Vec<Use> = accesses.iter().map(of).collect();
+    uses.sort_unstable();
+    uses
+}
+
+/// By instance, object and interval, accesses to each field.
+fn intervals(uses: &[Use]) -> impl Iterator<Item = (u32, Vec<(usize, u64)>)> {
+    let all = uses.chunk_by(|a, b| (a.0, a.1, a.2) == (b.0, b.1, b.2));
+    all.map(|uses| {
+        let of_field = uses.chunk_by(|a, b| a.3 == b.3);
+        let counts = of_field.map(|uses| (uses[0].3, uses.len() as u64));
+        (uses[0].0, counts.collect())
+    })
 }
 
 /// Where fields lie.
@@ -196,14 +196,17 @@ impl Layout {
     #[must_use]
     pub fn metrics(&self, fields: &[Extent], accesses: &[FieldAccess], interval: u64) -> Metrics {
         let (mut blocks, mut used, mut intervals_) = (0u64, 0u64, 0u64);
-        for counts in intervals(accesses, interval).values() {
+        let mut active: Vec<u64> = Vec::new();
+        for (_, counts) in intervals(&uses(accesses, interval)) {
             intervals_ += 1;
-            let mut active: BTreeSet<u64> = BTreeSet::new();
-            for &field in counts.keys() {
+            active.clear();
+            for (field, _) in counts {
                 let (start, size) = (self.offsets[field], fields[field].size.max(1));
                 active.extend(start / BLOCK..=(start + size - 1) / BLOCK);
                 used += size;
             }
+            active.sort_unstable();
+            active.dedup();
             blocks += active.len() as u64;
         }
         Metrics {

@@ -135,7 +135,7 @@ impl<'p> Elements<'p> {
         let is_table = site_type(profile, sites[0])?.starts_with("Vec<");
         let size = of.size?;
         let is_fit = match is_table {
-            true => first.largest >= MIN_TABLE.max(2 * size),
+            true => first.largest >= MIN_TABLE.max(size.saturating_mul(2)),
             false => first.largest >= size,
         };
         if !is_fit || size < 2 * MIN_KEY || of.fields.len() < 2 {

@@ -34,6 +34,9 @@ const STRIDE: u64 = 4;
 /// prefetchers like it; in structures there are other accesses between them.
 const MAX_NEIGHBOURS: f64 = 0.5;
 
+/// Blocks that a window's history remembers without a look into its table.
+const LATEST: usize = 1024;
+
 /// Bits of the size of a page.
 const PAGE_BITS: u32 = 12;
 
@@ -463,20 +466,37 @@ fn effective(cache: &CacheLevel, machine: &Machine) -> CacheLevel {
 }
 
 /// Blocks that windows have accessed.
-#[derive(Default)]
 struct AccessHistory {
     window: u32,
     /// By block: the last window, and in how many of them it was, up to 3.
     blocks: HashMap<u64, (u32, u8)>,
+    /// By the low bits, the block of the window that was accessed last: most are not looked up.
+    latest: Vec<u64>,
+}
+
+impl Default for AccessHistory {
+    fn default() -> AccessHistory {
+        AccessHistory {
+            window: 0,
+            blocks: HashMap::new(),
+            latest: vec![u64::MAX; LATEST],
+        }
+    }
 }
 
 impl AccessHistory {
     fn next_window(&mut self) {
         self.window += 1;
+        self.latest.fill(u64::MAX);
     }
 
-    /// Takes in an access of a block. When was the one before?
+    /// Takes in an access of a block, of which there is none of number `u64::MAX`. When was the one
+    /// before?
     fn see(&mut self, block: u64) -> Before {
+        let at = usize::try_from(block).unwrap_or(0) % LATEST;
+        if std::mem::replace(&mut self.latest[at], block) == block {
+            return Before::InWindow;
+        }
         let entry = self.blocks.entry(block).or_insert((0, 0));
         let before = match entry.0 {
             0 => Before::Never,
