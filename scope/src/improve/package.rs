@@ -382,7 +382,8 @@ impl Package {
         self.write_with(changes, false)
     }
 
-    /// As [`Package::write`], if wanted with the probes.
+    /// As [`Package::write`], if wanted with the probes of the last one: those before it have
+    /// passed, and sites may be named by what is written.
     fn write_with(&mut self, changes: &[&Change], probes: bool) -> Result<Vec<Written>, String> {
         let mut sites = Vec::new();
         let tree = self.tree();
@@ -408,10 +409,11 @@ impl Package {
             let text = fs::read_to_string(&to).map_err(|error| failed(&to, error))?;
             fs::write(&to, new(text)).map_err(|error| failed(&to, error))
         };
-        for change in changes {
+        for (number, change) in changes.iter().enumerate() {
             let Change::Edit(asked) = change else {
                 continue;
             };
+            let is_last = number + 1 == changes.len();
             // Where another change has made it needless it is left out.
             let all = self.edits(|path| tree.join(path)).into_iter();
             let edits: Vec<Edit> = all
@@ -432,7 +434,7 @@ impl Package {
                         has_probe: !it.probes.is_empty(),
                     })
                 }));
-                let made = if probes {
+                let made = if probes && is_last {
                     whole.probing()
                 } else {
                     whole.clone()

@@ -2,13 +2,17 @@
 //! and the vector is declared before the loop. So is what a loop collects.
 //!
 //! The elements then live until the next turn clears them, which nobody sees of those that are
-//! `Copy`; the compiler is asked for that by a line that the patch does not have.
+//! `Copy`; the compiler is asked for that by a line that the patch does not have. Nor is it asked
+//! of code under a condition (`#[cfg]`), which stays.
 
 use syn::spanned::Spanned;
 use syn::visit::Visit;
-use syn::{Block, Expr, GenericArgument, Local, Pat, PathArguments, Stmt, Type};
+use syn::{
+    Attribute, Block, Expr, GenericArgument, ImplItemFn, ItemFn, ItemImpl, ItemMod, Local, Pat,
+    PatIdent, PathArguments, Stmt, Type,
+};
 
-use super::{Edit, Mentions, Replacement, Source, keys, last_word, separator};
+use super::{Edit, Mentions, Replacement, Source, has_word, keys, last_word, separator};
 
 /// Collections that keep their memory when they are cleared.
 const KEEPING: [&str; 6] = [
@@ -20,13 +24,18 @@ const KEEPING: [&str; 6] = [
     "VecDeque",
 ];
 
+/// What shows how much memory a buffer has: less at first, and then more, if it is kept.
+const OF_MEMORY: [&str; 2] = ["capacity", "spare_capacity_mut"];
+
 /// The edits of a file, one for each buffer.
 pub(super) fn edits(source: &Source) -> Vec<Edit> {
     let mut found = Found {
         source,
         sites: Vec::new(),
     };
-    found.visit_file(&source.syntax);
+    if !is_conditional(&source.syntax.attrs) {
+        found.visit_file(&source.syntax);
+    }
     let keys = keys(found.sites.iter().map(|site| &*site.name));
     let sites = found.sites.iter().zip(keys);
     sites
@@ -127,14 +136,17 @@ impl Found<'_> {
                 };
                 let words = last_word(&function.path, 2);
                 let [of, new] = &words[..] else { return None };
-                let is_empty = match &**new {
-                    "new" => call.args.is_empty(),
-                    "with_capacity" => call.args.len() == 1,
-                    _ => false,
+                // `unsafe` code may rely on the room, and the number have a side effect.
+                let fill = match (&**new, call.args.first()) {
+                    ("new", None) => String::new(),
+                    ("with_capacity", Some(room)) => {
+                        format!(" {name}.reserve({});", self.text(room))
+                    }
+                    _ => return None,
                 };
                 let text = self.text(&*call.func).strip_suffix(&**new)?;
-                let of = Some(of.clone()).filter(|of| is_empty && keeps(of))?;
-                make(of, of_type, format!("{text}new()"), String::new())
+                let of = Some(of.clone()).filter(keeps)?;
+                make(of, of_type, format!("{text}new()"), fill)
             }
             Expr::MethodCall(call) if call.method == "collect" && call.args.is_empty() => {
                 let given = call
@@ -162,12 +174,48 @@ impl Found<'_> {
 }
 
 impl<'ast> Visit<'ast> for Found<'_> {
+    fn visit_item_mod(&mut self, item: &'ast ItemMod) {
+        if !is_conditional(&item.attrs) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast ItemFn) {
+        if !is_conditional(&item.attrs) {
+            syn::visit::visit_item_fn(self, item);
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
+        if !is_conditional(&item.attrs) {
+            syn::visit::visit_item_impl(self, item);
+        }
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast ImplItemFn) {
+        if !is_conditional(&item.attrs) {
+            syn::visit::visit_impl_item_fn(self, item);
+        }
+    }
+
     fn visit_block(&mut self, block: &'ast Block) {
         syn::visit::visit_block(self, block);
         for (at, statement) in block.stmts.iter().enumerate() {
-            let Some((head, body)) = loop_of(statement) else {
+            let Some(Loop {
+                binding,
+                head,
+                body,
+            }) = loop_of(statement)
+            else {
                 continue;
             };
+            let shows_memory = OF_MEMORY.iter().any(|word| {
+                let tokens = self.text(body).parse();
+                tokens.map_or(true, |tokens| has_word(tokens, word))
+            });
+            if shows_memory {
+                continue;
+            }
             let start = self.source.range(statement).start;
             for (number, inner) in body.stmts.iter().enumerate() {
                 let Stmt::Local(local) = inner else { continue };
@@ -184,8 +232,18 @@ impl<'ast> Visit<'ast> for Found<'_> {
                 init.for_each(|init| others.visit_expr(init));
                 let around = body.stmts[..number].iter().chain(&block.stmts[at + 1..]);
                 around.for_each(|it| others.visit_stmt(it));
-                let is_other = |it: &Stmt| matches!(it, Stmt::Local(it) if binds(it, &buffer.name));
-                if !others.is_in && !body.stmts[..number].iter().any(is_other) {
+                let mut bound = Binds {
+                    name: &buffer.name,
+                    is_in: false,
+                };
+                binding.into_iter().for_each(|it| bound.visit_pat(it));
+                head.into_iter().for_each(|it| bound.visit_expr(it));
+                for inner in &body.stmts[..number] {
+                    if let Stmt::Local(local) = inner {
+                        bound.visit_pat(&local.pat);
+                    }
+                }
+                if !others.is_in && !bound.is_in {
                     let site = self.site(buffer, start, local);
                     self.sites.push(site);
                 }
@@ -194,26 +252,46 @@ impl<'ast> Visit<'ast> for Found<'_> {
     }
 }
 
-/// What is evaluated before each turn, and the body.
-fn loop_of(statement: &Stmt) -> Option<(Option<&Expr>, &Block)> {
+struct Loop<'s> {
+    /// What each turn binds.
+    binding: Option<&'s Pat>,
+    /// What is evaluated before the loop, or before each turn.
+    head: Option<&'s Expr>,
+    body: &'s Block,
+}
+
+fn loop_of(statement: &Stmt) -> Option<Loop<'_>> {
     let Stmt::Expr(expr, _) = statement else {
         return None;
     };
-    let (attributes, head, body) = match expr {
-        Expr::ForLoop(it) => (&it.attrs, Some(&*it.expr), &it.body),
-        Expr::While(it) => (&it.attrs, Some(&*it.cond), &it.body),
-        Expr::Loop(it) => (&it.attrs, None, &it.body),
+    let (attributes, binding, head, body) = match expr {
+        Expr::ForLoop(it) => (&it.attrs, Some(&*it.pat), Some(&*it.expr), &it.body),
+        Expr::While(it) => (&it.attrs, None, Some(&*it.cond), &it.body),
+        Expr::Loop(it) => (&it.attrs, None, None, &it.body),
         _ => return None,
     };
-    attributes.is_empty().then_some((head, body))
+    attributes.is_empty().then_some(Loop {
+        binding,
+        head,
+        body,
+    })
 }
 
-fn binds(local: &Local, name: &str) -> bool {
-    match &local.pat {
-        Pat::Ident(it) => it.ident == name,
-        Pat::Type(it) => matches!(&*it.pat, Pat::Ident(it) if it.ident == name),
-        _ => false,
+/// Looks for patterns that bind a name.
+struct Binds<'n> {
+    name: &'n str,
+    is_in: bool,
+}
+
+impl<'ast> Visit<'ast> for Binds<'_> {
+    fn visit_pat_ident(&mut self, pat: &'ast PatIdent) {
+        self.is_in |= pat.ident == self.name;
+        syn::visit::visit_pat_ident(self, pat);
     }
+}
+
+fn is_conditional(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|it| it.path().is_ident("cfg"))
 }
 
 /// The name of a collection whose parameters are given.
@@ -250,7 +328,7 @@ mod tests {
             (
                 "let mut v = std::collections::VecDeque::<u8>::with_capacity(n);",
                 "let mut v = std::collections::VecDeque::<u8>::new();",
-                "v.clear();",
+                "v.clear(); v.reserve(n);",
             ),
             (
                 "let mut v = String::new();",
@@ -302,9 +380,28 @@ mod tests {
             "for i in 0..n { if i > 3 { let mut v = Vec::new(); g(&v); } }",
             "#[a] for i in 0..n { let mut v = Vec::new(); g(&v); }",
             "for i in 0..n { #[a] let mut v = Vec::new(); g(&v); }",
+            "for v in n { let mut v = Vec::new(); g(&v); }",
+            "while let Some(mut v) = n.pop() { let mut v = Vec::new(); g(&v); }",
+            "for i in 0..n { let (a, mut v) = b; let mut v = Vec::new(); g(&v); }",
+            "for i in 0..n { let Some(v) = b else { break }; let mut v = Vec::new(); g(&v); }",
+            "for i in 0..n { let mut v = Vec::new(); while v.len() < v.capacity() { g(&v); } }",
             "let mut v = Vec::new(); g(&v);",
         ] {
             let text = format!("fn f() {{ {body} }}");
+            assert_eq!(edited(&text), text);
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_may_not_see_stays() {
+        let body = "{ loop { let mut v = Vec::new(); g(&v); } }";
+        for text in [
+            format!("#![cfg(x)]\nfn f() {body}"),
+            format!("#[cfg(x)]\nfn f() {body}"),
+            format!("#[cfg(test)]\nmod tests {{ fn f() {body} }}"),
+            format!("#[cfg(x)]\nimpl A {{ fn f() {body} }}"),
+            format!("impl A {{ #[cfg(x)]\nfn f() {body} }}"),
+        ] {
             assert_eq!(edited(&text), text);
         }
     }

@@ -2,17 +2,20 @@
 //!
 //! `Node { key, name }` becomes `Node::from(NodeFields { key, name })`, and `node.name` becomes
 //! `node.cold.name`, which is a place as it was: it is read, written and borrowed alike. Fields of
-//! other structs may have the name; the compiler refuses these. A pattern that names a cold field
-//! does not compile, and then the struct stays whole.
+//! other structs may have the name; the compiler refuses these, unless such a struct has a field
+//! `cold`, too, or derefs to something: then the struct stays whole. So it does where a pattern
+//! names a cold field, which does not compile.
+
+use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::Visit;
-use syn::{Expr, ExprStruct, Item, ItemImpl, Macro, Path, Token, Type, UseTree};
+use syn::{Expr, ExprStruct, Item, ItemImpl, ItemStruct, Macro, Meta, Path, Token, Type, UseTree};
 
 use super::fields::{is_harmless, start};
 use super::manifest::Dependency;
 use super::types::Types;
-use super::{Edit, Fields, Replacement, Source, separator};
+use super::{Edit, Fields, Replacement, Source, has_word, separator};
 
 /// The edits that move fields of a struct apart: what must be done in each file, and the places
 /// where such a field is named.
@@ -22,7 +25,9 @@ pub(super) fn edits(sources: &[Source], types: &Types<'_>, cold: &Fields) -> Vec
         let Item::Struct(item) = declared.item else {
             return None;
         };
-        let is_fit = item.attrs.iter().all(is_harmless) && !sources.iter().any(Source::is_unsafe);
+        let is_fit = item.attrs.iter().all(is_harmless)
+            && !sources.iter().any(Source::is_unsafe)
+            && !Others::of(sources, cold).have_another_meaning();
         is_fit.then_some((declared.source, item))
     };
     let Some((home, item)) = whole() else {
@@ -66,11 +71,10 @@ pub(super) fn edits(sources: &[Source], types: &Types<'_>, cold: &Fields) -> Vec
         let tokens: Option<TokenStream> = source.parsed().parse().ok();
         let mut uses = Vec::new();
         named(source, tokens.unwrap_or_default(), &cold.fields, &mut uses);
-        all.extend(uses.into_iter().map(|at| {
-            edit(
-                vec![insertion(at, "cold.".to_owned())],
-                Some(at.to_string()),
-            )
+        // By numbers: other edits move what is behind them.
+        all.extend((1..).zip(uses).map(|(number, at): (usize, usize)| {
+            let behind = insertion(at, "cold.".to_owned());
+            edit(vec![behind], Some(number.to_string()))
         }));
     }
     all
@@ -124,6 +128,69 @@ fn imported(source: &Source, name: &str) -> Option<String> {
     uses.into_iter().find_map(|tree| find(tree, "", name))
 }
 
+/// Looks for structs of which `it.name` and `it.cold.name` may both compile.
+struct Others<'c> {
+    names: &'c [String],
+    have_name: BTreeSet<String>,
+    deref: BTreeSet<String>,
+    have_cold: bool,
+}
+
+impl<'c> Others<'c> {
+    fn of(sources: &[Source], cold: &'c Fields) -> Others<'c> {
+        let mut others = Others {
+            names: &cold.fields,
+            have_name: BTreeSet::new(),
+            deref: BTreeSet::new(),
+            have_cold: false,
+        };
+        sources
+            .iter()
+            .for_each(|source| others.visit_file(&source.syntax));
+        others
+    }
+
+    fn have_another_meaning(&self) -> bool {
+        self.have_cold || !self.have_name.is_disjoint(&self.deref)
+    }
+}
+
+impl<'ast> Visit<'ast> for Others<'_> {
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        for field in item.fields.iter().filter_map(|it| it.ident.as_ref()) {
+            self.have_cold |= field == "cold";
+            if self.names.iter().any(|name| field == name) {
+                self.have_name.insert(item.ident.to_string());
+            }
+        }
+        let is_deref = |meta: &Meta| match meta {
+            Meta::List(list) => has_word(list.tokens.clone(), "Deref"),
+            _ => false,
+        };
+        if item.attrs.iter().any(|it| is_deref(&it.meta)) {
+            self.deref.insert(item.ident.to_string());
+        }
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
+        let trait_ = item.trait_.as_ref().and_then(|it| it.0.segments.last());
+        if let (Some(trait_), Some(of)) = (trait_, of_impl(item))
+            && trait_.ident == "Deref"
+        {
+            self.deref.insert(of);
+        }
+        syn::visit::visit_item_impl(self, item);
+    }
+}
+
+/// The last word of the type that an `impl` is of.
+fn of_impl(item: &ItemImpl) -> Option<String> {
+    let Type::Path(it) = &*item.self_ty else {
+        return None;
+    };
+    Some(it.path.segments.last()?.ident.to_string())
+}
+
 /// Looks for values of the struct that are made.
 struct Made<'s> {
     source: &'s Source,
@@ -158,14 +225,7 @@ impl Made<'_> {
 
 impl<'ast> Visit<'ast> for Made<'_> {
     fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
-        let is_own = match &*item.self_ty {
-            Type::Path(it) => it
-                .path
-                .segments
-                .last()
-                .is_some_and(|it| it.ident == self.of),
-            _ => false,
-        };
+        let is_own = of_impl(item).as_deref() == Some(self.of);
         let before = std::mem::replace(&mut self.is_own, is_own);
         syn::visit::visit_item_impl(self, item);
         self.is_own = before;
@@ -273,6 +333,25 @@ fn main() {
     }
 
     #[test]
+    fn other_edits_rename_no_site() {
+        let sites = |before: &str| -> Vec<String> {
+            let text = format!(
+                "struct Node {{ name: u8, key: u8 }}\n\
+                 fn f(it: &Node) {{ {before} g(it.name, it.key, &it.name); }}"
+            );
+            let sources = [Source::parse("src/a.rs".into(), text).unwrap()];
+            let cold = Fields {
+                of: "Node".to_owned(),
+                fields: vec!["name".to_owned()],
+            };
+            let edits = edits(&sources, &Types::of(&sources), &cold);
+            edits.into_iter().filter_map(|it| it.site).collect()
+        };
+        assert_eq!(sites("").len(), 2);
+        assert_eq!(sites(""), sites("let mut v = Vec::new();"));
+    }
+
+    #[test]
     fn imports_say_where_the_struct_is() {
         let text = "use crate::tree::{Kind, Node};\nfn f() -> Node { Node { name, notes } }";
         let source = Source::parse("src/b.rs".into(), text.to_owned()).unwrap();
@@ -300,6 +379,12 @@ fn main() {
             "#[derive(serde::Serialize)] struct Node { name: u8, notes: u8 }",
             "struct Other { name: u8, notes: u8 }",
             "struct Node { name: u8, notes: u8 }\nfn f() { unsafe {} }",
+            // `it.cold.name` is another field of these.
+            "struct Node { name: u8, notes: u8 }\nstruct Other { name: u8, cold: Cold }",
+            "struct Node { name: u8, notes: u8 }\nstruct Entry { name: u8, node: Box<Node> }\n\
+             impl std::ops::Deref for Entry { type Target = Node; }",
+            "struct Node { name: u8, notes: u8 }\n#[derive(Deref)]\n\
+             struct Entry { name: u8, #[deref] node: Box<Node> }",
         ] {
             assert_eq!(edited(text), None, "{text}");
         }
