@@ -82,10 +82,17 @@ pub fn measure_with_threads<T>(work: impl FnOnce() -> T) -> Heap<T> {
         "threads are not seen: write `ccscope::count_threads!();` at the top of the test"
     );
     let around = counts::nearest_shared();
-    let measure = uncounted(|| Arc::new(Measure::shared(around)));
-    let heap = run(&measure, work);
-    uncounted(|| drop(measure));
-    heap
+    let measure = Shared(uncounted(|| Some(Arc::new(Measure::shared(around)))));
+    run(measure.0.as_ref().expect("it is taken at its end"), work)
+}
+
+/// A measure whose end no other one counts, also if the work panics.
+struct Shared(Option<Arc<Measure>>);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        uncounted(|| drop(self.0.take()));
+    }
 }
 
 #[track_caller]

@@ -77,6 +77,7 @@ impl<A: GlobalAlloc> Profiled<A> {
     #[inline(never)]
     unsafe fn allocate(&self, size: usize, mut work: impl FnMut() -> *mut u8) -> *mut u8 {
         type Function = unsafe extern "C" fn(usize, Work, *mut c_void) -> *mut c_void;
+        let mut work = || counts::uncounted(&mut work);
         let new = if has_tool() {
             let (call, context) = with(&mut work);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -105,7 +106,7 @@ impl<A: GlobalAlloc> Profiled<A> {
         counts::freed(layout.size());
         let mut work = || {
             // SAFETY: the caller gives up `old`, of this layout (`# Safety`).
-            unsafe { self.0.dealloc(old, layout) };
+            counts::uncounted(|| unsafe { self.0.dealloc(old, layout) });
             std::ptr::null_mut()
         };
         if !has_tool() {
@@ -130,7 +131,7 @@ impl<A: GlobalAlloc> Profiled<A> {
     unsafe fn resize(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         type Function = unsafe extern "C" fn(*mut c_void, usize, Work, *mut c_void) -> *mut c_void;
         // SAFETY: `old` is of this layout, and nobody else uses it (`# Safety`).
-        let mut work = || unsafe { self.0.realloc(old, layout, size) };
+        let mut work = || counts::uncounted(|| unsafe { self.0.realloc(old, layout, size) });
         let new = if has_tool() {
             let (call, context) = with(&mut work);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -168,7 +169,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.alloc(layout),
                 Duty::Count => {
-                    let new = self.0.alloc(layout);
+                    let new = counts::uncounted(|| self.0.alloc(layout));
                     counts::allocated(new, layout.size());
                     new
                 }
@@ -184,7 +185,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.alloc_zeroed(layout),
                 Duty::Count => {
-                    let new = self.0.alloc_zeroed(layout);
+                    let new = counts::uncounted(|| self.0.alloc_zeroed(layout));
                     counts::allocated(new, layout.size());
                     new
                 }
@@ -201,7 +202,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                 Duty::None => self.0.dealloc(old, layout),
                 Duty::Count => {
                     counts::freed(layout.size());
-                    self.0.dealloc(old, layout);
+                    counts::uncounted(|| self.0.dealloc(old, layout));
                 }
                 Duty::Tell => self.free(old, layout),
             }
@@ -215,7 +216,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.realloc(old, layout, size),
                 Duty::Count => {
-                    let new = self.0.realloc(old, layout, size);
+                    let new = counts::uncounted(|| self.0.realloc(old, layout, size));
                     counts::reallocated(new, layout.size(), size);
                     new
                 }

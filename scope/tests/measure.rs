@@ -1,8 +1,8 @@
 //! Heap budgets in tests, as users write them: tests run in parallel.
 
-use std::alloc::System;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Barrier;
 use std::thread;
 
@@ -95,6 +95,38 @@ fn a_panic_ends_the_measure() {
     let after = measure(|| boxes(3));
     assert!(outer.allocations > 0);
     assert_eq!(numbers(&after), (3, 3, 0, 24, 8, 0));
+}
+
+#[test]
+fn a_panic_in_a_measure_with_threads_leaves_no_count() {
+    // Without the message, for which the test harness allocates.
+    let panics = || resume_unwind(Box::new(()));
+    let plain = measure(|| drop(catch_unwind(panics)));
+    let nested = measure(|| drop(catch_unwind(|| measure_with_threads(panics))));
+    assert_eq!(numbers(&nested), numbers(&plain));
+    assert_eq!(nested.live, 0);
+}
+
+#[test]
+fn an_allocator_that_is_wrapped_twice_counts_once() {
+    let twice: Profiled<Profiled<System>> = Profiled::new(Profiled::new(System));
+    let layout = Layout::array::<u8>(100).unwrap();
+    let larger = Layout::array::<u8>(150).unwrap();
+    let heap = measure(|| {
+        // SAFETY: the layouts are not empty, and the block is freed once, by the allocator that it
+        // is of, with the layout that it has then.
+        unsafe {
+            let block = twice.alloc(layout);
+            assert!(!block.is_null());
+            let block = twice.realloc(block, layout, larger.size());
+            assert!(!block.is_null());
+            twice.dealloc(block, larger);
+            let zeros = twice.alloc_zeroed(layout);
+            assert!(!zeros.is_null());
+            twice.dealloc(zeros, layout);
+        }
+    });
+    assert_eq!(numbers(&heap), (2, 2, 1, 250, 150, 0));
 }
 
 #[test]

@@ -30,7 +30,6 @@ pub const SUITES: &[(&str, &str)] = &[
     ("olden", "the Olden programs over allocators and placements"),
     ("scaling", "two threads, and structures of growing size"),
     ("scope", "programs under ccscope, against the same without; Linux on x86-64"),
-    ("live", "programs that ccscope attaches to while they run; Linux on x86-64"),
     ("trace", "every access by ccscope trace, against other tracers; Linux on x86-64"),
     ("advice", "advice of ccscope against the clock; Linux on x86-64"),
     ("improve", "ccscope improve, rules and the learner against the clock; Linux on x86-64"),
