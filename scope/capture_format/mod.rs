@@ -20,7 +20,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");
 /// the tool closes the connection.
 pub const ENDS: u64 = u64::from_le_bytes(*b"ccscope\x02");
 /// Changes with every change of this module.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Names the Unix socket on which the tool takes captures. A runtime that does not find it
 /// does nothing.
@@ -154,6 +154,8 @@ pub struct Options {
     pub leaks: bool,
     /// `rate`: one access of so many is recorded in a window; 0 for no windows.
     pub rate: u64,
+    /// `sample`: record some chunks of fewer bytes than this only, see [`weight`]; 0 for all.
+    pub sample: u64,
 }
 
 impl Options {
@@ -166,7 +168,19 @@ impl Options {
         all_memory: false,
         leaks: false,
         rate: 1000,
+        sample: 0,
     };
+}
+
+/// As how many chunks of `size` bytes one counts that was recorded, if of those with fewer than
+/// `sample` bytes only some are: each with a chance of one in so many, so that sums are unbiased.
+#[must_use]
+pub fn weight(size: u64, sample: u64) -> u64 {
+    if size >= sample {
+        1
+    } else {
+        sample.div_ceil(size.max(1))
+    }
 }
 
 /// `Header::state`
@@ -262,6 +276,8 @@ pub struct Header {
     pub asked: u64,
     /// Entries of the table of [`Exceeded`].
     pub exceeded: u64,
+    /// [`Options::sample`]
+    pub sample: u64,
 }
 
 /// `Region::kind`

@@ -11,9 +11,9 @@ use super::local::Local;
 use super::maps::{give_map, histogram, map_of};
 use super::sums::{
     Allocation, Detached, InPlace, draw, draw_thread, fold_into_sums, grow, moved, note_peak,
-    note_size, retire, total,
+    note_size, retire, total, weight,
 };
-use super::{clock, entries, groups, recording, shadow};
+use super::{clock, entries, groups, recording, sampling, shadow};
 use crate::capture_format::{Chunk, CompactChunk, NO_THREAD, flags, layout};
 
 /// What the lock guards beside the capture.
@@ -99,8 +99,9 @@ pub(crate) unsafe fn allocated(
             grow(total(), new, kept, time);
             let of_thread = &mut *thread((*local).thread);
             draw_thread(of_thread, time);
-            of_thread.allocations += 1;
-            of_thread.live += new.usable;
+            let weight = weight(new.size);
+            of_thread.allocations += weight;
+            of_thread.live += weight * new.usable;
             of_thread.peak = of_thread.peak.max(of_thread.live);
             of_thread.curve.peak = of_thread.curve.peak.max(of_thread.live);
             ((*local).last_allocated, (*local).last_site) = (time, id);
@@ -170,8 +171,10 @@ pub(crate) unsafe fn freed(local: *mut Local, start: u64, usable: u64) {
                 if let Some(old) = detach::<false>(start, usable) {
                     retire(&old, time, is_temporary(&old));
                     give_map(&old.chunk);
+                    sampling::remove(start);
                 }
             } else if let Some(old) = detach::<true>(start, usable) {
+                sampling::remove(start);
                 // Compiled once more, for chunks that nobody has accessed.
                 fold_into_sums(&old, time, is_temporary(&old));
             }
@@ -250,6 +253,7 @@ pub(crate) unsafe fn forget() {
         capture::forget();
         call_tree::new_site(0);
     }
+    sampling::begin();
     shadow::forget();
     compact::forget();
 }
@@ -403,7 +407,7 @@ unsafe fn detach<const COMPACT: bool>(start: u64, usable: u64) -> Option<Detache
             (entry, *chunk(entry))
         };
         if entry == 0 || old.start != start {
-            if recording::options().sites {
+            if recording::options().sites && !sampling::is_on() {
                 (*header()).unknown_frees += 1;
             }
             return None;

@@ -15,7 +15,7 @@ use super::real::{Real, early};
 use super::stack_cache::{MAX_FRAMES, StackCache};
 use super::sums::{Allocation, Detached};
 use super::unwind::{SharedFrames, Stack};
-use super::{modules, recording, regions, seats, sys, threads, unwind};
+use super::{modules, recording, regions, sampling, seats, sys, threads, unwind};
 
 macro_rules! real {
     ($($constant:ident $name:literal fn($($argument:ty),*) -> $result:ty;)*) => {
@@ -139,6 +139,20 @@ pub(crate) fn allocate(
     usable: Usable,
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
+    // SAFETY: the block is this thread's.
+    if sampling::is_on() && unsafe { sampling::passes(local(), size) } {
+        return work();
+    }
+    allocate_seen(size, usable, work)
+}
+
+// Not inlined, so that what passes saves no registers.
+#[inline(never)]
+fn allocate_seen(size: usize, usable: Usable, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    // SAFETY: the block is this thread's.
+    if sampling::is_on() && unsafe { !sampling::takes(local(), size) } {
+        return work();
+    }
     let Some(local) = enter() else { return work() };
     let address = work();
     if !address.is_null() {
@@ -156,6 +170,18 @@ pub(crate) fn allocate(
 /// `work` frees `old`, which `usable` may be asked of, and nobody uses it any more.
 #[inline(always)]
 pub(crate) unsafe fn release(old: *mut c_void, usable: Usable, work: impl FnOnce()) {
+    if sampling::is_on() && !sampling::may_have(old as u64) {
+        return work();
+    }
+    // SAFETY: all that it asks for is asked of callers (`# Safety`).
+    unsafe { release_seen(old, usable, work) };
+}
+
+/// # Safety
+///
+/// As for [`release`].
+#[inline(never)]
+unsafe fn release_seen(old: *mut c_void, usable: Usable, work: impl FnOnce()) {
     let Some(local) = enter() else { return work() };
     // SAFETY: nobody uses the chunk (`# Safety`); `enter` has marked the thread as busy, and said
     // that the capture is mapped.
@@ -176,6 +202,10 @@ pub(crate) unsafe fn resize(
     usable: Usable,
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
+    if sampling::is_on() {
+        // SAFETY: all that it asks for is asked of callers (`# Safety`).
+        return unsafe { resize_sampled(old, size, usable, work) };
+    }
     let Some(local) = enter() else { return work() };
     // SAFETY: nobody else uses the chunk (`# Safety`), so nobody accesses it until `work` has run.
     // `enter` has marked the thread as busy, and said that the capture is mapped.
@@ -196,6 +226,46 @@ pub(crate) unsafe fn resize(
     }
 }
 
+/// The same if some chunks are not recorded: one is freed, and another allocated.
+///
+/// # Safety
+///
+/// As for [`resize`].
+unsafe fn resize_sampled(
+    old: *mut c_void,
+    size: usize,
+    usable: Usable,
+    work: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
+    let was_seen = sampling::may_have(old as u64);
+    // SAFETY: the block is this thread's.
+    let is_left_out = unsafe { sampling::passes(local(), size) || !sampling::takes(local(), size) };
+    if is_left_out && !was_seen {
+        return work();
+    }
+    let Some(local) = enter() else { return work() };
+    // SAFETY: as in `resize`.
+    unsafe {
+        let before = was_seen
+            .then(|| chunks::detached(old as u64, usable(old)))
+            .flatten();
+        let new = work();
+        if let Some(before) = before {
+            if new.is_null() && size != 0 {
+                chunks::attach(&before);
+            } else {
+                sampling::remove(old as u64);
+                chunks::gone(local, &before);
+            }
+        }
+        if !new.is_null() && !is_left_out {
+            record(local, new, size, usable(new), None);
+        }
+        leave(local);
+        new
+    }
+}
+
 #[inline(always)]
 fn record(
     local: *mut Local,
@@ -208,6 +278,9 @@ fn record(
     // recorded; the memory is new.
     unsafe {
         let options = recording::options();
+        if options.sample != 0 {
+            sampling::add(address as u64);
+        }
         if options.regions > 0 {
             regions::allocated(size as u64);
         }
@@ -296,7 +369,7 @@ pub(crate) extern "C" fn malloc(size: usize) -> *mut c_void {
         return early::take(size);
     };
     // SAFETY: any size may be asked for.
-    allocate(size, usable, || unsafe { real(size) })
+    allocate(size, usable, move || unsafe { real(size) })
 }
 
 /// `calloc`
@@ -316,7 +389,7 @@ pub(crate) extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
         return early::take(count.saturating_mul(size));
     };
     // SAFETY: any size may be asked for.
-    allocate(count.wrapping_mul(size), usable, || unsafe {
+    allocate(count.wrapping_mul(size), usable, move || unsafe {
         real(count, size)
     })
 }
@@ -346,7 +419,7 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         return out_of_memory();
     };
     // SAFETY: `old` is a chunk that only the caller uses, as `realloc` demands (`# Safety`).
-    unsafe { resize(old, size, usable, || real(old, size)) }
+    unsafe { resize(old, size, usable, move || real(old, size)) }
 }
 
 /// `reallocarray`
@@ -379,7 +452,7 @@ pub(crate) unsafe extern "C" fn free(old: *mut c_void) {
     }
     let Some(real) = real_free::get() else { return };
     // SAFETY: `old` is a chunk that nobody uses any more, as `free` demands (`# Safety`).
-    unsafe { release(old, usable, || real(old)) };
+    unsafe { release(old, usable, move || real(old)) };
 }
 
 /// `memalign`
@@ -389,7 +462,7 @@ pub(crate) extern "C" fn memalign(alignment: usize, size: usize) -> *mut c_void 
         return out_of_memory();
     };
     // SAFETY: any numbers may be passed.
-    allocate(size, usable, || unsafe { real(alignment, size) })
+    allocate(size, usable, move || unsafe { real(alignment, size) })
 }
 
 /// `aligned_alloc`
@@ -399,7 +472,7 @@ pub(crate) extern "C" fn aligned_alloc(alignment: usize, size: usize) -> *mut c_
         return out_of_memory();
     };
     // SAFETY: any numbers may be passed.
-    allocate(size, usable, || unsafe { real(alignment, size) })
+    allocate(size, usable, move || unsafe { real(alignment, size) })
 }
 
 /// `valloc`

@@ -28,9 +28,9 @@
 //!   that begin and end then.
 
 // Modules, lowest first: `capture_format`, `sys`, `real`, `recording`, `capture`, `counts`,
-// `modules`, `stack_cache`, `track`, `local`, `own_stack`, `seats`, `clock`, `compact`, `shadow`,
-// `fast_path`, `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`, `sums`,
-// `chunks`, `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`,
+// `modules`, `stack_cache`, `track`, `local`, `sampling`, `own_stack`, `seats`, `clock`, `compact`,
+// `shadow`, `fast_path`, `callbacks`, `maps`, `entries`, `lines`, `groups`, `curves`, `call_tree`,
+// `sums`, `chunks`, `windows`, `threads`, `regions`, `slow_path`, `kernel`, `copies`, `sanitizer`,
 // `programs`, `hooks`, `allocators`, `measures`, `start`, `redirect`, `live`.
 
 #![cfg_attr(not(test), no_std)]
@@ -73,6 +73,7 @@ mod real;
 mod recording;
 mod redirect;
 mod regions;
+mod sampling;
 mod sanitizer;
 mod seats;
 mod shadow;

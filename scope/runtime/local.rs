@@ -47,6 +47,8 @@ pub(crate) struct Local {
     /// Accesses until the next window, after the limit.
     pub(crate) gap: u64,
     pub(crate) random: u64,
+    /// Bytes until the next point at which a chunk may be [recorded](super::sampling).
+    pub(crate) until_point: i64,
     /// Its call stacks so far, or null before the first.
     pub(crate) stacks: *mut StackCache,
     /// Its open regions, or null before the first access; and whether there are none any more.

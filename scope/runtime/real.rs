@@ -27,9 +27,15 @@ impl Real {
     /// The function's address; null while it is being looked up, or if nobody has it.
     pub(crate) fn address(&self) -> *mut c_void {
         let known = self.address.load(Ordering::Acquire);
-        if !known.is_null() {
-            return known;
+        if known.is_null() {
+            return self.find();
         }
+        known
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find(&self) -> *mut c_void {
         let place = if self.next {
             sys::RTLD_NEXT
         } else {
@@ -57,6 +63,8 @@ pub(crate) mod early {
     static MEMORY: Memory = Memory(core::cell::UnsafeCell::new([0; LEN]));
     static USED: AtomicUsize = AtomicUsize::new(0);
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn take(bytes: usize) -> *mut c_void {
         let room = bytes.saturating_add(31) & !15;
         let at = USED.fetch_add(room, Ordering::Relaxed) + 16;

@@ -209,6 +209,7 @@ unsafe fn read_options(text: *const c_char) {
             b"all_memory" => options.all_memory = value != 0,
             b"leaks" => options.leaks = value != 0,
             b"rate" => options.rate = value.min(1 << 40),
+            b"sample" => options.sample = value.min(1 << 40),
             _ => sys::say(b"an option of the tool is unknown to the runtime"),
         }
     }
@@ -301,6 +302,7 @@ fn make_capture(over: bool) -> Result<c_int, Problem> {
         (*header).last_ns = ns;
         (*header).last_tsc = tsc;
         (*header).state = state::RUNNING;
+        (*header).sample = recording::options().sample;
         (*header).chunks = 1;
         chunks::forget();
         (*header).magic = MAGIC;

@@ -7,7 +7,7 @@ use super::maps::touched_bytes;
 use super::stack_cache::Nodes;
 use super::unwind::SharedFrames;
 use super::{curves, groups, recording, sys};
-use crate::capture_format::{Chunk, FreedChunk, Site, Thread, flags, layout};
+use crate::capture_format::{self, Chunk, FreedChunk, Site, Thread, flags, layout};
 
 const PROCESS_POINTS: u32 = 2048;
 const SITE_POINTS: u32 = 128;
@@ -57,6 +57,12 @@ impl InPlace {
     }
 }
 
+/// For how many chunks one of this size counts.
+#[inline(always)]
+pub(crate) fn weight(size: u64) -> u64 {
+    capture_format::weight(size, recording::options().sample)
+}
+
 /// Adds a new chunk to the sums.
 ///
 /// # Safety
@@ -66,14 +72,14 @@ pub(crate) unsafe fn grow(sum: *mut Site, new: &Allocation<'_>, kept: InPlace, t
     // SAFETY: the lock is held, and `sum` was made (`# Safety`): by the lock invariant it is ours.
     unsafe {
         draw(sum, time);
-        let sum = &mut *sum;
-        sum.allocations += 1;
-        sum.bytes += new.size - kept.bytes;
-        sum.kept_bytes += kept.bytes;
-        sum.usable += new.usable - kept.usable;
-        sum.live_chunks += 1;
-        sum.live_bytes += new.size;
-        sum.live_usable += new.usable;
+        let (sum, weight) = (&mut *sum, weight(new.size));
+        sum.allocations += weight;
+        sum.bytes += weight * (new.size - kept.bytes);
+        sum.kept_bytes += weight * kept.bytes;
+        sum.usable += weight * (new.usable - kept.usable);
+        sum.live_chunks += weight;
+        sum.live_bytes += weight * new.size;
+        sum.live_usable += weight * new.usable;
         if sum.live_usable > sum.peak_usable {
             sum.peak_usable = sum.live_usable;
             sum.peak_time = time;
@@ -140,7 +146,8 @@ pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) 
     unsafe {
         let of_thread = &mut *thread(old.chunk.thread());
         draw_thread(of_thread, time);
-        of_thread.live = of_thread.live.saturating_sub(old.usable);
+        let weight = weight(old.chunk.size());
+        of_thread.live = of_thread.live.saturating_sub(weight * old.usable);
         of_thread.curve.peak = of_thread.curve.peak.max(of_thread.live);
         let touched = touched_bytes(&old.chunk);
         let sum = site(old.chunk.site);
@@ -150,10 +157,10 @@ pub(crate) unsafe fn fold_into_sums(old: &Detached, time: u64, temporary: bool) 
         }
         for sum in [sum, total()] {
             draw(sum, time);
-            shrink(&mut *sum, &old.chunk, old.usable, touched);
+            shrink(&mut *sum, &old.chunk, old.usable, touched, weight);
         }
-        fold(&mut *sum, &old.chunk, time, touched);
-        (*sum).temporary += u64::from(temporary);
+        fold(&mut *sum, &old.chunk, time, touched, weight);
+        (*sum).temporary += weight * u64::from(temporary);
         groups::leave(site(old.chunk.site), &old.chunk, time);
         let full = recording::options().full;
         if full || is_sampled((*site(old.chunk.site)).frees) {
@@ -207,32 +214,36 @@ unsafe fn put(dead: FreedChunk, full: bool) {
 
 /// Takes a dead chunk off what is live.
 #[inline(always)]
-fn shrink(sum: &mut Site, old: &Chunk, usable: u64, touched: u64) {
-    sum.frees += 1;
-    sum.live_chunks -= 1;
-    sum.live_bytes -= old.size();
-    sum.live_usable = sum.live_usable.saturating_sub(usable);
+fn shrink(sum: &mut Site, old: &Chunk, usable: u64, touched: u64, weight: u64) {
+    sum.frees += weight;
+    sum.live_chunks -= weight;
+    sum.live_bytes -= weight * old.size();
+    sum.live_usable = sum.live_usable.saturating_sub(weight * usable);
     sum.live_touched = sum.live_touched.saturating_sub(touched);
     sum.curve.peak = sum.curve.peak.max(sum.live_usable);
 }
 
 /// Adds a dead chunk to the sums of its site.
 #[inline(always)]
-fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64) {
+fn fold(sum: &mut Site, old: &Chunk, time: u64, touched: u64, weight: u64) {
     // Numbers below 2^63, which take fewer instructions than others.
     let double = |number: u64| number.cast_signed() as f64;
     let add = |sum: &mut u64, value: f64| {
         *sum = (f64::from_bits(*sum) + value).to_bits();
     };
     let life = time.saturating_sub(old.allocated);
-    sum.lifetime += life;
+    sum.lifetime += weight * life;
     sum.shortest_life = sum.shortest_life.min(life);
     sum.longest_life = sum.longest_life.max(life);
-    sum.lifetimes[bits(life)] += 1;
-    sum.sizes[bits(old.size())] += 1;
-    let bytes = double(old.size());
+    for count in [
+        &mut sum.lifetimes[bits(life)],
+        &mut sum.sizes[bits(old.size())],
+    ] {
+        *count = count.saturating_add(weight as u32);
+    }
+    let bytes = double(weight * old.size());
     if old.first == 0 {
-        sum.untouched_chunks += 1;
+        sum.untouched_chunks += weight;
         add(&mut sum.drag, bytes * double(life));
         return;
     }

@@ -578,7 +578,8 @@ fn chunks(
             let at_peak = &mut sites[site as usize].folded.at_peak_touched;
             *at_peak = at_peak.saturating_add(touched);
         }
-        sites[site as usize].fold(&raw, touched, header.events);
+        let weight = capture_format::weight(raw.size(), header.sample);
+        sites[site as usize].fold(&raw, touched, header.events, weight);
         chunks.push(profile::Chunk {
             site,
             address: raw.start,
@@ -603,7 +604,7 @@ fn chunks(
 
 impl Site {
     /// Takes in a chunk that is alive at `end`, as the runtime does when a chunk is freed.
-    fn fold(&mut self, chunk: &capture_format::Chunk, touched: u64, end: u64) {
+    fn fold(&mut self, chunk: &capture_format::Chunk, touched: u64, end: u64, weight: u64) {
         let site = &mut self.folded;
         let size = chunk.size();
         let life = end.saturating_sub(chunk.allocated);
@@ -624,7 +625,7 @@ impl Site {
             (&mut site.lifetime, life),
         ];
         for (sum, addend) in sums {
-            *sum = sum.saturating_add(addend);
+            *sum = sum.saturating_add(addend.saturating_mul(weight));
         }
         site.shortest_life = if self.has_life {
             site.shortest_life.min(life)
@@ -634,7 +635,7 @@ impl Site {
         self.has_life = true;
         site.longest_life = site.longest_life.max(life);
         if chunk.first == 0 {
-            site.drag += size as f64 * life as f64;
+            site.drag += weight as f64 * size as f64 * life as f64;
         } else {
             let active = chunk.last.saturating_sub(chunk.first);
             site.active_ratio += active as f64 / life.max(1) as f64;
@@ -643,7 +644,8 @@ impl Site {
         }
         for (counts, number) in [(&mut site.sizes, size), (&mut site.lifetimes, life)] {
             let bits = (64 - number.leading_zeros() as usize).min(counts.len() - 1);
-            counts[bits] = counts[bits].saturating_add(1);
+            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+            counts[bits] = counts[bits].saturating_add(weight);
         }
         let after = site
             .groups
@@ -786,6 +788,7 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
     let recorded_ns = header.last_ns.saturating_sub(header.start_ns);
     run.seconds = run.seconds.max(recorded_ns as f64 / 1e9);
     run.end = header.events;
+    run.sample = header.sample;
     let other = total.other_reads.saturating_add(total.other_writes);
     let all = total
         .heap_reads
@@ -798,10 +801,16 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         run.caveats.push(stop.into());
     }
     if header.late != 0 {
-        let chunks = header.unknown_frees;
+        let chunks = match header.sample {
+            0 => format!(
+                " Chunks of that which were freed or resized since: {}.",
+                header.unknown_frees
+            ),
+            _ => String::new(),
+        };
         run.caveats.push(format!(
-            "Recording began while the program ran: what it had allocated before is not known. \
-             Chunks of that which were freed or resized since: {chunks}."
+            "Recording began while the program ran: what it had allocated before is not \
+             known.{chunks}"
         ));
     }
     if header.freed_lost > 0 {

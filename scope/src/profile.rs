@@ -153,6 +153,9 @@ pub struct Run {
     pub accesses: bool,
     /// Each recorded access stands for so many; 0 without windows.
     pub window_rate: u64,
+    /// Chunks of fewer bytes were recorded [by chance](crate::analyses::sampled::within), and
+    /// count for others; 0 if all were recorded.
+    pub sample: u64,
     /// Sentences about what is missing from this profile.
     pub caveats: Vec<String>,
 }

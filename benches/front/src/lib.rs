@@ -166,6 +166,8 @@ pub const WORKLOADS: &[Workload] = &[
     workload("scope", "scope_export_parquet_mb_s", &[], &["scope_export_parquet_mb_s"]),
     workload("live", "live_attach",
         &["live_attach_of", "live_attach_geomean", "live_attach_pause_ms"], &[]),
+    workload("live", "live_sample",
+        &["live_sample_of", "live_sample_geomean", "live_sample_memory_mib"], &[]),
     workload("trace", "trace_ns_per_access_vs_lackey", &[], &[]),
     workload("trace", "trace_vs_madt", &[], &[]),
     workload("trace", "trace_hot_ns_vs_fault", &[], &[]),

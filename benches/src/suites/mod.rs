@@ -98,6 +98,7 @@ fn measure_of(name: &str) -> Option<fn(&Workload, &Effort) -> Rows> {
         "scope_javac" | "scope_node" => scope_others::jitted,
         "scope_hello" => scope_others::hello,
         "live_attach" => live::attached,
+        "live_sample" => live::sampled,
         "measure_overhead_ns" => live_measure::overhead,
         "regions" => scope_regions::programs,
         "scope_page_open_1e7" => scope_page::page_of_1e7,

@@ -87,7 +87,7 @@ const REAL_PROGRAMS: [Real; 3] = [
 ];
 
 /// One run of a program.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     processor_ms: f64,
     wall_ms: f64,

@@ -16,6 +16,7 @@ pub mod pages;
 pub mod regions;
 pub mod replay;
 pub mod retained;
+pub mod sampled;
 pub mod scores;
 pub mod splitting;
 pub mod structures;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args as ClapArgs, FromArgMatches, ValueEnum};
 
 use crate::analyses::diff::{Gate, gates};
@@ -10,6 +11,14 @@ use crate::views::{Filter, Sort, Threshold};
 
 /// A script or a build starts many that nobody asks about.
 const DEFAULT_PROCESSES: usize = 16;
+
+/// Of `--sample`.
+pub(super) const DEFAULT_SAMPLE: &str = "524288";
+
+/// Numbers of bytes for `--sample`.
+pub(super) fn sample() -> impl TypedValueParser<Value = u64> {
+    clap::value_parser!(u64).range(1..=1 << 40)
+}
 
 /// What is recorded, and where it goes.
 #[derive(Clone, Debug, ClapArgs)]
@@ -31,6 +40,12 @@ pub(super) struct RecordArgs {
     /// bytes each in the profile
     #[arg(long, conflicts_with = "counters_only")]
     pub(super) full: bool,
+    /// Of chunks of fewer than BYTES record about one in each BYTES, by chance, and count it for
+    /// the others: for programs that are never stopped
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = DEFAULT_SAMPLE, value_parser = sample())]
+    #[arg(conflicts_with_all = ["rate", "no_stacks", "counters_only", "full", "leaks", "regions"])]
+    pub(super) sample: Option<u64>,
     /// At the end of each process look for what nothing leads to: `ccscope show --leaks`
     #[arg(long, conflicts_with_all = ["counters_only", "regions"])]
     pub(super) leaks: bool,
@@ -85,6 +100,9 @@ impl RecordArgs {
         let mut args = Vec::new();
         if self.rate != crate::capture_format::Options::DEFAULT.rate {
             args.push(format!("--rate={}", self.rate).into());
+        }
+        if let Some(sample) = self.sample {
+            args.push(format!("--sample={sample}").into());
         }
         if self.processes != DEFAULT_PROCESSES {
             args.push(format!("--processes={}", self.processes).into());

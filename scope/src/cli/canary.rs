@@ -91,6 +91,7 @@ impl Canary<'_> {
             page: false,
             keep_arguments: false,
             full: false,
+            sample: None,
             leaks: false,
             regions: None,
             levels: false,

@@ -35,6 +35,12 @@ pub(super) fn run(
     rest: &[OsString],
     err: &mut dyn Write,
 ) -> Result<u8, CliError> {
+    if args.record.sample.is_some() {
+        return super::usage(
+            "`cargo ccscope` builds so that accesses are seen, which is slow. Build as always, and \
+             then: ccscope run --sample target/release/PROGRAM",
+        );
+    }
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let (user_args, target_dir) = take_target(&args.cargo)?;
     let config = Config::read(&cargo, &chosen(&user_args, &["--config"]), err)?;

@@ -24,6 +24,7 @@ use super::progress::Progress;
 use super::socket::{Arrival, Ask, Ending, Listener, Message, Request};
 use super::spool::Spool;
 use super::{CliError, fail, leaks, report, runtime, secrets, show, signals, usage};
+use crate::analyses::sampled;
 use crate::capture_format::{OPTIONS_VARIABLE, SOCKET_VARIABLE};
 use crate::profile::{Exit, Profile, Run};
 use crate::store::is_stream;
@@ -64,6 +65,13 @@ pub(super) fn run(
         return fail(format!(
             "{shown} is not built for regions: use `cargo ccscope run --regions`, or for C \
              `ccscope cc` with CCSCOPE_REGIONS=1"
+        ));
+    }
+    if args.record.sample.is_some() && program.facts.is_instrumented {
+        let shown = program.path.display();
+        return fail(format!(
+            "{shown} is built so that its accesses are seen: `--sample` is for programs as they \
+             are shipped"
         ));
     }
     check_output(args.record.output.as_deref())?;
@@ -190,7 +198,8 @@ impl Recording {
     ) -> Result<Recording, CliError> {
         let listener = Listener::new()?;
         let options = format!(
-            "stacks={},sites={},accesses={},full={},regions={},all_memory={},leaks={},rate={}",
+            "stacks={},sites={},accesses={},full={},regions={},all_memory={},leaks={},rate={},\
+             sample={}",
             u8::from(!record.no_stacks),
             u8::from(!record.counters_only && record.regions.is_none()),
             u8::from(instrumented),
@@ -198,7 +207,8 @@ impl Recording {
             u8::from(record.regions.is_some()) + u8::from(record.levels),
             u8::from(record.all_memory),
             u8::from(record.leaks),
-            record.rate
+            record.rate,
+            record.sample.unwrap_or(0)
         );
         command
             .env("LD_PRELOAD", preload(runtime, env::var_os("LD_PRELOAD")))
@@ -805,6 +815,7 @@ impl Maker<'_> {
         if let Some(scan) = &scan {
             numbers.add_leaks(scan, &mut profile);
         }
+        profile.run.caveats.extend(sampled::sentence(&profile));
         self.name_compiler(&mut profile, is_main);
         if lacks_lines(&profile, &name) {
             profile.run.caveats.push(format!(

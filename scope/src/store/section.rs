@@ -5,7 +5,7 @@ use crate::Error;
 /// The first byte is no text, so that nobody takes the file for some.
 pub(super) const MAGIC: [u8; 8] = *b"\x89ccscope";
 /// Changes with every change of what a section holds.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 /// Bytes of the file's header.
 pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a section's header.

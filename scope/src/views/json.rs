@@ -10,6 +10,7 @@ use crate::analyses::curves::{gap_at_peak, phases};
 use crate::analyses::findings::Finding;
 use crate::analyses::leaks::{of_site, total};
 use crate::analyses::pages::{MappingUse, by_mapping};
+use crate::analyses::sampled::within;
 use crate::analyses::scores::global;
 use crate::analyses::types::{TypeSums, by_type, type_name};
 use crate::analyses::waits::Waiting;
@@ -62,6 +63,7 @@ pub fn to_json(profile: &Profile, options: &Options) -> String {
         "resident": profile.resident.iter().map(resident).collect::<Vec<Value>>(),
         "phases": value(&phases(profile, PHASES)),
         "gap": value(&gap_at_peak(profile)),
+        "within": value(&within(profile, &profile.sites)),
         "misses": value(&results.misses),
     });
     format!("{all}\n")
@@ -133,6 +135,7 @@ fn site(profile: &Profile, results: &Results, id: usize) -> Value {
         "inferences": value(&results.inferences[id]),
         "curve": curve(&it.curve),
         "leaks": value(&of_site(profile, id)),
+        "within": value(&within(profile, [it])),
         "retained": results.retained.as_ref().map(|all| all[id].bytes),
     });
     if let (Value::Object(object), Value::Object(counts)) = (&mut object, counts) {

@@ -189,9 +189,14 @@ fn a_busy_program_is_attached_to_many_times() {
     let pid = program.pid();
     let mut before = 0;
     for round in 0..4 {
-        let Some((mut tool, _err)) = attach(&pid, &output, &[]) else {
+        let sampled: &[&str] = if round == 1 { &["--sample=4096"] } else { &[] };
+        let Some((mut tool, _err)) = attach(&pid, &output, sampled) else {
             return;
         };
+        if round == 1 {
+            // So that chunks are left behind that the next round does not know.
+            sleep(Duration::from_millis(50));
+        }
         if round == 2 {
             // Each thread runs when a core is free.
             let mut snapshots = (0..100).map(|_| snapshot(&pid, &folder.path().join("snapshot")));

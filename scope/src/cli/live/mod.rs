@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::Args as ClapArgs;
 
-use super::args::RecordArgs;
+use super::args::{DEFAULT_SAMPLE, RecordArgs, sample};
 use super::launch::{Recording, Reporter, check_output};
 use super::socket::{Arrival, Ask, ask};
 use super::{CliError, fail, signals};
@@ -43,6 +43,12 @@ pub(super) struct AttachArgs {
     /// Keep every chunk, not only those alive at the end, a sample of others, and sums
     #[arg(long)]
     full: bool,
+    /// Of chunks of fewer than BYTES record about one in each BYTES, by chance, and count it for
+    /// the others
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = DEFAULT_SAMPLE, value_parser = sample())]
+    #[arg(conflicts_with_all = ["no_stacks", "full"])]
+    sample: Option<u64>,
     /// Keep the arguments of the program: they may hold passwords, and are left out otherwise
     #[arg(long)]
     keep_arguments: bool,
@@ -104,9 +110,10 @@ pub(super) fn attach(args: &AttachArgs, err: &mut dyn Write) -> Result<(), CliEr
         ..RecordArgs::told(&[])?
     };
     let options = format!(
-        "stacks={},sites=1,accesses=0,full={},rate=0",
+        "stacks={},sites=1,accesses=0,full={},rate=0,sample={}",
         u8::from(!args.no_stacks),
-        u8::from(args.full)
+        u8::from(args.full),
+        args.sample.unwrap_or(0)
     );
     // A process whose thread is stopped is not to be left so.
     signals::outlive();
