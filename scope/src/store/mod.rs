@@ -80,7 +80,7 @@ mod tests {
         let bytes = postcard::to_allocvec(&profile()).unwrap();
         assert_eq!(
             (super::section::VERSION, crc32fast::hash(&bytes)),
-            (2, 3_410_089_643)
+            (3, 3_106_335_285)
         );
     }
 }

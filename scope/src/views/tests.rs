@@ -387,7 +387,7 @@ fn json_has_the_documented_keys() {
     run.regions = test_profile::regions();
     (run.mappings, run.pages) = test_profile::pages();
     let all: Value = serde_json::from_str(&json::to_json(&run, &options(80))).expect("JSON");
-    assert_eq!(assert_documented(&all, "JSON"), 32);
+    assert_eq!(assert_documented(&all, "JSON"), 33);
     assert_eq!(all["mappings"][4]["loads"], 1130);
     assert_eq!(all["threads"][0]["curve"][1]["seconds"], 0.5);
     assert_eq!(all["schema"], "ccscope-1");
