@@ -25,6 +25,7 @@ mod page_profile;
 mod page_views;
 mod programs;
 mod regions;
+mod serve;
 mod shown;
 #[path = "../../../tests/skipped.rs"]
 mod skipped;
