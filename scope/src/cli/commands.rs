@@ -10,7 +10,7 @@ use super::calibrate::CalibrateArgs;
 use super::diff::DiffArgs;
 use super::export::ExportArgs;
 use super::improve::ImproveArgs;
-use super::live::{AttachArgs, DetachArgs, SnapshotArgs, TopArgs};
+use super::live::{AttachArgs, DetachArgs, ServeArgs, SnapshotArgs, TopArgs};
 
 /// Finds what to place: a heap profiler that sees every access
 #[derive(Debug, Parser)]
@@ -66,6 +66,8 @@ pub(super) enum Command {
     Detach(DetachArgs),
     /// Write a profile of a program that is recorded, while it runs on
     Snapshot(SnapshotArgs),
+    /// Serve such profiles over HTTP, to what collects those of Go programs
+    Serve(ServeArgs),
     /// Watch the allocation sites of a program that runs
     Top(TopArgs),
     /// Show a profile
@@ -99,8 +101,9 @@ pub(super) enum Command {
         /// The command that the page is about, or `cargo` for `cargo ccscope`; the whole program
         /// without it
         #[arg(value_parser = [
-            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "top", "show", "report",
-            "advise", "improve", "calibrate", "export", "diff", "completions", "man", "cargo",
+            "run", "cc", "c++", "trace", "attach", "detach", "snapshot", "serve", "top", "show",
+            "report", "advise", "improve", "calibrate", "export", "diff", "completions", "man",
+            "cargo",
         ])]
         command: Option<String>,
     },

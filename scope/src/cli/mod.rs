@@ -158,6 +158,7 @@ fn execute(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result
         Command::Attach(args) => live::attach(&args, err)?,
         Command::Detach(args) => live::detach(&args, err)?,
         Command::Snapshot(args) => live::snapshot(&args, err)?,
+        Command::Serve(args) => live::serve(&args, err)?,
         Command::Top(args) => live::top(&args)?,
         Command::Show(args) => return show::run(&args, out, err),
         Command::Report(args) => report::run(&args, out)?,

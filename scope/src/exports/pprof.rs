@@ -3,13 +3,15 @@
 //! The messages are those of the published schema, as far as they are used.
 
 use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ccmodel::Machine;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
 
-use super::{Interner, frames, name, signed, weights};
+use super::{Interner, Weight, frames, name, signed, weights};
+use crate::analyses::units::rounded;
 use crate::profile::{Frame, Profile};
 
 #[derive(Clone, PartialEq, Message)]
@@ -30,6 +32,10 @@ struct File {
     time_nanos: i64,
     #[prost(int64, tag = "10")]
     duration_nanos: i64,
+    #[prost(message, optional, tag = "11")]
+    period_type: Option<ValueType>,
+    #[prost(int64, tag = "12")]
+    period: i64,
     #[prost(int64, repeated, tag = "13")]
     comment: Vec<i64>,
     #[prost(int64, tag = "14")]
@@ -108,50 +114,46 @@ struct Function {
 ///
 /// If `out` cannot take it.
 pub fn write(profile: &Profile, machine: &Machine, out: impl Write) -> io::Result<()> {
-    let mut builder = Builder::default();
-    builder.string("");
-    let weights = weights(profile, machine);
-    for (name, weight, _) in &weights {
-        let value = ValueType {
-            kind: builder.string(name),
-            unit: builder.string(weight.unit()),
-        };
-        builder.file.sample_type.push(value);
-    }
-    let mut locations = Interner::new();
-    for (index, site) in profile.sites.iter().enumerate() {
-        // An address and the functions that are inlined there are one location.
-        let stack: Vec<usize> = frames(site).collect();
-        let ends_here = |frame: &usize| profile.frames[*frame].inlined;
-        let parts = stack.chunk_by(|frame, _| ends_here(frame));
-        let location_id = parts.map(|part| {
-            let (index, is_new) = locations.add(part.to_vec());
-            if is_new {
-                let frames: Vec<&Frame> = part.iter().map(|&it| &profile.frames[it]).collect();
-                builder.location(&frames);
-            }
-            index as u64 + 1
-        });
-        let location_id = location_id.collect();
-        let value = weights.iter().map(|(.., numbers)| signed(numbers[index]));
-        builder.file.sample.push(Sample {
-            location_id,
-            value: value.collect(),
-        });
-    }
-    let run = &profile.run;
-    let comment = builder.string(&run.command.join(" "));
-    let mut file = File {
-        comment: vec![comment],
-        default_sample_type: builder.string("peak"),
-        time_nanos: signed(run.started_ns),
-        duration_nanos: signed(crate::analyses::units::rounded(run.seconds * 1e9)),
-        ..builder.file
-    };
-    file.string_table = sorted(builder.strings);
-    let mut packer = GzEncoder::new(out, Compression::default());
-    packer.write_all(&file.encode_to_vec())?;
-    packer.finish()?.flush()
+    let mut builder = Builder::of(profile, &weights(profile, machine));
+    builder.file.default_sample_type = builder.string("peak");
+    builder.file.time_nanos = signed(profile.run.started_ns);
+    builder.file.duration_nanos = signed(rounded(profile.run.seconds * 1e9));
+    builder.pack(out)
+}
+
+/// What Go calls the numbers of a heap profile.
+const GO_NAMES: [(&str, Weight); 4] = [
+    ("alloc_objects", Weight::Allocations),
+    ("alloc_space", Weight::Bytes),
+    ("inuse_objects", Weight::EndChunks),
+    ("inuse_space", Weight::End),
+];
+
+/// Writes a snapshot as Go programs serve theirs, for what collects these: with Go's names of
+/// numbers, of which viewers show `first` first, and the time at which it was taken.
+///
+/// # Errors
+///
+/// If `out` cannot take it.
+pub fn write_heap(
+    profile: &Profile,
+    first: &str,
+    taken: SystemTime,
+    out: impl Write,
+) -> io::Result<()> {
+    let numbers = |weight: Weight| weight.of_sites(profile, Machine::this());
+    let weights = GO_NAMES.map(|(name, weight)| (name, weight, numbers(weight)));
+    let mut builder = Builder::of(profile, &weights);
+    builder.file.default_sample_type = builder.string(first);
+    // Collectors have these in the names of their series.
+    builder.file.period_type = Some(ValueType {
+        kind: builder.string("space"),
+        unit: builder.string("bytes"),
+    });
+    builder.file.period = 1;
+    let since = taken.duration_since(UNIX_EPOCH).unwrap_or_default();
+    builder.file.time_nanos = since.as_nanos().try_into().unwrap_or(i64::MAX);
+    builder.pack(out)
 }
 
 fn sorted(table: Interner<String>) -> Vec<String> {
@@ -179,6 +181,50 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// All sites with their stacks and these numbers.
+    fn of(profile: &Profile, weights: &[(&str, Weight, Vec<u64>)]) -> Builder {
+        let mut builder = Builder::default();
+        builder.string("");
+        for (name, weight, _) in weights {
+            let value = ValueType {
+                kind: builder.string(name),
+                unit: builder.string(weight.unit()),
+            };
+            builder.file.sample_type.push(value);
+        }
+        let mut locations = Interner::new();
+        for (index, site) in profile.sites.iter().enumerate() {
+            // An address and the functions that are inlined there are one location.
+            let stack: Vec<usize> = frames(site).collect();
+            let ends_here = |frame: &usize| profile.frames[*frame].inlined;
+            let parts = stack.chunk_by(|frame, _| ends_here(frame));
+            let location_id = parts.map(|part| {
+                let (index, is_new) = locations.add(part.to_vec());
+                if is_new {
+                    let frames: Vec<&Frame> = part.iter().map(|&it| &profile.frames[it]).collect();
+                    builder.location(&frames);
+                }
+                index as u64 + 1
+            });
+            let location_id = location_id.collect();
+            let value = weights.iter().map(|(.., numbers)| signed(numbers[index]));
+            builder.file.sample.push(Sample {
+                location_id,
+                value: value.collect(),
+            });
+        }
+        let comment = builder.string(&profile.run.command.join(" "));
+        builder.file.comment.push(comment);
+        builder
+    }
+
+    fn pack(mut self, out: impl Write) -> io::Result<()> {
+        self.file.string_table = sorted(self.strings);
+        let mut packer = GzEncoder::new(out, Compression::default());
+        packer.write_all(&self.file.encode_to_vec())?;
+        packer.finish()?.flush()
+    }
+
     fn string(&mut self, text: &str) -> i64 {
         signed(self.strings.add(text.to_owned()).0 as u64)
     }

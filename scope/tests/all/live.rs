@@ -17,20 +17,20 @@ use super::programs::{CCSCOPE, command, compile, succeed, text};
 use super::skipped::skipped;
 
 /// `live.c`, as any compiler makes it.
-static LIVE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
+pub(super) static LIVE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
     let folder = TempDir::new().unwrap();
     let program = compile(folder.path(), &["cc"], "live.c", &["-O1", "-g", "-pthread"]);
     (folder, program)
 });
 
 /// A program that runs, and says now and then that it waits for a line.
-struct Running {
+pub(super) struct Running {
     child: Child,
-    out: BufReader<ChildStdout>,
+    pub(super) out: BufReader<ChildStdout>,
 }
 
 impl Running {
-    fn new(command: &mut Command) -> Running {
+    pub(super) fn new(command: &mut Command) -> Running {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -43,13 +43,13 @@ impl Running {
         running
     }
 
-    fn says(&mut self, word: &str) {
+    pub(super) fn says(&mut self, word: &str) {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         assert_eq!(line.trim_end(), word);
     }
 
-    fn go_on(&mut self) {
+    pub(super) fn go_on(&mut self) {
         self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
     }
 
@@ -57,7 +57,7 @@ impl Running {
         self.child.id().to_string()
     }
 
-    fn ends(mut self) {
+    pub(super) fn ends(mut self) {
         assert!(self.child.wait().unwrap().success());
     }
 
@@ -106,7 +106,7 @@ fn snapshot(pid: &str, output: &Path) -> Profile {
 }
 
 /// The site whose chunks have this size, of those that `live.c` allocates itself.
-fn site(profile: &Profile, size: u64) -> &Site {
+pub(super) fn site(profile: &Profile, size: u64) -> &Site {
     let mut sites = { profile.sites.iter() }.filter(|it| it.smallest == size && it.largest == size);
     sites
         .next()

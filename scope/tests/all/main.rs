@@ -26,6 +26,7 @@ mod page_views;
 mod programs;
 mod regions;
 mod sampled;
+mod serve;
 mod shown;
 #[path = "../../../tests/skipped.rs"]
 mod skipped;

@@ -1,9 +1,10 @@
-//! `ccscope attach`, `detach`, `snapshot` and `top`: profiles of programs that run.
+//! `ccscope attach`, `detach`, `snapshot`, `serve` and `top`: profiles of programs that run.
 
 mod inject;
 mod load;
 mod memory;
 mod ptrace;
+mod serve;
 mod target;
 mod top;
 
@@ -87,6 +88,7 @@ pub(super) struct SnapshotArgs {
     output: PathBuf,
 }
 
+pub(super) use serve::{ServeArgs, run as serve};
 pub(super) use top::{TopArgs, run as top};
 
 /// Records a process until its end, or until somebody asks for the end of the recording.
@@ -197,16 +199,16 @@ pub(super) fn snapshot(args: &SnapshotArgs, err: &mut dyn Write) -> Result<(), C
     };
     // The other command may be in another folder.
     let path = env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
-    let path = path.join(&args.output);
-    match ask(pid, &Ask::Snapshot(path)).into_iter().next() {
-        Some(Ok(line)) => writeln!(err, "ccscope: {line}")?,
-        Some(Err(why)) => return fail(why),
-        None => {
-            return fail(format!(
-                "no ccscope of yours records process {pid}: start it by `ccscope run`, or `ccscope \
-                 attach {pid}`"
-            ));
-        }
-    }
-    Ok(())
+    let line = ask_recorder(pid, &Ask::Snapshot(path.join(&args.output)))?;
+    Ok(writeln!(err, "ccscope: {line}")?)
+}
+
+/// Asks the command that records a process; what it has done, or why not.
+fn ask_recorder(pid: u32, what: &Ask) -> Result<String, String> {
+    ask(pid, what).into_iter().next().unwrap_or_else(|| {
+        Err(format!(
+            "no ccscope of yours records process {pid}: start it by `ccscope run`, or `ccscope \
+             attach {pid}`"
+        ))
+    })
 }
