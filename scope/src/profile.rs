@@ -161,9 +161,12 @@ pub struct Run {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The process was still running when the tool ended, or is another's child.
+    /// The process was still running when the tool ended, or was ended otherwise, as another's
+    /// child.
     #[default]
     Unknown,
+    /// By `exit` or by the end of `main`, with a code that only its parent knows.
+    Ended,
 }
 
 /// Sums for the process.
