@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use crate::Error;
 use crate::capture_format::{self, Header, layout};
-use crate::profile::{self, Exit, Profile, Resident, Run, Totals};
+use crate::profile::{self, Profile, Resident, Run, Totals};
 use crate::symbols::{self, Symbols};
 use crate::types::Types;
 use heap::Heap;
@@ -793,9 +793,6 @@ fn complete(mut run: Run, header: &Header, recorded: u64, total: &Totals) -> Run
         .saturating_add(other);
     let rate = all.checked_div(recorded);
     run.window_rate = rate.map_or(0, |rate| rate.max(1));
-    if header.state == capture_format::state::EXITED && run.exit == Exit::Unknown {
-        run.exit = Exit::Ended;
-    }
     if header.state == capture_format::state::STOPPED {
         let stop = "Recording stopped before the process ended: no memory was left for it.";
         run.caveats.push(stop.into());

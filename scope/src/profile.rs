@@ -161,11 +161,10 @@ pub struct Run {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The process was still running when the tool ended, or was ended otherwise, as another's
-    /// child.
+    /// The process was still running, as far as the tool knows.
     #[default]
     Unknown,
-    /// By `exit` or by the end of `main`, with a code that only its parent knows.
+    /// It has ended; how, only its parent knows.
     Ended,
 }
 

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ccscope::Profile;
-use ccscope::profile::Site;
+use ccscope::profile::{Exit, Site};
 use tempfile::TempDir;
 
 use super::programs::{CCSCOPE, command, compile, succeed, text};
@@ -178,7 +178,7 @@ fn what_is_allocated_since_is_counted_exactly() {
     program.go_on();
     program.ends();
     assert!(tool.wait().unwrap().success());
-    assert!(path("again").exists());
+    assert_eq!(Profile::open(path("again")).unwrap().run.exit, Exit::Ended);
 }
 
 #[test]
