@@ -29,6 +29,10 @@ const KINDS = {
   churn: ["Allocated and freed by the million", "The allocator takes much of the time."],
   waits: ["Waits for memory", "The processor waits for the pointers that lead to these chunks."],
   leaked: ["Leaked", "Nothing led to the chunks any more when the program ended."],
+  "steady-growth": [
+    "Grows all the time",
+    "What comes at one pace and stays takes all memory in the end.",
+  ],
   "large-future": ["Large future", "Each holds the memory of its largest local all its life."],
   "false-sharing": [
     "False sharing",

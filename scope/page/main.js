@@ -10,6 +10,7 @@ import { FORMS, flameTasks, flameView, metricsOf } from "./flame.js";
 import { columnsOf, sitesView, sorted } from "./sites.js";
 import { siteView } from "./site.js";
 import { graphView } from "./graph.js";
+import { leaksView } from "./leaks.js";
 import { regionsView } from "./regions.js";
 import {
   COUNTS,
@@ -30,6 +31,7 @@ const VIEWS = {
   sites: ["Sites", "All allocation points, as a table"],
   site: ["Site", "One allocation point in detail"],
   pointers: ["Pointers", "Which chunks lead to which"],
+  leaks: ["Leaks", "What nothing led to at the end"],
   about: ["About", "How the profile came to be"],
 };
 const COLOURS = ["line1", "line2", "line3", "line4", "line5", "line6", "line7", "line8"];
@@ -41,7 +43,7 @@ function head() {
   const { total } = profile;
   const [kind, code] =
     typeof profile.exit === "string" ? [profile.exit, ""] : Object.entries(profile.exit)[0];
-  const end = { Code: `exit ${code}`, Signal: `signal ${code}`, Unknown: "end not seen" }[kind];
+  const end = { Code: `exit ${code}`, Signal: `signal ${code}`, Unknown: "end not seen", Ended: "ended" }[kind];
   const about = [
     profile.isOurs ? `${end} after ${seconds(profile.seconds)}` : `from ${profile.tool}`,
     profile.threads.length ? plural(profile.threads.length, "thread") : null,
@@ -219,6 +221,7 @@ function wholeOf() {
     sites: "the numbers of the table",
     site: "scores, numbers, bytes, sizes, lifetimes, misses and pointers",
     pointers: "loads and misses",
+    leaks: "what was leaked",
   }[state.view];
 }
 
@@ -439,6 +442,7 @@ function view(sites) {
     );
   } else if (state.view === "changes") content = changesView(profile, sites);
   else if (state.view === "pointers") [content, draws] = graphView(profile, sites);
+  else if (state.view === "leaks") content = leaksView(profile, sites);
   else if (state.view === "regions") [content, draws] = regionsView(profile, state.region);
   else if (state.view === "pages") [content, draws] = memoryPagesView(profile);
   else if (state.view === "about") content = aboutView();
@@ -608,9 +612,10 @@ async function open() {
   profile.peakSeconds = toSeconds(profile, profile.total.peak_time);
   if (!profile.old) delete VIEWS.changes;
   if (!profile.isOurs) delete VIEWS.pointers;
+  if (!profile.leaks) delete VIEWS.leaks;
   // A profile has regions, pages of memory or sites.
   profile.hasSites = !profile.regions && !profile.pages;
-  const views = profile.hasSites ? [] : ["findings", "flame", "sites", "site", "pointers"];
+  const views = profile.hasSites ? [] : ["findings", "flame", "sites", "site", "pointers", "leaks"];
   for (const view of [...views, ...["regions", "pages"].filter((it) => !profile[it])]) delete VIEWS[view];
   const among = (values) => (value) => values.includes(value);
   const isTime = (value) => Number(value) >= 0;

@@ -164,9 +164,11 @@ pub struct Run {
 pub enum Exit {
     Code(i32),
     Signal(i32),
-    /// The process was still running when the tool ended, or is another's child.
+    /// The process was still running, as far as the tool knows.
     #[default]
     Unknown,
+    /// It has ended; how, only its parent knows.
+    Ended,
 }
 
 /// Sums for the process.

@@ -15,10 +15,16 @@ use crate::profile::{Profile, Site};
 pub use gates::{Bound, Gate, breaches, exceeded, gates};
 pub use matching::{Matched, SIMILAR};
 
-use matching::{Pair, pairs};
+pub(crate) use gates::at_place;
+pub(crate) use matching::pairs;
+
+use matching::Pair;
 
 /// A site whose parts of all totals have changed by less is taken for the same.
 pub const MIN_COST: f64 = 0.001;
+
+/// The name of [`Metric::Grown`].
+const GROWN: &str = "grown";
 
 /// A number that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -36,6 +42,8 @@ pub enum Metric {
     End,
     /// Bytes that nothing led to at the end, or leaked chunks alone.
     Leaked,
+    /// Bytes by which sites have grown that grow in each snapshot: see [`growth`](super::growth).
+    Grown,
     /// Chunks that were freed before their thread allocated another.
     Temporary,
     /// Bytes between their last access and their free, in the mean over the run.
@@ -51,7 +59,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All, with the names that gates use.
+    /// Those of one profile, with the names that gates use.
     pub const NAMES: [(&'static str, Metric); 12] = [
         ("peak", Metric::Peak),
         ("bytes", Metric::Bytes),
@@ -71,7 +79,7 @@ impl Metric {
     #[must_use]
     pub fn name(self) -> &'static str {
         let named = Metric::NAMES.iter().find(|(_, metric)| *metric == self);
-        named.map_or("", |(name, _)| name)
+        named.map_or(GROWN, |(name, _)| name)
     }
 
     /// A value as people read it.
@@ -85,6 +93,7 @@ impl Metric {
             | Metric::Requested
             | Metric::End
             | Metric::Leaked
+            | Metric::Grown
             | Metric::Drag => bytes(whole),
             Metric::Allocations | Metric::Temporary | Metric::Accesses => short_count(whole),
             _ => format!("{:.3}", value.abs()),
@@ -214,6 +223,8 @@ impl Side<'_> {
             Metric::Allocations => Some(total.allocations as f64),
             Metric::End => Some(total.end_usable as f64),
             Metric::Leaked => leaks::total(self.profile).map(|it| it.all_bytes() as f64),
+            // Of a series.
+            Metric::Grown => None,
             Metric::Temporary => Some(sum(sites.iter().map(|it| it.temporary)) as f64),
             Metric::Drag => accesses.then(|| sites.iter().map(|it| self.mean_drag(it)).sum()),
             Metric::Accesses => {
@@ -237,8 +248,10 @@ impl Side<'_> {
             let all = leaked.map(|it| it.map(|it| it.all_bytes() as f64));
             return all.sum::<Option<f64>>().map(f64::abs);
         }
-        let is_known =
-            self.profile.run.accesses || !matches!(metric, Metric::Drag | Metric::Accesses);
+        let is_known = match metric {
+            Metric::Drag | Metric::Accesses => self.profile.run.accesses,
+            _ => metric != Metric::Grown,
+        };
         let of_site = |site: &Site| match metric {
             Metric::Peak => site.peak_usable as f64,
             Metric::Bytes => site.usable as f64,

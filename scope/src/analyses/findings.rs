@@ -8,6 +8,7 @@
 //! | never touched, never read, never written | the process's memory |
 //! | partly used, reserved, capacity, large futures | the process's memory |
 //! | leaked | the process's memory; reported however few |
+//! | steady growth | the process's memory |
 //! | late free, early allocation | the same, times the run in events |
 //! | growth, temporary, churn, moved, same size, copies that are never read | time, in accesses |
 //! | waits | time, as simulated |
@@ -128,6 +129,8 @@ pub enum Kind {
     LargeFuture,
     /// Chunks that nothing leads to at the end.
     Leaked,
+    /// Chunks that come at one pace all the time, and stay.
+    SteadyGrowth,
     /// Cache lines that several threads write in different places.
     FalseSharing,
     /// A data structure whose nodes the program waits for; the views add these findings.
@@ -201,6 +204,7 @@ pub fn findings(profile: &Profile, options: &Options) -> Vec<Finding> {
         let mut at_site = search.memory(site);
         at_site.extend(search.time(site));
         at_site.extend(search.large_future(site));
+        at_site.extend(search.steady(site));
         let at_site = at_site
             .into_iter()
             .filter(|it| it.weight() >= options.min_share)
@@ -505,6 +509,7 @@ fn false_sharing(profile: &Profile) -> Vec<Finding> {
 
 mod copies;
 mod futures;
+mod steady;
 mod unused;
 
 #[cfg(test)]

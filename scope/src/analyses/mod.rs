@@ -8,6 +8,7 @@ pub mod curves;
 pub mod diff;
 pub mod fields;
 pub mod findings;
+pub mod growth;
 pub mod leaks;
 pub(crate) mod linked;
 pub mod misses;

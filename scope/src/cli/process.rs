@@ -201,6 +201,10 @@ impl Process {
             let program = self.executable().unwrap_or_default();
             self.command = vec![program.to_string_lossy().into_owned()];
         }
+        // A copy has no status, and is of a process that ran.
+        if self.exit == Exit::Unknown && self.status.is_some() && self.has_ended() {
+            self.exit = Exit::Ended;
+        }
         let Process {
             pid,
             command,

@@ -259,7 +259,7 @@ fn runs(profile: &Profile) -> Vec<Column> {
     let (code, signal) = match run.exit {
         Exit::Code(code) => (Some(code.into()), None),
         Exit::Signal(signal) => (None, Some(signal.into())),
-        Exit::Unknown => (None, None),
+        Exit::Unknown | Exit::Ended => (None, None),
     };
     vec![
         ("schema", Values::Int(vec![SCHEMA])),

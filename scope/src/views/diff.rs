@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::analyses::diff::{Change, Diff, Matched, Metric, SiteChange, Verdict};
+use crate::analyses::growth::is_one_run;
 use crate::analyses::scores::Scores;
 use crate::analyses::types::type_name;
 use crate::analyses::units;
@@ -99,8 +100,7 @@ fn grown<'p>(
     new: &'p Profile,
     diff: &'p Diff,
 ) -> Vec<(Option<&'p Site>, &'p SiteChange)> {
-    let run = |profile: &Profile| (profile.run.pid, profile.run.started_ns);
-    if run(old) != run(new) || old.run.started_ns == 0 || old.run.end == new.run.end {
+    if !is_one_run(old, new) || old.run.end == new.run.end {
         return Vec::new();
     }
     let more = |site: &'p SiteChange| {

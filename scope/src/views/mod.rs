@@ -5,6 +5,7 @@
 
 pub mod advice;
 pub mod diff;
+pub mod growth;
 pub mod json;
 pub mod page;
 pub mod terminal;

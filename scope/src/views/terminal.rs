@@ -277,6 +277,7 @@ impl<'a> View<'a> {
                 None => format!("ended by signal {signal}"),
             },
             Exit::Unknown => "end not seen".to_owned(),
+            Exit::Ended => "ended".to_owned(),
         };
         let command: Vec<String> = run.command.iter().map(|word| escape(word)).collect();
         let mut tail = format!(": {exit} after {}", seconds(run.seconds));

@@ -4,6 +4,7 @@ use serde_json::Value;
 use super::terminal::{edges, regions, sites, source, summary, threads, types};
 use super::{Filter, Options, Sort, json};
 use crate::analyses::diff::diff;
+use crate::analyses::growth::{Growth, growth};
 use crate::analyses::test_profile::{self, access, group, profile, window};
 use crate::profile::{Exceeded, Footprint, Leaks, Link, Profile, SiteCount};
 
@@ -89,6 +90,31 @@ fn changes_in_words() {
         &super::diff::text(&old, &new, &changes, &options),
         "diff-100",
     );
+}
+
+/// Five snapshots, of which three fit into 80 columns.
+#[test]
+fn growth_in_words() {
+    let snapshot = |number: u64| {
+        let mut run = run();
+        (run.run.pid, run.run.seconds) = (4711, 60.0 * number as f64);
+        (run.total.end_usable, run.total.end_chunks) = (9_000_000 - number, 90_000);
+        (run.sites[0].end_usable, run.sites[0].end_chunks) = (400_000 * number, 1000 * number);
+        (run.sites[2].end_usable, run.sites[2].end_chunks) = (30 * number * number, number);
+        run
+    };
+    let snapshots: Vec<Profile> = (1..=5).map(snapshot).collect();
+    let growth = growth(&snapshots.iter().collect::<Vec<_>>());
+    let text = super::growth::text(&growth, &snapshots[4], &options(80));
+    assert_golden(&text, "growth-80");
+    let json: Value =
+        serde_json::from_str(&super::growth::json(&growth, &snapshots[4])).expect("JSON");
+    assert_eq!(json["schema"], super::growth::SCHEMA);
+    assert_eq!(json["sites"][0]["growth"], 1_600_000);
+    assert_eq!(json["sites"][1]["alive"][4]["bytes"], 750);
+    // Nothing has grown in one moment, nor between none.
+    let one = super::growth::text(&Growth::default(), &snapshots[0], &options(80));
+    assert!(one.contains("no site has grown in each"), "{one}");
 }
 
 /// With a source file that is there.

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ccscope::Profile;
-use ccscope::profile::Site;
+use ccscope::profile::{Exit, Site};
 use tempfile::TempDir;
 
 use super::programs::{CCSCOPE, command, compile, succeed, text};
@@ -178,7 +178,7 @@ fn what_is_allocated_since_is_counted_exactly() {
     program.go_on();
     program.ends();
     assert!(tool.wait().unwrap().success());
-    assert!(path("again").exists());
+    assert_eq!(Profile::open(path("again")).unwrap().run.exit, Exit::Ended);
 }
 
 #[test]
@@ -323,6 +323,70 @@ fn a_program_that_was_started_has_snapshots() {
     program.says("second");
     program.go_on();
     program.ends();
+}
+
+#[test]
+fn what_grows_from_snapshot_to_snapshot_is_shown() {
+    let folder = TempDir::new().unwrap();
+    let program = compile(folder.path(), &["cc"], "grows.c", &["-O1", "-g"]);
+    let mut program = Running::new(&mut Command::new(program));
+    let pid = program.pid();
+    let Some((mut tool, _err)) = attach(&pid, &folder.path().join("all"), &[]) else {
+        return;
+    };
+    for name in ["1", "2", "3"] {
+        let until = Instant::now() + Duration::from_secs(60);
+        let before = program.resident();
+        while program.resident() < before + 64 {
+            assert!(Instant::now() < until, "it does not grow");
+            sleep(Duration::from_millis(10));
+        }
+        snapshot(&pid, &folder.path().join(name));
+    }
+    detach(&pid);
+    assert!(tool.wait().unwrap().success());
+    program.child.kill().unwrap();
+    program.child.wait().unwrap();
+    let diff = |words: &[&str]| {
+        let mut diff = command(CCSCOPE);
+        let output = diff.current_dir(&folder).arg("diff").args(words).output();
+        let output = output.unwrap();
+        let code = output.status.code().unwrap();
+        (code, text(&output.stdout), text(&output.stderr))
+    };
+    // In the order of time, whatever the order of the words.
+    let (code, json, _) = diff(&["3", "1", "2", "--json"]);
+    let growth: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, growth["sites"].as_array().unwrap().len()), (0, 1));
+    let alive = growth["sites"][0]["alive"].as_array().unwrap();
+    let chunks = alive.iter().map(|it| it["chunks"].as_u64().unwrap());
+    assert!(chunks.is_sorted_by(|a, b| a < b), "{json}");
+    let place = growth["sites"][0]["where"].as_str().unwrap();
+    assert!(place.ends_with("grows.c:6 grow_slowly"), "{place}");
+    let (code, table, failed) = diff(&["1", "2", "3", "--fail-on", "site:grow:grown>1000"]);
+    assert!(
+        code == 1 && table.contains("grows.c:6 grow_slowly"),
+        "{table}"
+    );
+    assert!(
+        failed.starts_with("ccscope: gate site:grow:grown>1000: "),
+        "{failed}"
+    );
+    // Of two, the difference.
+    let (code, table, _) = diff(&["1", "2", "--fail-on", "grown>1000000000,end>+1000000000"]);
+    assert!(code == 0 && table.starts_with("total "), "{table}");
+    fs::copy(folder.path().join("1"), folder.path().join("copy")).unwrap();
+    let same = "ccscope: 1 and copy are the same snapshot\n".to_owned();
+    assert_eq!(diff(&["1", "2", "copy"]), (1, String::new(), same));
+    succeed(
+        command(CCSCOPE)
+            .current_dir(&folder)
+            .args(["run", "-q", "-o", "other", "true"]),
+    );
+    let (code, _, why) = diff(&["1", "2", "other"]);
+    let line = "ccscope: 1 and other are not snapshots of one run: ";
+    assert!(code == 1 && why.starts_with(line), "{why}");
+    assert_eq!(diff(&["1", "2", "--fail-on", "grown>+5%"]).0, 2);
 }
 
 #[test]

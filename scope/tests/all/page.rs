@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use ccmodel::Machine;
 use ccscope::analyses::diff::{Diff, diff};
 use ccscope::imports;
-use ccscope::profile::{Chunk, Edge, Footprint, Profile, Region, RegionKind};
+use ccscope::profile::{Chunk, Edge, Footprint, Leaks, Link, Profile, Region, RegionKind};
 use ccscope::views::{Options, page};
 use serde_json::json;
 use tempfile::TempDir;
@@ -146,6 +146,7 @@ fn links_that_make_no_sense_show_the_defaults() {
         "view=site&site=-1",
         "view=site",
         "view=changes",
+        "view=leaks",
         "view=constructor&sort=__proto__",
     ] {
         browser.open(small(), fragment);
@@ -201,6 +202,57 @@ fn a_page_shows_what_has_changed() {
     assert!(facts.contains("+10 size 16 near <b>rbx</b>"), "{facts}");
     browser.open(&page, "fn=no-such");
     assert_eq!(shown(&mut browser, "[data-verdict=worse]"), 0);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn leaks_are_shown_with_what_leads_to_them() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut profile = page_profile::profile(50);
+    let leak = |site, bytes, indirect_bytes| Leaks {
+        site,
+        chunks: bytes / 10,
+        bytes,
+        indirect_chunks: indirect_bytes / 10,
+        indirect_bytes,
+    };
+    let link = |from, to, pointers| Link { from, to, pointers };
+    profile.leaks = vec![
+        leak(None, 5000, 20),
+        leak(Some(7), 3000, 0),
+        leak(Some(3), 2000, 20),
+    ];
+    profile.links = vec![
+        link(None, 3, 1),
+        link(Some(9), 3, 40),
+        link(Some(3), 3, 20),
+        link(Some(2), 3, 1),
+        link(Some(9), 8, 5),
+    ];
+    let folder = TempDir::new().unwrap();
+    let page = write(&folder, &profile, 500);
+    browser.open(&page, "view=leaks");
+    assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Leaks");
+    let about = text(&mut browser, "#view .about");
+    let sums = "5.00 kB in 500 chunks that nothing led to when the program ended, and 20 B in 2 ";
+    assert!(about.starts_with(sums), "{about}");
+    assert_eq!(shown(&mut browser, "table.leaks tbody tr"), 2);
+    let row = text(&mut browser, "tr[data-site='7']");
+    assert!(row.starts_with("#7\t3.00 kB\t300\t0 B\t0\t"), "{row}");
+    assert!(row.contains("\tnothing\t"), "{row}");
+    let row = text(&mut browser, "tr[data-site='3']");
+    assert!(row.starts_with("#3\t2.00 kB\t200\t20 B\t2\t"), "{row}");
+    assert!(
+        row.contains("\t#9 (40), itself (20), variables (1), …\t"),
+        "{row}"
+    );
+    browser.open(&page, "view=leaks&fn=no-such");
+    assert_eq!(shown(&mut browser, "table.leaks"), 0);
+    browser.open(&page, "view=leaks");
+    browser.act("document.querySelector('tr[data-site=\"3\"] a').click()");
+    assert_eq!(text(&mut browser, "#tabs a[aria-current]"), "Site #3");
     assert_eq!(browser.complaints, Vec::<String>::new());
 }
 

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Metric, Side};
+use super::{GROWN, Metric, Side};
 use crate::analyses::scores::{Options, scores};
 use crate::profile::{Profile, Site};
 
@@ -87,11 +87,10 @@ impl FromStr for Gate {
                 _ => return Err(wrong("a site is written as site:PLACE:METRIC")),
             },
         };
-        let known = Metric::NAMES
-            .iter()
-            .find(|(name, _)| *name == metric.trim());
-        let Some(&(_, metric)) = known else {
-            let names: Vec<&str> = Metric::NAMES.iter().map(|&(name, _)| name).collect();
+        let all = || Metric::NAMES.into_iter().chain([(GROWN, Metric::Grown)]);
+        let known = all().find(|(name, _)| *name == metric.trim());
+        let Some((_, metric)) = known else {
+            let names: Vec<&str> = all().map(|(name, _)| name).collect();
             return Err(wrong(&format!("metrics are {}", names.join(", "))));
         };
         let size = match of {
@@ -174,6 +173,7 @@ pub fn breaches(old: &Profile, new: &Profile, gates: &[Gate]) -> Result<Vec<Stri
             }
             let why = match gate.metric {
                 Metric::Leaked => "was it made by `ccscope run --leaks`?",
+                Metric::Grown => "it takes snapshots of one run: `ccscope diff A B C`",
                 _ => "is the program instrumented?",
             };
             return Err(format!("{gate}: a profile does not know it; {why}"));
@@ -205,7 +205,7 @@ pub fn breaches(old: &Profile, new: &Profile, gates: &[Gate]) -> Result<Vec<Stri
 }
 
 /// The sites that are shown there.
-fn at_place(profile: &Profile, place: &str) -> Vec<usize> {
+pub(crate) fn at_place(profile: &Profile, place: &str) -> Vec<usize> {
     let is_there = |site: &Site| {
         let frame = site.place.or(site.stack.first().copied());
         let frame = frame.map(|frame| &profile.frames[frame as usize]);

@@ -35,10 +35,10 @@ pub enum Matched {
 
 /// A site of both profiles, or of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
-    pub(super) old: Option<usize>,
-    pub(super) new: Option<usize>,
-    pub(super) matched: Matched,
+pub(crate) struct Pair {
+    pub(crate) old: Option<usize>,
+    pub(crate) new: Option<usize>,
+    pub(crate) matched: Matched,
 }
 
 /// What sites are recognised by, as numbers that mean the same in both profiles.
@@ -68,7 +68,7 @@ fn number<T: Eq + Hash>(numbers: &mut HashMap<T, u32>, value: T) -> u32 {
 }
 
 /// Sites of both profiles, each once.
-pub(super) fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
+pub(crate) fn pairs(old: &Profile, new: &Profile) -> Vec<Pair> {
     let mut names = HashMap::new();
     let functions = [old, new].map(|profile| {
         let functions = profile.frames.iter();

@@ -1,6 +1,6 @@
 use super::*;
-use crate::analyses::test_profile::{group, profile};
-use crate::profile::Histogram;
+use crate::analyses::test_profile::{group, point, profile};
+use crate::profile::{Exit, Histogram, Leaks, Point, Run};
 
 fn found(profile: &Profile) -> Vec<(usize, Kind, String)> {
     let found = findings(profile, &Options::default()).into_iter();
@@ -335,6 +335,68 @@ fn lines_that_threads_write_in_turn_are_false_sharing() {
     };
     let few = SharedLine { turns: 100, ..line };
     assert_eq!(said(vec![same, few]), Vec::<String>::new());
+}
+
+/// A minute of a program that still runs, of which the first site has `alive` bytes at so many
+/// seconds.
+fn server(alive: impl Fn(u64) -> u64) -> Profile {
+    let mut run = profile();
+    run.sites.truncate(1);
+    run.run = Run {
+        seconds: 60.0,
+        end: 60_000,
+        ..Run::default()
+    };
+    let site = &mut run.sites[0];
+    let at = |second: u64| Point {
+        ns: second * 1_000_000_000,
+        usable: alive(second),
+        ..point(second * 1000, 0, 0)
+    };
+    site.curve = (1..=60).map(at).collect();
+    (site.frees, site.end_chunks) = (0, 1000);
+    run
+}
+
+#[test]
+fn what_grows_all_the_time_is_told() {
+    let leak = || server(|second| 10_000 * second);
+    let told =
+        "570 kB more in 56.2 s, evenly, and nothing freed: a leak, or a cache far from its limit";
+    assert_eq!(found(&leak()), [(0, Kind::SteadyGrowth, told.to_owned())]);
+    let changed = |change: fn(&mut Profile)| {
+        let mut run = leak();
+        change(&mut run);
+        sentences(&run)
+    };
+    let none = Vec::<String>::new();
+    // A program that has ended has built what it was to build.
+    assert_eq!(changed(|run| run.run.exit = Exit::Code(0)), none);
+    assert_eq!(changed(|run| run.run.exit = Exit::Signal(15)).len(), 1);
+    assert_eq!(changed(|run| run.run.exit = Exit::Ended), none);
+    assert_eq!(changed(|run| run.run.seconds = 9.0), none);
+    // Few chunks; some that are freed; some that replace older ones; a scan knows better.
+    assert_eq!(changed(|run| run.sites[0].end_chunks = 99), none);
+    assert_eq!(changed(|run| run.sites[0].frees = 11), none);
+    assert_eq!(changed(|run| run.total.unknown_frees = 251), none);
+    assert_eq!(changed(|run| run.leaks = vec![Leaks::default()]), none);
+    assert_eq!(changed(|run| run.sites[0].curve.clear()), none);
+}
+
+#[test]
+fn caches_interners_and_tables_do_not_grow_all_the_time() {
+    let told = |alive: fn(u64) -> u64| sentences(&server(alive)).len();
+    // A table of the start; a cache with a limit; one that is emptied; a buffer that doubles.
+    assert_eq!(told(|_| 1_000_000), 0);
+    assert_eq!(told(|second| 20_000 * second.min(50)), 0);
+    assert_eq!(told(|second| 20_000 * (second % 20)), 0);
+    assert_eq!(told(|second| second.next_power_of_two() * 10_000), 0);
+    // Names that are new ever more rarely; twice as many requests in the first half.
+    assert_eq!(told(|second| (second * 1_000_000).isqrt() * 200), 0);
+    assert_eq!(told(|second| 10_000 * (second + second.min(30))), 0);
+    // A leak after a start that builds much, and with pauses.
+    assert_eq!(told(|second| 1_000_000 + 10_000 * second), 1);
+    assert_eq!(told(|second| 30_000 * (second / 3)), 1);
 }
 
 /// Numbers that no run has must not stop the tool.

@@ -13,6 +13,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::columns::Columns;
+use super::leaks::leaks;
 use super::pages::pages;
 use super::sample::{ChunkSample, Quotas, thin};
 use super::source::Snippets;
@@ -487,6 +488,7 @@ impl<'a> Data<'a> {
             "findings": self.results.findings.iter().map(finding).collect::<Vec<Value>>(),
             "misses": self.misses(),
             "edges": self.edges(),
+            "leaks": leaks(profile),
             "structures": structures(profile),
             "rules": self.options.rules.iter().map(|(site, rule)| (site, escape(rule)))
                 .collect::<HashMap<_, _>>(),

@@ -7,6 +7,7 @@
 
 mod columns;
 mod data;
+mod leaks;
 mod pages;
 mod sample;
 mod source;
@@ -35,7 +36,7 @@ const LIBRARIES: [(&str, &str); 1] = [(
     page_file!("vendor/uplot.LICENSE"),
 )];
 /// Our own modules, each after those that it imports.
-const MODULES: [&str; 20] = [
+const MODULES: [&str; 21] = [
     page_file!("units.js"),
     page_file!("colours.js"),
     page_file!("dom.js"),
@@ -52,6 +53,7 @@ const MODULES: [&str; 20] = [
     page_file!("site.js"),
     page_file!("layers.js"),
     page_file!("graph.js"),
+    page_file!("leaks.js"),
     page_file!("regions.js"),
     page_file!("memory_pages.js"),
     page_file!("changes.js"),
