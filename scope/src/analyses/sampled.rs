@@ -67,7 +67,8 @@ pub fn sentence(profile: &Profile) -> Option<String> {
     let sizes = bytes(sample);
     Some(format!(
         "Sampled: of chunks under {sizes} about one in each {sizes} is recorded, and counts for \
-         the others. In 95 of 100 runs the bytes in all are within {}, those at the peak within {}.",
+         the others. In 95 of 100 runs the bytes in all are within {}, those at the peak within \
+         {}.",
         part(within.requested, profile.total.requested),
         part(within.at_peak_requested, profile.total.peak_requested),
     ))

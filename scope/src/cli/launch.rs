@@ -250,7 +250,6 @@ impl Recording {
         child: Option<Child>,
         record: &RecordArgs,
     ) -> Result<Recording, CliError> {
-        signals::listen();
         let end = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let end = match end.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Some(Ok(end)) => end,
@@ -367,12 +366,16 @@ impl Recording {
         let mut indices: Vec<usize> = (0..self.processes.len())
             .filter(|&index| self.processes[index].asks_for_snapshot())
             .collect();
-        if signals::asks_for_snapshot() {
-            let main = self
-                .processes
-                .iter()
-                .rposition(|process| process.pid == self.pid);
-            indices.extend(main.filter(|index| !indices.contains(index)));
+        let main = self
+            .processes
+            .iter()
+            .rposition(|process| process.pid == self.pid);
+        // The wish waits for the process.
+        if let Some(main) = main
+            && signals::asks_for_snapshot()
+            && !indices.contains(&main)
+        {
+            indices.push(main);
         }
         for index in indices {
             self.snapshots += 1;

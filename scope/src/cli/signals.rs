@@ -53,21 +53,17 @@ extern "C" fn ask_for_snapshot(_: c_int) {
     ASKS_FOR_SNAPSHOT.store(true, Ordering::SeqCst);
 }
 
-/// Takes `SIGUSR1` for a wish for a snapshot from now on.
-pub(super) fn listen() {
-    let handler = ask_for_snapshot as extern "C" fn(c_int) as *const ();
-    // SAFETY: the handler has the signature that `signal` asks for, and stores to an atomic.
-    unsafe { libc::signal(libc::SIGUSR1, handler.addr()) };
-}
-
 /// Whether such a signal has come since this was asked last.
 pub(super) fn asks_for_snapshot() -> bool {
     ASKS_FOR_SNAPSHOT.swap(false, Ordering::SeqCst)
 }
 
-/// Keeps this process alive when it is interrupted. Programs that are started later have the
-/// default actions again, since `exec` resets handlers.
+/// Keeps this process alive when it is interrupted, and takes `SIGUSR1` for a wish for a snapshot.
+/// Programs that are started later have the default actions again, since `exec` resets handlers.
 pub fn outlive() {
+    let handler = ask_for_snapshot as extern "C" fn(c_int) as *const ();
+    // SAFETY: the handler has the signature that `signal` asks for, and stores to an atomic.
+    unsafe { libc::signal(libc::SIGUSR1, handler.addr()) };
     for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: all zeros is a value of `sigaction`; both pointers are to such values, and the
         // handler has the signature that `SA_SIGINFO` asks for.
