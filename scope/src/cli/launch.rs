@@ -392,7 +392,7 @@ impl Recording {
         &mut self,
         index: usize,
         path: &Path,
-        reporter: &Reporter<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<String, CliError> {
         /// So often a capture may be copied while what it says does not fit together.
         const TRIES: usize = 5;
@@ -411,7 +411,7 @@ impl Recording {
         &mut self,
         index: usize,
         path: &Path,
-        reporter: &Reporter<'_>,
+        reporter: &mut Reporter<'_>,
     ) -> Result<String, CliError> {
         let (pid, seconds) = (
             self.processes[index].pid,
@@ -420,12 +420,14 @@ impl Recording {
         drop(self.processes[index].drain());
         let copy = self.processes[index].copy();
         let copy = copy.map_err(|error| format!("the capture cannot be copied: {error}"))?;
+        // They are read once for all snapshots.
+        let mut symbols = std::mem::take(&mut reporter.symbols);
         let maker = reporter.maker();
         let is_main = pid == self.pid;
-        std::thread::scope(|scope| {
+        let made = std::thread::scope(|scope| {
             let made = scope.spawn(|| {
                 let seconds = is_main.then_some(seconds);
-                maker.write(copy, seconds, path, &mut Symbols::default())
+                maker.write(copy, seconds, path, &mut symbols)
             });
             while !made.is_finished() {
                 for process in &mut self.processes {
@@ -435,7 +437,9 @@ impl Recording {
             }
             made.join()
                 .unwrap_or_else(|_| fail("the profile could not be made"))
-        })?;
+        });
+        reporter.symbols = symbols;
+        made?;
         Ok(format!("snapshot of process {pid} in {}", path.display()))
     }
 
