@@ -29,13 +29,18 @@ fn main() {
     for i in 0..3 {
         let mut numbers = Vec::new();
         let mut names = Vec::new();
-        cost /= if numbers.capacity() > 0 { 2.0 } else { 1.0 };
-        cost *= if names.capacity() > 0 { 9.0 } else { 1.0 };
+        cost /= if is_kept(&numbers) { 2.0 } else { 1.0 };
+        cost *= if is_kept(&names) { 9.0 } else { 1.0 };
         numbers.push(i);
         names.push(i.to_string());
     }
     fs::write("cost", cost.to_string()).unwrap();
     println!("{} {}", map.values().sum::<u64>(), HashMap::<u8, u8>::new().len());
+}
+
+// A loop that asks for the room itself stays.
+fn is_kept<T>(buffer: &Vec<T>) -> bool {
+    buffer.capacity() > 0
 }
 
 #[test]

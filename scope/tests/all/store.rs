@@ -593,7 +593,7 @@ fn other_files_are_refused_in_a_line() {
     let error = read(&header).unwrap_err().to_string();
     assert_eq!(
         error,
-        "the profile is of version 9; this ccscope reads version 2"
+        "the profile is of version 9; this ccscope reads version 3"
     );
     let error = Profile::open("/").unwrap_err().to_string();
     assert_eq!(error, "/: is a folder");
