@@ -13,6 +13,7 @@
 //! The code uses nothing but `core`: it is compiled into the runtime, too.
 
 pub mod accesses;
+pub mod sampling;
 
 /// First word of a capture.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ccscope\x01");

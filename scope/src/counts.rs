@@ -14,13 +14,14 @@ pub(crate) const SITES: usize = 16;
 
 /// What calls of the allocator have to do: nothing of what follows if this is [`PLAIN`], which is
 /// the only comparison outside of measures. The low two bits say whether the tool is there, the
-/// rest counts measures under way, of all threads.
+/// third whether the program samples its heap; the rest counts measures under way, of all threads.
 static STATE: AtomicU32 = AtomicU32::new(0);
 /// The tool is not there.
 const PLAIN: u32 = 1;
 /// The tool is there.
 const TOOL: u32 = 2;
-const MEASURE: u32 = 4;
+const SAMPLED: u32 = 4;
+const MEASURE: u32 = 8;
 
 thread_local! {
     /// The innermost measure of the thread, or null; and the same if it is alone: not shared, and
@@ -36,7 +37,10 @@ pub(crate) enum Duty {
     None,
     /// The tool is not there, but a measure is.
     Count,
-    /// The tool is there, or nobody has looked for it.
+    /// Neither is there, but the heap is sampled.
+    #[cfg(feature = "heap-profile")]
+    Sample,
+    /// The tool is there, or nobody has looked for it, or there is more than one thing to do.
     Tell,
 }
 
@@ -44,6 +48,8 @@ pub(crate) enum Duty {
 pub(crate) fn duty() -> Duty {
     match STATE.load(Ordering::Acquire) {
         PLAIN => Duty::None,
+        #[cfg(feature = "heap-profile")]
+        state if state == PLAIN | SAMPLED => Duty::Sample,
         state if state % MEASURE == PLAIN => Duty::Count,
         _ => Duty::Tell,
     }
@@ -52,7 +58,7 @@ pub(crate) fn duty() -> Duty {
 /// Whether the tool records this process; `find` looks for it, once or a few times.
 #[inline(always)]
 pub(crate) fn has_tool(find: impl FnOnce() -> bool) -> bool {
-    match STATE.load(Ordering::Acquire) % MEASURE {
+    match STATE.load(Ordering::Acquire) % SAMPLED {
         0 => decide(find()),
         state => state == TOOL,
     }
@@ -63,6 +69,16 @@ fn decide(is_found: bool) -> bool {
     let found = if is_found { TOOL } else { PLAIN };
     STATE.fetch_or(found, Ordering::AcqRel);
     is_found
+}
+
+/// Says whether the program samples its heap.
+#[cfg(feature = "heap-profile")]
+pub(crate) fn set_sampled(is_sampled: bool) {
+    if is_sampled {
+        STATE.fetch_or(SAMPLED, Ordering::AcqRel);
+    } else {
+        STATE.fetch_and(!SAMPLED, Ordering::AcqRel);
+    }
 }
 
 /// What a measure counts. Its thread alone writes it, unless it is shared: then by atomic

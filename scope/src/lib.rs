@@ -14,9 +14,9 @@
 //! shows it as text or JSON. Profiles come from strangers: reading one gives an error or what is
 //! whole of it, and takes no more memory than the file justifies.
 
-// Modules, lowest first: `capture_format`, `profile`, `hook`, `counts`, `profiled`, `spawned`,
-// `measure`, `marks`, `regions`, `runtime`, `symbols`, `types`, `capture`, `store`, `analyses`,
-// `advice`, `views`, `improve`, `exports`, `imports`, `cli`.
+// Modules, lowest first: `capture_format`, `profile`, `hook`, `counts`, `sampling`, `profiled`,
+// `spawned`, `measure`, `marks`, `regions`, `runtime`, `symbols`, `types`, `capture`, `store`,
+// `analyses`, `advice`, `views`, `improve`, `exports`, `heap_profile`, `imports`, `cli`.
 
 #[cfg(feature = "profiles")]
 pub mod advice;
@@ -33,6 +33,8 @@ pub mod cli;
 mod counts;
 #[cfg(feature = "profiles")]
 pub mod exports;
+#[cfg(feature = "heap-profile")]
+mod heap_profile;
 mod hook;
 #[cfg(feature = "profiles")]
 pub mod imports;
@@ -52,6 +54,8 @@ mod regions;
 )]
 #[path = "../runtime/lib.rs"]
 mod runtime;
+#[cfg(feature = "heap-profile")]
+mod sampling;
 #[doc(hidden)]
 pub mod spawned;
 #[cfg(feature = "profiles")]
@@ -65,6 +69,8 @@ pub mod views;
 
 #[cfg(feature = "profiles")]
 pub use ccmodel::Error;
+#[cfg(feature = "heap-profile")]
+pub use heap_profile::{heap_profile, sample_heap};
 pub use marks::{snapshot, trace_start, trace_stop};
 pub use measure::{Heap, measure, measure_with_threads};
 #[cfg(feature = "profiles")]

@@ -3,6 +3,8 @@ use std::ffi::c_void;
 
 use crate::counts::{self, Duty};
 use crate::hook::Hook;
+#[cfg(feature = "heap-profile")]
+use crate::sampling;
 
 /// A global allocator that `ccscope` can see.
 ///
@@ -22,7 +24,8 @@ use crate::hook::Hook;
 ///
 /// Outside of the tool this costs one comparison per call. The system's allocator, mimalloc and
 /// jemalloc need no wrapper for the tool, but any allocator needs it for
-/// [`measure`](crate::measure()).
+/// [`measure`](crate::measure()), and for programs that sample their own heap (feature
+/// `heap-profile`).
 #[derive(Debug, Default)]
 pub struct Profiled<A>(A);
 
@@ -93,6 +96,8 @@ impl<A: GlobalAlloc> Profiled<A> {
             work()
         };
         counts::allocated(new, size);
+        #[cfg(feature = "heap-profile")]
+        sampling::allocated(new, size);
         new
     }
 
@@ -104,6 +109,8 @@ impl<A: GlobalAlloc> Profiled<A> {
     unsafe fn free(&self, old: *mut u8, layout: Layout) {
         type Function = unsafe extern "C" fn(*mut c_void, Work, *mut c_void);
         counts::freed(layout.size());
+        #[cfg(feature = "heap-profile")]
+        sampling::detach(old);
         let mut work = || {
             // SAFETY: the caller gives up `old`, of this layout (`# Safety`).
             counts::uncounted(|| unsafe { self.0.dealloc(old, layout) });
@@ -130,6 +137,8 @@ impl<A: GlobalAlloc> Profiled<A> {
     #[inline(never)]
     unsafe fn resize(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         type Function = unsafe extern "C" fn(*mut c_void, usize, Work, *mut c_void) -> *mut c_void;
+        #[cfg(feature = "heap-profile")]
+        let before = sampling::detach(old);
         // SAFETY: `old` is of this layout, and nobody else uses it (`# Safety`).
         let mut work = || counts::uncounted(|| unsafe { self.0.realloc(old, layout, size) });
         let new = if has_tool() {
@@ -146,6 +155,8 @@ impl<A: GlobalAlloc> Profiled<A> {
             work()
         };
         counts::reallocated(new, layout.size(), size);
+        #[cfg(feature = "heap-profile")]
+        sampling::reallocated(before, old, new, size);
         new
     }
 }
@@ -173,6 +184,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                     counts::allocated(new, layout.size());
                     new
                 }
+                #[cfg(feature = "heap-profile")]
+                Duty::Sample => {
+                    let new = self.0.alloc(layout);
+                    sampling::allocated(new, layout.size());
+                    new
+                }
                 Duty::Tell => self.allocate(layout.size(), || self.0.alloc(layout)),
             }
         }
@@ -187,6 +204,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                 Duty::Count => {
                     let new = counts::uncounted(|| self.0.alloc_zeroed(layout));
                     counts::allocated(new, layout.size());
+                    new
+                }
+                #[cfg(feature = "heap-profile")]
+                Duty::Sample => {
+                    let new = self.0.alloc_zeroed(layout);
+                    sampling::allocated(new, layout.size());
                     new
                 }
                 Duty::Tell => self.allocate(layout.size(), || self.0.alloc_zeroed(layout)),
@@ -204,6 +227,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                     counts::freed(layout.size());
                     counts::uncounted(|| self.0.dealloc(old, layout));
                 }
+                #[cfg(feature = "heap-profile")]
+                Duty::Sample => {
+                    sampling::detach(old);
+                    self.0.dealloc(old, layout);
+                }
                 Duty::Tell => self.free(old, layout),
             }
         }
@@ -218,6 +246,13 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                 Duty::Count => {
                     let new = counts::uncounted(|| self.0.realloc(old, layout, size));
                     counts::reallocated(new, layout.size(), size);
+                    new
+                }
+                #[cfg(feature = "heap-profile")]
+                Duty::Sample => {
+                    let before = sampling::detach(old);
+                    let new = self.0.realloc(old, layout, size);
+                    sampling::reallocated(before, old, new, size);
                     new
                 }
                 Duty::Tell => self.resize(old, layout, size),

@@ -213,8 +213,10 @@ impl Builder {
                 value: value.collect(),
             });
         }
-        let comment = builder.string(&profile.run.command.join(" "));
-        builder.file.comment.push(comment);
+        for text in std::iter::once(&profile.run.command.join(" ")).chain(&profile.run.caveats) {
+            let comment = builder.string(text);
+            builder.file.comment.push(comment);
+        }
         builder
     }
 
