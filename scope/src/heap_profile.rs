@@ -48,8 +48,11 @@ pub fn sample_heap(bytes: usize) {
         // It says so if there is another allocator.
         measure(|| ());
     }
-    assert!(sampling::set(bytes as u64), "{LOCKED}");
+    assert!(sampling::set((bytes as u64).min(MOST)), "{LOCKED}");
 }
+
+/// No chunk is larger.
+const MOST: u64 = 1 << 47;
 
 const LOCKED: &str = "the samples of the heap are locked by a thread that does not end";
 
@@ -76,8 +79,8 @@ const LOCKED: &str = "the samples of the heap are locked by a thread that does n
 /// Any thread may call it at any time, but not a signal handler. Threads that allocate wait only
 /// while the sums are copied, a millisecond for 10,000 stacks. Then functions and lines are looked
 /// up in the debug information of the program, which is read each time: some 10 ms to seconds, and
-/// the memory for it, which the samples leave out. A program without it has names of functions only;
-/// a stripped one, addresses.
+/// the memory for it, which the samples leave out. A program without it has names of functions
+/// only; a stripped one, addresses.
 ///
 /// # Errors
 ///

@@ -2,8 +2,9 @@
 //!
 //! A chunk that is not taken costs a subtraction in a variable of its thread, and when it is freed
 //! a look into [`Alive`]. One that is taken is recorded with its stack under a lock. While a thread
-//! does so it is **busy**: what it allocates meanwhile, and what a signal handler in it does, passes
-//! on unseen. The lock is waited for a bounded time; then the sample is lost, and counted as that.
+//! does so it is **busy**: what it allocates meanwhile, and what a signal handler in it does,
+//! passes on unseen. The lock is waited for a bounded time; then the sample is lost, and counted as
+//! that.
 //!
 //! A `fork` takes the lock for itself, so that the child has whole records and a free lock.
 
