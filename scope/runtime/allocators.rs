@@ -34,7 +34,7 @@ macro_rules! wrapped {
             // SAFETY: the arguments fulfil the function's own conditions (`# Safety`), so it
             // allocates, or `old` is a chunk of this allocator that the program gives up: what
             // `$kind` asks for.
-            unsafe { $kind($($what,)* || real($($argument),*)) }
+            unsafe { $kind($($what,)* move || real($($argument),*)) }
         }
     )*};
 }

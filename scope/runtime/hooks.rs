@@ -139,8 +139,7 @@ pub(crate) fn allocate(
     usable: Usable,
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
-    // SAFETY: the block is this thread's.
-    if sampling::is_on() && unsafe { sampling::passes(local(), size) } {
+    if sampling::passes(size) {
         return work();
     }
     allocate_seen(size, usable, work)
@@ -149,8 +148,7 @@ pub(crate) fn allocate(
 // Not inlined, so that what passes saves no registers.
 #[inline(never)]
 fn allocate_seen(size: usize, usable: Usable, work: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    // SAFETY: the block is this thread's.
-    if sampling::is_on() && unsafe { !sampling::takes(local(), size) } {
+    if !sampling::takes(size) {
         return work();
     }
     let Some(local) = enter() else { return work() };
@@ -202,10 +200,30 @@ pub(crate) unsafe fn resize(
     usable: Usable,
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
-    if sampling::is_on() {
-        // SAFETY: all that it asks for is asked of callers (`# Safety`).
-        return unsafe { resize_sampled(old, size, usable, work) };
+    let passes = sampling::passes(size);
+    if passes && !sampling::may_have(old as u64) {
+        return work();
     }
+    // SAFETY: all that they ask for is asked of callers (`# Safety`).
+    unsafe {
+        if sampling::is_on() {
+            resize_sampled(old, size, passes, usable, work)
+        } else {
+            resize_seen(old, size, usable, work)
+        }
+    }
+}
+
+/// # Safety
+///
+/// As for [`resize`].
+#[inline(never)]
+unsafe fn resize_seen(
+    old: *mut c_void,
+    size: usize,
+    usable: Usable,
+    work: impl FnOnce() -> *mut c_void,
+) -> *mut c_void {
     let Some(local) = enter() else { return work() };
     // SAFETY: nobody else uses the chunk (`# Safety`), so nobody accesses it until `work` has run.
     // `enter` has marked the thread as busy, and said that the capture is mapped.
@@ -231,15 +249,16 @@ pub(crate) unsafe fn resize(
 /// # Safety
 ///
 /// As for [`resize`].
+#[inline(never)]
 unsafe fn resize_sampled(
     old: *mut c_void,
     size: usize,
+    passes: bool,
     usable: Usable,
     work: impl FnOnce() -> *mut c_void,
 ) -> *mut c_void {
     let was_seen = sampling::may_have(old as u64);
-    // SAFETY: the block is this thread's.
-    let is_left_out = unsafe { sampling::passes(local(), size) || !sampling::takes(local(), size) };
+    let is_left_out = passes || !sampling::takes(size);
     if is_left_out && !was_seen {
         return work();
     }
@@ -405,21 +424,28 @@ pub(crate) unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c
         return malloc(size);
     }
     if early::owns(old) {
-        let new = malloc(size);
-        if !new.is_null() {
-            // SAFETY: both have so many bytes.
-            unsafe {
-                let len = size.min(early::size(old));
-                new.cast::<u8>().copy_from(old.cast(), len);
-            };
-        }
-        return new;
+        return moved_out(old, size);
     }
     let Some(real) = real_realloc::get() else {
         return out_of_memory();
     };
     // SAFETY: `old` is a chunk that only the caller uses, as `realloc` demands (`# Safety`).
     unsafe { resize(old, size, usable, move || real(old, size)) }
+}
+
+/// Replaces a chunk of `early` by one of the allocator.
+#[cold]
+#[inline(never)]
+fn moved_out(old: *mut c_void, size: usize) -> *mut c_void {
+    let new = malloc(size);
+    if !new.is_null() {
+        // SAFETY: both have so many bytes.
+        unsafe {
+            let len = size.min(early::size(old));
+            new.cast::<u8>().copy_from(old.cast(), len);
+        };
+    }
+    new
 }
 
 /// `reallocarray`

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::local::Local;
+use super::local::local;
 use super::{recording, sys};
 use crate::capture_format::sampling::{self, Alive};
 
@@ -26,18 +26,15 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// Whether no point lies in a new chunk that is small enough for chance. If not, ask [`takes`].
-///
-/// # Safety
-///
-/// `local` is the calling thread's.
 #[inline(always)]
-pub(crate) unsafe fn passes(local: *mut Local, size: usize) -> bool {
+pub(crate) fn passes(size: usize) -> bool {
     let sample = SAMPLE.load(Ordering::Relaxed);
     let size = (size as u64).max(1);
     if size >= sample {
         return false;
     }
-    // SAFETY: the block is this thread's (`# Safety`).
+    let local = local();
+    // SAFETY: the block is this thread's.
     unsafe {
         (*local).until_point -= size.cast_signed();
         (*local).last_allocated = NEVER;
@@ -46,28 +43,20 @@ pub(crate) unsafe fn passes(local: *mut Local, size: usize) -> bool {
 }
 
 /// Whether a chunk is recorded that has not [passed](passes).
-///
-/// # Safety
-///
-/// As for [`passes`].
 #[inline(always)]
-pub(crate) unsafe fn takes(local: *mut Local, size: usize) -> bool {
+pub(crate) fn takes(size: usize) -> bool {
     let sample = SAMPLE.load(Ordering::Relaxed);
     let size = (size as u64).max(1);
-    // SAFETY: the block is this thread's (`# Safety`).
-    size >= sample || unsafe { is_taken(local, size, sample) }
+    size >= sample || is_taken(size, sample)
 }
 
 /// Whether a chunk that a point lies in is recorded.
-///
-/// # Safety
-///
-/// As for [`passes`].
 #[cold]
 #[inline(never)]
-unsafe fn is_taken(local: *mut Local, size: u64, sample: u64) -> bool {
+fn is_taken(size: u64, sample: u64) -> bool {
+    let local = local();
     let seed = move || sys::clocks().1 ^ (local as u64) << 20;
-    // SAFETY: the block is this thread's (`# Safety`).
+    // SAFETY: the block is this thread's, and nothing else refers to it here.
     let (until_point, random) = unsafe { (&mut (*local).until_point, &mut (*local).random) };
     sampling::is_taken([size, sample], until_point, random, seed)
 }
