@@ -66,7 +66,7 @@ pub(crate) unsafe fn takes(local: *mut Local, size: usize) -> bool {
 #[cold]
 #[inline(never)]
 unsafe fn is_taken(local: *mut Local, size: u64, sample: u64) -> bool {
-    let seed = || sys::clocks().1 ^ (local as u64) << 20;
+    let seed = move || sys::clocks().1 ^ (local as u64) << 20;
     // SAFETY: the block is this thread's (`# Safety`).
     let (until_point, random) = unsafe { (&mut (*local).until_point, &mut (*local).random) };
     sampling::is_taken([size, sample], until_point, random, seed)
