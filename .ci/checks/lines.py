@@ -12,7 +12,7 @@ COLUMNS = 100
 # live view, sampling, scrapers, growth), budgets of tests, a scan for leaks, retained bytes. `tests`
 # has the programs of `tests/advice`, with several changes each; the adviser is fitted to most, and 25
 # that it has not seen judge it. `benches` measures these, and packages.
-CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 74500, "trace": 14800,
+CEILINGS = {"model": 27000, "model/src": 22000, "ctree": 27700, "scope": 74950, "trace": 14800,
             "inside": 3900, "ccmalloc": 21050, "benches": 17250, "ccmorph": 12400,
             "examples": 2400, "tests": 11900}
 
