@@ -1,10 +1,9 @@
 //! Samples that a program takes of its own heap: what `Profiled` calls while it does.
 //!
 //! A chunk that is not taken costs a subtraction in a variable of its thread, and when it is freed
-//! a look into [`Alive`]. One that is taken is recorded with its stack under a lock. While a thread
-//! does so it is **busy**: what it allocates meanwhile, and what a signal handler in it does,
-//! passes on unseen. The lock is waited for a bounded time; then the sample is lost, and counted as
-//! that.
+//! a look into [`Alive`]. One that is taken is recorded with its stack, under a lock. A thread is
+//! **busy** while it holds that: what it allocates meanwhile, and what a signal handler in it does,
+//! passes on unseen. Nobody waits for the lock without end: the sample is lost, and counted so.
 //!
 //! A `fork` takes the lock for itself, so that the child has whole records and a free lock.
 
