@@ -106,6 +106,7 @@ fn of(chunks: usize, bytes: usize) -> [i64; 2] {
     [chunks, bytes].map(|it| i64::try_from(it).unwrap())
 }
 
+/// A function whose name is asked for calls it within `black_box`, or its frame may be gone by then.
 fn blocks<const N: usize>() -> [Vec<u8>; N] {
     std::array::from_fn(|_| black_box(Vec::with_capacity(LARGE)))
 }
@@ -114,7 +115,7 @@ fn blocks<const N: usize>() -> [Vec<u8>; N] {
 fn large_chunks_are_exact_and_those_that_are_freed_disappear() {
     #[inline(never)]
     fn makes_large_chunks() -> [Vec<u8>; 5] {
-        blocks()
+        black_box(blocks())
     }
     begin();
     let [_, _, kept @ ..] = makes_large_chunks();
@@ -210,7 +211,7 @@ fn threads_allocate_and_take_profiles_at_once() {
     fn makes_chunks_of_threads(rounds: usize) -> [Vec<u8>; 2] {
         (0..rounds).for_each(|_| drop(blocks::<1>()));
         // Freed by another thread.
-        blocks()
+        black_box(blocks())
     }
     begin();
     let work = || {
@@ -251,11 +252,11 @@ fn in_child(work: impl FnOnce() -> bool) -> bool {
 fn children_of_fork_go_on() {
     #[inline(never)]
     fn makes_chunks_before() -> [Vec<u8>; 3] {
-        blocks()
+        black_box(blocks())
     }
     #[inline(never)]
     fn makes_chunks_in_the_child() -> [Vec<u8>; 2] {
-        blocks()
+        black_box(blocks())
     }
     begin();
     let is_done = AtomicBool::new(false);
@@ -292,7 +293,7 @@ fn children_of_fork_go_on() {
 fn it_ends_and_begins_anew() {
     #[inline(never)]
     fn makes_chunks_between() -> [Vec<u8>; 1] {
-        blocks()
+        black_box(blocks())
     }
     begin();
     let right = in_child(|| {

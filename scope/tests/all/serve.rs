@@ -298,7 +298,7 @@ fn an_interrupted_server_leaves_no_socket() {
     program.says("ready");
     let (mut child, _err, _) = serve(folder, &["--listen", "unix:heap"]);
     assert!(folder.join("heap").exists());
-    succeed(Command::new("kill").args(["-INT", &child.id().to_string()]));
+    succeed(Command::new("kill").args(["-TERM", &child.id().to_string()]));
     assert!(child.wait().unwrap().success());
     assert!(!folder.join("heap").exists());
     // The program has not noticed.
