@@ -106,7 +106,7 @@ fn of(chunks: usize, bytes: usize) -> [i64; 2] {
     [chunks, bytes].map(|it| i64::try_from(it).unwrap())
 }
 
-/// A function whose name is asked for calls it within `black_box`, or its frame may be gone by then.
+/// A function whose name is asked for calls it within `black_box`, or its frame may be gone.
 fn blocks<const N: usize>() -> [Vec<u8>; N] {
     std::array::from_fn(|_| black_box(Vec::with_capacity(LARGE)))
 }
