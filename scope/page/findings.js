@@ -62,6 +62,20 @@ export const siteLink = (profile, site, text) =>
     text ?? `#${site}`,
   );
 
+// The last column of tables of sites: where, what, and perhaps more.
+export const whereCell = (profile, site, more = null) => {
+  const place = placeOf(profile, site);
+  return h(
+    "td",
+    { class: "where" },
+    siteLink(profile, site, place.short),
+    " ",
+    h("code", null, place.where),
+    h("div", { class: "type" }, h("code", null, typeName(profile, site))),
+    more,
+  );
+};
+
 export const swatch = (severity) =>
   h("span", {
     class: "swatch",

@@ -1,8 +1,7 @@
 // What nothing led to any more at the end, by site.
 
 import { h, table } from "./dom.js";
-import { placeOf, typeName } from "./data.js";
-import { siteLink } from "./findings.js";
+import { siteLink, whereCell } from "./findings.js";
 import { bytes, count, plural, shortCount } from "./units.js";
 
 // Sites that a row names as leading to its own.
@@ -26,7 +25,6 @@ export function leaksView(profile, admitted) {
   const [directBytes, directChunks, indirectBytes, indirectChunks] = all;
   const rows = sites.filter(([site]) => admitted[site]);
   const row = ([site, ...sums]) => {
-    const place = placeOf(profile, site);
     const end = [profile.col["site.end_usable"][site], profile.col["site.end_chunks"][site]];
     const cells = [...sums, ...end].map((it, i) => (i % 2 ? shortCount(it) : bytes(it)));
     return h(
@@ -35,14 +33,7 @@ export function leaksView(profile, admitted) {
       h("td", null, siteLink(profile, site)),
       cells.map((it) => h("td", { class: "number" }, it)),
       h("td", null, leaders(profile, site)),
-      h(
-        "td",
-        { class: "where" },
-        siteLink(profile, site, place.short),
-        " ",
-        h("code", null, place.where),
-        h("div", { class: "type" }, h("code", null, typeName(profile, site))),
-      ),
+      whereCell(profile, site),
     );
   };
   const names = [

@@ -2,9 +2,9 @@
 
 import { h } from "./dom.js";
 import { colourOf, inkOn } from "./colours.js";
-import { placeOf, scoresOf, typeName } from "./data.js";
+import { scoresOf } from "./data.js";
 import { set, state } from "./state.js";
-import { siteLink } from "./findings.js";
+import { siteLink, whereCell } from "./findings.js";
 import { byteSeconds, bytes, percent, score, seconds, shortCount } from "./units.js";
 
 // At once, and with each choice of more.
@@ -158,22 +158,13 @@ export function sitesView(profile, admitted) {
       ),
     );
   const row = (site) => {
-    const place = placeOf(profile, site);
     const finding = profile.firstFinding.get(site);
     return h(
       "tr",
       { "data-site": site },
       h("td", { class: "number" }, siteLink(profile, site)),
       columns.map(([, [, , show]]) => h("td", { class: "number" }, show(profile, site))),
-      h(
-        "td",
-        { class: "where" },
-        siteLink(profile, site, place.short),
-        " ",
-        h("code", null, place.where),
-        h("div", { class: "type" }, h("code", null, typeName(profile, site))),
-        finding ? h("div", { class: "why" }, finding[2]) : null,
-      ),
+      whereCell(profile, site, finding ? h("div", { class: "why" }, finding[2]) : null),
     );
   };
   const body = h("tbody", null, sites.map(row));

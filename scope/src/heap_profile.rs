@@ -77,10 +77,9 @@ const LOCKED: &str = "the samples of the heap are locked by a thread that does n
 /// ```
 ///
 /// Any thread may call it at any time, but not a signal handler. Threads that allocate wait only
-/// while the sums are copied, a millisecond for 10,000 stacks. Then functions and lines are looked
-/// up in the debug information of the program, which is read each time: some 10 ms to seconds, and
-/// as much memory as that takes (50 MB of a program of 60), which the samples leave out. A program
-/// without it has names of functions only; a stripped one, addresses.
+/// while the sums are copied. Then functions and lines are looked up in the debug information of
+/// the program, which is read each time, and takes memory while it is, which the samples leave out.
+/// A program without it has names of functions only; a stripped one, addresses.
 ///
 /// # Errors
 ///

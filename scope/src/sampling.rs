@@ -144,7 +144,10 @@ unsafe impl Sync for Guarded {}
 impl Guarded {
     /// Calls `work` with the samples, unless this thread is busy or the lock cannot be had.
     fn with<R>(&self, work: impl FnOnce(&mut Samples) -> R) -> Option<R> {
-        let _busy = Busy::enter()?;
+        self.locked(&Busy::enter()?, work)
+    }
+
+    fn locked<R>(&self, _: &Busy, work: impl FnOnce(&mut Samples) -> R) -> Option<R> {
         if !self.take() {
             LOST.fetch_add(1, Ordering::Relaxed);
             return None;
@@ -180,7 +183,7 @@ pub(crate) fn unseen<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Marks the thread as busy until it is dropped.
+/// Marks the thread as busy until it is dropped; there is one of a thread at most.
 struct Busy;
 
 impl Busy {
@@ -214,9 +217,10 @@ pub(crate) fn allocated(new: *mut u8, size: usize) {
 #[cold]
 #[inline(never)]
 fn record(new: *mut u8, size: u64, sample: u64) {
-    if sample == 0 || size < sample && !is_taken(size, sample) || new.is_null() || IS_BUSY.get() {
+    if sample == 0 || size < sample && !is_taken(size, sample) || new.is_null() {
         return;
     }
+    let Some(busy) = Busy::enter() else { return };
     let mut frames = [0; MAX_FRAMES];
     // SAFETY: where the thread's stack is counts as unknown.
     let stack = unsafe { unwind::stack(&mut frames, None, [0; 2], |_, _, _, _| {}) };
@@ -224,7 +228,7 @@ fn record(new: *mut u8, size: u64, sample: u64) {
         Stack::Walked { len, .. } => len,
         Stack::Known(_) => 0,
     };
-    SAMPLES.with(|samples| {
+    SAMPLES.locked(&busy, |samples| {
         // It may have ended.
         if SAMPLE.load(Ordering::Relaxed) != 0 {
             samples.add(new.addr(), size, sample, &frames[..len]);

@@ -3,14 +3,15 @@
 
 use std::alloc::System;
 use std::hint::black_box;
-use std::io::Read;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ccscope::{Profiled, heap_profile, measure, sample_heap};
-use flate2::read::GzDecoder;
-use prost::Message;
+
+mod pprof;
+
+use pprof::schema::File;
 
 #[global_allocator]
 static GLOBAL: Profiled<System> = Profiled::new(System);
@@ -18,82 +19,26 @@ static GLOBAL: Profiled<System> = Profiled::new(System);
 const SAMPLE: usize = 64 << 10;
 const LARGE: usize = 1 << 20;
 
-#[derive(Clone, PartialEq, Message)]
-struct File {
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, repeated, tag = "13")]
-    comment: Vec<i64>,
+fn now() -> File {
+    pprof::open(&heap_profile().unwrap())
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct Sample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
+/// Sums over stacks with a function of this name: allocated chunks and bytes, live ones.
+fn sums_of(file: &File, function: &str) -> [i64; 4] {
+    sums_if(file, |functions| {
+        functions.iter().any(|it| it.ends_with(function))
+    })
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct Location {
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Function {
-    #[prost(int64, tag = "2")]
-    name: i64,
-}
-
-impl File {
-    fn now() -> File {
-        let packed = heap_profile().unwrap();
-        let mut bytes = Vec::new();
-        GzDecoder::new(&*packed).read_to_end(&mut bytes).unwrap();
-        File::decode(&*bytes).unwrap()
-    }
-
-    /// The functions of a stack, innermost first.
-    fn functions(&self, sample: &Sample) -> Vec<&str> {
-        let index = |id: u64| usize::try_from(id).unwrap() - 1;
-        let locations = sample.location_id.iter();
-        let lines = locations.flat_map(|&id| &self.location[index(id)].line);
-        lines
-            .map(|line| {
-                let name = self.function[index(line.function_id)].name;
-                &*self.string_table[usize::try_from(name).unwrap()]
-            })
-            .collect()
-    }
-
-    /// Sums over stacks with a function of this name: allocated chunks and bytes, live ones.
-    fn sums(&self, function: &str) -> [i64; 4] {
-        self.sums_if(|functions| functions.iter().any(|it| it.ends_with(function)))
-    }
-
-    fn sums_if(&self, is_counted: impl Fn(&[&str]) -> bool) -> [i64; 4] {
-        let mut sums = [0; 4];
-        for sample in &self.sample {
-            if is_counted(&self.functions(sample)) {
-                let values = sample.value.iter();
-                sums.iter_mut().zip(values).for_each(|(sum, it)| *sum += it);
-            }
+fn sums_if(file: &File, is_counted: impl Fn(&[&str]) -> bool) -> [i64; 4] {
+    let mut sums = [0; 4];
+    for sample in &file.sample {
+        if is_counted(&pprof::functions(file, sample)) {
+            let values = sample.value.iter();
+            sums.iter_mut().zip(values).for_each(|(sum, it)| *sum += it);
         }
-        sums
     }
+    sums
 }
 
 fn begin() {
@@ -119,19 +64,19 @@ fn large_chunks_are_exact_and_those_that_are_freed_disappear() {
     }
     begin();
     let [_, _, kept @ ..] = makes_large_chunks();
-    let file = File::now();
-    let sums = file.sums("makes_large_chunks");
+    let file = now();
+    let sums = sums_of(&file, "makes_large_chunks");
     assert_eq!(
         sums.as_chunks().0,
         [of(5, 5 * LARGE), of(3, 3 * LARGE)],
         "{sums:?}"
     );
     drop(kept);
-    assert_eq!(File::now().sums("makes_large_chunks")[2..], [0, 0]);
+    assert_eq!(sums_of(&now(), "makes_large_chunks")[2..], [0, 0]);
     // Neither frames of the allocator, nor what profiles allocate.
     let is_own = |it: &&str| it.starts_with("ccscope::") || it.contains("__rust_alloc");
     for sample in &file.sample {
-        let functions = file.functions(sample);
+        let functions = pprof::functions(&file, sample);
         assert!(!functions.iter().any(is_own), "{functions:?}");
     }
     let comment = &file.string_table[usize::try_from(file.comment[1]).unwrap()];
@@ -160,9 +105,9 @@ fn small_chunks_are_right_within_their_intervals() {
             kept
         })
         .collect();
-    let file = File::now();
+    let file = now();
     let is = |it: &&&str| it.ends_with("makes_small_chunks");
-    let sums = |run: usize| file.sums_if(|it| it.iter().filter(is).count() == run + 1);
+    let sums = |run: usize| sums_if(&file, |it| it.iter().filter(is).count() == run + 1);
     let truth = (CHUNKS * 100) as f64;
     let deviation = (SAMPLE as f64 * truth).sqrt();
     let errors: Vec<f64> = (0..RUNS)
@@ -178,7 +123,7 @@ fn small_chunks_are_right_within_their_intervals() {
     let mean = errors.iter().sum::<f64>() / (RUNS as f64).sqrt();
     assert!(mean.abs() < 4.5, "{errors:?}");
     drop(runs);
-    assert_eq!(File::now().sums("makes_small_chunks")[2..], [0, 0]);
+    assert_eq!(sums_of(&now(), "makes_small_chunks")[2..], [0, 0]);
 }
 
 #[test]
@@ -193,7 +138,7 @@ fn a_chunk_that_is_resized_is_freed_and_allocated_anew() {
     }
     begin();
     let kept = makes_resized_chunks();
-    let sums = File::now().sums("makes_resized_chunks");
+    let sums = sums_of(&now(), "makes_resized_chunks");
     // The byte that is left may be recorded.
     assert_eq!(sums[0] - sums[2], 2, "{sums:?}");
     let small = [sums[2] - 1, sums[3] - i64::try_from(2 * LARGE).unwrap()];
@@ -202,7 +147,7 @@ fn a_chunk_that_is_resized_is_freed_and_allocated_anew() {
         "{small:?} {sums:?}"
     );
     drop(kept);
-    assert_eq!(File::now().sums("makes_resized_chunks")[2..], [0, 0]);
+    assert_eq!(sums_of(&now(), "makes_resized_chunks")[2..], [0, 0]);
 }
 
 #[test]
@@ -216,7 +161,7 @@ fn threads_allocate_and_take_profiles_at_once() {
     begin();
     let work = || {
         let first = makes_chunks_of_threads(500);
-        let sums = File::now().sums("makes_chunks_of_threads");
+        let sums = sums_of(&now(), "makes_chunks_of_threads");
         assert!(sums[2] >= 2, "{sums:?}");
         [first, makes_chunks_of_threads(500)]
     };
@@ -224,13 +169,13 @@ fn threads_allocate_and_take_profiles_at_once() {
     let kept: Vec<_> = (threads.into_iter())
         .map(|thread| thread.join().unwrap())
         .collect();
-    let sums = File::now().sums("makes_chunks_of_threads");
+    let sums = sums_of(&now(), "makes_chunks_of_threads");
     assert_eq!(
         sums.as_chunks().0,
         [of(4016, 4016 * LARGE), of(16, 16 * LARGE)]
     );
     drop(kept);
-    assert_eq!(File::now().sums("makes_chunks_of_threads")[2..], [0, 0]);
+    assert_eq!(sums_of(&now(), "makes_chunks_of_threads")[2..], [0, 0]);
 }
 
 /// Runs `work` in a child of `fork`, and says whether it has ended with `true`.
@@ -273,7 +218,7 @@ fn children_of_fork_go_on() {
             in_child(|| {
                 let kept = makes_chunks_in_the_child();
                 drop(blocks::<100>());
-                let live = |function| File::now().sums(function)[2];
+                let live = |function| sums_of(&now(), function)[2];
                 round > 0
                     || live("makes_chunks_in_the_child") == 2
                         && live("makes_chunks_before") == 3
@@ -303,7 +248,7 @@ fn it_ends_and_begins_anew() {
         sample_heap(LARGE);
         let second = makes_chunks_between();
         drop(first);
-        let sums = File::now().sums("makes_chunks_between");
+        let sums = sums_of(&now(), "makes_chunks_between");
         drop(second);
         error.to_string().contains("is not sampled") && sums.as_chunks().0 == [of(1, LARGE); 2]
     });

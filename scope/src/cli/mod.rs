@@ -43,6 +43,7 @@ mod process;
 mod program;
 mod progress;
 mod report;
+mod reporter;
 mod runtime;
 mod secrets;
 #[doc(hidden)]

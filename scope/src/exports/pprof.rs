@@ -1,6 +1,4 @@
 //! pprof's `profile.proto`, packed with gzip.
-//!
-//! The messages are those of the published schema, as far as they are used.
 
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,99 +12,9 @@ use super::{Interner, Weight, frames, name, signed, weights};
 use crate::analyses::units::rounded;
 use crate::profile::{Frame, Profile};
 
-#[derive(Clone, PartialEq, Message)]
-struct File {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "3")]
-    mapping: Vec<Mapping>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Function>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    time_nanos: i64,
-    #[prost(int64, tag = "10")]
-    duration_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    period_type: Option<ValueType>,
-    #[prost(int64, tag = "12")]
-    period: i64,
-    #[prost(int64, repeated, tag = "13")]
-    comment: Vec<i64>,
-    #[prost(int64, tag = "14")]
-    default_sample_type: i64,
-}
+mod schema;
 
-#[derive(Clone, PartialEq, Message)]
-struct ValueType {
-    #[prost(int64, tag = "1")]
-    kind: i64,
-    #[prost(int64, tag = "2")]
-    unit: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Sample {
-    /// Innermost first.
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Mapping {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "5")]
-    filename: i64,
-    #[prost(bool, tag = "7")]
-    has_functions: bool,
-    #[prost(bool, tag = "8")]
-    has_filenames: bool,
-    #[prost(bool, tag = "9")]
-    has_line_numbers: bool,
-    #[prost(bool, tag = "10")]
-    has_inline_frames: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Location {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(uint64, tag = "2")]
-    mapping_id: u64,
-    #[prost(uint64, tag = "3")]
-    address: u64,
-    /// Innermost first: all but the last are inlined.
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Line>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Line {
-    #[prost(uint64, tag = "1")]
-    function_id: u64,
-    #[prost(int64, tag = "2")]
-    line: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Function {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(int64, tag = "2")]
-    name: i64,
-    #[prost(int64, tag = "3")]
-    system_name: i64,
-    #[prost(int64, tag = "4")]
-    filename: i64,
-}
+use schema::{File, Function, Line, Location, Mapping, Sample, ValueType};
 
 /// Writes the file. The number that viewers show first is that of bytes at the peak.
 ///
@@ -150,7 +58,7 @@ pub fn write_heap(
         kind: builder.string("space"),
         unit: builder.string("bytes"),
     });
-    builder.file.period = 1;
+    builder.file.period = signed(profile.run.sample.max(1));
     let since = taken.duration_since(UNIX_EPOCH).unwrap_or_default();
     builder.file.time_nanos = since.as_nanos().try_into().unwrap_or(i64::MAX);
     builder.pack(out)

@@ -23,6 +23,8 @@ mod misses;
 mod page;
 mod page_profile;
 mod page_views;
+#[path = "../pprof/mod.rs"]
+mod pprof;
 mod programs;
 mod regions;
 mod sampled;

@@ -8,85 +8,24 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use ccscope::Profile;
-use flate2::read::GzDecoder;
-use prost::Message;
 use tempfile::TempDir;
 
 use super::live::{LIVE, Running, site};
+use super::pprof;
+use super::pprof::schema::{File, Sample, ValueType};
 use super::programs::{CCSCOPE, command, succeed, text};
 
-/// What is read of pprof's `profile.proto`.
-#[derive(Clone, PartialEq, Message)]
-struct File {
-    #[prost(message, repeated, tag = "1")]
-    sample_type: Vec<Pair>,
-    #[prost(message, repeated, tag = "2")]
-    sample: Vec<Sample>,
-    #[prost(message, repeated, tag = "4")]
-    location: Vec<Location>,
-    #[prost(message, repeated, tag = "5")]
-    function: Vec<Pair>,
-    #[prost(string, repeated, tag = "6")]
-    string_table: Vec<String>,
-    #[prost(int64, tag = "9")]
-    time_nanos: i64,
-    #[prost(message, optional, tag = "11")]
-    period_type: Option<Pair>,
-    #[prost(int64, tag = "14")]
-    default_sample_type: i64,
+fn types(file: &File) -> Vec<[&str; 2]> {
+    let types = file.sample_type.iter().chain(&file.period_type);
+    let pair = |it: &ValueType| [it.kind, it.unit].map(|it| pprof::string(file, it));
+    types.map(pair).collect()
 }
 
-/// A type and its unit, the number of a function and its name, or its line.
-#[derive(Clone, PartialEq, Message)]
-struct Pair {
-    #[prost(int64, tag = "1")]
-    first: i64,
-    #[prost(int64, tag = "2")]
-    second: i64,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Sample {
-    #[prost(uint64, repeated, tag = "1")]
-    location_id: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    value: Vec<i64>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Location {
-    #[prost(message, repeated, tag = "4")]
-    line: Vec<Pair>,
-}
-
-impl File {
-    fn of(packed: &[u8]) -> File {
-        let mut bytes = Vec::new();
-        GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
-        File::decode(&*bytes).unwrap()
-    }
-
-    fn string(&self, index: i64) -> &str {
-        &self.string_table[usize::try_from(index).unwrap()]
-    }
-
-    fn types(&self) -> Vec<[&str; 2]> {
-        let types = self.sample_type.iter().chain(&self.period_type);
-        let pair = |it: &Pair| [self.string(it.first), self.string(it.second)];
-        types.map(pair).collect()
-    }
-
-    /// The values of sites whose innermost function is this one.
-    fn values(&self, function: &str) -> Vec<&[i64]> {
-        let is_in = |sample: &&Sample| {
-            let location_id = usize::try_from(sample.location_id[0]).unwrap();
-            let location = &self.location[location_id - 1];
-            let function_id = usize::try_from(location.line[0].first).unwrap();
-            self.string(self.function[function_id - 1].second) == function
-        };
-        let samples = self.sample.iter().filter(is_in);
-        samples.map(|sample| &*sample.value).collect()
-    }
+/// The values of sites whose innermost function is this one.
+fn values<'f>(file: &'f File, function: &str) -> Vec<&'f [i64]> {
+    let is_in = |sample: &&Sample| pprof::functions(file, sample)[0] == function;
+    let samples = file.sample.iter().filter(is_in);
+    samples.map(|sample| &*sample.value).collect()
 }
 
 /// A command whose socket, if it records, other tests do not find.
@@ -158,20 +97,23 @@ fn collectors_get_what_is_alive_now() {
     drop(idle);
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains("Content-Type: application/octet-stream\r\n"));
-    let heap = File::of(&body);
+    let heap = pprof::open(&body);
     let [objects, space] = [["alloc_objects", "count"], ["alloc_space", "bytes"]];
     let [live_objects, live_space] = [["inuse_objects", "count"], ["inuse_space", "bytes"]];
     assert_eq!(
-        heap.types(),
+        types(&heap),
         [objects, space, live_objects, live_space, ["space", "bytes"]]
     );
-    assert_eq!(heap.string(heap.default_sample_type), "inuse_space");
+    assert_eq!(
+        pprof::string(&heap, heap.default_sample_type),
+        "inuse_space"
+    );
     assert!(heap.time_nanos > i64::try_from(first.run.started_ns).unwrap());
     let leaked = site(&first, 123);
     assert_eq!((leaked.allocations, leaked.end_chunks), (250, 250));
     let bytes = i64::try_from(leaked.end_usable).unwrap();
     assert!(bytes >= 250 * 123);
-    assert!(heap.values("leak").contains(&&[250, bytes, 250, bytes][..]));
+    assert!(values(&heap, "leak").contains(&&[250, bytes, 250, bytes][..]));
     // Of what is freed at once, nothing is alive.
     let freed = heap.sample.iter().map(|it| &*it.value);
     let mut freed = freed.filter(|it| it[0] == 500);
@@ -180,10 +122,13 @@ fn collectors_get_what_is_alive_now() {
     program.go_on();
     program.says("second");
     let (_, body) = get(connect(), "/debug/pprof/allocs?debug=0");
-    let allocs = File::of(&body);
-    assert_eq!(allocs.string(allocs.default_sample_type), "alloc_space");
+    let allocs = pprof::open(&body);
+    assert_eq!(
+        pprof::string(&allocs, allocs.default_sample_type),
+        "alloc_space"
+    );
     assert!(allocs.time_nanos > heap.time_nanos);
-    let values = allocs.values("leak");
+    let values = values(&allocs, "leak");
     let later = bytes / 5;
     assert!(values.contains(&&[50, later, 50, later][..]), "{values:?}");
     let statuses = [
@@ -234,8 +179,8 @@ fn the_end_of_a_process_is_told_at_a_socket() {
     let connect = || UnixStream::connect(&path).unwrap();
     let (head, body) = get(connect(), "/debug/pprof/heap");
     assert!(head.contains(" 200 "), "{head}");
-    let heap = File::of(&body);
-    let values = heap.values("leak");
+    let heap = pprof::open(&body);
+    let values = values(&heap, "leak");
     assert!(
         values.iter().any(|it| it[..1] == it[2..3] && it[0] == 1000),
         "{values:?}"

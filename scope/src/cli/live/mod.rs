@@ -16,7 +16,8 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 
 use super::args::{DEFAULT_SAMPLE, RecordArgs, sample};
-use super::launch::{Recording, Reporter, check_output};
+use super::launch::{Recording, check_output};
+use super::reporter::Reporter;
 use super::socket::{Arrival, Ask, ask};
 use super::{CliError, fail, signals};
 

@@ -6,7 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use super::super::super::args::RecordArgs;
-use super::super::super::launch::{Recording, Reporter};
+use super::super::super::launch::Recording;
+use super::super::super::reporter::Reporter;
 use super::super::super::socket::{Arrival, Ask, ask};
 use super::super::super::{CliError, fail};
 use super::super::{load, target};
