@@ -25,10 +25,13 @@ const MEASURE: u32 = 8;
 
 thread_local! {
     /// The innermost measure of the thread, or null; and the same if it is alone: not shared, and
-    /// without another around it.
+    /// without another around it. [`MUTED`] while a wrapped allocator works.
     static INNERMOST: Cell<*const Measure> = const { Cell::new(ptr::null()) };
     static ALONE: Cell<*const Measure> = const { Cell::new(ptr::null()) };
 }
+
+/// No measure: nothing is counted, whatever is innermost.
+const MUTED: *const Measure = ptr::without_provenance(usize::MAX);
 
 /// What a call of the allocator has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,8 +234,12 @@ fn this_thread() -> usize {
 /// Calls `count` for each measure of this thread, and with whether it is shared.
 #[inline(always)]
 fn each(count: impl Fn(&Measure, bool)) {
+    let alone = ALONE.with(Cell::get);
+    if alone == MUTED {
+        return;
+    }
     // SAFETY: it is the innermost measure, which lives as in `each_of_several`.
-    if let Some(measure) = unsafe { ALONE.with(Cell::get).as_ref() } {
+    if let Some(measure) = unsafe { alone.as_ref() } {
         count(measure, false);
     } else {
         each_of_several(count);
@@ -318,6 +325,16 @@ pub(crate) fn nearest_shared() -> Option<Arc<Measure>> {
         }
         None
     })
+}
+
+/// Calls the allocator that is wrapped, without counting what it does itself: it may be wrapped
+/// twice. It does not unwind.
+#[inline(always)]
+pub(crate) fn muted<R>(call: impl FnOnce() -> R) -> R {
+    let alone = ALONE.with(|alone| alone.replace(MUTED));
+    let result = call();
+    ALONE.with(|it| it.set(alone));
+    result
 }
 
 /// Runs `work` without counting what it does.

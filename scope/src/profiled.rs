@@ -80,7 +80,7 @@ impl<A: GlobalAlloc> Profiled<A> {
     #[inline(never)]
     unsafe fn allocate(&self, size: usize, mut work: impl FnMut() -> *mut u8) -> *mut u8 {
         type Function = unsafe extern "C" fn(usize, Work, *mut c_void) -> *mut c_void;
-        let mut work = || counts::uncounted(&mut work);
+        let mut work = || counts::muted(&mut work);
         let new = if has_tool() {
             let (call, context) = with(&mut work);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -113,7 +113,7 @@ impl<A: GlobalAlloc> Profiled<A> {
         sampling::detach(old);
         let mut work = || {
             // SAFETY: the caller gives up `old`, of this layout (`# Safety`).
-            counts::uncounted(|| unsafe { self.0.dealloc(old, layout) });
+            counts::muted(|| unsafe { self.0.dealloc(old, layout) });
             std::ptr::null_mut()
         };
         if !has_tool() {
@@ -140,7 +140,7 @@ impl<A: GlobalAlloc> Profiled<A> {
         #[cfg(feature = "heap-profile")]
         let before = sampling::detach(old);
         // SAFETY: `old` is of this layout, and nobody else uses it (`# Safety`).
-        let mut work = || counts::uncounted(|| unsafe { self.0.realloc(old, layout, size) });
+        let mut work = || counts::muted(|| unsafe { self.0.realloc(old, layout, size) });
         let new = if has_tool() {
             let (call, context) = with(&mut work);
             #[expect(clippy::disallowed_methods, reason = "what `dlsym` gives has no type")]
@@ -180,7 +180,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.alloc(layout),
                 Duty::Count => {
-                    let new = counts::uncounted(|| self.0.alloc(layout));
+                    let new = counts::muted(|| self.0.alloc(layout));
                     counts::allocated(new, layout.size());
                     new
                 }
@@ -202,7 +202,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.alloc_zeroed(layout),
                 Duty::Count => {
-                    let new = counts::uncounted(|| self.0.alloc_zeroed(layout));
+                    let new = counts::muted(|| self.0.alloc_zeroed(layout));
                     counts::allocated(new, layout.size());
                     new
                 }
@@ -225,7 +225,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
                 Duty::None => self.0.dealloc(old, layout),
                 Duty::Count => {
                     counts::freed(layout.size());
-                    counts::uncounted(|| self.0.dealloc(old, layout));
+                    counts::muted(|| self.0.dealloc(old, layout));
                 }
                 #[cfg(feature = "heap-profile")]
                 Duty::Sample => {
@@ -244,7 +244,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Profiled<A> {
             match counts::duty() {
                 Duty::None => self.0.realloc(old, layout, size),
                 Duty::Count => {
-                    let new = counts::uncounted(|| self.0.realloc(old, layout, size));
+                    let new = counts::muted(|| self.0.realloc(old, layout, size));
                     counts::reallocated(new, layout.size(), size);
                     new
                 }
