@@ -524,6 +524,26 @@ fn finite(bits: u64) -> Result<f64, Error> {
     }
 }
 
+/// What was looked up last is often asked for again: neighbours have much in common.
+struct Memo<'n> {
+    numbers: &'n Renumbered,
+    last: (u32, Option<u32>),
+}
+
+impl<'n> Memo<'n> {
+    fn of(numbers: &'n Renumbered) -> Memo<'n> {
+        let last = (0, numbers.get(&0).copied());
+        Memo { numbers, last }
+    }
+
+    fn get(&mut self, raw: u32) -> Option<u32> {
+        if self.last.0 != raw {
+            self.last = (raw, self.numbers.get(&raw).copied());
+        }
+        self.last.1
+    }
+}
+
 /// Live chunks, folded into their sites; and how many cannot be told of.
 fn chunks(
     capture: Source<'_>,
@@ -535,6 +555,13 @@ fn chunks(
 ) -> Result<(Vec<profile::Chunk>, u64), Error> {
     let (mut chunks, mut lost) = (Vec::new(), 0);
     let last = header.chunks.min(layout::MAX_CHUNKS - 1);
+    // Growing takes as long as all else, but the count may be damaged.
+    let there = { capture.data.iter() }.map(|range| range.end.saturating_sub(range.start));
+    let there =
+        there.fold(0, u64::saturating_add) / size_of::<capture_format::CompactChunk>() as u64;
+    let count = header.total.live_chunks.min(last).min(there);
+    drop(chunks.try_reserve_exact(usize::try_from(count).unwrap_or(0)));
+    let (mut site_of, mut thread_of) = (Memo::of(site_of), Memo::of(thread_of));
     let numbers: Box<dyn Iterator<Item = u64>> = match header.compact {
         0 => Box::new(capture.present::<capture_format::Chunk>(layout::CHUNKS, 1, last)),
         _ => Box::new(capture.present::<capture_format::CompactChunk>(
@@ -543,16 +570,23 @@ fn chunks(
             last,
         )),
     };
+    // What is present is in no hole.
+    let all = whole(capture.bytes);
+    let whole = Source {
+        data: &all,
+        ..capture
+    };
     for index in numbers {
         let mut raw = match header.compact {
-            0 => entry::<capture_format::Chunk>(capture, layout::CHUNKS, index)?,
-            _ => entry::<capture_format::CompactChunk>(capture, layout::COMPACT_CHUNKS, index)?
-                .chunk(),
+            0 => entry::<capture_format::Chunk>(whole, layout::CHUNKS, index)?,
+            _ => {
+                entry::<capture_format::CompactChunk>(whole, layout::COMPACT_CHUNKS, index)?.chunk()
+            }
         };
         if raw.start == 0 {
             continue;
         }
-        let Some(&site) = site_of.get(&raw.site) else {
+        let Some(site) = site_of.get(raw.site) else {
             lost += 1;
             continue;
         };
@@ -585,10 +619,8 @@ fn chunks(
             address: raw.start,
             size: raw.size(),
             thread: thread_of
-                .get(&u32::from(raw.thread()))
-                .map_or(capture_format::NO_THREAD, |&thread| {
-                    (thread & 0xffff) as u16
-                }),
+                .get(u32::from(raw.thread()))
+                .map_or(capture_format::NO_THREAD, |thread| (thread & 0xffff) as u16),
             shared: raw.flags & capture_format::flags::SHARED != 0,
             allocated: raw.allocated,
             first: raw.first,

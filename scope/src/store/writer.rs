@@ -144,14 +144,14 @@ impl<W: Write> Sections<W> {
     ) -> Result<(), Error> {
         let (mut content, mut count) = (Vec::new(), 0);
         for item in items {
+            let before = content.len();
             // No type of a profile has a form that this encoding lacks.
-            let item = postcard::to_allocvec(&item).map_err(|e| Error::new(e.to_string()))?;
-            if count > 0 && content.len() + item.len() > TARGET_CONTENT {
-                self.put(kind, count, &content)?;
-                content.clear();
+            content = postcard::to_extend(&item, content).map_err(|e| Error::new(e.to_string()))?;
+            if count > 0 && content.len() > TARGET_CONTENT {
+                self.put(kind, count, &content[..before])?;
+                content.drain(..before);
                 count = 0;
             }
-            content.extend(item);
             count += 1;
         }
         if count > 0 {
